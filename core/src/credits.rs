@@ -1,0 +1,170 @@
+//! Prices of packs, holds and the ledger: the only code that touches a balance.
+//!
+//! A paid job *holds* its cost from submit to end. Only a finished job is *debited*, in the same
+//! transaction that marks it done; anything else gives the hold back. The database keeps
+//! `credits >= reserved >= 0` and `credits = sum of the ledger`, whatever this code does.
+
+use sqlx::{PgConnection, PgPool};
+
+use crate::{JobId, UserId};
+
+/// What a new user starts with, in credits.
+pub const SIGNUP_CREDITS: i32 = 20;
+
+/// An amount of credits on sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pack {
+    /// 1, 2 or 3: the number in the address of its checkout.
+    pub number: u8,
+    /// What the buyer gets.
+    pub credits: i32,
+    /// What the buyer pays, in cents.
+    pub amount_cents: i64,
+    /// ISO 4217, lower case.
+    pub currency: &'static str,
+    /// How the price list calls it.
+    pub label: &'static str,
+    /// What the price list adds.
+    pub note: Option<&'static str>,
+}
+
+/// The packs on sale.
+pub const PACKS: [Pack; 3] = [
+    Pack {
+        number: 1,
+        credits: 20,
+        amount_cents: 200,
+        currency: "usd",
+        label: "Cheapest",
+        note: None,
+    },
+    Pack {
+        number: 2,
+        credits: 55,
+        amount_cents: 500,
+        currency: "usd",
+        label: "Most popular",
+        note: Some("10% More Value"),
+    },
+    Pack {
+        number: 3,
+        credits: 180,
+        amount_cents: 1500,
+        currency: "usd",
+        label: "Best Value",
+        note: Some("20% More Value"),
+    },
+];
+
+/// Gives a new user their free credits. A second grant to the same user breaks a constraint.
+pub(crate) async fn grant_signup(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into ledger (user_id, kind, amount) values ($1, 'signup_grant', $2)",
+        user.uuid(),
+        SIGNUP_CREDITS,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Sets `cost` aside for a job. False when the user has not got that much left.
+pub(crate) async fn hold(conn: &mut PgConnection, user: UserId, cost: i32) -> sqlx::Result<bool> {
+    let held = sqlx::query!(
+        "update users set reserved = reserved + $2 where id = $1 and credits - reserved >= $2",
+        user.uuid(),
+        cost,
+    )
+    .execute(conn)
+    .await?;
+    Ok(held.rows_affected() == 1)
+}
+
+/// Gives a hold back.
+pub(crate) async fn release(conn: &mut PgConnection, user: UserId, cost: i32) -> sqlx::Result<()> {
+    let released =
+        sqlx::query!("update users set reserved = reserved - $2 where id = $1", user.uuid(), cost)
+            .execute(conn)
+            .await?;
+    exactly_one(released.rows_affected())
+}
+
+/// Turns the hold of a finished job into a debit. A second debit of the same job breaks a constraint.
+pub(crate) async fn debit(
+    conn: &mut PgConnection,
+    user: UserId,
+    job: JobId,
+    cost: i32,
+) -> sqlx::Result<()> {
+    // The hold goes first: the ledger's trigger lowers `credits`, which must not pass below it.
+    release(conn, user, cost).await?;
+    sqlx::query!(
+        "insert into ledger (user_id, kind, amount, job_id) values ($1, 'job', $2, $3)",
+        user.uuid(),
+        -cost,
+        job.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Adds credits by an operator's hand, once for each `reference`. False when that one was used before.
+pub async fn grant_by_admin(
+    pool: &PgPool,
+    user: UserId,
+    amount: i32,
+    reference: &str,
+) -> sqlx::Result<bool> {
+    let granted = sqlx::query!(
+        "insert into ledger (user_id, kind, amount, reference) values ($1, 'admin', $2, $3)
+         on conflict on constraint ledger_reference_once do nothing",
+        user.uuid(),
+        amount,
+        reference,
+    )
+    .execute(pool)
+    .await?;
+    Ok(granted.rows_affected() == 1)
+}
+
+/// A user whose balance does not agree with their ledger or whose hold does not agree with their jobs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Discrepancy {
+    /// Whose it is.
+    pub user: UserId,
+    /// `users.credits`.
+    pub credits: i32,
+    /// The sum of their ledger.
+    pub ledger: i64,
+    /// `users.reserved`.
+    pub reserved: i32,
+    /// The cost of their jobs that have not ended.
+    pub held: i64,
+}
+
+/// Recomputes every balance and every hold; empty when all is well.
+pub async fn audit(pool: &PgPool) -> sqlx::Result<Vec<Discrepancy>> {
+    sqlx::query_as!(
+        Discrepancy,
+        r#"with sums as (
+               select user_id, sum(amount)::bigint as ledger from ledger group by user_id
+           ), holds as (
+               select owner_id, sum(cost)::bigint as held from jobs
+               where state in ('queued', 'running') group by owner_id
+           )
+           select u.id as "user: UserId", u.credits, u.reserved,
+                  coalesce(s.ledger, 0) as "ledger!", coalesce(h.held, 0) as "held!"
+           from users u
+           left join sums s on s.user_id = u.id
+           left join holds h on h.owner_id = u.id
+           where u.credits <> coalesce(s.ledger, 0) or u.reserved <> coalesce(h.held, 0)"#,
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// Fails unless exactly one row changed.
+pub(crate) fn exactly_one(rows: u64) -> sqlx::Result<()> {
+    if rows == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
+}

@@ -1,0 +1,157 @@
+//! The three ends of a job: finished, failed, cancelled.
+
+use sqlx::{PgConnection, PgPool};
+
+use super::{Failure, JobState};
+use crate::results::NewResult;
+use crate::{ImageId, JobId, UserId, WorkerId, credits, results, storage};
+
+/// What became of a finished job's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// The job is done, its result recorded and its cost debited.
+    Done,
+    /// The job was no longer this worker's: the result is not wanted and its objects are doomed.
+    NotOurs,
+}
+
+/// Marks the job done, records the result and debits the cost, in one transaction.
+///
+/// The fence is the lease: only the worker that holds it can finish, and only once.
+pub async fn finish(
+    pool: &PgPool,
+    worker: WorkerId,
+    job: JobId,
+    made: &NewResult,
+) -> sqlx::Result<Finish> {
+    let mut tx = pool.begin().await?;
+    lock_payer(&mut tx, job).await?;
+    let ended = sqlx::query!(
+        r#"update jobs set state = 'done', finished_at = now(), lease_owner = null, lease_until = null
+           where id = $2 and state = 'running' and lease_owner = $1
+           returning owner_id as "owner: UserId", cost"#,
+        worker.uuid(),
+        job.uuid(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(ended) = ended else {
+        // A repeat after an answer that got lost must not doom the objects of the recorded result.
+        let recorded = sqlx::query!("select id from results where id = $1", made.id.uuid())
+            .fetch_optional(&mut *tx)
+            .await?;
+        if recorded.is_some() {
+            return Ok(Finish::Done);
+        }
+        storage::doom(&mut tx, &[made.object_key.clone(), made.thumbnail_key.clone()]).await?;
+        tx.commit().await?;
+        return Ok(Finish::NotOurs);
+    };
+    results::insert(&mut tx, job, made).await?;
+    if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
+        credits::debit(&mut tx, owner, job, ended.cost).await?;
+    }
+    tx.commit().await?;
+    Ok(Finish::Done)
+}
+
+/// Ends the job without a result and gives the hold back. False when it was no longer `worker`'s.
+pub async fn fail(
+    pool: &PgPool,
+    worker: WorkerId,
+    job: JobId,
+    failure: &Failure,
+) -> sqlx::Result<bool> {
+    let mut tx = pool.begin().await?;
+    lock_payer(&mut tx, job).await?;
+    let ours = sqlx::query!(
+        "select id from jobs where id = $2 and state = 'running' and lease_owner = $1 for update",
+        worker.uuid(),
+        job.uuid(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    if ours.is_none() {
+        return Ok(false);
+    }
+    end_without_result(&mut tx, job, JobState::Failed, Some(failure)).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Calls the job off and gives the hold back. False when it had ended already.
+pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
+    let mut tx = pool.begin().await?;
+    lock_payer(&mut tx, job).await?;
+    let active = sqlx::query!(
+        "select id from jobs where id = $1 and state in ('queued', 'running') for update",
+        job.uuid(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    if active.is_none() {
+        return Ok(false);
+    }
+    end_without_result(&mut tx, job, JobState::Cancelled, None).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Calls off whatever still runs or waits on `image`; part of deleting it. The caller has locked the
+/// owner's row.
+pub(crate) async fn cancel_all_of(
+    conn: &mut PgConnection,
+    image: ImageId,
+) -> sqlx::Result<Vec<JobId>> {
+    let active = sqlx::query_scalar!(
+        r#"select id as "id: JobId" from jobs
+           where image_id = $1 and state in ('queued', 'running') for update"#,
+        image.uuid(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for job in &active {
+        end_without_result(conn, *job, JobState::Cancelled, None).await?;
+    }
+    Ok(active)
+}
+
+/// Locks the row of whoever pays for `job`. Whatever ends a job does this before it locks the job: with
+/// one order for all, submit, finish and delete can wait for each other but never in a circle.
+pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "select u.id from users u join jobs j on j.owner_id = u.id where j.id = $1 for update of u",
+        job.uuid(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map(drop)
+}
+
+/// Moves an active job, whose row the caller has locked, to `state`; gives the hold and the free run back.
+pub(super) async fn end_without_result(
+    conn: &mut PgConnection,
+    job: JobId,
+    state: JobState,
+    failure: Option<&Failure>,
+) -> sqlx::Result<()> {
+    let ended = sqlx::query!(
+        r#"update jobs set state = $2, finished_at = now(), lease_owner = null, lease_until = null,
+                           failure_code = $3, failure_detail = $4
+           where id = $1 and state in ('queued', 'running')
+           returning owner_id as "owner: UserId", cost"#,
+        job.uuid(),
+        state as JobState,
+        failure.map(|failure| failure.code.as_str()),
+        failure.map(|failure| failure.detail.as_str()),
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
+        credits::release(conn, owner, ended.cost).await?;
+    }
+    sqlx::query!("delete from free_runs where job_id = $1", job.uuid())
+        .execute(conn)
+        .await
+        .map(drop)
+}

@@ -1,0 +1,179 @@
+//! Submitting: one transaction that holds the price and writes the row.
+
+use sqlx::{PgConnection, PgPool};
+
+use super::{Job, load};
+use crate::tool::{Tier, Tool};
+use crate::{ImageId, JobId, UserId, credits};
+
+/// What somebody wants done.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// Who asks; nobody for a visitor.
+    pub owner: Option<UserId>,
+    /// The picture. The caller has checked that it is theirs.
+    pub image: ImageId,
+    /// What is to be done.
+    pub tool: Tool,
+    /// For whom: decides the price.
+    pub tier: Tier,
+    /// A key of the caller's choice that makes a repeat return the first job.
+    pub idempotency_key: Option<String>,
+    /// How many jobs of this tier may wait before another is refused; `None` for no limit.
+    pub most_waiting: Option<i64>,
+}
+
+/// What became of a submission.
+#[derive(Clone, Debug)]
+pub enum Submitted {
+    /// A new job waits; ring for it.
+    New(Job),
+    /// The same thing had been asked for before: this is that job.
+    Joined(Job),
+}
+
+impl Submitted {
+    /// The job, new or joined.
+    pub fn into_job(self) -> Job {
+        match self {
+            Self::New(job) | Self::Joined(job) => job,
+        }
+    }
+}
+
+/// Why nothing was submitted. Nothing is held in any of these cases.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The user has less than the price left.
+    #[error("Not enough credits")]
+    NotEnoughCredits,
+    /// The picture has had its free run with this tool.
+    #[error("Free Exists")]
+    FreeExists,
+    /// The key was used before, for something else.
+    #[error("This Idempotency-Key was used for a different request")]
+    IdempotencyKeyReused,
+    /// Too many jobs of this tier are waiting already.
+    #[error("Too many free runs are waiting; try again in a minute")]
+    QueueFull,
+    /// The picture was deleted meanwhile.
+    #[error("Image not found")]
+    NoSuchImage,
+    /// The database did not answer or refused.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+}
+
+/// Submits a job, or joins the one that the same request made before.
+///
+/// A repeat is recognised by its idempotency key; without one, an identical run that is still active is
+/// joined. The holds of one user are serialised by the lock on their row, so that two requests can
+/// neither spend the same credit nor both believe to be the first.
+pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitError> {
+    let mut tx = pool.begin().await?;
+    if let Some(owner) = new.owner {
+        sqlx::query!("select id from users where id = $1 for update", owner.uuid())
+            .fetch_one(&mut *tx)
+            .await?;
+        if let Some(job) = earlier(&mut tx, owner, new).await? {
+            return Ok(Submitted::Joined(job));
+        }
+    }
+    // Shared: a delete of the image waits, other submissions do not.
+    let image = sqlx::query!("select id from images where id = $1 for key share", new.image.uuid());
+    if image.fetch_optional(&mut *tx).await?.is_none() {
+        return Err(SubmitError::NoSuchImage);
+    }
+    if let Some(most) = new.most_waiting {
+        let waiting = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from jobs where state = 'queued' and tier = $1"#,
+            new.tier.as_str(),
+        )
+        .fetch_one(&mut *tx)
+        .await?;
+        if waiting >= most {
+            return Err(SubmitError::QueueFull);
+        }
+    }
+    let cost = match (new.tier, new.owner) {
+        (Tier::Paid, Some(owner)) => {
+            let cost = new.tool.cost();
+            if !credits::hold(&mut tx, owner, cost).await? {
+                return Err(SubmitError::NotEnoughCredits);
+            }
+            cost
+        }
+        _ => 0,
+    };
+    let id = JobId::new();
+    sqlx::query!(
+        "insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        id.uuid(),
+        new.owner.map(UserId::uuid),
+        new.image.uuid(),
+        new.tool.name().as_str(),
+        new.tool.factor_column(),
+        new.tier.as_str(),
+        cost,
+        new.idempotency_key,
+    )
+    .execute(&mut *tx)
+    .await?;
+    if new.tier != Tier::Paid {
+        let first = sqlx::query!(
+            "insert into free_runs (image_id, tool, job_id) values ($1, $2, $3)
+             on conflict on constraint free_run_once do nothing",
+            new.image.uuid(),
+            new.tool.name().as_str(),
+            id.uuid(),
+        )
+        .execute(&mut *tx)
+        .await?;
+        if first.rows_affected() == 0 {
+            return Err(SubmitError::FreeExists);
+        }
+    }
+    let job = load(&mut *tx, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
+    tx.commit().await?;
+    Ok(Submitted::New(job))
+}
+
+/// The job that `new` repeats, if there is one.
+async fn earlier(
+    conn: &mut PgConnection,
+    owner: UserId,
+    new: &NewJob,
+) -> Result<Option<Job>, SubmitError> {
+    let found = match &new.idempotency_key {
+        Some(key) => sqlx::query_scalar!(
+            r#"select id as "id: JobId" from jobs where owner_id = $1 and idempotency_key = $2"#,
+            owner.uuid(),
+            key,
+        )
+        .fetch_optional(&mut *conn)
+        .await?,
+        None => {
+            sqlx::query_scalar!(
+                r#"select id as "id: JobId" from jobs
+                   where owner_id = $1 and image_id = $2 and tool = $3 and tier = $4
+                     and factor is not distinct from $5 and state in ('queued', 'running')
+                   order by created_at limit 1"#,
+                owner.uuid(),
+                new.image.uuid(),
+                new.tool.name().as_str(),
+                new.tier.as_str(),
+                new.tool.factor_column(),
+            )
+            .fetch_optional(&mut *conn)
+            .await?
+        }
+    };
+    let Some(id) = found else { return Ok(None) };
+    let job = load(&mut *conn, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
+    // A key's job whose image was deleted since has no image left to compare.
+    let same = job.tool == new.tool
+        && job.tier == new.tier
+        && job.image.is_none_or(|image| image == new.image);
+    if same { Ok(Some(job)) } else { Err(SubmitError::IdempotencyKeyReused) }
+}

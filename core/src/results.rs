@@ -1,0 +1,159 @@
+//! The pictures that jobs made.
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgPool};
+
+use crate::tool::{Tier, ToolName};
+use crate::{ImageId, JobId, ResultId, UserId, storage};
+
+/// A picture that a job made, and what really made it.
+#[derive(Clone, Debug)]
+pub struct ResultImage {
+    /// Its id.
+    pub id: ResultId,
+    /// The job that made it.
+    pub job: JobId,
+    /// The uploaded picture it was made from.
+    pub image: ImageId,
+    /// Whose it is; a visitor's belongs to nobody.
+    pub owner: Option<UserId>,
+    /// The tool that made it.
+    pub tool: ToolName,
+    /// The factor of an upscale.
+    pub factor: Option<i16>,
+    /// Where the PNG is in S3.
+    pub object_key: String,
+    /// Where its small copy is in S3.
+    pub thumbnail_key: String,
+    /// The size of the PNG.
+    pub size_bytes: i64,
+    /// Pixels.
+    pub width: i32,
+    /// Pixels.
+    pub height: i32,
+    /// The name of the model that ran.
+    pub model: String,
+    /// The checksum of the model file that ran.
+    pub model_sha256: String,
+    /// The device it ran on: `cpu` or `cuda`.
+    pub device: String,
+    /// From the start of the job to its PNG.
+    pub duration_ms: i32,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// Who it was made for.
+    pub tier: Tier,
+    /// What was paid for it, in credits.
+    pub credits: i32,
+}
+
+/// What a worker made and has stored; becomes a result when its job is finished.
+#[derive(Clone, Debug)]
+pub struct NewResult {
+    /// Its id.
+    pub id: ResultId,
+    /// Where the PNG is.
+    pub object_key: String,
+    /// Where its small copy is.
+    pub thumbnail_key: String,
+    /// The size of the PNG.
+    pub size_bytes: i64,
+    /// Pixels.
+    pub width: i32,
+    /// Pixels.
+    pub height: i32,
+    /// The name of the model that ran.
+    pub model: String,
+    /// The checksum of the model file that ran.
+    pub model_sha256: String,
+    /// The device it ran on.
+    pub device: String,
+    /// From the start of the job to its PNG.
+    pub duration_ms: i32,
+}
+
+/// Records what a job made; part of [`crate::jobs::finish`].
+pub(crate) async fn insert(
+    conn: &mut PgConnection,
+    job: JobId,
+    made: &NewResult,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into results (id, job_id, image_id, owner_id, tool, factor, object_key, thumbnail_key,
+                              size_bytes, width, height, model, model_sha256, device, duration_ms)
+         select $1, id, image_id, owner_id, tool, factor, $3, $4, $5, $6, $7, $8, $9, $10, $11
+         from jobs where id = $2",
+        made.id.uuid(),
+        job.uuid(),
+        made.object_key,
+        made.thumbnail_key,
+        made.size_bytes,
+        made.width,
+        made.height,
+        made.model,
+        made.model_sha256,
+        made.device,
+        made.duration_ms,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Which results to read; fields that are `None` do not narrow the choice.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter {
+    /// One result.
+    pub id: Option<ResultId>,
+    /// What one job made.
+    pub job: Option<JobId>,
+    /// What was made from one picture.
+    pub image: Option<ImageId>,
+    /// What one tool made.
+    pub tool: Option<ToolName>,
+}
+
+/// The results that fit `filter`, the oldest first. The caller has checked whose they are.
+pub async fn list(pool: &PgPool, filter: Filter) -> sqlx::Result<Vec<ResultImage>> {
+    sqlx::query_as!(
+        ResultImage,
+        r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
+                  r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
+                  r.thumbnail_key, r.size_bytes, r.width, r.height, r.model, r.model_sha256, r.device,
+                  r.duration_ms, r.created_at, j.tier as "tier: Tier", j.cost as credits
+           from results r join jobs j on j.id = r.job_id
+           where ($1::uuid is null or r.id = $1) and ($2::uuid is null or r.job_id = $2)
+             and ($3::uuid is null or r.image_id = $3) and ($4::text is null or r.tool = $4)
+           order by r.created_at, r.id"#,
+        filter.id.map(ResultId::uuid),
+        filter.job.map(JobId::uuid),
+        filter.image.map(ImageId::uuid),
+        filter.tool.map(ToolName::as_str),
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// Deletes one result of `owner` made by `tool`; its objects are left to the janitor. False when there
+/// is none.
+pub async fn delete(
+    pool: &PgPool,
+    owner: UserId,
+    tool: ToolName,
+    id: ResultId,
+) -> sqlx::Result<bool> {
+    let mut tx = pool.begin().await?;
+    let keys = sqlx::query!(
+        "delete from results where id = $1 and owner_id = $2 and tool = $3
+         returning object_key, thumbnail_key",
+        id.uuid(),
+        owner.uuid(),
+        tool.as_str(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(keys) = keys else { return Ok(false) };
+    storage::doom(&mut tx, &[keys.object_key, keys.thumbnail_key]).await?;
+    tx.commit().await?;
+    Ok(true)
+}

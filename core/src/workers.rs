@@ -1,0 +1,131 @@
+//! Which worker processes live, on which device and with which models.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
+use sqlx::types::Json;
+
+use crate::WorkerId;
+use crate::tool::{Tier, ToolName};
+
+/// A model that a worker serves a class of jobs with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedModel {
+    /// The tool it serves.
+    pub tool: ToolName,
+    /// The tier it serves.
+    pub tier: Tier,
+    /// The name of its folder in `models/`.
+    pub model: String,
+    /// The checksum of its file.
+    pub sha256: String,
+}
+
+/// A model that a worker would serve if its files were right; what was served before still is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelProblem {
+    /// The name of its folder in `models/`, or `tools.toml`.
+    pub model: String,
+    /// The step that it did not pass.
+    pub step: String,
+    /// Why, in one sentence.
+    pub reason: String,
+}
+
+/// A worker process as it reports itself.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// A new id each time it starts.
+    pub id: WorkerId,
+    /// The host it runs on.
+    pub name: String,
+    /// The device its models really run on: `cpu` or `cuda`.
+    pub device: String,
+    /// What it serves.
+    pub models: Vec<ServedModel>,
+    /// What it would serve if the files were right.
+    pub problems: Vec<ModelProblem>,
+    /// How many jobs it runs at once.
+    pub slots: i32,
+    /// Its version.
+    pub version: String,
+    /// When it last reported.
+    pub seen_at: DateTime<Utc>,
+}
+
+/// Reports that `worker` lives.
+pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into workers (id, name, device, models, problems, slots, version)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         on conflict (id) do update
+         set device = excluded.device, models = excluded.models, problems = excluded.problems,
+             slots = excluded.slots, seen_at = now()",
+        worker.id.uuid(),
+        worker.name,
+        worker.device,
+        serde_json::json!(worker.models),
+        serde_json::json!(worker.problems),
+        worker.slots,
+        worker.version,
+    )
+    .execute(pool)
+    .await
+    .map(drop)
+}
+
+/// The workers that reported within the last 20 seconds.
+pub async fn living(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
+    sqlx::query!(
+        r#"select id as "id: WorkerId", name, device, models as "models: Json<Vec<ServedModel>>",
+                  problems as "problems: Json<Vec<ModelProblem>>", slots, version, seen_at
+           from workers where seen_at > now() - interval '20 seconds' order by name, id"#,
+    )
+    .fetch_all(pool)
+    .await
+    .map(|rows| {
+        rows.into_iter()
+            .map(|row| Worker {
+                id: row.id,
+                name: row.name,
+                device: row.device,
+                models: row.models.0,
+                problems: row.problems.0,
+                slots: row.slots,
+                version: row.version,
+                seen_at: row.seen_at,
+            })
+            .collect()
+    })
+}
+
+/// What this installation serves: the models of every worker that reported within the hour, so that a
+/// restart does not make a tool vanish from the page.
+pub async fn known_models(pool: &PgPool) -> sqlx::Result<Vec<ServedModel>> {
+    let rows = sqlx::query_scalar!(
+        r#"select models as "models: Json<Vec<ServedModel>>" from workers
+           where seen_at > now() - interval '1 hour' order by seen_at desc"#,
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().flat_map(|models| models.0).collect())
+}
+
+/// Marks a worker that stops as gone.
+pub async fn sign_off(pool: &PgPool, id: WorkerId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update workers set seen_at = least(seen_at, now() - interval '1 minute') where id = $1",
+        id.uuid(),
+    )
+    .execute(pool)
+    .await
+    .map(drop)
+}
+
+/// Forgets workers that have been silent for an hour.
+pub async fn forget_silent(pool: &PgPool) -> sqlx::Result<u64> {
+    let gone = sqlx::query!("delete from workers where seen_at < now() - interval '1 hour'")
+        .execute(pool)
+        .await?;
+    Ok(gone.rows_affected())
+}

@@ -1,0 +1,54 @@
+//! The ledger is the only way to move a balance, and the database itself says so.
+
+use retouch_core::{credits, users};
+use retouch_local::testing::{ISSUER, user};
+use sqlx::PgPool;
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_new_user_gets_twenty_credits_once_however_many_first_calls_come(pool: PgPool) {
+    let calls = (0..20).map(|_| {
+        let pool = pool.clone();
+        tokio::spawn(async move { users::sign_in(&pool, ISSUER, "ada").await.unwrap() })
+    });
+    let mut ids = Vec::new();
+    for call in calls.collect::<Vec<_>>() {
+        let user = call.await.unwrap();
+        assert_eq!((user.credits, user.reserved), (20, 0));
+        ids.push(user.id);
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 1);
+    let entries: i64 =
+        sqlx::query_scalar("select count(*) from ledger").fetch_one(&pool).await.unwrap();
+    assert_eq!(entries, 1);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn no_hand_but_the_ledger_moves_credits(pool: PgPool) {
+    let id = user(&pool, "ada", 0).await;
+    let by_hand = sqlx::query("update users set credits = 1000 where id = $1").bind(id);
+    assert!(
+        by_hand.execute(&pool).await.unwrap_err().to_string().contains("only by a ledger entry")
+    );
+    let rich =
+        "insert into users (id, issuer, subject, credits) values (gen_random_uuid(), 'i', 's', 5)";
+    assert!(sqlx::query(rich).execute(&pool).await.is_err());
+    for change in ["update ledger set amount = 1000", "delete from ledger", "truncate ledger"] {
+        let refused = sqlx::query(change).execute(&pool).await.unwrap_err();
+        assert!(refused.to_string().contains("append-only"), "{change}: {refused}");
+    }
+    let overdraw =
+        "insert into ledger (user_id, kind, amount, reference) values ($1, 'admin', -21, 'x')";
+    let refused = sqlx::query(overdraw).bind(id).execute(&pool).await.unwrap_err();
+    assert!(refused.to_string().contains("users_solvent"), "{refused}");
+    assert_eq!(credits::audit(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_administrators_grant_counts_once_for_each_reference(pool: PgPool) {
+    let id = user(&pool, "ada", 0).await;
+    assert!(credits::grant_by_admin(&pool, id, 30, "ticket 7").await.unwrap());
+    assert!(!credits::grant_by_admin(&pool, id, 30, "ticket 7").await.unwrap());
+    assert_eq!(users::sign_in(&pool, ISSUER, "ada").await.unwrap().credits, 50);
+    assert_eq!(credits::audit(&pool).await.unwrap(), []);
+}

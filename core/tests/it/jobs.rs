@@ -1,0 +1,421 @@
+//! A job's life: nothing is lost, nothing is paid twice.
+
+use std::time::Duration;
+
+use retouch_core::jobs::{
+    self, Claimed, Failure, Finish, JobState, NewJob, Retry, SubmitError, Submitted, Turn,
+};
+use retouch_core::results::{self, Filter, NewResult};
+use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
+use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, images, storage, users};
+use retouch_local::testing::{ISSUER, image, user};
+use sqlx::PgPool;
+
+const LEASE: Duration = Duration::from_secs(15);
+const NO_LEASE: Duration = Duration::ZERO;
+
+fn classes() -> Vec<JobClass> {
+    Tier::ALL.map(|tier| JobClass { tier, tool: ToolName::RemoveBackground }).to_vec()
+}
+
+fn paid(owner: UserId, image: ImageId) -> NewJob {
+    NewJob {
+        owner: Some(owner),
+        image,
+        tool: Tool::RemoveBackground,
+        tier: Tier::Paid,
+        idempotency_key: None,
+        most_waiting: None,
+    }
+}
+
+fn free(owner: UserId, image: ImageId) -> NewJob {
+    NewJob { tier: Tier::Free, ..paid(owner, image) }
+}
+
+async fn submit(pool: &PgPool, new: &NewJob) -> JobId {
+    jobs::submit(pool, new).await.unwrap().into_job().id
+}
+
+async fn claim(pool: &PgPool, worker: WorkerId) -> Option<Claimed> {
+    jobs::claim(pool, worker, &classes(), Turn::Beside, LEASE).await.unwrap()
+}
+
+fn made(job: JobId, attempt: i32) -> NewResult {
+    NewResult {
+        id: ResultId::new(),
+        object_key: storage::result_key(job, attempt),
+        thumbnail_key: storage::result_thumbnail_key(job, attempt),
+        size_bytes: 100,
+        width: 64,
+        height: 48,
+        model: "tiny".into(),
+        model_sha256: "0".repeat(64),
+        device: "cpu".into(),
+        duration_ms: 12,
+    }
+}
+
+async fn balance(pool: &PgPool, name: &str) -> (i32, i32) {
+    let user = users::sign_in(pool, ISSUER, name).await.unwrap();
+    (user.credits, user.reserved)
+}
+
+async fn state(pool: &PgPool, job: JobId) -> JobState {
+    jobs::get(pool, job).await.unwrap().unwrap().state
+}
+
+async fn assert_books_balance(pool: &PgPool) {
+    assert_eq!(credits::audit(pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_paid_run_is_held_then_debited(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = submit(&pool, &paid(ada, picture)).await;
+    assert_eq!(balance(&pool, "ada").await, (20, 5));
+    let worker = WorkerId::new();
+    let claimed = claim(&pool, worker).await.unwrap();
+    assert_eq!((claimed.id, claimed.attempt, claimed.image), (job, 1, picture));
+    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::Done);
+    assert_eq!(balance(&pool, "ada").await, (15, 0));
+    let results = results::list(&pool, Filter { image: Some(picture), ..Filter::default() }).await;
+    let results = results.unwrap();
+    assert_eq!((results.len(), results[0].credits, results[0].tier), (1, 5, Tier::Paid));
+    assert_books_balance(&pool).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn finish_twice_debits_once(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let worker = WorkerId::new();
+    claim(&pool, worker).await.unwrap();
+    let result = made(job, 1);
+    let both = tokio::join!(
+        jobs::finish(&pool, worker, job, &result),
+        jobs::finish(&pool, worker, job, &result)
+    );
+    // The same result again is an answer that got lost, not a loser.
+    assert_eq!((both.0.unwrap(), both.1.unwrap()), (Finish::Done, Finish::Done));
+    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::NotOurs);
+    assert_eq!(balance(&pool, "ada").await, (15, 0));
+    assert_books_balance(&pool).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn two_workers_make_one_claim(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let claims = (0..16).map(|_| {
+        let pool = pool.clone();
+        tokio::spawn(async move { claim(&pool, WorkerId::new()).await })
+    });
+    let mut won = 0;
+    for claim in claims.collect::<Vec<_>>() {
+        won += usize::from(claim.await.unwrap().is_some());
+    }
+    assert_eq!(won, 1);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_zombie_cannot_finish_what_another_worker_has(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let (zombie, heir) = (WorkerId::new(), WorkerId::new());
+    jobs::claim(&pool, zombie, &classes(), Turn::Beside, NO_LEASE).await.unwrap().unwrap();
+    assert_eq!(jobs::sweep(&pool).await.unwrap().requeued, [job]);
+    assert_eq!(jobs::renew(&pool, zombie, &[job], LEASE).await.unwrap(), []);
+    let second = jobs::claim(&pool, heir, &classes(), Turn::Alone, LEASE).await.unwrap().unwrap();
+    assert_eq!(second.attempt, 2);
+    assert_eq!(jobs::finish(&pool, zombie, job, &made(job, 1)).await.unwrap(), Finish::NotOurs);
+    assert_eq!(state(&pool, job).await, JobState::Running);
+    assert_eq!(jobs::finish(&pool, heir, job, &made(job, 2)).await.unwrap(), Finish::Done);
+    assert_eq!(balance(&pool, "ada").await, (15, 0));
+    let doomed: Vec<String> =
+        sqlx::query_scalar("select object_key from doomed_objects order by 1")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    assert_eq!(doomed, [storage::result_thumbnail_key(job, 1), storage::result_key(job, 1)]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_that_loses_three_workers_dies_and_costs_nothing(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    for attempt in 1..=3 {
+        let turn = if attempt == 1 { Turn::Beside } else { Turn::Alone };
+        let claimed =
+            jobs::claim(&pool, WorkerId::new(), &classes(), turn, NO_LEASE).await.unwrap();
+        assert_eq!(claimed.unwrap().attempt, attempt);
+        let sweep = jobs::sweep(&pool).await.unwrap();
+        assert_eq!(sweep.died.len(), usize::from(attempt == 3));
+    }
+    let job = jobs::get(&pool, job).await.unwrap().unwrap();
+    assert_eq!((job.state, job.attempt), (JobState::Failed, 3));
+    assert_eq!(job.failure.unwrap().code, "worker_crashed");
+    assert_eq!(balance(&pool, "ada").await, (20, 0));
+    assert!(
+        jobs::claim(&pool, WorkerId::new(), &classes(), Turn::Alone, LEASE)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert_books_balance(&pool).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_suspect_is_given_only_to_a_worker_that_runs_nothing_else(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    jobs::claim(&pool, WorkerId::new(), &classes(), Turn::Beside, NO_LEASE).await.unwrap().unwrap();
+    assert!(!jobs::suspects_waiting(&pool, &classes()).await.unwrap());
+    jobs::sweep(&pool).await.unwrap();
+    assert!(jobs::suspects_waiting(&pool, &classes()).await.unwrap());
+    assert!(claim(&pool, WorkerId::new()).await.is_none());
+    assert!(
+        jobs::claim(&pool, WorkerId::new(), &classes(), Turn::Alone, LEASE)
+            .await
+            .unwrap()
+            .is_some()
+    );
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_drain_counts_no_attempt(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    for _ in 0..5 {
+        let worker = WorkerId::new();
+        assert_eq!(claim(&pool, worker).await.unwrap().attempt, 1);
+        assert!(jobs::hand_back(&pool, worker, job).await.unwrap());
+        assert!(!jobs::hand_back(&pool, worker, job).await.unwrap());
+    }
+    assert_eq!(state(&pool, job).await, JobState::Queued);
+    assert_eq!(balance(&pool, "ada").await, (20, 5));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_passing_fault_is_tried_again_and_then_costs_nothing(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let failure = Failure { code: "storage_unavailable".into(), detail: "Try again later.".into() };
+    for attempt in 1..=3 {
+        sqlx::query("update jobs set run_after = now()").execute(&pool).await.unwrap();
+        let worker = WorkerId::new();
+        claim(&pool, worker).await.unwrap();
+        let outcome = jobs::retry(&pool, worker, job, &failure).await.unwrap();
+        assert_eq!(outcome, if attempt < 3 { Retry::Queued } else { Retry::Failed });
+        assert!(claim(&pool, worker).await.is_none(), "it waits a little, or has ended");
+    }
+    assert_eq!(jobs::get(&pool, job).await.unwrap().unwrap().failure, Some(failure));
+    assert_eq!(balance(&pool, "ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_failed_job_costs_nothing_and_gives_its_free_run_back(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = submit(&pool, &free(ada, picture)).await;
+    assert!(matches!(
+        jobs::submit(&pool, &NewJob { idempotency_key: Some("k".into()), ..free(ada, picture) })
+            .await,
+        Err(SubmitError::FreeExists)
+    ));
+    let worker = WorkerId::new();
+    claim(&pool, worker).await.unwrap();
+    let failure = Failure { code: "image_unreadable".into(), detail: "Not a picture.".into() };
+    assert!(jobs::fail(&pool, worker, job, &failure).await.unwrap());
+    assert!(!jobs::fail(&pool, worker, job, &failure).await.unwrap());
+    submit(&pool, &free(ada, picture)).await;
+    assert_eq!(balance(&pool, "ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_free_run_is_used_up_even_when_its_result_is_deleted(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = submit(&pool, &free(ada, picture)).await;
+    let worker = WorkerId::new();
+    claim(&pool, worker).await.unwrap();
+    let result = made(job, 1);
+    jobs::finish(&pool, worker, job, &result).await.unwrap();
+    assert_eq!(balance(&pool, "ada").await, (20, 0));
+    assert!(results::delete(&pool, ada, ToolName::RemoveBackground, result.id).await.unwrap());
+    assert!(matches!(jobs::submit(&pool, &free(ada, picture)).await, Err(SubmitError::FreeExists)));
+    assert!(images::get(&pool, picture).await.unwrap().unwrap().free_remove_background_used);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn fifty_parallel_runs_on_fifty_images_spend_twenty_credits_four_times(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let mut runs = Vec::new();
+    for _ in 0..50 {
+        let new = paid(ada, image(&pool, None, ada, b"x").await);
+        let pool = pool.clone();
+        runs.push(tokio::spawn(async move { jobs::submit(&pool, &new).await }));
+    }
+    let (mut accepted, mut refused) = (0, 0);
+    for run in runs {
+        match run.await.unwrap() {
+            Ok(Submitted::New(_)) => accepted += 1,
+            Err(SubmitError::NotEnoughCredits) => refused += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((accepted, refused), (4, 46));
+    assert_eq!(balance(&pool, "ada").await, (20, 20));
+    assert_books_balance(&pool).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_same_run_fifty_times_is_one_job(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let new = paid(ada, image(&pool, None, ada, b"x").await);
+    for key in [None, Some("click".to_owned())] {
+        let new = NewJob { idempotency_key: key.clone(), ..new.clone() };
+        let runs = (0..50).map(|_| {
+            let (pool, new) = (pool.clone(), new.clone());
+            tokio::spawn(async move { jobs::submit(&pool, &new).await.unwrap().into_job().id })
+        });
+        let mut ids = Vec::new();
+        for run in runs.collect::<Vec<_>>() {
+            ids.push(run.await.unwrap());
+        }
+        ids.dedup();
+        assert_eq!(ids.len(), 1);
+    }
+    // One by joining, one by the key: a click of its own is a run of its own.
+    assert_eq!(balance(&pool, "ada").await, (20, 10));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_idempotency_key_outlives_its_job_and_serves_one_request_only(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let new = NewJob { idempotency_key: Some("click".into()), ..paid(ada, picture) };
+    let job = submit(&pool, &new).await;
+    let worker = WorkerId::new();
+    claim(&pool, worker).await.unwrap();
+    jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap();
+    assert!(
+        matches!(jobs::submit(&pool, &new).await.unwrap(), Submitted::Joined(same) if same.id == job)
+    );
+    let other = NewJob { image: image(&pool, None, ada, b"y").await, ..new.clone() };
+    assert!(matches!(jobs::submit(&pool, &other).await, Err(SubmitError::IdempotencyKeyReused)));
+    // Another person's key is another key.
+    let bob = user(&pool, "bob", 0).await;
+    let theirs = NewJob { owner: Some(bob), image: image(&pool, None, bob, b"z").await, ..new };
+    assert!(matches!(jobs::submit(&pool, &theirs).await.unwrap(), Submitted::New(_)));
+    assert_eq!(balance(&pool, "ada").await, (15, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_cancelled_job_costs_nothing_and_is_not_finished(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let worker = WorkerId::new();
+    claim(&pool, worker).await.unwrap();
+    assert!(jobs::cancel(&pool, job).await.unwrap());
+    assert!(!jobs::cancel(&pool, job).await.unwrap());
+    assert_eq!(jobs::renew(&pool, worker, &[job], LEASE).await.unwrap(), []);
+    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::NotOurs);
+    assert_eq!(state(&pool, job).await, JobState::Cancelled);
+    assert_eq!(balance(&pool, "ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn deleting_an_image_calls_its_jobs_off_and_dooms_its_objects(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let bob = user(&pool, "bob", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let done = submit(&pool, &paid(ada, picture)).await;
+    let worker = WorkerId::new();
+    claim(&pool, worker).await.unwrap();
+    jobs::finish(&pool, worker, done, &made(done, 1)).await.unwrap();
+    let waiting = submit(&pool, &paid(ada, picture)).await;
+    assert_eq!(images::delete(&pool, bob, picture).await.unwrap(), None);
+    assert_eq!(images::delete(&pool, ada, picture).await.unwrap(), Some(vec![waiting]));
+    assert_eq!(images::delete(&pool, ada, picture).await.unwrap(), None);
+    assert_eq!(balance(&pool, "ada").await, (15, 0));
+    let doomed: i64 =
+        sqlx::query_scalar("select count(*) from doomed_objects where since <= now()")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+    assert_eq!(doomed, 4, "the picture, its result and a small copy of each");
+    assert_books_balance(&pool).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn paid_runs_go_first_and_users_take_turns(pool: PgPool) {
+    let ada = user(&pool, "ada", 80).await;
+    let bob = user(&pool, "bob", 0).await;
+    let free_one = submit(&pool, &free(bob, image(&pool, None, bob, b"x").await)).await;
+    let mut hers = Vec::new();
+    for _ in 0..3 {
+        hers.push(submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await);
+    }
+    let his = submit(&pool, &paid(bob, image(&pool, None, bob, b"x").await)).await;
+    let worker = WorkerId::new();
+    let mut order = Vec::new();
+    while let Some(claimed) = claim(&pool, worker).await {
+        order.push(claimed.id);
+    }
+    assert_eq!(order, [hers[0], his, hers[1], hers[2], free_one]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_full_free_queue_refuses_and_takes_nothing(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    for n in 0..3 {
+        let new =
+            NewJob { most_waiting: Some(2), ..free(ada, image(&pool, None, ada, b"x").await) };
+        let submitted = jobs::submit(&pool, &new).await;
+        assert_eq!(matches!(submitted, Err(SubmitError::QueueFull)), n == 2);
+        let used =
+            images::get(&pool, new.image).await.unwrap().unwrap().free_remove_background_used;
+        assert_eq!(used, n < 2);
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn submit_finish_cancel_and_delete_at_once_never_deadlock_and_keep_the_books(pool: PgPool) {
+    let ada = user(&pool, "ada", 480).await;
+    let mut runs = Vec::new();
+    for n in 0..60 {
+        let pool = pool.clone();
+        runs.push(tokio::spawn(async move {
+            let picture = image(&pool, None, ada, b"x").await;
+            let job = submit(&pool, &paid(ada, picture)).await;
+            let worker = WorkerId::new();
+            let claimed = claim(&pool, worker).await;
+            let result = claimed.as_ref().map(|claimed| made(claimed.id, claimed.attempt));
+            let finish = async {
+                match &result {
+                    Some(result) => {
+                        jobs::finish(&pool, worker, claimed.as_ref().unwrap().id, result)
+                            .await
+                            .map(drop)
+                    }
+                    None => Ok(()),
+                }
+            };
+            let undo = async {
+                match n % 3 {
+                    0 => jobs::cancel(&pool, job).await.map(drop),
+                    1 => images::delete(&pool, ada, picture).await.map(drop),
+                    _ => Ok(()),
+                }
+            };
+            let (finished, undone) = tokio::join!(finish, undo);
+            finished.and(undone)
+        }));
+    }
+    for run in runs {
+        run.await.unwrap().unwrap();
+    }
+    assert_books_balance(&pool).await;
+}

@@ -1,0 +1,105 @@
+//! Objects: what is stored is read back, and what nobody needs goes.
+
+use std::time::Duration;
+
+use retouch_core::storage::StorageError;
+use retouch_core::{ImageId, images, janitor};
+use retouch_local::testing::{Bucket, eventually, image, user};
+use sqlx::PgPool;
+use tokio::io::AsyncReadExt;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_is_read_whole_or_in_ranges_until_it_is_deleted() {
+    let bucket = Bucket::start().await;
+    let storage = &bucket.storage;
+    storage.put("a/b", "image/png", (0..=255).collect::<Vec<u8>>().into()).await.unwrap();
+    assert_eq!(storage.get("a/b").await.unwrap().len(), 256);
+    let mut part = storage.open("a/b", Some("bytes=10-19")).await.unwrap();
+    let mut bytes = Vec::new();
+    part.body.read_to_end(&mut bytes).await.unwrap();
+    assert_eq!(bytes, (10..20).collect::<Vec<u8>>());
+    assert_eq!(part.content_range.as_deref(), Some("bytes 10-19/256"));
+    assert!(matches!(storage.open("a/b", Some("bytes=900-")).await, Err(StorageError::Range)));
+    storage.delete("a/b").await.unwrap();
+    storage.delete("a/b").await.unwrap();
+    assert!(matches!(storage.get("a/b").await, Err(StorageError::Missing(_))));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_janitor_deletes_what_was_doomed_and_announced_but_never_kept(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 0).await;
+    let kept = image(&pool, Some(&bucket.storage), ada, b"kept").await;
+    let gone = image(&pool, Some(&bucket.storage), ada, b"gone").await;
+    // A process that died between the object and the row, more than an hour ago.
+    let orphan = ImageId::new();
+    images::announce(&pool, orphan).await.unwrap();
+    let key = retouch_core::storage::image_key(orphan);
+    bucket.storage.put(&key, "image/png", b"orphan".to_vec().into()).await.unwrap();
+    janitor::round(&pool, &bucket.storage).await.unwrap();
+    assert_eq!(bucket.storage.keys().await.unwrap().len(), 3, "an upload under way is left alone");
+
+    sqlx::query("update doomed_objects set since = now()").execute(&pool).await.unwrap();
+    images::delete(&pool, ada, gone).await.unwrap();
+    janitor::round(&pool, &bucket.storage).await.unwrap();
+    assert_eq!(bucket.storage.keys().await.unwrap(), [retouch_core::storage::image_key(kept)]);
+    let left: i64 =
+        sqlx::query_scalar("select count(*) from doomed_objects").fetch_one(&pool).await.unwrap();
+    assert_eq!(left, 0);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_object_of_many_parts_is_whole_and_one_that_is_dropped_leaves_nothing(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let bytes: Vec<u8> = (0..20_000_000_u32).map(|i| (i % 251) as u8).collect();
+    for size in [0, 1, 8 << 20, (8 << 20) + 1, bytes.len()] {
+        let key = format!("{size} bytes");
+        let mut upload = bucket.storage.upload(&pool, key.clone(), "image/png");
+        // Pieces that fit no part's border.
+        for piece in bytes[..size].chunks(999_983) {
+            upload.push(&piece.to_vec().into()).await.unwrap();
+        }
+        assert_eq!(upload.finish().await.unwrap(), size as u64);
+        let stored = bucket.storage.get(&key).await;
+        assert!(stored.is_ok_and(|stored| stored == bytes[..size]), "{key}");
+    }
+    assert_eq!((bucket.unfinished_parts(), unfinished(&pool).await), (0, 0));
+
+    let mut upload = bucket.storage.upload(&pool, "dropped".into(), "image/png");
+    upload.push(&bytes.clone().into()).await.unwrap();
+    assert_eq!(unfinished(&pool).await, 1);
+    drop(upload);
+    eventually(PATIENCE, "the upload was aborted", async || {
+        (unfinished(&pool).await == 0).then_some(())
+    })
+    .await;
+    assert_eq!(bucket.unfinished_parts(), 0);
+    assert!(matches!(bucket.storage.get("dropped").await, Err(StorageError::Missing(_))));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_janitor_aborts_the_upload_of_a_process_that_died(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let (job, attempt) = (retouch_core::JobId::new(), 1);
+    let key = retouch_core::storage::result_key(job, attempt);
+    let mut upload = bucket.storage.upload(&pool, key, "image/png");
+    upload.push(&vec![7; 17 << 20].into()).await.unwrap();
+    // All that was sent: a dead process sends nothing more, but the one that tests lives on.
+    eventually(PATIENCE, "both parts arrived", async || {
+        (bucket.unfinished_parts() == 2).then_some(())
+    })
+    .await;
+    // A process that is killed runs no destructors.
+    std::mem::forget(upload);
+    janitor::round(&pool, &bucket.storage).await.unwrap();
+    assert_eq!(unfinished(&pool).await, 1, "an upload under way is left alone");
+    retouch_core::storage::doom_attempt(&pool, job, attempt).await.unwrap();
+    janitor::round(&pool, &bucket.storage).await.unwrap();
+    assert_eq!((bucket.unfinished_parts(), unfinished(&pool).await), (0, 0));
+}
+
+async fn unfinished(pool: &PgPool) -> i64 {
+    sqlx::query_scalar("select count(*) from unfinished_uploads").fetch_one(pool).await.unwrap()
+}
