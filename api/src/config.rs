@@ -1,0 +1,134 @@
+//! The API's settings. `retouch-api serve --help` is the manual.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
+use retouch_core::telemetry::TelemetryConfig;
+use retouch_core::tool::ToolName;
+use url::Url;
+
+/// Everything `serve` needs to know.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ApiConfig {
+    #[command(flatten)]
+    pub database: DatabaseConfig,
+    #[command(flatten)]
+    pub redis: RedisConfig,
+    #[command(flatten)]
+    pub storage: StorageConfig,
+    #[command(flatten)]
+    pub telemetry: TelemetryConfig,
+    #[command(flatten)]
+    pub identity: IdentityConfig,
+    #[command(flatten)]
+    pub limits: LimitsConfig,
+    /// Where to listen.
+    #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// The built page that is served beside the API.
+    #[arg(long, env = "RETOUCH_UI_DIR", default_value = "ui/dist")]
+    pub ui_dir: PathBuf,
+    /// Signs the addresses of pictures and hides visitors' addresses; any long random text. The same on
+    /// every instance of the API; changing it makes the addresses given out so far invalid.
+    #[arg(long, env = "RETOUCH_URL_SECRET", hide_env_values = true)]
+    pub url_secret: Secret,
+    /// Proxies whose `X-Forwarded-For` is believed, separated by commas.
+    #[arg(long, env = "RETOUCH_TRUSTED_PROXIES", value_delimiter = ',')]
+    pub trusted_proxies: Vec<IpAddr>,
+}
+
+/// Who signs people in, and how the page speaks to them.
+#[derive(Clone, Debug, clap::Args)]
+pub struct IdentityConfig {
+    /// The `OpenID` Connect issuer, byte for byte as it writes itself into tokens.
+    #[arg(long, env)]
+    pub oidc_issuer: String,
+    /// The public client that the page signs in with.
+    #[arg(long, env, default_value = "retouch")]
+    pub oidc_client_id: String,
+    /// The audience that access tokens must name. When empty, tokens must name the client instead
+    /// (`client_id`, `azp` or `aud`), as Amazon Cognito's do.
+    #[arg(long, env)]
+    pub oidc_audience: Option<String>,
+    /// What the page asks for.
+    #[arg(long, env, default_value = "openid email")]
+    pub oidc_scope: String,
+    /// The parameter that chooses Google or Facebook at the provider: `identity_provider` for Cognito,
+    /// `kc_idp_hint` for Keycloak. Empty when the provider has no such choice.
+    #[arg(long, env)]
+    pub oidc_idp_hint_parameter: Option<String>,
+    /// The hint for Google; empty when the provider does not offer it.
+    #[arg(long, env)]
+    pub oidc_google_hint: Option<String>,
+    /// The hint for Facebook; empty when the provider does not offer it.
+    #[arg(long, env)]
+    pub oidc_facebook_hint: Option<String>,
+    /// Further origins that the page speaks to while signing in, separated by commas: Cognito's hosted
+    /// pages are not at its issuer's origin.
+    #[arg(long, env, value_delimiter = ',')]
+    pub oidc_page_origins: Vec<String>,
+    /// How signing out works: by the standard, or as Cognito does it.
+    #[arg(long, env, value_enum, default_value = "end-session")]
+    pub oidc_logout_style: LogoutStyle,
+    /// Where signing out goes, if not where discovery says; needed for Cognito.
+    #[arg(long, env)]
+    pub oidc_logout_endpoint: Option<Url>,
+}
+
+/// How signing out works.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LogoutStyle {
+    /// The standard's `end_session_endpoint`.
+    EndSession,
+    /// `client_id` and `logout_uri`.
+    Cognito,
+}
+
+/// What is refused.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LimitsConfig {
+    /// The widest and highest picture that can be uploaded, in pixels.
+    #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = 6000)]
+    pub max_dimension: u32,
+    /// The widest and highest picture that can be upscaled, in pixels.
+    #[arg(long, env = "RETOUCH_MAX_UPSCALE_DIMENSION", default_value_t = 1440)]
+    pub max_upscale_dimension: u32,
+    /// The largest upload, in bytes.
+    #[arg(long, env = "RETOUCH_MAX_UPLOAD_BYTES", default_value_t = 25 * 1024 * 1024)]
+    pub max_upload_bytes: usize,
+    /// The longest prompt, in Unicode scalar values.
+    #[arg(long, env = "RETOUCH_MAX_PROMPT_LENGTH", default_value_t = 500)]
+    pub max_prompt_length: usize,
+    /// How long a run route waits before it answers with the job instead, in seconds.
+    #[arg(long, env = "RETOUCH_WAIT_SECS", default_value_t = 120)]
+    pub wait_secs: u64,
+    /// How many free runs a visitor's address gets in an hour.
+    #[arg(long, env = "RETOUCH_VISITOR_RUNS_PER_HOUR", default_value_t = 10)]
+    pub visitor_runs_per_hour: u32,
+    /// How many visitors' runs may wait before another is refused.
+    #[arg(long, env = "RETOUCH_VISITOR_QUEUE", default_value_t = 20)]
+    pub visitor_queue: i64,
+    /// How many users' free runs may wait before another is refused.
+    #[arg(long, env = "RETOUCH_FREE_QUEUE", default_value_t = 200)]
+    pub free_queue: i64,
+}
+
+impl LimitsConfig {
+    /// The widest and highest picture that a tool works on, in pixels.
+    pub fn max_dimension_of(&self, tool: ToolName) -> u32 {
+        match tool {
+            ToolName::Upscale => self.max_upscale_dimension.min(self.max_dimension),
+            ToolName::RemoveBackground | ToolName::MagicFix => self.max_dimension,
+        }
+    }
+
+    /// How long a run route waits.
+    pub fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait_secs)
+    }
+}

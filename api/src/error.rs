@@ -1,0 +1,120 @@
+//! What can go wrong with a request, in the words of the product. `routes/problem.rs` gives each a status.
+
+use retouch_core::db::DatabaseError;
+use retouch_core::jobs::{Failure, SubmitError};
+use retouch_core::storage::StorageError;
+
+/// Why a request was not fulfilled.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// 401: no token, or one that is not valid. The text says which.
+    #[error("{0}")]
+    Unauthorized(&'static str),
+    /// 402: less than the price is left.
+    #[error("Not enough credits")]
+    NotEnoughCredits,
+    /// 404: there is no such thing, or it belongs to somebody else.
+    #[error("{0} not found")]
+    NotFound(&'static str),
+    /// 400: the request is not understood.
+    #[error("{0}")]
+    BadRequest(String),
+    /// 409: the free run of this picture is used up.
+    #[error("Free Exists")]
+    FreeExists,
+    /// 409: the run was called off before it ended.
+    #[error("The run was cancelled")]
+    Cancelled,
+    /// 413: more bytes than are accepted.
+    #[error("The file is too large (max {} MB)", .max_bytes / 1024 / 1024)]
+    FileTooLarge {
+        /// The limit.
+        max_bytes: usize,
+    },
+    /// 415: no picture of a kind that is accepted.
+    #[error("This file is not an image we can read. Use PNG, JPEG or WebP")]
+    UnsupportedType,
+    /// 422: wider or higher than is accepted.
+    #[error("Image dimensions too big (Max {max}x{max})")]
+    DimensionsTooBig {
+        /// The limit for both, in pixels.
+        max: u32,
+    },
+    /// 422: damaged.
+    #[error("This image is damaged or incomplete: {0}")]
+    UnreadableImage(String),
+    /// 422: a key that was used for something else.
+    #[error("This Idempotency-Key was used for a different request")]
+    IdempotencyKeyReused,
+    /// 429: too many requests from one place.
+    #[error("Too many free runs from your network. Try again in {} minutes, or sign up", .retry_after_secs.div_ceil(60))]
+    TooManyRequests {
+        /// When to try again.
+        retry_after_secs: u64,
+    },
+    /// 503: too much is waiting, or something we need does not answer.
+    #[error("{detail}")]
+    Unavailable {
+        /// What a person should know.
+        detail: String,
+        /// When to try again.
+        retry_after_secs: u64,
+    },
+    /// 422 when the picture is to blame, else 500: the run failed and cost nothing.
+    #[error("{}", .0.detail)]
+    RunFailed(Failure),
+    /// 500: our fault; the details are in the log.
+    #[error("Something went wrong on our side. You have not been charged")]
+    Internal(#[source] anyhow::Error),
+}
+
+impl From<DatabaseError> for ApiError {
+    fn from(error: DatabaseError) -> Self {
+        let unreachable = matches!(
+            error,
+            DatabaseError::Io(_)
+                | DatabaseError::PoolTimedOut
+                | DatabaseError::PoolClosed
+                | DatabaseError::Tls(_)
+        );
+        if unreachable {
+            tracing::warn!(%error, "The database does not answer");
+            return Self::Unavailable {
+                detail: "The service is starting or being maintained. Try again in a moment".into(),
+                retry_after_secs: 5,
+            };
+        }
+        Self::Internal(anyhow::Error::new(error).context("asking the database"))
+    }
+}
+
+impl From<SubmitError> for ApiError {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::NotEnoughCredits => Self::NotEnoughCredits,
+            SubmitError::FreeExists => Self::FreeExists,
+            SubmitError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
+            SubmitError::NoSuchImage => Self::NotFound("Image"),
+            SubmitError::QueueFull => {
+                Self::Unavailable { detail: error.to_string(), retry_after_secs: 60 }
+            }
+            SubmitError::Database(error) => error.into(),
+        }
+    }
+}
+
+impl From<StorageError> for ApiError {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::Missing(_) => Self::NotFound("File"),
+            StorageError::Range => Self::BadRequest("The range lies outside of the file".into()),
+            StorageError::Failed(reason) => {
+                tracing::warn!(reason, "The object store does not answer");
+                Self::Unavailable {
+                    detail: "Pictures cannot be reached at the moment. Try again shortly".into(),
+                    retry_after_secs: 5,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! `retouch-api`: serves the API and the page, migrates the database, prints the `OpenAPI` document.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use retouch_api::config::ApiConfig;
+use retouch_api::router;
+use retouch_api::state::App;
+use retouch_core::config::{DatabaseConfig, StorageConfig};
+use retouch_core::storage::Storage;
+use retouch_core::{Clock, db, telemetry};
+use tokio::net::TcpListener;
+
+/// The API of Retouch.
+#[derive(Parser)]
+#[command(version)]
+enum Command {
+    /// Serve the API and the page.
+    Serve(Box<ApiConfig>),
+    /// Bring the database's schema up to date, and create the bucket when it is missing.
+    Migrate {
+        #[command(flatten)]
+        database: DatabaseConfig,
+        #[command(flatten)]
+        storage: StorageConfig,
+    },
+    /// Print the `OpenAPI` document.
+    Openapi,
+    /// Ask a running API whether it lives; for containers, whose image has no curl.
+    Healthcheck {
+        /// Where it listens.
+        #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
+        listen: SocketAddr,
+    },
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let ended = match Command::parse() {
+        Command::Serve(config) => serve(&config).await,
+        Command::Migrate { database, storage } => migrate(&database, &storage).await,
+        Command::Openapi => print_openapi(),
+        Command::Healthcheck { listen } => healthcheck(listen).await,
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("retouch-api: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
+    telemetry::start(&config.telemetry)?;
+    let app = App::new(config, Clock::system())?;
+    app.news.start(app.queue.clone());
+    let service = router::router(app.clone(), &config.ui_dir);
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .with_context(|| format!("listening at {} (RETOUCH_LISTEN)", config.listen))?;
+    tracing::info!(listen = %config.listen, "Serving");
+    let stopping = app.stopping.clone();
+    axum::serve(listener, service.into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(async move {
+            telemetry::shutdown_signal().await;
+            tracing::info!("Stopping");
+            stopping.cancel();
+        })
+        .await
+        .context("serving")
+}
+
+async fn migrate(database: &DatabaseConfig, storage: &StorageConfig) -> anyhow::Result<()> {
+    db::migrate(&db::pool(database)?).await?;
+    Storage::new(storage).create_bucket().await
+}
+
+fn print_openapi() -> anyhow::Result<()> {
+    println!("{}", router::openapi().to_pretty_json().context("writing the OpenAPI document")?);
+    Ok(())
+}
+
+async fn healthcheck(listen: SocketAddr) -> anyhow::Result<()> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::Client::builder().timeout(Duration::from_secs(3)).build()?;
+    http.get(format!("http://{listen}/healthz")).send().await?.error_for_status()?;
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! HTTP: parse, authorise, call a use case, shape JSON. No SQL, no Redis, no S3.
+
+pub mod caller;
+pub mod config;
+pub mod files;
+pub mod free;
+pub mod health;
+pub mod images;
+pub mod jobs;
+pub mod problem;
+pub mod remove_background;
+pub mod run;
+pub mod ui;
+pub mod upscale;
+pub mod user;
+pub mod views;

@@ -1,0 +1,185 @@
+//! `/api/config`: what the page needs to know before it can show anything. One build of the page serves
+//! every installation.
+
+use axum::Json;
+use axum::extract::State;
+use retouch_core::credits::{PACKS, SIGNUP_CREDITS};
+use retouch_core::tool::{Factor, Tier, Tool, ToolName};
+use retouch_core::workers::{self, ServedModel};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::views::ToolView;
+use crate::config::LogoutStyle;
+use crate::error::ApiError;
+use crate::state::App;
+
+/// What this installation offers.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Config)]
+pub struct ConfigView {
+    #[schema(example = 20)]
+    new_user_credits: i32,
+    limits: LimitsView,
+    packs: Vec<PackView>,
+    identity: IdentityView,
+    tools: Vec<ToolOffer>,
+    features: FeaturesView,
+}
+
+/// What is refused.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Limits)]
+#[expect(clippy::struct_field_names, reason = "the names of the JSON")]
+pub struct LimitsView {
+    #[schema(example = 6000)]
+    max_dimension: u32,
+    #[schema(example = 1440)]
+    max_upscale_dimension: u32,
+    max_upload_bytes: usize,
+    #[schema(example = 500)]
+    max_prompt_length: usize,
+}
+
+/// Credits on sale.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Pack)]
+pub struct PackView {
+    number: u8,
+    credits: i32,
+    /// In cents.
+    amount: i64,
+    currency: &'static str,
+    label: &'static str,
+    note: Option<&'static str>,
+}
+
+/// How to sign in.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = IdentityProvider)]
+pub struct IdentityView {
+    issuer: String,
+    client_id: String,
+    scope: String,
+    /// The parameter that takes the hints below.
+    idp_hint_parameter: Option<String>,
+    providers: ProvidersView,
+    logout_style: LogoutStyle,
+    logout_endpoint: Option<String>,
+}
+
+/// The hint for each way to sign in; null where it is not offered, empty where none is needed.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Providers)]
+pub struct ProvidersView {
+    google: Option<String>,
+    facebook: Option<String>,
+    password: Option<String>,
+}
+
+/// A tool as this installation has it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolOffer {
+    tool: ToolView,
+    /// Whether a worker serves it.
+    available: bool,
+    /// Whether a worker serves its free runs.
+    free_available: bool,
+    costs: Vec<CostView>,
+    models: ModelsView,
+}
+
+/// A price.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Cost)]
+pub struct CostView {
+    /// 2 or 4, for upscales.
+    factor: Option<u8>,
+    credits: i32,
+}
+
+/// Which model serves a tool.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ToolModels)]
+pub struct ModelsView {
+    paid: Option<String>,
+    free: Option<String>,
+}
+
+/// What is switched on.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Features)]
+pub struct FeaturesView {
+    /// Whether credits can be bought.
+    payments: bool,
+}
+
+/// Limits, prices, packs, sign-in and tools of this installation.
+#[utoipa::path(get, path = "/api/config", tag = "config", responses((status = 200, body = ConfigView)))]
+pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiError> {
+    let served = workers::known_models(&app.pool).await?;
+    let identity = &app.identity;
+    let some = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    Ok(Json(ConfigView {
+        new_user_credits: SIGNUP_CREDITS,
+        limits: LimitsView {
+            max_dimension: app.limits.max_dimension,
+            max_upscale_dimension: app.limits.max_upscale_dimension,
+            max_upload_bytes: app.limits.max_upload_bytes,
+            max_prompt_length: app.limits.max_prompt_length,
+        },
+        packs: PACKS
+            .iter()
+            .map(|pack| PackView {
+                number: pack.number,
+                credits: pack.credits,
+                amount: pack.amount_cents,
+                currency: pack.currency,
+                label: pack.label,
+                note: pack.note,
+            })
+            .collect(),
+        identity: IdentityView {
+            issuer: identity.oidc_issuer.clone(),
+            client_id: identity.oidc_client_id.clone(),
+            scope: identity.oidc_scope.clone(),
+            idp_hint_parameter: some(&identity.oidc_idp_hint_parameter),
+            providers: ProvidersView {
+                google: some(&identity.oidc_google_hint),
+                facebook: some(&identity.oidc_facebook_hint),
+                password: Some(String::new()),
+            },
+            logout_style: identity.oidc_logout_style,
+            logout_endpoint: identity.oidc_logout_endpoint.as_ref().map(ToString::to_string),
+        },
+        tools: ToolName::ALL.iter().map(|tool| offer(*tool, &served)).collect(),
+        features: FeaturesView { payments: false },
+    }))
+}
+
+fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
+    let model = |tier: Tier| {
+        let serving = |served: &&ServedModel| served.tool == tool && served.tier == tier;
+        served.iter().find(serving).map(|served| served.model.clone())
+    };
+    let models = ModelsView { paid: model(Tier::Paid), free: model(Tier::Free) };
+    let costs: &[Tool] = match tool {
+        ToolName::RemoveBackground => &[Tool::RemoveBackground],
+        ToolName::Upscale => &[Tool::Upscale(Factor::X2), Tool::Upscale(Factor::X4)],
+        ToolName::MagicFix => &[],
+    };
+    ToolOffer {
+        tool: tool.into(),
+        available: models.paid.is_some(),
+        free_available: models.free.is_some(),
+        costs: costs
+            .iter()
+            .map(|tool| CostView { factor: tool.factor().map(Factor::get), credits: tool.cost() })
+            .collect(),
+        models,
+    }
+}

@@ -1,0 +1,101 @@
+//! `/api/files`: pictures, at signed addresses on our own origin, streamed from the bucket.
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use chrono::{DateTime, Utc};
+use retouch_core::images;
+use retouch_core::results::{self, Filter};
+use tokio_util::io::ReaderStream;
+
+use super::caller::sent;
+use super::problem::Problem;
+use crate::error::ApiError;
+use crate::signing::File;
+use crate::state::App;
+
+/// The signature of an address.
+#[derive(serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct Signature {
+    /// Until when it works, in seconds since 1970.
+    expires: i64,
+    /// Made by the API together with the address.
+    signature: String,
+}
+
+/// A picture. Ranges are answered; with a public object store this redirects there.
+#[utoipa::path(get, path = "/api/files/{kind}/{id}", tag = "files",
+    params(("kind" = String, Path), ("id" = String, Path), Signature),
+    responses((status = 200, content_type = "image/png", body = Vec<u8>), (status = 206), (status = 304),
+        (status = 307), (status = 404, body = Problem)))]
+pub async fn get_file(
+    State(app): State<App>,
+    Path((kind, id)): Path<(String, String)>,
+    signature: Result<Query<Signature>, axum::extract::rejection::QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    const GONE: ApiError = ApiError::NotFound("File");
+    let file = File::parse(&kind, &id).ok_or(GONE)?;
+    let Query(given) = signature.map_err(|_| GONE)?;
+    let expires = app.signer.check(file, given.expires, &given.signature).ok_or(GONE)?;
+    let key = key_of(&app, file).await?.ok_or(GONE)?;
+    let left = (expires - app.clock.now()).to_std().unwrap_or_default();
+    if let Some(elsewhere) = app.storage.public_url(&key, left).await? {
+        return Ok(Redirect::temporary(&elsewhere).into_response());
+    }
+    let object = app.storage.open(&key, sent(&headers, header::RANGE)).await?;
+    let caching = caching(&app, expires)?;
+    if let (Some(etag), Some(known)) = (&object.etag, sent(&headers, header::IF_NONE_MATCH))
+        && known.split(',').any(|known| known.trim().trim_start_matches("W/") == etag)
+    {
+        let not_modified = [(header::ETAG, header_value(etag)?), (header::CACHE_CONTROL, caching)];
+        return Ok((StatusCode::NOT_MODIFIED, not_modified).into_response());
+    }
+    let status =
+        if object.content_range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let content_type = object.content_type.as_deref().unwrap_or("application/octet-stream");
+    let mut response = Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, content_type)
+        .header(header::CONTENT_LENGTH, object.length)
+        .header(header::ACCEPT_RANGES, "bytes")
+        .header(header::CACHE_CONTROL, caching)
+        .header(header::CONTENT_DISPOSITION, "inline");
+    if let Some(etag) = &object.etag {
+        response = response.header(header::ETAG, etag);
+    }
+    if let Some(range) = &object.content_range {
+        response = response.header(header::CONTENT_RANGE, range);
+    }
+    let body = Body::from_stream(ReaderStream::with_capacity(object.body, 64 * 1024));
+    response.body(body).map_err(|error| ApiError::Internal(error.into()))
+}
+
+async fn key_of(app: &App, file: File) -> Result<Option<String>, ApiError> {
+    Ok(match file {
+        File::Image(id) => images::get(&app.pool, id).await?.map(|image| image.object_key),
+        File::ImageThumbnail(id) => {
+            images::get(&app.pool, id).await?.map(|image| image.thumbnail_key)
+        }
+        File::Result(id) | File::ResultThumbnail(id) => {
+            let filter = Filter { id: Some(id), ..Filter::default() };
+            let found = results::list(&app.pool, filter).await?.pop();
+            found.map(|result| match file {
+                File::Result(_) => result.object_key,
+                _ => result.thumbnail_key,
+            })
+        }
+    })
+}
+
+/// For this browser only, and as long as the address works: what it leads to never changes.
+fn caching(app: &App, expires: DateTime<Utc>) -> Result<HeaderValue, ApiError> {
+    let left = (expires - app.clock.now()).num_seconds().max(0);
+    header_value(&format!("private, max-age={left}, immutable"))
+}
+
+fn header_value(text: &str) -> Result<HeaderValue, ApiError> {
+    HeaderValue::from_str(text).map_err(|error| ApiError::Internal(error.into()))
+}

@@ -1,0 +1,76 @@
+//! `/api/images`: uploaded pictures.
+
+use axum::Json;
+use axum::extract::{Multipart, Path, State};
+use axum::http::StatusCode;
+use retouch_core::images::{self, Uploader};
+
+use super::caller::{FileUpload, SignedIn, id, uploaded_file};
+use super::problem::Problem;
+use super::run::tell_of_cancelled;
+use super::views::{ImageListView, ImageView};
+use crate::error::ApiError;
+use crate::state::App;
+use crate::usecases::upload_image::upload_image;
+
+/// All pictures of the caller, the newest first.
+#[utoipa::path(get, path = "/api/images", tag = "images",
+    responses((status = 200, body = ImageListView), (status = 401, body = Problem)),
+    security(("token" = [])))]
+pub async fn list_images(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+) -> Result<Json<ImageListView>, ApiError> {
+    let images = images::list(&app.pool, user.id).await?;
+    let images = images.iter().map(|image| ImageView::new(image, &app.signer)).collect();
+    Ok(Json(ImageListView { images }))
+}
+
+/// One picture.
+#[utoipa::path(get, path = "/api/images/{imageId}", tag = "images",
+    params(("imageId" = String, Path)),
+    responses((status = 200, body = ImageView), (status = 401, body = Problem), (status = 404, body = Problem)),
+    security(("token" = [])))]
+pub async fn get_image(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Path(image): Path<String>,
+) -> Result<Json<ImageView>, ApiError> {
+    let image = images::owned(&app.pool, user.id, id(&image, "Image")?).await?;
+    let image = image.ok_or(ApiError::NotFound("Image"))?;
+    Ok(Json(ImageView::new(&image, &app.signer)))
+}
+
+/// Uploads a PNG, JPEG or WebP. It is turned upright and loses its metadata, not its colour profile.
+#[utoipa::path(post, path = "/api/images/upload", tag = "images",
+    request_body(content = FileUpload, content_type = "multipart/form-data"),
+    responses((status = 201, body = ImageView), (status = 400, body = Problem), (status = 401, body = Problem),
+        (status = 413, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem)),
+    security(("token" = [])))]
+pub async fn upload(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
+) -> Result<(StatusCode, Json<ImageView>), ApiError> {
+    let body = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
+    let uploader = Uploader::User(user.id);
+    let image = upload_image(&app, uploader, file, app.limits.max_dimension).await?;
+    Ok((StatusCode::CREATED, Json(ImageView::new(&image, &app.signer))))
+}
+
+/// Deletes a picture with everything made from it. Runs that have not ended are called off.
+#[utoipa::path(delete, path = "/api/images/{imageId}", tag = "images",
+    params(("imageId" = String, Path)),
+    responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),
+    security(("token" = [])))]
+pub async fn delete_image(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Path(image): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let cancelled = images::delete(&app.pool, user.id, id(&image, "Image")?).await?;
+    let cancelled = cancelled.ok_or(ApiError::NotFound("Image"))?;
+    tell_of_cancelled(&app, &cancelled).await;
+    Ok(StatusCode::NO_CONTENT)
+}

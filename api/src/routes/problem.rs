@@ -1,0 +1,110 @@
+//! Errors as `application/problem+json` (RFC 9457): a status, and a `detail` that a person understands.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+
+/// What every failed request answers with.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// Always `about:blank`: the status says the kind.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The status in words.
+    #[schema(example = "Payment Required")]
+    pub title: String,
+    /// The status.
+    #[schema(example = 402)]
+    pub status: u16,
+    /// What happened, for people; also the code where the product names one, e.g. `Free Exists`.
+    #[schema(example = "Not enough credits")]
+    pub detail: String,
+    /// For programs: why a run failed, e.g. `image_unreadable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+}
+
+impl Problem {
+    /// The answer for `status` and `detail`.
+    pub fn response(status: StatusCode, detail: &str, code: Option<String>) -> Response {
+        let problem = Self {
+            kind: "about:blank".into(),
+            title: status.canonical_reason().unwrap_or("Error").into(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            code,
+        };
+        let mut response = (status, Json(problem)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+}
+
+impl ApiError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::NotEnoughCredits => StatusCode::PAYMENT_REQUIRED,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::FreeExists | Self::Cancelled => StatusCode::CONFLICT,
+            Self::FileTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::DimensionsTooBig { .. }
+            | Self::UnreadableImage(_)
+            | Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::RunFailed(failure) if failure.code.starts_with("image_") => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            Self::RunFailed(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        if let Self::Internal(error) = &self {
+            tracing::error!("A request failed: {error:#}");
+        }
+        let code = match &self {
+            Self::RunFailed(failure) => Some(failure.code.clone()),
+            _ => None,
+        };
+        let mut response = Problem::response(self.status(), &self.to_string(), code);
+        let headers = response.headers_mut();
+        match &self {
+            Self::Unauthorized(_) => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::TooManyRequests { retry_after_secs }
+            | Self::Unavailable { retry_after_secs, .. } => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// The answer to a path that does not exist.
+pub fn no_such_path() -> Response {
+    Problem::response(StatusCode::NOT_FOUND, "There is nothing at this address", None)
+}
+
+/// The answer to a path that exists with another method.
+pub async fn wrong_method() -> Response {
+    Problem::response(StatusCode::METHOD_NOT_ALLOWED, "This address has no such method", None)
+}
+
+/// The answer when a handler panicked.
+pub fn panicked() -> Response {
+    ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response()
+}

@@ -1,0 +1,89 @@
+//! `/api/rmbg-images`: cutting the subject out of its background.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use retouch_core::tool::{Tier, Tool, ToolName};
+
+use super::caller::{ImageQuery, SignedIn, Wishes};
+use super::problem::Problem;
+use super::run::{self, RunAnswers, RunHeaders};
+use super::views::ResultView;
+use crate::error::ApiError;
+use crate::state::App;
+
+/// The results of one picture, the oldest first.
+#[utoipa::path(get, path = "/api/rmbg-images/{imageId}", tag = "remove background",
+    params(("imageId" = String, Path)),
+    responses((status = 200, body = [ResultView]), (status = 401, body = Problem), (status = 404, body = Problem)),
+    security(("token" = [])))]
+pub async fn list_cutouts(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Path(image): Path<String>,
+) -> Result<Json<Vec<ResultView>>, ApiError> {
+    run::list(&app, user.id, &image, ToolName::RemoveBackground).await
+}
+
+/// Removes the background with the best model, for 5 credits. Waits for the new results; with
+/// `Prefer: respond-async` it answers 202 with the job at once.
+#[utoipa::path(post, path = "/api/rmbg-images/remove-bg-ai", tag = "remove background",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn run_remove_background(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Query(query): Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run::run(&app, user.id, (Tool::RemoveBackground, Tier::Paid), &query, wishes).await
+}
+
+/// The same as POST, for clients that only know GET.
+#[utoipa::path(get, path = "/api/rmbg-images/remove-bg-ai", tag = "remove background",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn get_remove_background(
+    app: State<App>,
+    user: SignedIn,
+    query: Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run_remove_background(app, user, query, wishes).await
+}
+
+/// Removes the background with the small model, free, once for each picture.
+#[utoipa::path(post, path = "/api/rmbg-images/remove-bg-free", tag = "remove background",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn run_free_remove_background(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Query(query): Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run::run(&app, user.id, (Tool::RemoveBackground, Tier::Free), &query, wishes).await
+}
+
+/// The same as POST, for clients that only know GET.
+#[utoipa::path(get, path = "/api/rmbg-images/remove-bg-free", tag = "remove background",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn get_free_remove_background(
+    app: State<App>,
+    user: SignedIn,
+    query: Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run_free_remove_background(app, user, query, wishes).await
+}
+
+/// Deletes one result.
+#[utoipa::path(delete, path = "/api/rmbg-images/{imageId}", tag = "remove background",
+    params(("imageId" = String, Path, description = "The id of the result")),
+    responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),
+    security(("token" = [])))]
+pub async fn delete_cutout(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Path(result): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    run::delete(&app, user.id, &result, ToolName::RemoveBackground).await
+}

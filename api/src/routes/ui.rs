@@ -1,0 +1,45 @@
+//! The built page: one static build, served beside the API from the same origin.
+
+use std::path::Path;
+
+use axum::extract::Request;
+use axum::http::{HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use tower_http::services::{ServeDir, ServeFile};
+
+use super::problem;
+
+/// Serves the files of the page; every other address is the page itself, which knows its own routes.
+pub fn page(dir: &Path) -> ServeDir<ServeFile> {
+    ServeDir::new(dir)
+        .append_index_html_on_directories(true)
+        // Made with the page; compressing hard takes a second a file, once.
+        .precompressed_br()
+        .precompressed_gzip()
+        .fallback(ServeFile::new(dir.join("index.html")))
+}
+
+/// Keeps addresses that only programs use from being answered with the page.
+pub async fn not_for_programs(request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if path.starts_with("/api/") || path == "/api" {
+        return problem::no_such_path();
+    }
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return problem::wrong_method().await;
+    }
+    // Files under /assets carry their content's hash in their name; the page itself must stay fresh.
+    let missing_asset = path.starts_with("/assets/");
+    let caching = if missing_asset { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let mut response = next.run(request).await;
+    let is_page = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if missing_asset && is_page {
+        return problem::no_such_path();
+    }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    response
+}

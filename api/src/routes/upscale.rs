@@ -1,0 +1,114 @@
+//! `/api/upscale`: making a picture larger.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use retouch_core::tool::{Factor, Tier, Tool, ToolName};
+
+use super::caller::{ImageQuery, SignedIn, Wishes};
+use super::problem::Problem;
+use super::run::{self, RunAnswers, RunHeaders};
+use super::views::ResultView;
+use crate::error::ApiError;
+use crate::state::App;
+
+/// The results of one picture, the oldest first.
+#[utoipa::path(get, path = "/api/upscale/{imageId}", tag = "upscale",
+    params(("imageId" = String, Path)),
+    responses((status = 200, body = [ResultView]), (status = 401, body = Problem), (status = 404, body = Problem)),
+    security(("token" = [])))]
+pub async fn list_upscaled(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Path(image): Path<String>,
+) -> Result<Json<Vec<ResultView>>, ApiError> {
+    run::list(&app, user.id, &image, ToolName::Upscale).await
+}
+
+/// Makes the picture twice as wide and twice as high, for 3 credits. Waits for the new results;
+/// with `Prefer: respond-async` it answers 202 with the job at once.
+#[utoipa::path(post, path = "/api/upscale/upscale-ai-2", tag = "upscale",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn run_upscale_x2(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Query(query): Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run::run(&app, user.id, (Tool::Upscale(Factor::X2), Tier::Paid), &query, wishes).await
+}
+
+/// The same as POST, for clients that only know GET.
+#[utoipa::path(get, path = "/api/upscale/upscale-ai-2", tag = "upscale",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn get_upscale_x2(
+    app: State<App>,
+    user: SignedIn,
+    query: Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run_upscale_x2(app, user, query, wishes).await
+}
+
+/// Makes the picture four times as wide and four times as high, for 6 credits. Waits for the new results;
+/// with `Prefer: respond-async` it answers 202 with the job at once.
+#[utoipa::path(post, path = "/api/upscale/upscale-ai-4", tag = "upscale",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn run_upscale_x4(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Query(query): Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run::run(&app, user.id, (Tool::Upscale(Factor::X4), Tier::Paid), &query, wishes).await
+}
+
+/// The same as POST, for clients that only know GET.
+#[utoipa::path(get, path = "/api/upscale/upscale-ai-4", tag = "upscale",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn get_upscale_x4(
+    app: State<App>,
+    user: SignedIn,
+    query: Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run_upscale_x4(app, user, query, wishes).await
+}
+
+/// Makes the picture twice as wide and twice as high with the small model, free, once for each picture.
+#[utoipa::path(post, path = "/api/upscale/upscale-free", tag = "upscale",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn run_free_upscale(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Query(query): Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run::run(&app, user.id, (Tool::Upscale(Factor::X2), Tier::Free), &query, wishes).await
+}
+
+/// The same as POST, for clients that only know GET.
+#[utoipa::path(get, path = "/api/upscale/upscale-free", tag = "upscale",
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+pub async fn get_free_upscale(
+    app: State<App>,
+    user: SignedIn,
+    query: Query<ImageQuery>,
+    wishes: Wishes,
+) -> Result<Response, ApiError> {
+    run_free_upscale(app, user, query, wishes).await
+}
+
+/// Deletes one result.
+#[utoipa::path(delete, path = "/api/upscale/{imageId}", tag = "upscale",
+    params(("imageId" = String, Path, description = "The id of the result")),
+    responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),
+    security(("token" = [])))]
+pub async fn delete_upscaled(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Path(result): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    run::delete(&app, user.id, &result, ToolName::Upscale).await
+}

@@ -1,0 +1,20 @@
+//! `/api/user`: who I am and what I own.
+
+use axum::Json;
+
+use super::caller::SignedIn;
+use super::problem::Problem;
+use super::views::UserView;
+
+/// The person whose token was sent; created, with 20 free credits, by their first call.
+#[utoipa::path(get, path = "/api/user/get", tag = "user",
+    responses((status = 200, body = UserView), (status = 401, body = Problem)),
+    security(("token" = [])))]
+pub async fn get_user(SignedIn(user): SignedIn) -> Json<UserView> {
+    Json(UserView {
+        id: user.id.uuid(),
+        email: user.email,
+        credits: user.credits,
+        reserved: user.reserved,
+    })
+}

@@ -1,0 +1,103 @@
+//! Running a tool on a stored picture: hold the price, queue the job, wait for its result.
+
+use std::time::Duration;
+
+use retouch_core::db::PgPool;
+use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
+use retouch_core::results::{self, Filter, ResultImage};
+use retouch_core::tool::{Tier, Tool};
+use retouch_core::{ImageId, JobId, UserId, images};
+
+use crate::error::ApiError;
+use crate::state::App;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The picture.
+    pub image: ImageId,
+    /// What is to be done with it.
+    pub tool: Tool,
+    /// At the user's cost, or free.
+    pub tier: Tier,
+    /// Makes a repeat return the first answer.
+    pub idempotency_key: Option<String>,
+    /// How long to wait for the result; zero to get the job at once.
+    pub wait: Duration,
+}
+
+/// How it stands when the answer is due.
+#[derive(Debug)]
+pub enum Ran {
+    /// The new results.
+    Done(Vec<ResultImage>),
+    /// Still under way.
+    Pending(Job),
+}
+
+/// Runs a tool for a signed-in user.
+pub async fn run_tool(app: &App, user: UserId, run: Run) -> Result<Ran, ApiError> {
+    let image = images::owned(&app.pool, user, run.image).await?;
+    let image = image.ok_or(ApiError::NotFound("Image"))?;
+    check_size(app, run.tool, image.width.max(image.height))?;
+    let most_waiting = match run.tier {
+        Tier::Paid => None,
+        Tier::Free => Some(app.limits.free_queue),
+        Tier::Visitor => Some(app.limits.visitor_queue),
+    };
+    let new = NewJob {
+        owner: Some(user),
+        image: image.id,
+        tool: run.tool,
+        tier: run.tier,
+        idempotency_key: run.idempotency_key,
+        most_waiting,
+    };
+    let job = submit_and_ring(app, &new).await?;
+    await_result(app, job, run.wait).await
+}
+
+/// Refuses a picture whose longest side is more than a tool takes.
+pub(super) fn check_size(app: &App, tool: Tool, longest: i32) -> Result<(), ApiError> {
+    let max = app.limits.max_dimension_of(tool.name());
+    let fits = u32::try_from(longest).is_ok_and(|longest| longest <= max);
+    if fits { Ok(()) } else { Err(ApiError::DimensionsTooBig { max }) }
+}
+
+/// Submits the job and rings for it. A doorbell that cannot be rung is the sweeper's to ring.
+pub(super) async fn submit_and_ring(app: &App, new: &NewJob) -> Result<Job, ApiError> {
+    match jobs::submit(&app.pool, new).await? {
+        Submitted::Joined(job) => Ok(job),
+        Submitted::New(job) => {
+            metrics::counter!("retouch_jobs_submitted_total",
+                "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
+            .increment(1);
+            if let Err(error) = app.queue.ring(job.class(), job.id).await {
+                tracing::warn!(%error, job.id = %job.id, "Could not ring for job {}", job.id);
+            }
+            Ok(job)
+        }
+    }
+}
+
+/// Waits for the job's end, for at most `wait`.
+pub(super) async fn await_result(app: &App, job: Job, wait: Duration) -> Result<Ran, ApiError> {
+    let job =
+        if wait.is_zero() { job } else { app.news.wait_for_end(&app.pool, job.id, wait).await? };
+    match job.state {
+        // With nothing waited for, the caller wants the job whatever its state.
+        _ if wait.is_zero() => Ok(Ran::Pending(job)),
+        JobState::Queued | JobState::Running => Ok(Ran::Pending(job)),
+        JobState::Done => results_of(&app.pool, job.id).await.map(Ran::Done),
+        JobState::Cancelled => Err(ApiError::Cancelled),
+        JobState::Failed => Err(match job.failure {
+            Some(failure) => ApiError::RunFailed(failure),
+            None => ApiError::Internal(anyhow::anyhow!("job {} failed without a reason", job.id)),
+        }),
+    }
+}
+
+/// What a job made.
+pub async fn results_of(pool: &PgPool, job: JobId) -> Result<Vec<ResultImage>, ApiError> {
+    Ok(results::list(pool, Filter { job: Some(job), ..Filter::default() }).await?)
+}

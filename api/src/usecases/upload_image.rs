@@ -1,0 +1,51 @@
+//! Uploading a picture: checked, turned upright, stripped of metadata, stored with a small copy.
+
+use anyhow::Context;
+use bytes::Bytes;
+use retouch_core::ImageId;
+use retouch_core::images::{self, Image, NewImage, Uploader};
+use retouch_core::storage::{image_key, image_thumbnail_key};
+use sha2::{Digest, Sha256};
+
+use crate::error::ApiError;
+use crate::picture;
+use crate::state::App;
+
+/// Stores `file` as a picture of `uploader`. Nothing stays behind when it is refused, as one is that has
+/// more than `max_dimension` pixels a side.
+pub async fn upload_image(
+    app: &App,
+    uploader: Uploader,
+    file: Bytes,
+    max_dimension: u32,
+) -> Result<Image, ApiError> {
+    let content_sha256 = Sha256::digest(&file).to_vec();
+    let permit = app.decoders.acquire().await.context("the decoders are closed");
+    let permit = permit.map_err(ApiError::Internal)?;
+    let picture = tokio::task::spawn_blocking(move || picture::prepare(&file, max_dimension))
+        .await
+        .context("preparing a picture")
+        .map_err(ApiError::Internal)??;
+    drop(permit);
+
+    let id = ImageId::new();
+    images::announce(&app.pool, id).await?;
+    let size_bytes = picture.bytes.len() as i64;
+    let (original, thumbnail) = (image_key(id), image_thumbnail_key(id));
+    tokio::try_join!(
+        app.storage.put(&original, picture.content_type, picture.bytes),
+        app.storage.put(&thumbnail, picture.thumbnail_type, picture.thumbnail),
+    )?;
+    let new = NewImage {
+        id,
+        uploader,
+        content_type: picture.content_type,
+        content_sha256,
+        size_bytes,
+        width: picture.width as i32,
+        height: picture.height as i32,
+    };
+    images::insert(&app.pool, &new).await?;
+    tracing::info!(image.id = %id, width = picture.width, height = picture.height, "Stored image {id}");
+    images::get(&app.pool, id).await?.ok_or(ApiError::NotFound("Image"))
+}

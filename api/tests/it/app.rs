@@ -1,0 +1,300 @@
+//! The application as a test sees it: requests in, status and JSON out, and a worker to act for.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request, Response, StatusCode};
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use clap::Parser;
+use retouch_api::config::ApiConfig;
+use retouch_api::router;
+use retouch_api::state::App;
+use retouch_core::jobs::{self, Claimed, Failure, Turn};
+use retouch_core::results::NewResult;
+use retouch_core::tool::{JobClass, Tier, ToolName};
+use retouch_core::{Clock, JobId, ResultId, WorkerId, storage};
+use retouch_local::issuer::Issuer;
+use retouch_local::redis_server::RedisServer;
+use retouch_local::testing::Bucket;
+use serde_json::Value;
+use sqlx::PgPool;
+use tower::ServiceExt;
+
+/// The audience that tokens must name.
+pub const AUDIENCE: &str = "retouch-api";
+
+#[derive(Parser)]
+#[command(args_override_self = true)]
+struct Settings {
+    #[command(flatten)]
+    api: ApiConfig,
+}
+
+/// Everything that one test needs; gone when it ends.
+pub struct TestApp {
+    pub app: App,
+    pub pool: PgPool,
+    pub issuer: Issuer,
+    pub bucket: Bucket,
+    pub clock: Clock,
+    router: Router,
+    worker: WorkerId,
+    redis: RedisServer,
+    _page: tempfile::TempDir,
+}
+
+impl TestApp {
+    /// With the limits that the product has.
+    pub async fn start(pool: PgPool) -> Self {
+        Self::start_with(pool, &[]).await
+    }
+
+    /// With `settings` on the command line.
+    pub async fn start_with(pool: PgPool, settings: &[&str]) -> Self {
+        let (issuer, bucket) = (Issuer::start().await, Bucket::start().await);
+        let redis = RedisServer::start();
+        let page = tempfile::TempDir::new().unwrap();
+        std::fs::create_dir(page.path().join("assets")).unwrap();
+        std::fs::write(page.path().join("index.html"), "<!doctype html><title>Retouch</title>")
+            .unwrap();
+        std::fs::write(page.path().join("assets/index-1a2b.js"), "console.log(1)").unwrap();
+        let config = &bucket.config;
+        let args = [
+            "test",
+            "--database-url=postgres://unused",
+            &format!("--redis-url={}", redis.url()),
+            &format!("--s3-endpoint={}", config.s3_endpoint.clone().unwrap()),
+            "--s3-bucket=test",
+            "--s3-access-key-id=test",
+            "--s3-secret-access-key=test-secret",
+            &format!("--oidc-issuer={}", issuer.url),
+            &format!("--oidc-audience={AUDIENCE}"),
+            "--url-secret=a secret of the tests",
+            &format!("--ui-dir={}", page.path().display()),
+        ];
+        let args = args.into_iter().chain(settings.iter().copied());
+        let api = Settings::parse_from(args).api;
+        let clock = Clock::fixed("2026-03-01T10:20:00Z".parse::<DateTime<Utc>>().unwrap());
+        let app = App::with_pool(&api, clock.clone(), pool.clone()).unwrap();
+        app.news.start(app.queue.clone());
+        let router = router::router(app.clone(), &api.ui_dir);
+        Self {
+            app,
+            pool,
+            issuer,
+            bucket,
+            clock,
+            router,
+            worker: WorkerId::new(),
+            redis,
+            _page: page,
+        }
+    }
+
+    /// A token of `name`, who exists after the first call.
+    pub fn token(&self, name: &str) -> String {
+        self.issuer.token(name, AUDIENCE)
+    }
+
+    /// A request that a test goes on to describe.
+    pub fn request(&self, method: Method, path: &str) -> TestRequest<'_> {
+        TestRequest {
+            app: self,
+            request: Request::builder().method(method).uri(path),
+            body: Body::empty(),
+        }
+    }
+
+    pub fn get(&self, path: &str) -> TestRequest<'_> {
+        self.request(Method::GET, path)
+    }
+
+    pub fn post(&self, path: &str) -> TestRequest<'_> {
+        self.request(Method::POST, path)
+    }
+
+    pub fn delete(&self, path: &str) -> TestRequest<'_> {
+        self.request(Method::DELETE, path)
+    }
+
+    /// Uploads a picture of `name` and returns its id.
+    pub async fn upload(&self, name: &str) -> String {
+        let answer =
+            self.post("/api/images/upload").by(&self.token(name)).file(&png(64, 48)).send().await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
+        answer.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// What `name` owns, and what of it is held.
+    pub async fn balance(&self, name: &str) -> (i64, i64) {
+        let user = self.get("/api/user/get").by(&self.token(name)).send().await.json();
+        (user["credits"].as_i64().unwrap(), user["reserved"].as_i64().unwrap())
+    }
+
+    /// Claims the next job as a worker does.
+    pub async fn claim(&self) -> Option<Claimed> {
+        let tools = [ToolName::RemoveBackground, ToolName::Upscale];
+        let classes: Vec<_> = Tier::ALL
+            .into_iter()
+            .flat_map(|tier| tools.map(|tool| JobClass { tier, tool }))
+            .collect();
+        let lease = Duration::from_mins(1);
+        jobs::claim(&self.pool, self.worker, &classes, Turn::Beside, lease).await.unwrap()
+    }
+
+    /// Finishes a job as a worker does, with `png` as its result.
+    pub async fn finish(&self, job: JobId, png: &[u8]) {
+        self.record(job, png).await;
+        self.tell(job).await;
+    }
+
+    /// Finishes a job, and nobody hears of it.
+    pub async fn finish_untold(&self, job: JobId) {
+        self.record(job, &png(64, 48)).await;
+    }
+
+    async fn record(&self, job: JobId, png: &[u8]) {
+        let (key, thumbnail) = (storage::result_key(job, 1), storage::result_thumbnail_key(job, 1));
+        for key in [&key, &thumbnail] {
+            self.bucket.storage.put(key, "image/png", Bytes::copy_from_slice(png)).await.unwrap();
+        }
+        let made = NewResult {
+            id: ResultId::new(),
+            object_key: key,
+            thumbnail_key: thumbnail,
+            size_bytes: png.len() as i64,
+            width: 64,
+            height: 48,
+            model: "tiny".into(),
+            model_sha256: "0".repeat(64),
+            device: "cpu".into(),
+            duration_ms: 12,
+        };
+        jobs::finish(&self.pool, self.worker, job, &made).await.unwrap();
+    }
+
+    /// Fails a job as a worker does.
+    pub async fn fail(&self, job: JobId, failure: &Failure) {
+        assert!(jobs::fail(&self.pool, self.worker, job, failure).await.unwrap());
+        self.tell(job).await;
+    }
+
+    async fn tell(&self, job: JobId) {
+        self.app.queue.tell(retouch_core::queue::JobNews::changed(job)).await.unwrap();
+    }
+
+    /// Works like a worker on the next job that comes, in the background.
+    pub fn work_once(self: &std::sync::Arc<Self>) -> tokio::task::JoinHandle<JobId> {
+        let app = self.clone();
+        tokio::spawn(async move {
+            let claimed =
+                retouch_local::testing::eventually(Duration::from_secs(10), "a job", || {
+                    app.claim()
+                });
+            let job = claimed.await.id;
+            app.finish(job, &png(64, 48)).await;
+            job
+        })
+    }
+
+    /// The Redis server, to break.
+    pub const fn redis(&self) -> &RedisServer {
+        &self.redis
+    }
+}
+
+/// A request under construction.
+pub struct TestRequest<'a> {
+    app: &'a TestApp,
+    request: axum::http::request::Builder,
+    body: Body,
+}
+
+impl TestRequest<'_> {
+    /// With a bearer token.
+    pub fn by(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.request = self.request.header(name, value);
+        self
+    }
+
+    /// Without waiting for the result.
+    pub fn asynchronously(self) -> Self {
+        self.header("prefer", "respond-async")
+    }
+
+    /// With a file in the multipart field `file`.
+    pub fn file(self, bytes: &[u8]) -> Self {
+        self.field("file", bytes)
+    }
+
+    /// With a file in the multipart field `name`.
+    pub fn field(mut self, name: &str, bytes: &[u8]) -> Self {
+        let mut body = format!(
+            "--frontier\r\ncontent-disposition: form-data; name=\"{name}\"; filename=\"a\"\r\n\r\n"
+        )
+        .into_bytes();
+        body.extend_from_slice(bytes);
+        body.extend_from_slice(b"\r\n--frontier--\r\n");
+        self.body = body.into();
+        self.header("content-type", "multipart/form-data; boundary=frontier")
+    }
+
+    /// Sends it; the answer's body is still to be read.
+    pub async fn open(self) -> Response<Body> {
+        let request = self.request.body(self.body).unwrap();
+        self.app.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// Sends it and reads the whole answer.
+    pub async fn send(self) -> Answer {
+        let (head, body) = self.open().await.into_parts();
+        let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        Answer { status: head.status, headers: head.headers, body }
+    }
+}
+
+/// A whole answer.
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: axum::http::HeaderMap,
+    pub body: Bytes,
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// Checks that this is a problem with that status and detail.
+    #[track_caller]
+    pub fn is_problem(&self, status: u16, detail: &str) {
+        assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.text());
+        let problem = self.json();
+        assert_eq!((self.status.as_u16(), problem["detail"].as_str().unwrap()), (status, detail));
+        assert_eq!(problem["status"], status);
+    }
+}
+
+/// A PNG of a plain colour with a diagonal, so that no two sizes are the same picture.
+pub fn png(width: u32, height: u32) -> Vec<u8> {
+    let picture = image::RgbImage::from_fn(width, height, |x, y| {
+        if x == y { image::Rgb([250, 240, 10]) } else { image::Rgb([30, 60, 90]) }
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}

@@ -1,0 +1,144 @@
+//! Uploaded pictures: only pictures get in, and only their owner sees them.
+
+use axum::http::StatusCode;
+use sqlx::PgPool;
+
+use crate::app::{TestApp, png};
+
+async fn nothing_is_stored(app: &TestApp) {
+    let images: i64 =
+        sqlx::query_scalar("select count(*) from images").fetch_one(&app.pool).await.unwrap();
+    assert_eq!(images, 0);
+    assert_eq!(app.bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_upload_is_listed_shown_and_deleted(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    let uploaded = app.post("/api/images/upload").by(&ada).file(&png(640, 480)).send().await;
+    assert_eq!(uploaded.status, StatusCode::CREATED);
+    let image = uploaded.json();
+    assert_eq!((image["x"].as_i64(), image["y"].as_i64()), (Some(640), Some(480)));
+    assert_eq!(image["id"], image["imageId"]);
+    let id = image["id"].as_str().unwrap();
+
+    let list = app.get("/api/images").by(&ada).send().await.json();
+    assert_eq!(list["images"].as_array().unwrap().len(), 1);
+    assert_eq!(app.get(&format!("/api/images/{id}")).by(&ada).send().await.json(), image);
+
+    let thumbnail = app.get(image["thumbnailUrl"].as_str().unwrap()).send().await;
+    let small = image::load_from_memory(&thumbnail.body).unwrap();
+    assert_eq!((small.width(), small.height()), (512, 384));
+
+    let gone = app.delete(&format!("/api/images/{id}")).by(&ada).send().await;
+    assert_eq!(gone.status, StatusCode::NO_CONTENT);
+    app.get(&format!("/api/images/{id}")).by(&ada).send().await.is_problem(404, "Image not found");
+    app.get(image["url"].as_str().unwrap()).send().await.is_problem(404, "File not found");
+    retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
+    nothing_is_stored(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn what_is_no_picture_is_refused_and_leaves_nothing(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    let upload = |bytes: Vec<u8>| {
+        let request = app.post("/api/images/upload").by(&ada);
+        async move { request.file(&bytes).send().await }
+    };
+    let not_ours = "This file is not an image we can read. Use PNG, JPEG or WebP";
+    upload(b"just some text".to_vec()).await.is_problem(415, not_ours);
+    upload(b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec()).await.is_problem(415, not_ours);
+    upload(b"GIF89a\x01\0\x01\0\0\0\0;".to_vec()).await.is_problem(415, not_ours);
+    upload(Vec::new()).await.is_problem(400, "The file is empty");
+
+    let whole = png(300, 200);
+    let truncated = upload(whole[..whole.len() / 2].to_vec()).await;
+    assert_eq!(truncated.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(
+        truncated.json()["detail"]
+            .as_str()
+            .unwrap()
+            .starts_with("This image is damaged or incomplete")
+    );
+    assert_eq!(
+        upload(b"\x89PNG\r\n\x1a\n".to_vec()).await.status,
+        StatusCode::UNPROCESSABLE_ENTITY
+    );
+
+    app.post("/api/images/upload")
+        .by(&ada)
+        .field("photo", &whole)
+        .send()
+        .await
+        .is_problem(400, "The upload has no field called file");
+    let no_body = app.post("/api/images/upload").by(&ada).send().await;
+    assert_eq!(no_body.status, StatusCode::BAD_REQUEST);
+    assert_eq!(no_body.header("content-type"), "application/problem+json");
+    nothing_is_stored(&app).await;
+    assert_eq!(app.balance("ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_bomb_is_refused_by_its_header_before_it_is_decoded(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    app.balance("ada").await;
+    let bomb = crate::pictures::bomb(30_000);
+    let started = std::time::Instant::now();
+    let refused = app.post("/api/images/upload").by(&ada).file(&bomb).send().await;
+    let took = started.elapsed();
+    refused.is_problem(422, "Image dimensions too big (Max 6000x6000)");
+    // Decoding it would take seconds.
+    assert!(took.as_millis() < 500, "{took:?}");
+    nothing_is_stored(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn more_than_twenty_five_megabytes_are_refused(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    let mut large = png(10, 10);
+    large.resize(26 * 1024 * 1024, 0);
+    for path in ["/api/images/upload", "/api/free/remove-bg-fr"] {
+        app.post(path)
+            .by(&ada)
+            .file(&large)
+            .send()
+            .await
+            .is_problem(413, "The file is too large (max 25 MB)");
+    }
+    nothing_is_stored(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn somebody_elses_picture_is_answered_like_one_that_is_unknown(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let hers = app.upload("ada").await;
+    let bob = app.token("bob");
+    let unknown = retouch_core::ImageId::new().to_string();
+    for id in [hers.as_str(), unknown.as_str(), "not-an-id", "0", "%2e%2e"] {
+        let path = format!("/api/images/{id}");
+        app.get(&path).by(&bob).send().await.is_problem(404, "Image not found");
+        app.delete(&path).by(&bob).send().await.is_problem(404, "Image not found");
+        app.get(&format!("/api/rmbg-images/{id}"))
+            .by(&bob)
+            .send()
+            .await
+            .is_problem(404, "Image not found");
+        app.delete(&format!("/api/rmbg-images/{id}"))
+            .by(&bob)
+            .send()
+            .await
+            .is_problem(404, "Result not found");
+        let run = format!("/api/rmbg-images/remove-bg-ai?imageId={id}");
+        app.post(&run).by(&bob).send().await.is_problem(404, "Image not found");
+        app.get(&format!("/api/jobs/{id}")).by(&bob).send().await.is_problem(404, "Job not found");
+    }
+    assert_eq!(
+        app.get(&format!("/api/images/{hers}")).by(&app.token("ada")).send().await.status,
+        StatusCode::OK
+    );
+    assert_eq!(app.balance("bob").await, (20, 0));
+}

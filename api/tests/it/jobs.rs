@@ -1,0 +1,119 @@
+//! Following a run, and calling it off.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use futures::StreamExt;
+use retouch_core::queue::{JobNews, Progress, Stage};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use crate::app::{TestApp, png};
+
+async fn start(app: &TestApp, image: &str) -> Value {
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    app.post(&path).by(&app.token("ada")).asynchronously().send().await.json()
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn events_tell_of_every_step_and_end_with_the_result(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let image = app.upload("ada").await;
+    let job = start(&app, &image).await;
+    let id: retouch_core::JobId = job["id"].as_str().unwrap().parse().unwrap();
+    let path = format!("/api/jobs/{id}/events");
+    let response = app.get(&path).by(&app.token("ada")).open().await;
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut body = response.into_body().into_data_stream();
+    let first = body.next().await.unwrap().unwrap();
+    assert!(first.starts_with(b"event: job"), "the first event comes at once");
+    let acting = app.clone();
+    tokio::spawn(async move {
+        let job = acting.claim().await.unwrap().id;
+        let at = Progress { stage: Stage::Infer, fraction: 0.2, eta_secs: Some(42) };
+        let progress = JobNews { job, progress: Some(at) };
+        for _ in 0..3 {
+            acting.app.queue.tell(progress).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        acting.finish(job, &png(64, 48)).await;
+    });
+    let mut text = String::from_utf8_lossy(&first).into_owned();
+    let reading = async {
+        while let Some(chunk) = body.next().await {
+            text += &String::from_utf8_lossy(&chunk.unwrap());
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), reading)
+        .await
+        .expect("the stream ends with the job");
+    let events: Vec<Value> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect();
+    let states: Vec<&str> = events.iter().map(|event| event["state"].as_str().unwrap()).collect();
+    assert_eq!((states.first(), states.last()), (Some(&"queued"), Some(&"done")), "{states:?}");
+    assert!(
+        events.iter().any(|event| event["progress"] == json!({"stage": "infer", "fraction": 0.2})
+            && event["etaSeconds"] == 42),
+        "{text}"
+    );
+    assert_eq!(events.last().unwrap()["results"][0]["credits"], 5);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_cancelled_run_costs_nothing_and_a_waiting_request_hears_of_it(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    let waiting = app.post(&path).by(&ada).send();
+    let cancelling = async {
+        let job = retouch_local::testing::eventually(Duration::from_secs(10), "a job", || async {
+            let list = app.get(&format!("/api/jobs?imageId={image}")).by(&ada).send().await.json();
+            list["jobs"][0]["id"].as_str().map(str::to_owned)
+        })
+        .await;
+        let answer = app.delete(&format!("/api/jobs/{job}")).by(&ada).send().await;
+        assert_eq!((answer.status, &answer.json()["state"]), (StatusCode::OK, &json!("cancelled")));
+        let again = app.delete(&format!("/api/jobs/{job}")).by(&ada).send().await;
+        assert_eq!(again.json()["state"], "cancelled");
+    };
+    let (answer, ()) = tokio::join!(waiting, cancelling);
+    answer.is_problem(409, "The run was cancelled");
+    assert_eq!(app.balance("ada").await, (20, 0));
+    assert!(app.claim().await.is_none());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn nobody_sees_or_cancels_another_persons_job(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let image = app.upload("ada").await;
+    let job = start(&app, &image).await["id"].as_str().unwrap().to_owned();
+    let path = format!("/api/jobs/{job}");
+    for token in [Some(app.token("bob")), None] {
+        let with = |method: &str, path: &str| {
+            let request = app.request(method.parse().unwrap(), path);
+            match &token {
+                Some(token) => request.by(token),
+                None => request,
+            }
+        };
+        with("GET", &path).send().await.is_problem(404, "Job not found");
+        with("DELETE", &path).send().await.is_problem(404, "Job not found");
+        with("GET", &format!("{path}/events")).send().await.is_problem(404, "Job not found");
+    }
+    let theirs = app.get("/api/jobs").by(&app.token("bob")).send().await.json();
+    assert_eq!(theirs, json!({"jobs": []}));
+    assert_eq!(app.balance("ada").await, (20, 5));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_that_waits_knows_its_place(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    for place in 0..3 {
+        let image = app.upload("ada").await;
+        assert_eq!(start(&app, &image).await["position"], place);
+    }
+}

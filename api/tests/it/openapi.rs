@@ -1,0 +1,36 @@
+//! The document that programs and the page are written against.
+
+use std::path::Path;
+
+use expect_test::expect_file;
+use retouch_api::router;
+
+#[test]
+fn the_document_that_is_checked_in_is_the_one_the_code_makes() {
+    let document = router::openapi().to_pretty_json().unwrap() + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ui/src/api/openapi.json");
+    expect_file![path].assert_eq(&document);
+}
+
+#[test]
+fn every_route_says_who_may_call_it_and_how_it_fails() {
+    let document = serde_json::to_value(router::openapi()).unwrap();
+    let open = [
+        "/api/config",
+        "/api/free/remove-bg-fr",
+        "/api/free/upload",
+        "/api/free/upscale-fr",
+        "/api/files/{kind}/{id}",
+        "/healthz",
+        "/readyz",
+    ];
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let guarded = operation.get("security").is_some();
+            assert_eq!(guarded, !open.contains(&path.as_str()), "{method} {path}");
+            if guarded {
+                assert!(operation["responses"].get("401").is_some(), "{method} {path} has no 401");
+            }
+        }
+    }
+}
