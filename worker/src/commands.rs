@@ -1,0 +1,117 @@
+//! The subcommands, and the settings they share.
+
+pub mod bench;
+pub mod models;
+pub mod run;
+pub mod serve;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+
+use anyhow::Context;
+use clap::Args;
+use retouch_worker::models::bindings::Device;
+use retouch_worker::models::registry::Registry;
+use retouch_worker::models::session::{DevicePolicy, Runtime, RuntimeSettings};
+use retouch_worker::pipeline::{Limits, PixelPool};
+use retouch_worker::tools::upscale::Settings;
+use tracing_subscriber::EnvFilter;
+
+/// Where `scripts/models runtime` puts the library, below the working directory or one above it.
+const LOCAL_LIBRARY: &str = ".retouch/onnxruntime/libonnxruntime.so.1.31.1";
+
+/// How models are found and run.
+#[derive(Args, Clone, Debug)]
+pub struct ModelArgs {
+    /// The folder of model manifests and files.
+    #[arg(long, env = "RETOUCH_MODELS_DIR", default_value = "models")]
+    pub models_dir: PathBuf,
+    /// Where models run; `cuda` refuses to start when CUDA cannot be used.
+    #[arg(long, env = "RETOUCH_DEVICE", value_enum, default_value = "auto")]
+    pub device: DevicePolicy,
+    /// The ONNX Runtime library; by default .retouch/onnxruntime is looked for.
+    #[arg(long, env = "ORT_DYLIB_PATH", value_name = "FILE")]
+    pub onnxruntime: Option<PathBuf>,
+    /// Processor threads for a model, and threads for pixels; by default one for each core.
+    #[arg(long, env = "RETOUCH_THREADS")]
+    pub threads: Option<usize>,
+    /// Most GPU memory that one model may take, in MiB.
+    #[arg(long, env = "RETOUCH_GPU_MEMORY_MIB")]
+    pub gpu_memory_mib: Option<usize>,
+    /// Most memory that one run of an upscaler may take, in MiB: large pictures are cut into tiles that fit.
+    /// By default 1024 on a processor and 4096 on a GPU.
+    #[arg(long, env = "RETOUCH_TILE_MEMORY_MIB")]
+    pub tile_memory_mib: Option<u32>,
+}
+
+impl ModelArgs {
+    /// How many threads work on a model, and how many on pixels.
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| available_parallelism().map_or(2, usize::from)).max(1)
+    }
+
+    /// Starts ONNX Runtime.
+    pub fn runtime(&self) -> anyhow::Result<Runtime> {
+        let settings = RuntimeSettings {
+            library: self.onnxruntime.clone().unwrap_or_else(find_library),
+            device: self.device,
+            intra_threads: self.threads(),
+            gpu_memory_limit_bytes: self.gpu_memory_mib.map(|mib| mib << 20),
+        };
+        Ok(Runtime::start(settings)?)
+    }
+
+    /// What tools may take on a device.
+    pub fn settings(&self, limits: LimitArgs, device: Device) -> Settings {
+        let tile_memory_mib = self.tile_memory_mib.unwrap_or(match device {
+            Device::Cpu => 1024,
+            Device::Cuda => 4096,
+        });
+        let tile_memory_bytes = u64::from(tile_memory_mib) << 20;
+        Settings { limits: limits.limits(), tile_memory_bytes }
+    }
+
+    /// Opens the models folder.
+    pub fn registry(&self) -> anyhow::Result<Registry> {
+        Ok(Registry::open(&self.models_dir, self.runtime()?)?)
+    }
+
+    /// Starts the threads for pixels.
+    pub fn pixel_pool(&self) -> anyhow::Result<PixelPool> {
+        PixelPool::new(self.threads()).context("starting the threads for pixels")
+    }
+}
+
+/// What a picture may be at most.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct LimitArgs {
+    /// The longest side of a picture, in pixels.
+    #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = Limits::default().max_dimension)]
+    pub max_dimension: u32,
+}
+
+impl LimitArgs {
+    /// The limits as the pipeline takes them.
+    pub const fn limits(self) -> Limits {
+        Limits { max_dimension: self.max_dimension }
+    }
+}
+
+fn find_library() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    here.ancestors()
+        .map(|folder| folder.join(LOCAL_LIBRARY))
+        .find(|library| library.is_file())
+        .unwrap_or_else(|| PathBuf::from(LOCAL_LIBRARY))
+}
+
+/// Logs go to standard error, warnings and worse unless `RUST_LOG` says otherwise.
+pub fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}

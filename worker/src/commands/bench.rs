@@ -1,0 +1,284 @@
+//! `retouch-worker bench`: how near the pipeline comes to what the machine could do.
+//!
+//! With the model's and the pixels' processor time a picture, `cores / (model + pixels)` pictures a
+//! second is the most that any scheduling could reach; the bench reports that bound and the ratio.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+use ndarray::Array4;
+use retouch_core::tool::{Factor, Tool};
+use retouch_worker::models::registry::ModelHandle;
+use retouch_worker::pipeline::PixelPool;
+use retouch_worker::tools::remove_background::remove_background;
+use retouch_worker::tools::stage::{Stage, StageTimes};
+use retouch_worker::tools::upscale::{Settings, Upscaler, upscale};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::models::sample_input;
+use super::run::{chosen_model, factor, millis};
+use super::{LimitArgs, ModelArgs};
+
+/// Runs of the bare model that its speed is taken from.
+const MODEL_RUNS: usize = 8;
+
+/// The kernel counts processor time in ticks of 1/100 s (`USER_HZ`, the same on every Linux).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// What can be measured.
+#[derive(Subcommand)]
+pub enum Bench {
+    /// Throughput of background removal, with stages of several pictures overlapping.
+    RemoveBg(Throughput),
+    /// Throughput of upscaling, with tiles and stages overlapping.
+    Upscale(UpscaleThroughput),
+}
+
+/// `bench remove-bg [FILES…]`.
+#[derive(Args)]
+pub struct Throughput {
+    /// Pictures to work on, in turn; by default one made up: a JPEG of 12 megapixels, to be upscaled a
+    /// quarter of one.
+    files: Vec<PathBuf>,
+    /// The model; by default the one that paid jobs get.
+    #[arg(long)]
+    model: Option<String>,
+    /// How many pictures to process in all.
+    #[arg(long, default_value_t = 24)]
+    pictures: usize,
+    /// How many are worked on at once.
+    #[arg(long, default_value_t = 4)]
+    in_flight: usize,
+    #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// `bench upscale [FILES…]`.
+#[derive(Args)]
+pub struct UpscaleThroughput {
+    /// How many times as wide and high: 2 or 4.
+    #[arg(short, long, default_value = "4", value_parser = factor)]
+    factor: Factor,
+    #[command(flatten)]
+    throughput: Throughput,
+}
+
+impl Bench {
+    /// Runs the measurement.
+    pub async fn execute(self) -> anyhow::Result<()> {
+        match self {
+            Self::RemoveBg(command) => command.execute(Tool::RemoveBackground, (4000, 3000)).await,
+            Self::Upscale(command) => {
+                let tool = Tool::Upscale(command.factor);
+                command.throughput.execute(tool, (512, 512)).await
+            }
+        }
+    }
+}
+
+impl Throughput {
+    async fn execute(self, tool: Tool, made_up: (u32, u32)) -> anyhow::Result<()> {
+        if self.pictures == 0 || self.in_flight == 0 {
+            bail!("--pictures and --in-flight must be at least 1");
+        }
+        let registry = self.models.registry()?;
+        let work = Arc::new(Work {
+            files: self.inputs(made_up)?,
+            model: chosen_model(&registry, self.model.as_deref(), tool).await?,
+            tool,
+            pixels: self.models.pixel_pool()?,
+            settings: self.models.settings(self.limits, registry.device()),
+        });
+        let cores = available_parallelism().map_or(1, usize::from).min(self.models.threads());
+
+        let model = bare_model(&work.model).await?;
+        let warm_up = overlapped(&work, self.in_flight.min(2), self.in_flight).await?;
+        drop(warm_up);
+        let pipeline = overlapped(&work, self.pictures, self.in_flight).await?;
+
+        let pictures = self.pictures as f64;
+        let cpu = pipeline.cpu / pictures;
+        let bound = cores as f64 / cpu;
+        let rate = pictures / pipeline.wall;
+        println!(
+            "{} on {cores} cores, {} pictures, {} in flight",
+            work.model.identity(),
+            self.pictures,
+            self.in_flight
+        );
+        let (_, what) = sample_input(work.model.task());
+        println!("bare session.run   {:>8.2} runs/s, {what} each", model.rate);
+        println!("                   {:>8.3} CPU-seconds a run", model.cpu);
+        println!("pipeline           {rate:>8.2} pictures/s");
+        println!("CPU a picture      {cpu:>8.3} s");
+        println!("bound              {bound:>8.2} pictures/s = cores / CPU a picture");
+        println!("reached            {:>8.1} % of the bound", 100.0 * rate / bound);
+        println!("medians of the stages, while they overlap:");
+        for stage in Stage::ALL {
+            println!(
+                "  {:<11} {:>8.1} ms",
+                stage.as_str(),
+                median(&pipeline.times, |times| times.get(stage))
+            );
+        }
+        println!("  {:<11} {:>8.1} ms", "not model", median(&pipeline.times, StageTimes::pixels));
+        Ok(())
+    }
+
+    fn inputs(&self, made_up: (u32, u32)) -> anyhow::Result<Vec<Bytes>> {
+        if self.files.is_empty() {
+            return Ok(vec![made_up_photo(made_up)?]);
+        }
+        let read = |file: &PathBuf| {
+            let bytes = fs::read(file).with_context(|| file.display().to_string())?;
+            Ok(Bytes::from(bytes))
+        };
+        self.files.iter().map(read).collect()
+    }
+}
+
+struct Work {
+    files: Vec<Bytes>,
+    model: ModelHandle,
+    tool: Tool,
+    pixels: PixelPool,
+    settings: Settings,
+}
+
+impl Work {
+    /// One picture, from its file to the bytes of its PNG, which go nowhere.
+    async fn once(&self, index: usize) -> anyhow::Result<StageTimes> {
+        let input = self.files[index % self.files.len()].clone();
+        let Self { model, pixels, settings, .. } = self;
+        let cancel = CancellationToken::new();
+        match self.tool {
+            Tool::RemoveBackground => {
+                let limits = &settings.limits;
+                let cutout =
+                    remove_background(input, model, pixels, limits, &cancel, |_| {}).await?;
+                Ok(cutout.stages)
+            }
+            Tool::Upscale(factor) => {
+                let net = Upscaler::new(model.clone())?;
+                let (out, mut parts) = mpsc::channel(1);
+                let making = upscale(input, factor, &net, pixels, settings, &cancel, |_| {}, out);
+                let taking = async { while parts.recv().await.is_some() {} };
+                let (made, ()) = tokio::join!(making, taking);
+                Ok(made?.stages)
+            }
+        }
+    }
+}
+
+struct BareModel {
+    /// Runs a second, one after the other.
+    rate: f64,
+    /// Processor seconds a run.
+    cpu: f64,
+}
+
+async fn bare_model(model: &ModelHandle) -> anyhow::Result<BareModel> {
+    let (shape, _) = sample_input(model.task());
+    let (started, cpu) = (Instant::now(), cpu_seconds()?);
+    for _ in 0..MODEL_RUNS {
+        model.infer(Array4::zeros(shape)).await.map_err(anyhow::Error::msg)?;
+    }
+    let runs = MODEL_RUNS as f64;
+    Ok(BareModel {
+        rate: runs / started.elapsed().as_secs_f64(),
+        cpu: (cpu_seconds()? - cpu) / runs,
+    })
+}
+
+struct Pipeline {
+    /// Seconds from the first picture to the last.
+    wall: f64,
+    /// Processor seconds of the process.
+    cpu: f64,
+    times: Vec<StageTimes>,
+}
+
+/// Keeps `in_flight` pictures going until `pictures` are done.
+async fn overlapped(
+    work: &Arc<Work>,
+    pictures: usize,
+    in_flight: usize,
+) -> anyhow::Result<Pipeline> {
+    let next = Arc::new(AtomicUsize::new(0));
+    let (started, cpu) = (Instant::now(), cpu_seconds()?);
+    let mut lanes = JoinSet::new();
+    for _ in 0..in_flight.min(pictures) {
+        lanes.spawn(lane(Arc::clone(work), Arc::clone(&next), pictures));
+    }
+    let mut times = Vec::new();
+    while let Some(lane) = lanes.join_next().await {
+        times.extend(lane??);
+    }
+    Ok(Pipeline { wall: started.elapsed().as_secs_f64(), cpu: cpu_seconds()? - cpu, times })
+}
+
+async fn lane(
+    work: Arc<Work>,
+    next: Arc<AtomicUsize>,
+    pictures: usize,
+) -> anyhow::Result<Vec<StageTimes>> {
+    let mut times = Vec::new();
+    loop {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        if index >= pictures {
+            return Ok(times);
+        }
+        times.push(work.once(index).await?);
+    }
+}
+
+/// User and system time of this process: fields 14 and 15 of `/proc/self/stat`, counted after the
+/// command's closing parenthesis because the name may hold spaces.
+fn cpu_seconds() -> anyhow::Result<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
+    let fields = stat.rsplit_once(')').context("/proc/self/stat has no command")?.1;
+    let ticks: f64 = fields
+        .split_ascii_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum();
+    Ok(ticks / TICKS_PER_SECOND)
+}
+
+fn median(times: &[StageTimes], of: impl Fn(&StageTimes) -> Duration) -> f64 {
+    let mut values: Vec<_> = times.iter().map(of).collect();
+    values.sort();
+    values.get(values.len() / 2).copied().map_or(0.0, millis)
+}
+
+/// A JPEG with a bright subject, gradients and grain, so that nothing compresses to nothing.
+fn made_up_photo((width, height): (u32, u32)) -> anyhow::Result<Bytes> {
+    let mut noise = 1_u32;
+    let photo = image::RgbImage::from_fn(width, height, |x, y| {
+        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let grain = (noise >> 28) as u8;
+        let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
+        let (across, down) = ((x * 80 / width) as u8, (y * 60 / height) as u8);
+        if dx * dx + dy * dy < width * height / 12 {
+            image::Rgb([220 + grain, 120 + across, 60 + down])
+        } else {
+            image::Rgb([30 + across, 60 + down, 90 + grain])
+        }
+    });
+    let mut jpeg = Vec::new();
+    let encoder = image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 90);
+    photo.write_with_encoder(encoder).context("encoding the made-up photo")?;
+    Ok(jpeg.into())
+}

@@ -1,0 +1,198 @@
+//! `retouch-worker models`: tells a maintainer whether a model is right, and how fast.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use ndarray::Array4;
+use retouch_worker::models::bindings::Bindings;
+use retouch_worker::models::manifest::{Manifest, Task};
+use retouch_worker::models::registry::{
+    Inspection, ModelHandle, StepReport, inspect_model, load_model,
+};
+use retouch_worker::models::session::Runtime;
+
+use super::ModelArgs;
+use super::run::millis;
+
+/// Runs that the speed is measured over, after the warm-up.
+const SPEED_RUNS: u32 = 3;
+
+/// What can be done with models.
+#[derive(Subcommand)]
+pub enum Models {
+    /// Take every step of a load, say all that is wrong, and measure the speed.
+    Check(Check),
+}
+
+/// `models check [NAME…]`.
+#[derive(Args)]
+pub struct Check {
+    /// The models, by name or by folder; by default all that tools.toml binds.
+    names: Vec<String>,
+    #[command(flatten)]
+    models: ModelArgs,
+}
+
+impl Models {
+    /// Runs the command.
+    pub async fn execute(self) -> anyhow::Result<()> {
+        match self {
+            Self::Check(command) => command.execute().await,
+        }
+    }
+}
+
+impl Check {
+    async fn execute(self) -> anyhow::Result<()> {
+        let runtime = self.models.runtime()?;
+        println!("device      {}", runtime.device());
+        let mut wrong = Vec::new();
+        for folder in self.folders(&runtime)? {
+            println!("\n{}", folder.display());
+            if !self.is_right(&folder, &runtime).await {
+                wrong.push(folder.display().to_string());
+            }
+        }
+        if !wrong.is_empty() {
+            bail!("{} must not be used as it is", wrong.join(", "));
+        }
+        Ok(())
+    }
+
+    fn folders(&self, runtime: &Runtime) -> anyhow::Result<Vec<PathBuf>> {
+        let dir = &self.models.models_dir;
+        let in_dir = |name: &str| {
+            let as_given = Path::new(name);
+            if as_given.join("model.toml").is_file() { as_given.to_owned() } else { dir.join(name) }
+        };
+        if !self.names.is_empty() {
+            return Ok(self.names.iter().map(|name| in_dir(name)).collect());
+        }
+        let bindings = Bindings::read(dir)?;
+        bindings.check(dir)?;
+        for (demand, model) in bindings.served(runtime.device()) {
+            println!("{:<26} {model}", demand.to_string());
+        }
+        Ok(bindings.models(runtime.device()).into_iter().map(|name| dir.join(name)).collect())
+    }
+
+    async fn is_right(&self, folder: &Path, runtime: &Runtime) -> bool {
+        let manifest = match Manifest::read(folder) {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                println!("  manifest  WRONG: {}", error.problem);
+                println!("  WRONG     nothing else can be judged without a manifest");
+                return false;
+            }
+        };
+        println!("  manifest  {}, {}", manifest.task.as_str(), licence(&manifest));
+        let Inspection { model, refusals } =
+            inspect_model(manifest.clone(), runtime.clone(), print_step).await;
+        if let Some(model) = &model
+            && let Some(speed) = measure(model).await
+        {
+            println!("  speed     {speed}");
+            self.measure_beside(&manifest, speed, runtime).await;
+        }
+        match (model, refusals.len()) {
+            (Some(model), 0) => println!("  RIGHT     {}", model.identity()),
+            (_, 1) => println!("  WRONG     for one reason"),
+            (_, reasons) => println!("  WRONG     for {reasons} reasons"),
+        }
+        refusals.is_empty()
+    }
+
+    /// How fast the models are that this one would replace, measured in the same minute.
+    async fn measure_beside(&self, manifest: &Manifest, speed: Speed, runtime: &Runtime) {
+        for replaced in self.replaced_by(manifest, runtime) {
+            let name = replaced.name.clone();
+            match load_model(replaced, runtime.clone(), |_| {}).await {
+                Ok(model) => {
+                    let Some(other) = measure(&model).await else { continue };
+                    let ratio = speed.best_ms / other.best_ms;
+                    println!(
+                        "  beside    {name}: {other}; this one takes {ratio:.2} times as long"
+                    );
+                }
+                Err(error) => println!("  beside    {error}"),
+            }
+        }
+    }
+
+    /// The bound models of the same task, unless this is one of them.
+    fn replaced_by(&self, manifest: &Manifest, runtime: &Runtime) -> Vec<Manifest> {
+        let dir = &self.models.models_dir;
+        let Ok(bindings) = Bindings::read(dir) else { return Vec::new() };
+        let bound = bindings.models(runtime.device());
+        if bound.contains(&manifest.name.as_str()) {
+            return Vec::new();
+        }
+        let bound = bound.into_iter().filter_map(|name| Manifest::read(&dir.join(name)).ok());
+        bound.filter(|bound| bound.task.as_str() == manifest.task.as_str()).collect()
+    }
+}
+
+fn print_step(report: StepReport) {
+    let StepReport { step, took, outcome } = report;
+    let step = step.to_string();
+    match outcome {
+        Ok(finding) => println!("  {step:<9} {finding} ({:.0} ms)", millis(took)),
+        Err(reason) => println!("  {step:<9} WRONG: {reason}"),
+    }
+}
+
+/// How long a run takes.
+#[derive(Clone, Copy)]
+struct Speed {
+    mean_ms: f64,
+    best_ms: f64,
+    what: &'static str,
+}
+
+impl fmt::Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mean_ms, best_ms, what } = self;
+        write!(f, "{mean_ms:.0} ms {what}, best {best_ms:.0} ms")
+    }
+}
+
+/// Nothing, when the model cannot run; the reason is printed.
+async fn measure(model: &ModelHandle) -> Option<Speed> {
+    let (shape, what) = sample_input(model.task());
+    let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
+    for _ in 0..SPEED_RUNS {
+        match model.infer(Array4::zeros(shape)).await {
+            Ok(inference) => {
+                let ran_ms = millis(inference.ran);
+                best_ms = best_ms.min(ran_ms);
+                sum_ms += ran_ms;
+            }
+            Err(error) => {
+                println!("  speed     {} cannot be measured: {error}", model.identity().name);
+                return None;
+            }
+        }
+    }
+    Some(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what })
+}
+
+/// An input to measure the speed with, and what it is.
+pub fn sample_input(task: &Task) -> ((usize, usize, usize, usize), &'static str) {
+    match task {
+        Task::Segmentation(segmentation) => {
+            let (width, height) = (segmentation.input.width, segmentation.input.height);
+            ((1, 3, height as usize, width as usize), "a picture")
+        }
+        Task::Upscale(upscale) => {
+            let side = 128_u32.next_multiple_of(upscale.tiling.multiple_of) as usize;
+            ((1, 3, side, side), "a tile of 128 × 128")
+        }
+    }
+}
+
+fn licence(manifest: &Manifest) -> String {
+    let allowed = if manifest.commercial_use { "allowed" } else { "NOT allowed" };
+    format!("{}, commercial use {allowed}, by {}", manifest.licence, manifest.attribution)
+}

@@ -1,0 +1,134 @@
+//! Takes jobs, as many at once as there are slots and memory, and stops gracefully.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use retouch_core::jobs::{self, Claimed, Turn};
+use retouch_core::queue::Handler;
+use retouch_core::tool::{JobClass, Tier, Tool};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::job::JobRunner;
+use crate::tools::{remove_background, upscale};
+
+/// Answers doorbells.
+pub struct Consumer {
+    runner: JobRunner,
+    classes: Vec<JobClass>,
+    paid_classes: Vec<JobClass>,
+    slots: Semaphore,
+    slot_count: u32,
+    /// All slots but one, if there is more than one: free runs may be long and many, and whoever pays
+    /// does not wait for them.
+    unpaid_slots: Semaphore,
+    /// A permit for each MiB.
+    memory: Semaphore,
+    memory_mib: u32,
+    lease: Duration,
+}
+
+impl Consumer {
+    /// `slots` jobs at once, whose pictures together take at most `memory_mib`.
+    pub fn new(
+        runner: JobRunner,
+        classes: Vec<JobClass>,
+        slots: u32,
+        memory_mib: u32,
+        lease: Duration,
+    ) -> Self {
+        let paid_classes =
+            classes.iter().copied().filter(|class| class.tier == Tier::Paid).collect();
+        Self {
+            runner,
+            classes,
+            paid_classes,
+            slots: Semaphore::new(slots as usize),
+            slot_count: slots,
+            unpaid_slots: Semaphore::new(slots.saturating_sub(1).max(1) as usize),
+            memory: Semaphore::new(memory_mib as usize),
+            memory_mib,
+            lease,
+        }
+    }
+
+    /// Consumes until `stop`; then jobs that run get `drain` to finish, and what is left is handed back.
+    pub async fn run(self, stop: CancellationToken, drain: Duration) -> anyhow::Result<()> {
+        let (queue, classes) = (self.runner.queue.clone(), self.classes.clone());
+        let (slots, hurry) = (self.slot_count as usize, self.runner.hurry.clone());
+        let (consumer, told) = (Arc::new(self), stop.clone());
+        let handler: Handler = Arc::new(move |_| {
+            let (consumer, told) = (consumer.clone(), told.clone());
+            Box::pin(async move { consumer.answer(&told).await })
+        });
+        let stopping = stop.clone();
+        tokio::spawn(async move {
+            stopping.cancelled().await;
+            tokio::time::sleep(drain).await;
+            hurry.cancel();
+        });
+        // Handing back takes a moment of its own.
+        let patience = drain + Duration::from_secs(5);
+        queue.consume(classes, slots, handler, stop, patience).await
+    }
+
+    /// One doorbell: takes the next fair job, if there is one, and runs it to its end.
+    ///
+    /// Doorbells of other unpaid jobs may have been heard while there was no slot for them, so an unpaid
+    /// job is followed by a look for the next. Its slot is given up in between: a job that must run alone
+    /// waits for all of them, and comes first.
+    async fn answer(&self, stop: &CancellationToken) {
+        loop {
+            match self.try_answer().await {
+                Ok(true) if !stop.is_cancelled() => {}
+                Ok(_) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "Could not take a job; the doorbell will be rung again");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Runs one job; true when it was one that nobody pays for.
+    async fn try_answer(&self) -> Result<bool, retouch_core::db::DatabaseError> {
+        let (pool, worker) = (&self.runner.pool, self.runner.worker);
+        if jobs::suspects_waiting(pool, &self.classes).await? {
+            // All slots: whatever runs ends first, and nothing starts until this is over.
+            let Ok(_all) = self.slots.acquire_many(self.slot_count).await else { return Ok(false) };
+            if let Some(job) =
+                jobs::claim(pool, worker, &self.classes, Turn::Alone, self.lease).await?
+            {
+                tracing::info!(job.id = %job.id, "Job {} has lost a worker before and runs alone", job.id);
+                let is_unpaid = job.tier != Tier::Paid;
+                self.runner.run(job).await;
+                return Ok(is_unpaid);
+            }
+        }
+        let Ok(_slot) = self.slots.acquire().await else { return Ok(false) };
+        // What nobody pays for leaves a slot to those who pay.
+        let unpaid = self.unpaid_slots.try_acquire();
+        let classes = if unpaid.is_ok() { &self.classes } else { &self.paid_classes };
+        let claimed = jobs::claim(pool, worker, classes, Turn::Beside, self.lease).await?;
+        let Some(job) = claimed else { return Ok(false) };
+        let is_unpaid = job.tier != Tier::Paid;
+        let _unpaid = unpaid.ok().filter(|_| is_unpaid);
+        // The lease is kept while the job waits for memory.
+        let lease = self.runner.leases.hold(job.id);
+        let memory = self.memory.acquire_many(self.mib_for(&job)).await;
+        let Ok(_memory) = memory else { return Ok(false) };
+        drop(lease);
+        self.runner.run(job).await;
+        Ok(is_unpaid)
+    }
+
+    /// What a picture takes; one that takes more than there is gets all of it, alone.
+    fn mib_for(&self, job: &Claimed) -> u32 {
+        let (width, height) = (job.width.unsigned_abs(), job.height.unsigned_abs());
+        let bytes = match job.tool {
+            Tool::RemoveBackground => remove_background::memory_bytes(width, height),
+            Tool::Upscale(_) => upscale::memory_bytes(width, height),
+        };
+        u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, self.memory_mib)
+    }
+}

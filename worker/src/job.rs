@@ -1,0 +1,380 @@
+//! One job: fetch the picture, run the tool, store the result, finish. Or fail, try again, hand back.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use retouch_core::db::{DatabaseError, PgPool};
+use retouch_core::jobs::{self, Claimed, Failure, Finish, Retry};
+use retouch_core::queue::{JobNews, Progress, Queue, Stage};
+use retouch_core::results::NewResult;
+use retouch_core::storage::{self, Storage, StorageError, Upload};
+use retouch_core::tool::{Factor, JobClass, Tool};
+use retouch_core::{ResultId, WorkerId};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::faults::Faults;
+use crate::lease::Leases;
+use crate::models::bindings::Demand;
+use crate::models::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
+use crate::pipeline::{PipelineError, PixelPool};
+use crate::tools::remove_background::remove_background;
+use crate::tools::stage::{self, StageTimes};
+use crate::tools::upscale::{self, Settings, Upscaler, upscale};
+
+/// How long a finished job keeps trying to be recorded while the database does not answer.
+const RECORD_FOR: Duration = Duration::from_mins(1);
+
+/// What running a job takes.
+pub struct JobRunner {
+    pub pool: PgPool,
+    pub queue: Queue,
+    pub storage: Storage,
+    pub registry: Arc<Registry>,
+    pub pixels: PixelPool,
+    pub settings: Settings,
+    pub worker: WorkerId,
+    pub leases: Leases,
+    /// News to tell, in order, without waiting for Redis.
+    pub news: mpsc::UnboundedSender<JobNews>,
+    /// Fires when the process must end: what still runs is handed back.
+    pub hurry: CancellationToken,
+    pub faults: Faults,
+}
+
+/// A result in the store, whose objects nobody knows of yet.
+struct Stored {
+    width: u32,
+    height: u32,
+    size_bytes: u64,
+    stages: StageTimes,
+}
+
+/// Why a job has no result.
+#[derive(Debug, thiserror::Error)]
+enum JobError {
+    #[error("the object store: {0}")]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
+    #[error(transparent)]
+    Model(#[from] LoadError),
+}
+
+/// What is to become of a job without a result.
+enum Verdict {
+    /// Another attempt may succeed.
+    Retry,
+    /// None will.
+    Fail,
+}
+
+impl JobRunner {
+    /// Runs a claimed job to its end, whatever that is.
+    pub async fn run(&self, job: Claimed) {
+        let (tool, tier) = (job.tool.name(), job.tier);
+        let span = tracing::info_span!("job", job.id = %job.id, job.tool = %tool, job.tier = %tier, job.attempt = job.attempt);
+        self.attempt(&job).instrument(span).await;
+        let _ = self.news.send(JobNews::changed(job.id));
+    }
+
+    async fn attempt(&self, job: &Claimed) {
+        let started = Instant::now();
+        let lease = self.leases.hold(job.id);
+        let _ = self.news.send(JobNews::changed(job.id));
+        metrics::histogram!("retouch_job_wait_seconds", "tier" => job.tier.as_str())
+            .record(job.waited_secs);
+        let made = tokio::select! {
+            biased;
+            // Dropping the work ends what waits; a stage that already runs ends by itself, unheard.
+            () = lease.lost().cancelled() => return self.let_go(job).await,
+            () = self.hurry.cancelled() => return self.hand_back(job).await,
+            made = self.make(job, lease.lost(), started) => made,
+        };
+        match made {
+            Ok(made) => self.finish(job, &made).await,
+            Err(error) => self.give_up(job, &error).await,
+        }
+        drop(lease);
+    }
+
+    /// Everything but the recording: picture in, objects out.
+    async fn make(
+        &self,
+        job: &Claimed,
+        cancel: &CancellationToken,
+        started: Instant,
+    ) -> Result<NewResult, JobError> {
+        let demand = Demand { tool: job.tool, tier: job.tier };
+        self.tell(job, Stage::Fetch);
+        let (input, model) =
+            tokio::join!(self.storage.get(&job.object_key), self.registry.model_for(demand));
+        let (input, model) = (input?, model?);
+        self.faults.strike(job.width).await;
+        let identity = model.identity().clone();
+        let stored = match job.tool {
+            Tool::RemoveBackground => self.cut_out(job, input, &model, cancel).await?,
+            Tool::Upscale(factor) => self.enlarge(job, factor, input, model, cancel).await?,
+        };
+        for stage in stage::Stage::ALL {
+            metrics::histogram!("retouch_stage_seconds", "tool" => job.tool.name().as_str(), "stage" => stage.as_str())
+                .record(stored.stages.get(stage));
+        }
+        let ModelIdentity { name: model, sha256: model_sha256, device } = identity;
+        Ok(NewResult {
+            id: ResultId::new(),
+            object_key: storage::result_key(job.id, job.attempt),
+            thumbnail_key: storage::result_thumbnail_key(job.id, job.attempt),
+            size_bytes: stored.size_bytes as i64,
+            width: stored.width as i32,
+            height: stored.height as i32,
+            model,
+            model_sha256,
+            device: device.to_string(),
+            duration_ms: i32::try_from(started.elapsed().as_millis()).unwrap_or(i32::MAX),
+        })
+    }
+
+    async fn cut_out(
+        &self,
+        job: &Claimed,
+        input: Bytes,
+        model: &ModelHandle,
+        cancel: &CancellationToken,
+    ) -> Result<Stored, JobError> {
+        let (pixels, limits) = (&self.pixels, &self.settings.limits);
+        let progress = |stage| self.tell(job, stage_of(stage));
+        let cutout = remove_background(input, model, pixels, limits, cancel, progress).await?;
+        self.tell(job, Stage::Store);
+        let size_bytes = cutout.png.len() as u64;
+        let key = storage::result_key(job.id, job.attempt);
+        tokio::try_join!(
+            self.storage.put(&key, "image/png", cutout.png),
+            self.put_thumbnail(job, cutout.thumbnail),
+        )?;
+        let (width, height, stages) = (cutout.width, cutout.height, cutout.stages);
+        Ok(Stored { width, height, size_bytes, stages })
+    }
+
+    /// The result goes to the store while it is being made.
+    async fn enlarge(
+        &self,
+        job: &Claimed,
+        factor: Factor,
+        input: Bytes,
+        model: ModelHandle,
+        cancel: &CancellationToken,
+    ) -> Result<Stored, JobError> {
+        let net = Upscaler::new(model)?;
+        let (out, parts) = mpsc::channel(1);
+        let upload =
+            self.storage.upload(&self.pool, storage::result_key(job.id, job.attempt), "image/png");
+        self.tell(job, Stage::Decode);
+        let progress = |at: upscale::Progress| {
+            let done = fraction_at(Stage::Store) - fraction_at(Stage::Preprocess);
+            self.tell_progress(
+                job,
+                Progress {
+                    stage: Stage::Infer,
+                    fraction: at.fraction.mul_add(done, fraction_at(Stage::Preprocess)),
+                    eta_secs: at.left.map(|left| left.as_secs_f32().ceil() as u32),
+                },
+            );
+        };
+        let making =
+            upscale(input, factor, &net, &self.pixels, &self.settings, cancel, progress, out);
+        // A store that refuses ends the making too: nobody takes its bytes any more.
+        let (made, upload) =
+            tokio::try_join!(async { making.await.map_err(JobError::from) }, async {
+                receive(upload, parts).await.map_err(JobError::from)
+            },)?;
+        self.tell(job, Stage::Store);
+        let upscale::Upscaled { thumbnail, width, height, stages } = made;
+        let (size_bytes, ()) =
+            tokio::try_join!(upload.finish(), self.put_thumbnail(job, thumbnail))?;
+        Ok(Stored { width, height, size_bytes, stages })
+    }
+
+    async fn put_thumbnail(&self, job: &Claimed, thumbnail: Bytes) -> Result<(), StorageError> {
+        let key = storage::result_thumbnail_key(job.id, job.attempt);
+        self.storage.put(&key, "image/png", thumbnail).await
+    }
+
+    /// Records the result. The work is done: a database that is away for a moment must not waste it, and
+    /// recording twice records once.
+    async fn finish(&self, job: &Claimed, made: &NewResult) {
+        let recorded = persist(|| jobs::finish(&self.pool, self.worker, job.id, made)).await;
+        match recorded {
+            Ok(Finish::Done) => {
+                metrics::counter!("retouch_jobs_done_total", "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
+                    .increment(1);
+                tracing::info!(
+                    duration_ms = made.duration_ms,
+                    model = made.model,
+                    "Finished job {}",
+                    job.id
+                );
+            }
+            Ok(Finish::NotOurs) => {
+                tracing::info!("Job {} was no longer ours; its result is thrown away", job.id);
+            }
+            // The lease runs out, and another attempt makes the result again.
+            Err(error) => tracing::error!(%error, "Could not record the result of job {}", job.id),
+        }
+    }
+
+    async fn give_up(&self, job: &Claimed, error: &JobError) {
+        let (verdict, failure) = judge(error);
+        let outcome = match verdict {
+            Verdict::Retry => {
+                persist(|| jobs::retry(&self.pool, self.worker, job.id, &failure)).await
+            }
+            Verdict::Fail => persist(|| jobs::fail(&self.pool, self.worker, job.id, &failure))
+                .await
+                .map(|ours| if ours { Retry::Failed } else { Retry::NotOurs }),
+        };
+        match outcome {
+            Ok(Retry::Queued) => {
+                tracing::warn!("Attempt {} failed and will be repeated: {error}", job.attempt);
+            }
+            Ok(Retry::Failed) => {
+                metrics::counter!("retouch_jobs_failed_total", "code" => failure.code.clone())
+                    .increment(1);
+                tracing::warn!("Job {} failed: {error}", job.id);
+            }
+            Ok(Retry::NotOurs) => tracing::info!("Job {} was no longer ours", job.id),
+            Err(database) => {
+                tracing::error!(error = %database, "Could not record that job {} failed", job.id);
+            }
+        }
+        self.doom(job).await;
+    }
+
+    /// The job was cancelled, or another worker has it.
+    async fn let_go(&self, job: &Claimed) {
+        tracing::info!("Stopped job {}: it is no longer ours", job.id);
+        self.doom(job).await;
+    }
+
+    /// The process must end before the job does.
+    async fn hand_back(&self, job: &Claimed) {
+        match persist(|| jobs::hand_back(&self.pool, self.worker, job.id)).await {
+            Ok(true) => tracing::info!("Handed job {} back", job.id),
+            Ok(false) => tracing::info!("Job {} was no longer ours", job.id),
+            Err(error) => tracing::error!(%error, "Could not hand job {} back", job.id),
+        }
+        let class = JobClass { tier: job.tier, tool: job.tool.name() };
+        if let Err(error) = self.queue.ring(class, job.id).await {
+            tracing::warn!(%error, "Could not ring for job {}", job.id);
+        }
+    }
+
+    async fn doom(&self, job: &Claimed) {
+        if let Err(error) = storage::doom_attempt(&self.pool, job.id, job.attempt).await {
+            tracing::warn!(%error, "Could not doom what job {} left in the store", job.id);
+        }
+    }
+
+    fn tell(&self, job: &Claimed, stage: Stage) {
+        let fraction = fraction_at(stage);
+        self.tell_progress(job, Progress { stage, fraction, eta_secs: None });
+    }
+
+    fn tell_progress(&self, job: &Claimed, progress: Progress) {
+        let _ = self.news.send(JobNews { job: job.id, progress: Some(progress) });
+    }
+}
+
+/// Passes bytes on to the store until the sender is done.
+async fn receive(
+    mut upload: Upload,
+    mut parts: mpsc::Receiver<Bytes>,
+) -> Result<Upload, StorageError> {
+    while let Some(bytes) = parts.recv().await {
+        upload.push(&bytes).await?;
+    }
+    Ok(upload)
+}
+
+/// How much of a run is usually behind it when a stage begins, from 0 to 1; the model takes most of it.
+const fn fraction_at(stage: Stage) -> f32 {
+    match stage {
+        Stage::Fetch => 0.02,
+        Stage::Decode => 0.06,
+        Stage::Preprocess => 0.12,
+        Stage::Infer => 0.18,
+        Stage::Postprocess => 0.76,
+        Stage::Encode => 0.86,
+        Stage::Store => 0.94,
+    }
+}
+
+const fn stage_of(stage: stage::Stage) -> Stage {
+    use stage::Stage as Step;
+    match stage {
+        Step::Decode => Stage::Decode,
+        Step::Preprocess => Stage::Preprocess,
+        Step::Infer => Stage::Infer,
+        Step::Postprocess | Step::Foreground => Stage::Postprocess,
+        Step::Encode => Stage::Encode,
+    }
+}
+
+/// What an error means for the job, and what its owner is told.
+fn judge(error: &JobError) -> (Verdict, Failure) {
+    let (verdict, code, detail) = match error {
+        JobError::Storage(StorageError::Missing(_)) => {
+            (Verdict::Fail, "image_missing", "This image is no longer stored. Upload it again.")
+        }
+        JobError::Storage(_) => (
+            Verdict::Retry,
+            "storage_unavailable",
+            "Our picture store did not answer. You have not been charged; try again shortly.",
+        ),
+        JobError::Model(_) => (
+            Verdict::Retry,
+            "model_unavailable",
+            "This tool is out of order at the moment. You have not been charged; try again later.",
+        ),
+        JobError::Pipeline(error) => {
+            let verdict = if error.is_retryable() { Verdict::Retry } else { Verdict::Fail };
+            let detail = match error {
+                PipelineError::Unreadable(_) => {
+                    "This image is damaged or incomplete. You have not been charged; try another file."
+                }
+                PipelineError::TooLarge { .. } => {
+                    "This image is larger than this tool can take. You have not been charged."
+                }
+                PipelineError::Model(_)
+                | PipelineError::OutOfMemory(_)
+                | PipelineError::Defect(_) => {
+                    "Something went wrong with this image on our side. You have not been charged."
+                }
+                PipelineError::Cancelled => "The run was cancelled. You have not been charged.",
+            };
+            (verdict, error.code(), detail)
+        }
+    };
+    (verdict, Failure { code: code.into(), detail: detail.into() })
+}
+
+/// Asks the database again until it answers, for a while. Only for questions that are safe to repeat.
+async fn persist<T, F>(ask: impl Fn() -> F) -> Result<T, DatabaseError>
+where
+    F: Future<Output = Result<T, DatabaseError>>,
+{
+    let deadline = Instant::now() + RECORD_FOR;
+    let mut pause = Duration::from_millis(100);
+    loop {
+        match ask().await {
+            Err(error) if Instant::now() < deadline => {
+                tracing::warn!(%error, "The database did not answer; asking again");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(5));
+            }
+            answer => return answer,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The GPU side of Retouch: takes jobs, runs ONNX models, writes results.
+//!
+//! `consumer → job → pipeline → {tools, models}`. `models` loads what `models/` describes, `pipeline` holds the steps every picture goes through, and
+//! `tools` puts them together into the tools of the product. Those three are pure: they know bytes,
+//! pixels and tensors, and no job, database, queue or storage.
+
+pub mod config;
+pub mod consumer;
+pub mod faults;
+pub mod job;
+pub mod lease;
+pub mod models;
+pub mod pipeline;
+pub mod sweeper;
+pub mod tools;

@@ -1,0 +1,278 @@
+//! Which other files an ONNX file keeps tensors in. ONNX Runtime would open whatever path the graph names,
+//! so the graph is read before it is given to the runtime: only as much of the protobuf as leads to a
+//! tensor, and never trusting a length.
+
+use std::collections::BTreeSet;
+
+/// Graphs inside of graphs (the branches of an `If`); real ones have two or three.
+const DEEPEST: u32 = 32;
+
+/// Why the bytes cannot be read as an ONNX file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// A field is longer than what is left.
+    #[error("it ends in the middle of a field")]
+    Truncated,
+    /// A field is of a kind that protobuf does not have any more.
+    #[error("it is no protobuf message")]
+    NoMessage,
+    /// Graphs are nested without end.
+    #[error("its graphs are nested more than {DEEPEST} deep")]
+    TooDeep,
+    /// A tensor is said to be in another file, but not in which.
+    #[error("a tensor is kept in another file that has no name")]
+    Nameless,
+}
+
+/// The names of the files that tensors of `model` are kept in, as the graph spells them; empty for a model
+/// that is one file.
+///
+/// # Errors
+/// When the bytes are no ONNX file.
+pub fn locations(model: &[u8]) -> Result<BTreeSet<String>, Malformed> {
+    let mut found = BTreeSet::new();
+    walk(Kind::Model, model, DEEPEST, &mut found)?;
+    Ok(found)
+}
+
+/// The messages of onnx.proto that lead to tensors.
+#[derive(Clone, Copy)]
+enum Kind {
+    Model,
+    Training,
+    Function,
+    Graph,
+    Node,
+    Attribute,
+    Sparse,
+    Tensor,
+}
+
+impl Kind {
+    /// What a field of this message holds, where it leads to tensors. The numbers are onnx.proto's.
+    const fn child(self, field: u64) -> Option<Self> {
+        match (self, field) {
+            (Self::Model, 7) | (Self::Training, 1 | 2) | (Self::Attribute, 6 | 11) => {
+                Some(Self::Graph)
+            }
+            (Self::Model, 20) => Some(Self::Training),
+            (Self::Model, 25) => Some(Self::Function),
+            (Self::Graph, 1) | (Self::Function, 7) => Some(Self::Node),
+            (Self::Node, 5) | (Self::Function, 11) => Some(Self::Attribute),
+            (Self::Graph, 5) | (Self::Attribute, 5 | 10) | (Self::Sparse, 1 | 2) => {
+                Some(Self::Tensor)
+            }
+            (Self::Graph, 15) | (Self::Attribute, 22 | 23) => Some(Self::Sparse),
+            _ => None,
+        }
+    }
+}
+
+fn walk(
+    kind: Kind,
+    message: &[u8],
+    depth: u32,
+    found: &mut BTreeSet<String>,
+) -> Result<(), Malformed> {
+    if let Kind::Tensor = kind {
+        return tensor(message, found);
+    }
+    let depth = match kind {
+        Kind::Graph => depth.checked_sub(1).ok_or(Malformed::TooDeep)?,
+        _ => depth,
+    };
+    for field in Fields(message) {
+        let (number, value) = field?;
+        if let (Some(child), Value::Bytes(bytes)) = (kind.child(number), value) {
+            walk(child, bytes, depth, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn tensor(message: &[u8], found: &mut BTreeSet<String>) -> Result<(), Malformed> {
+    const EXTERNAL_DATA: u64 = 13;
+    const DATA_LOCATION: u64 = 14;
+    const EXTERNAL: u64 = 1;
+    let (mut is_external, mut is_named) = (false, false);
+    for field in Fields(message) {
+        match field? {
+            // Counted whether or not the tensor says that it is external: nothing else needs such an entry.
+            (EXTERNAL_DATA, Value::Bytes(entry)) => {
+                let (key, value) = key_and_value(entry)?;
+                if key == b"location" {
+                    found.insert(String::from_utf8_lossy(value).into_owned());
+                    is_named = true;
+                }
+            }
+            (DATA_LOCATION, Value::Number(location)) => is_external = location == EXTERNAL,
+            _ => {}
+        }
+    }
+    if is_external && !is_named { Err(Malformed::Nameless) } else { Ok(()) }
+}
+
+fn key_and_value(entry: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
+    for field in Fields(entry) {
+        match field? {
+            (1, Value::Bytes(bytes)) => key = bytes,
+            (2, Value::Bytes(bytes)) => value = bytes,
+            _ => {}
+        }
+    }
+    Ok((key, value))
+}
+
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+    /// Four or eight bytes: no field that matters here.
+    Fixed,
+}
+
+/// The fields of one message; ends after the first that is malformed.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<(u64, Value<'a>), Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_err() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
+}
+
+impl<'a> Fields<'a> {
+    fn field(&mut self) -> Result<(u64, Value<'a>), Malformed> {
+        let tag = self.number()?;
+        let value = match tag & 7 {
+            0 => Value::Number(self.number()?),
+            1 => self.bytes(8).map(|_| Value::Fixed)?,
+            2 => {
+                let length = self.number()?;
+                Value::Bytes(self.bytes(length)?)
+            }
+            5 => self.bytes(4).map(|_| Value::Fixed)?,
+            _ => return Err(Malformed::NoMessage),
+        };
+        match tag >> 3 {
+            0 => Err(Malformed::NoMessage),
+            number => Ok((number, value)),
+        }
+    }
+
+    /// Seven bits a byte, the lowest first; the highest bit says that another follows.
+    fn number(&mut self) -> Result<u64, Malformed> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.0.split_first().ok_or(Malformed::Truncated)?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Malformed::NoMessage)
+    }
+
+    fn bytes(&mut self, length: u64) -> Result<&'a [u8], Malformed> {
+        let length = usize::try_from(length).map_err(|_| Malformed::Truncated)?;
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed::Truncated)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        let mut length = bytes.len();
+        let mut written = if number < 16 {
+            vec![number << 3 | 2]
+        } else {
+            vec![(number << 3 | 2) | 0x80, number >> 4]
+        };
+        while length > 0x7f {
+            written.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        written.push(length as u8);
+        [&written, bytes].concat()
+    }
+
+    fn kept_in(location: &str) -> Vec<u8> {
+        let entry = [field(1, b"location"), field(2, location.as_bytes())].concat();
+        [field(13, &entry), vec![14 << 3, 1]].concat()
+    }
+
+    fn found(model: &[u8]) -> Vec<String> {
+        locations(model).expect("it reads").into_iter().collect()
+    }
+
+    #[test]
+    fn a_tensor_is_found_wherever_a_graph_may_hide_it() {
+        let tensor = kept_in("weights.bin");
+        let graph = field(5, &tensor);
+        let attribute = |inner: Vec<u8>| field(1, &field(5, &inner));
+        for (what, model) in [
+            ("initializer", field(7, &graph)),
+            ("sparse initializer", field(7, &field(15, &field(2, &tensor)))),
+            ("attribute", field(7, &attribute(field(5, &tensor)))),
+            ("one of an attribute's tensors", field(7, &attribute(field(10, &tensor)))),
+            ("sparse attribute", field(7, &attribute(field(22, &field(1, &tensor))))),
+            ("branch", field(7, &attribute(field(6, &graph)))),
+            ("one of several branches", field(7, &attribute(field(11, &graph)))),
+            ("function", field(25, &field(7, &field(5, &field(5, &tensor))))),
+            ("default of a function", field(25, &field(11, &field(5, &tensor)))),
+            ("training", field(20, &field(2, &graph))),
+        ] {
+            assert_eq!(found(&model), ["weights.bin"], "{what}");
+        }
+    }
+
+    #[test]
+    fn a_model_of_one_file_has_no_locations() {
+        let raw = [vec![1 << 3, 3, 2 << 3, 1], field(9, &[0; 300])].concat();
+        assert!(found(&field(7, &field(5, &raw))).is_empty());
+        assert!(found(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_location_counts_even_if_the_tensor_does_not_call_itself_external() {
+        let mut tensor = kept_in("../weights.bin");
+        tensor.truncate(tensor.len() - 2);
+        assert_eq!(found(&field(7, &field(5, &tensor))), ["../weights.bin"]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_and_nothing_panics() {
+        let nameless = field(7, &field(5, &[14 << 3, 1]));
+        assert_eq!(locations(&nameless), Err(Malformed::Nameless));
+        assert_eq!(locations(&[0x3a, 0xff, 0xff, 0xff, 0x0f]), Err(Malformed::Truncated));
+        assert_eq!(locations(&[0xff; 12]), Err(Malformed::NoMessage));
+        assert_eq!(locations(b"\x03"), Err(Malformed::NoMessage));
+        let nested = (0..DEEPEST)
+            .fold(field(5, &kept_in("a")), |graph, _| field(1, &field(5, &field(6, &graph))));
+        assert_eq!(locations(&field(7, &nested)), Err(Malformed::TooDeep));
+        let model = field(7, &field(5, &kept_in("weights.bin")));
+        for length in 0..model.len() {
+            let _ = locations(&model[..length]);
+        }
+        for at in 0..model.len() {
+            for bit in 0..8 {
+                let mut broken = model.clone();
+                broken[at] ^= 1 << bit;
+                let _ = locations(&broken);
+            }
+        }
+    }
+}

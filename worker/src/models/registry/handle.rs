@@ -1,0 +1,247 @@
+//! A model that is loaded: a thread that owns it, and handles that reach the thread.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ndarray::Array4;
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+use tracing::{Span, info};
+
+use super::checks::{self, How, LoadStep, Loaded, Refusal, StepReport};
+use super::{LoadError, files};
+use crate::models::bindings::Device;
+use crate::models::manifest::{Manifest, Task};
+use crate::models::session::{Runtime, Session, SessionError};
+
+/// Pictures that may wait in front of a model before their senders wait themselves.
+const WAITING_ROOM: usize = 8;
+
+/// Which bytes ran, and where: what a result says about its making.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelIdentity {
+    /// The model's name.
+    pub name: String,
+    /// The SHA-256 of the ONNX file that was loaded.
+    pub sha256: String,
+    /// The device that is really active.
+    pub device: Device,
+}
+
+impl fmt::Display for ModelIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} ({}) on {}",
+            self.name,
+            &self.sha256[..12.min(self.sha256.len())],
+            self.device
+        )
+    }
+}
+
+/// Loads one model on a thread of its own, telling `report` about each step.
+///
+/// # Errors
+/// [`LoadError::Refused`] with the step that failed and why.
+pub async fn load_model(
+    manifest: Manifest,
+    runtime: Runtime,
+    report: impl FnMut(StepReport) + Send + 'static,
+) -> Result<ModelHandle, LoadError> {
+    let name = manifest.name.clone();
+    let Inspection { model, refusals } = start(manifest, runtime, How::StopAtFirst, report).await;
+    let step = refusals.first().map_or(LoadStep::Open, |refusal| refusal.step);
+    match model {
+        Some(model) if refusals.is_empty() => Ok(model),
+        // One step may have found several things.
+        _ => {
+            let reasons: Vec<_> = refusals.into_iter().map(|refusal| refusal.reason).collect();
+            Err(LoadError::Refused { model: name, step, reason: reasons.join("; ") })
+        }
+    }
+}
+
+/// What a look at every side of a model has found.
+pub struct Inspection {
+    /// The model, if it could be run as its manifest says. Beside refusals it must serve nobody; it is here
+    /// to be measured.
+    pub model: Option<ModelHandle>,
+    /// Everything that is wrong with it.
+    pub refusals: Vec<Refusal>,
+}
+
+/// Takes every step of a load on a thread of its own, goes on after one that failed as far as anything can
+/// still be judged, and tries every golden picture.
+pub async fn inspect_model(
+    manifest: Manifest,
+    runtime: Runtime,
+    report: impl FnMut(StepReport) + Send + 'static,
+) -> Inspection {
+    start(manifest, runtime, How::EveryReason, report).await
+}
+
+async fn start(
+    manifest: Manifest,
+    runtime: Runtime,
+    how: How,
+    report: impl FnMut(StepReport) + Send + 'static,
+) -> Inspection {
+    let (requests, inbox) = mpsc::channel(WAITING_ROOM);
+    let (ready, loaded) = oneshot::channel();
+    let span = Span::current();
+    let started = std::thread::Builder::new()
+        .name(format!("model-{}", manifest.name))
+        .spawn(move || span.in_scope(|| own_model(&manifest, &runtime, how, report, ready, inbox)));
+    let failed = |refusal| Inspection { model: None, refusals: vec![refusal] };
+    if let Err(error) = started {
+        let reason = format!("its thread could not start: {error}");
+        return failed(Refusal { step: LoadStep::Open, reason });
+    }
+    let Ok((running, refusals)) = loaded.await else { return failed(stopped()) };
+    let model = running.map(|Running { identity, task, version }| ModelHandle {
+        identity,
+        task: Arc::new(task),
+        version: version.into(),
+        requests,
+    });
+    Inspection { model, refusals }
+}
+
+fn stopped() -> Refusal {
+    Refusal { step: LoadStep::Open, reason: "its thread stopped".to_owned() }
+}
+
+/// What is known of a model that runs.
+struct Running {
+    identity: ModelIdentity,
+    task: Task,
+    version: String,
+}
+
+/// The life of a model's thread: load, say so, run what comes in until every handle is gone.
+fn own_model(
+    manifest: &Manifest,
+    runtime: &Runtime,
+    how: How,
+    report: impl FnMut(StepReport),
+    ready: oneshot::Sender<(Option<Running>, Vec<Refusal>)>,
+    inbox: mpsc::Receiver<Request>,
+) {
+    let started = Instant::now();
+    // Before anything is tried: a golden picture that changes meanwhile makes another version.
+    let version = files::version(manifest);
+    let Loaded { session, refusals } = checks::load(manifest, runtime, how, report);
+    let Some(session) = session else {
+        // A caller that has gone asks again.
+        let _ = ready.send((None, refusals));
+        return;
+    };
+    let identity = ModelIdentity {
+        name: manifest.name.clone(),
+        sha256: manifest.sha256.clone(),
+        device: runtime.device(),
+    };
+    if refusals.is_empty() {
+        info!(
+            model.name = identity.name,
+            model.sha256 = identity.sha256,
+            device = identity.device.as_str(),
+            duration_ms = started.elapsed().as_millis() as u64,
+            "Loaded model {identity}"
+        );
+    }
+    let task = manifest.task.clone();
+    if ready.send((Some(Running { identity, task, version }), refusals)).is_ok() {
+        serve(session, &manifest.task, inbox);
+    }
+}
+
+struct Request {
+    input: Array4<f32>,
+    sent: Instant,
+    answer: oneshot::Sender<Result<Inference, SessionError>>,
+    span: Span,
+}
+
+fn serve(mut session: Session, task: &Task, mut inbox: mpsc::Receiver<Request>) {
+    while let Some(Request { input, sent, answer, span }) = inbox.blocking_recv() {
+        if answer.is_closed() {
+            continue;
+        }
+        let _entered = span.entered();
+        let waited = sent.elapsed();
+        let started = Instant::now();
+        let outcome = session.run(task.input(), &input, task.output()).map(|output| Inference {
+            output,
+            waited,
+            ran: started.elapsed(),
+        });
+        // Nobody is left to tell when the receiver has gone.
+        let _ = answer.send(outcome);
+    }
+}
+
+/// What a model made of one input.
+#[derive(Debug)]
+pub struct Inference {
+    /// The output tensor.
+    pub output: Array4<f32>,
+    /// How long the input waited for the model.
+    pub waited: Duration,
+    /// How long the model ran.
+    pub ran: Duration,
+}
+
+/// A loaded model. Cheap to clone; the model's thread ends when the last clone is gone.
+#[derive(Clone, Debug)]
+pub struct ModelHandle {
+    identity: ModelIdentity,
+    /// The contract that it was loaded with, whatever its manifest says by now.
+    task: Arc<Task>,
+    version: Arc<str>,
+    requests: mpsc::Sender<Request>,
+}
+
+impl ModelHandle {
+    /// Which bytes run, and where.
+    pub const fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    /// What the model does, and its contract.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// Whether the files that `manifest` describes are those that this model was loaded from.
+    pub(super) fn is_current(&self, manifest: &Manifest) -> bool {
+        self.identity.name == manifest.name
+            && *self.version == *files::version(manifest)
+            && files::are_as_stated(manifest)
+    }
+
+    /// Whether both are the same load of the same model.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.requests.same_channel(&other.requests)
+    }
+
+    /// Runs the model on one input; waits while others are before it. When the returned future is
+    /// dropped before the model has begun, the run is skipped.
+    ///
+    /// # Errors
+    /// [`SessionError::OutOfMemory`] when a smaller input may fit; else ONNX Runtime's own words.
+    pub async fn infer(&self, input: Array4<f32>) -> Result<Inference, SessionError> {
+        let (answer, answered) = oneshot::channel();
+        let request = Request { input, sent: Instant::now(), answer, span: Span::current() };
+        let stopped = || {
+            SessionError::Failed(format!(
+                "the thread of model {} has stopped",
+                self.identity().name
+            ))
+        };
+        self.requests.send(request).await.map_err(|_| stopped())?;
+        answered.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}

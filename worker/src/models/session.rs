@@ -1,0 +1,284 @@
+//! One ONNX Runtime session and the device it runs on: the only file that names `ort`.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ndarray::{Array4, Ix4};
+use ort::ep::{self, ArenaExtendStrategy, ExecutionProviderDispatch};
+use ort::session::builder::GraphOptimizationLevel;
+use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession};
+use ort::value::{Outlet, TensorElementType, TensorRef, ValueType};
+use tracing::{info, warn};
+
+use super::bindings::Device;
+
+/// Which device models shall run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum DevicePolicy {
+    /// CUDA where it works, else the processor, which is said aloud.
+    #[default]
+    Auto,
+    /// The processor.
+    Cpu,
+    /// CUDA or nothing: without it, nothing starts.
+    Cuda,
+}
+
+/// How sessions are built.
+#[derive(Clone, Debug)]
+pub struct RuntimeSettings {
+    /// The ONNX Runtime library, `libonnxruntime.so.1.31.1`.
+    pub library: PathBuf,
+    /// Which device to use.
+    pub device: DevicePolicy,
+    /// Threads that one operator may use on the processor.
+    pub intra_threads: usize,
+    /// Most GPU memory that one model's arena may take, in bytes; no limit when `None`.
+    pub gpu_memory_limit_bytes: Option<usize>,
+}
+
+/// A runtime that could not be started, or a model that could not be opened or run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SessionError {
+    /// There was not enough memory, of the device or of the machine; less work at once may fit.
+    #[error("{0}")]
+    OutOfMemory(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A file that a model's graph keeps tensors in.
+#[derive(Clone, Debug)]
+pub struct ExtraFile {
+    /// Its name, as the graph spells it.
+    pub name: String,
+    /// Its content; ONNX Runtime copies what it needs while it opens the model.
+    pub bytes: Arc<[u8]>,
+}
+
+/// ONNX Runtime itself, loaded, with its device settled.
+#[derive(Clone)]
+pub struct Runtime {
+    environment: ort::environment::Environment,
+    settings: RuntimeSettings,
+    device: Device,
+}
+
+impl Runtime {
+    /// Loads the library and settles the device.
+    ///
+    /// A process holds one library for good: a second call with another path keeps the first.
+    ///
+    /// # Errors
+    /// When the library is missing or of another version, or the policy is CUDA and CUDA cannot be
+    /// used; the text names the missing library.
+    pub fn start(settings: RuntimeSettings) -> Result<Self, SessionError> {
+        let environment = environment(&settings.library)?;
+        let device = settle_device(&environment, &settings)?;
+        Ok(Self { environment, settings, device })
+    }
+
+    /// The device that every session of this runtime uses.
+    pub const fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Opens a model from the bytes of its ONNX file and of the files that its graph keeps tensors in, by
+    /// name. Nothing is read from disk: what was checked is what runs.
+    ///
+    /// # Errors
+    /// When the bytes are no model, or the device refuses it.
+    pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
+        self.build(model, extra).map(|inner| Session { inner }).map_err(|error| sentence(&error))
+    }
+
+    fn build(&self, model: &[u8], extra: &[ExtraFile]) -> ort::Result<OrtSession> {
+        let mut builder = OrtSession::builder(&self.environment)?
+            .with_intra_threads(self.settings.intra_threads)?
+            .with_inter_threads(1)?
+            // Spinning saves a third of a small model's time, but between two runs it would take the core
+            // that another picture's pixels need: so spin while the model runs, and stop with it.
+            .with_intra_op_spinning(true)?
+            .with_config_entry("session.force_spinning_stop", "1")?
+            .with_optimization_level(GraphOptimizationLevel::Level3)?
+            .with_execution_providers([provider(self.device, &self.settings)])?;
+        for ExtraFile { name, bytes } in extra {
+            builder = builder.with_external_initializer_file_in_memory(name, Arc::clone(bytes))?;
+        }
+        builder.commit_from_memory(model)
+    }
+}
+
+fn environment(library: &Path) -> Result<ort::environment::Environment, SessionError> {
+    static STARTED: Mutex<Option<ort::environment::Environment>> = Mutex::new(None);
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(environment) = started.as_ref() {
+        return Ok(environment.clone());
+    }
+    if !library.is_file() {
+        return Err(SessionError::Failed(format!(
+            "there is no ONNX Runtime library at {}; `scripts/models runtime` fetches it, ORT_DYLIB_PATH \
+             says where it is",
+            library.display()
+        )));
+    }
+    let builder = ort::init_from(library).map_err(|error| {
+        SessionError::Failed(format!("{} cannot be used: {error}", library.display()))
+    })?;
+    let environment = builder
+        .with_name("retouch")
+        .with_telemetry(false)
+        .build()
+        .map_err(|error| sentence(&error))?;
+    *started = Some(environment.clone());
+    Ok(environment)
+}
+
+fn settle_device(
+    environment: &ort::environment::Environment,
+    settings: &RuntimeSettings,
+) -> Result<Device, SessionError> {
+    match settings.device {
+        DevicePolicy::Cpu => Ok(Device::Cpu),
+        DevicePolicy::Cuda => {
+            probe_cuda(environment, settings).map(|()| Device::Cuda).map_err(|error| {
+                SessionError::Failed(format!("CUDA was asked for and cannot be used: {error}"))
+            })
+        }
+        DevicePolicy::Auto => match probe_cuda(environment, settings) {
+            Ok(()) => Ok(Device::Cuda),
+            Err(error) if error.to_string().contains("not enabled in this build") => {
+                info!("Models run on the CPU: this ONNX Runtime library has no CUDA");
+                Ok(Device::Cpu)
+            }
+            Err(error) => {
+                warn!(%error, "Models run on the CPU, because CUDA cannot be used");
+                Ok(Device::Cpu)
+            }
+        },
+    }
+}
+
+/// Attaching the provider loads its libraries; by default ONNX Runtime would swallow the failure and
+/// run on the processor.
+fn probe_cuda(
+    environment: &ort::environment::Environment,
+    settings: &RuntimeSettings,
+) -> Result<(), SessionError> {
+    let attach = || -> ort::Result<()> {
+        OrtSession::builder(environment)?
+            .with_execution_providers([provider(Device::Cuda, settings)])?;
+        Ok(())
+    };
+    attach().map_err(|error| sentence(&error))
+}
+
+fn provider(device: Device, settings: &RuntimeSettings) -> ExecutionProviderDispatch {
+    match device {
+        Device::Cpu => ep::CPU::default().build(),
+        Device::Cuda => {
+            let cuda = ep::CUDA::default()
+                .with_device_id(0)
+                // The exhaustive search tries every algorithm at the first run of every shape.
+                .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
+                .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested);
+            let cuda = match settings.gpu_memory_limit_bytes {
+                Some(limit) => cuda.with_memory_limit(limit),
+                None => cuda,
+            };
+            cuda.build().error_on_failure()
+        }
+    }
+}
+
+fn sentence(error: &ort::Error) -> SessionError {
+    let text = error.to_string().trim().replace('\n', " ");
+    // ONNX Runtime has no code for it: its arena, CUDA, cuBLAS, cuDNN and the C++ runtime say it in words.
+    let lower = text.to_lowercase();
+    let is_memory = OUT_OF_MEMORY.iter().any(|words| lower.contains(words));
+    if is_memory { SessionError::OutOfMemory(text) } else { SessionError::Failed(text) }
+}
+
+/// How the parts below ONNX Runtime say that memory ran out.
+const OUT_OF_MEMORY: [&str; 7] = [
+    "failed to allocate memory",
+    "available memory of",
+    "out of memory",
+    "cudaerrormemoryallocation",
+    "cublas_status_alloc_failed",
+    "cudnn_status_alloc_failed",
+    "bad_alloc",
+];
+
+/// One model, opened.
+pub struct Session {
+    inner: OrtSession,
+}
+
+/// A tensor that a model takes or gives, as its graph declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// The tensor's name.
+    pub name: String,
+    /// Whether its elements are 32-bit floats.
+    pub is_f32: bool,
+    /// Its element type, as ONNX names it.
+    pub element: String,
+    /// Its sizes; `None` is a size that may vary.
+    pub shape: Vec<Option<u64>>,
+}
+
+impl Session {
+    /// What the model takes.
+    pub fn inputs(&self) -> Vec<Port> {
+        self.inner.inputs().iter().map(port).collect()
+    }
+
+    /// What the model gives.
+    pub fn outputs(&self) -> Vec<Port> {
+        self.inner.outputs().iter().map(port).collect()
+    }
+
+    /// Runs the model on one input and returns one output. No other output is computed into memory.
+    ///
+    /// # Errors
+    /// When ONNX Runtime refuses the input or fails, with its own words.
+    pub fn run(
+        &mut self,
+        input_name: &str,
+        input: &Array4<f32>,
+        output_name: &str,
+    ) -> Result<Array4<f32>, SessionError> {
+        let mut only = || -> ort::Result<Array4<f32>> {
+            let options: RunOptions<HasSelectedOutputs> =
+                RunOptions::new()?.with_outputs(OutputSelector::no_default().with(output_name));
+            let input = TensorRef::from_array_view(input.view())?;
+            let outputs =
+                self.inner.run_with_options(ort::inputs![input_name => input], &options)?;
+            let output = outputs[output_name].try_extract_array::<f32>()?;
+            let output = output
+                .into_dimensionality::<Ix4>()
+                .map_err(|error| ort::Error::new(format!("output {output_name}: {error}")))?;
+            Ok(output.to_owned())
+        };
+        only().map_err(|error| sentence(&error))
+    }
+}
+
+fn port(outlet: &Outlet) -> Port {
+    match outlet.dtype() {
+        ValueType::Tensor { ty, shape, .. } => Port {
+            name: outlet.name().to_owned(),
+            is_f32: *ty == TensorElementType::Float32,
+            element: ty.to_string(),
+            shape: shape.iter().map(|size| u64::try_from(*size).ok()).collect(),
+        },
+        other => Port {
+            name: outlet.name().to_owned(),
+            is_f32: false,
+            element: format!("{other:?}"),
+            shape: Vec::new(),
+        },
+    }
+}

@@ -1,0 +1,106 @@
+//! Fills a grid of weighted colours by pull-push: colours are averaged up a pyramid, then handed down to
+//! wherever a level knows little itself.
+
+use rayon::prelude::*;
+
+/// How much weight the coarser level has in a block, beside the block's own weight of 0..=1: a block
+/// with a tenth of its pixels certain speaks half for itself.
+const COARSER_WEIGHT: f32 = 0.1;
+
+/// A colour times its weight, and the weight.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    rgb: [f32; 3],
+    weight: f32,
+}
+
+impl Sample {
+    /// Adds a colour with a weight.
+    pub fn add(&mut self, rgb: [f32; 3], weight: f32) {
+        for (sum, value) in self.rgb.iter_mut().zip(rgb) {
+            *sum += value * weight;
+        }
+        self.weight += weight;
+    }
+
+    /// The sample with colour and weight multiplied.
+    pub fn scaled(self, factor: f32) -> Self {
+        Self { rgb: self.rgb.map(|value| value * factor), weight: self.weight * factor }
+    }
+}
+
+/// One level of a pyramid.
+pub struct Level {
+    columns: usize,
+    rows: usize,
+    samples: Vec<Sample>,
+}
+
+impl Level {
+    /// A level of `columns * rows` samples, row by row.
+    pub fn new(columns: usize, rows: usize, samples: Vec<Sample>) -> Self {
+        debug_assert_eq!(samples.len(), columns * rows);
+        Self { columns, rows, samples }
+    }
+
+    /// The level with a plain colour in every sample (weight 1): its own where it has enough weight, a
+    /// blend with its surroundings elsewhere.
+    pub fn filled(mut self) -> Self {
+        if self.samples.len() == 1 {
+            for sample in &mut self.samples {
+                *sample = sample.scaled(1.0 / sample.weight.max(f32::MIN_POSITIVE));
+            }
+            return self;
+        }
+        let coarser = self.halved().filled();
+        let columns = self.columns;
+        self.samples.par_chunks_mut(columns).enumerate().with_min_len(16).for_each(|(y, row)| {
+            for (x, sample) in row.iter_mut().enumerate() {
+                let rgb = coarser.at(x as f32 * 0.5 - 0.25, y as f32 * 0.5 - 0.25);
+                sample.add(rgb, COARSER_WEIGHT);
+                *sample = sample.scaled(1.0 / sample.weight);
+            }
+        });
+        self
+    }
+
+    /// Half as many columns and rows, each sample the mean of up to four.
+    fn halved(&self) -> Self {
+        let (columns, rows) = (self.columns.div_ceil(2), self.rows.div_ceil(2));
+        let mut samples = vec![Sample::default(); columns * rows];
+        samples.par_chunks_mut(columns).enumerate().with_min_len(16).for_each(|(y, out)| {
+            let pair = &self.samples[2 * y * self.columns..];
+            let count = if 2 * y + 1 < self.rows { 2 } else { 1 };
+            for (x, out) in out.iter_mut().enumerate() {
+                let children = 2 * x..(2 * x + 2).min(self.columns);
+                let share = 1.0 / (children.len() * count) as f32;
+                for row in pair.chunks(self.columns).take(count) {
+                    for child in &row[children.clone()] {
+                        for (sum, value) in out.rgb.iter_mut().zip(child.rgb) {
+                            *sum += value * share;
+                        }
+                        out.weight += child.weight * share;
+                    }
+                }
+            }
+        });
+        Self { columns, rows, samples }
+    }
+
+    /// The colour at a place between samples, bilinear; places outside take the border's.
+    pub fn at(&self, x: f32, y: f32) -> [f32; 3] {
+        let x = x.clamp(0.0, (self.columns - 1) as f32);
+        let y = y.clamp(0.0, (self.rows - 1) as f32);
+        let (left, top) = (x as usize, y as usize);
+        let (right, bottom) = ((left + 1).min(self.columns - 1), (top + 1).min(self.rows - 1));
+        let (fx, fy) = (x - left as f32, y - top as f32);
+        let sample = |column: usize, row: usize| self.samples[row * self.columns + column].rgb;
+        let upper = [sample(left, top), sample(right, top)];
+        let lower = [sample(left, bottom), sample(right, bottom)];
+        std::array::from_fn(|i| {
+            let between = |[a, b]: [[f32; 3]; 2]| a[i] + (b[i] - a[i]) * fx;
+            let (upper, lower) = (between(upper), between(lower));
+            upper + (lower - upper) * fy
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! The tools a person can run, one file each, each readable from its first step to its last.
+
+pub mod remove_background;
+pub mod stage;
+pub mod upscale;

@@ -1,0 +1,94 @@
+//! Remove background: a picture in, the same picture cut out at full resolution with soft alpha out.
+//! The job runner and the command line both call [`remove_background`].
+
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use super::stage::{Stage, StageTimes, Steps};
+use crate::models::manifest::Task;
+use crate::models::registry::{ModelHandle, ModelIdentity};
+use crate::pipeline::alpha::to_alpha;
+use crate::pipeline::decode::decode;
+use crate::pipeline::encode::{Rgba, encode_png, encode_thumbnail};
+use crate::pipeline::foreground::cut_out;
+use crate::pipeline::tensor::to_tensor;
+use crate::pipeline::{Limits, PipelineError, PixelPool};
+
+/// A picture cut out.
+#[derive(Clone, Debug)]
+pub struct Cutout {
+    /// The result: an RGBA PNG of the input's upright size.
+    pub png: Bytes,
+    /// The same at most 512 pixels a side.
+    pub thumbnail: Bytes,
+    /// The result's width in pixels.
+    pub width: u32,
+    /// The result's height in pixels.
+    pub height: u32,
+    /// How long each stage took.
+    pub stages: StageTimes,
+    /// The model that ran.
+    pub model: ModelIdentity,
+}
+
+/// What a run takes at the most, in bytes, models not counted: the decoded picture, its alpha, the cut-out
+/// and the encoder's buffers.
+pub fn memory_bytes(width: u32, height: u32) -> u64 {
+    u64::from(width) * u64::from(height) * 24
+}
+
+/// Cuts the subject out of its background.
+///
+/// `progress` is told each stage as it begins. Between stages, and while waiting for a thread or the
+/// model, `cancel` ends the work with [`PipelineError::Cancelled`].
+///
+/// # Errors
+/// See [`PipelineError`].
+pub async fn remove_background(
+    input: Bytes,
+    model: &ModelHandle,
+    pixels: &PixelPool,
+    limits: &Limits,
+    cancel: &CancellationToken,
+    progress: impl Fn(Stage) + Send,
+) -> Result<Cutout, PipelineError> {
+    let Task::Segmentation(contract) = model.task().clone() else {
+        return Err(PipelineError::Model(format!("{} finds no subjects", model.identity())));
+    };
+    let limits = *limits;
+    let mut steps = Steps::new(pixels, cancel, progress);
+
+    let picture = steps.on_pixels(Stage::Decode, move || decode(&input, &limits)).await?;
+    let (picture, tensor) = steps
+        .on_pixels(Stage::Preprocess, move || {
+            let tensor = to_tensor(&picture, &contract.input);
+            Ok((picture, tensor))
+        })
+        .await?;
+    let map = steps.on_model(model, tensor).await?;
+    let (picture, alpha) = steps
+        .on_pixels(Stage::Postprocess, move || {
+            let alpha = to_alpha(&map, contract.postprocess, &picture)?;
+            Ok((picture, alpha))
+        })
+        .await?;
+    let (picture, rgba) = steps
+        .on_pixels(Stage::Foreground, move || {
+            let rgba = cut_out(&picture, &alpha);
+            Ok((picture, rgba))
+        })
+        .await?;
+    let (width, height) = (picture.width, picture.height);
+    let (png, thumbnail) = steps
+        .on_pixels(Stage::Encode, move || {
+            // A cut-out is RGB: a profile of gray samples does not describe it.
+            let icc = picture.icc.as_deref().filter(|_| !picture.gray);
+            let result = Rgba { width, height, pixels: &rgba, icc };
+            let (png, thumbnail) = rayon::join(|| encode_png(result), || encode_thumbnail(result));
+            Ok((png?, thumbnail?))
+        })
+        .await?;
+
+    let (stages, model) = (steps.times, model.identity().clone());
+    Ok(Cutout { png, thumbnail, width, height, stages, model })
+}

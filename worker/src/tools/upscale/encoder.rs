@@ -1,0 +1,94 @@
+//! Finished rows to the bytes of the PNG, on their way out, and to the thumbnail.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::pipeline::encode::{Channels, PngStream, Thumbnail};
+use crate::pipeline::{PipelineError, PixelPool};
+
+/// What is encoded at once, in bytes: what waits to be sent is no more than that.
+const ENCODE_BYTES: usize = 4 << 20;
+
+/// Encodes rows as they come.
+pub struct Encoder<'a> {
+    /// Lent to the pixel threads while they work.
+    work: Option<Work>,
+    icc: Option<Vec<u8>>,
+    stride: usize,
+    pixels: &'a PixelPool,
+    out: mpsc::Sender<Bytes>,
+    took: Duration,
+}
+
+struct Work {
+    png: PngStream,
+    thumbnail: Thumbnail,
+}
+
+impl<'a> Encoder<'a> {
+    /// Begins the PNG of a picture of this size.
+    pub fn begin(
+        size: (u32, u32),
+        channels: Channels,
+        icc: Option<Vec<u8>>,
+        pixels: &'a PixelPool,
+        out: mpsc::Sender<Bytes>,
+    ) -> Result<Self, PipelineError> {
+        let png = PngStream::new(size, channels, icc.clone())?;
+        let work = Some(Work { png, thumbnail: Thumbnail::new(size, channels) });
+        // The thumbnail is RGB in any case.
+        let icc = icc.filter(|_| matches!(channels, Channels::Rgb | Channels::Rgba));
+        let stride = size.0 as usize * channels.count();
+        Ok(Self { work, icc, stride, pixels, out, took: Duration::ZERO })
+    }
+
+    /// Encodes and sends whole rows. Waits while the receiver is busy.
+    pub async fn write(&mut self, rows: Vec<u8>) -> Result<(), PipelineError> {
+        let mut rows = Bytes::from(rows);
+        let step = (ENCODE_BYTES / self.stride).max(1) * self.stride;
+        while !rows.is_empty() {
+            let now = rows.split_to(step.min(rows.len()));
+            let Work { mut png, mut thumbnail } = self.work()?;
+            let encode = move || {
+                let started = Instant::now();
+                let written = png.write(&now);
+                thumbnail.push(&now);
+                (written, png.take(), Work { png, thumbnail }, started.elapsed())
+            };
+            let (written, bytes, work, took) = self.pixels.run(encode).await?;
+            written?;
+            self.work = Some(work);
+            self.took += took;
+            self.send(bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the PNG; the thumbnail, and how long all encoding took.
+    pub async fn finish(mut self) -> Result<(Bytes, Duration), PipelineError> {
+        let (work, icc) = (self.work()?, self.icc.take());
+        let encode = move || {
+            let started = Instant::now();
+            let last = work.png.finish()?;
+            let thumbnail = work.thumbnail.encode(icc.as_deref())?;
+            Ok::<_, PipelineError>((last, thumbnail, started.elapsed()))
+        };
+        let (last, thumbnail, took) = self.pixels.run(encode).await??;
+        self.send(last).await?;
+        Ok((thumbnail, self.took + took))
+    }
+
+    async fn send(&self, bytes: Bytes) -> Result<(), PipelineError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.out.send(bytes).await.map_err(|_| PipelineError::Cancelled)
+    }
+
+    fn work(&mut self) -> Result<Work, PipelineError> {
+        let lost = || PipelineError::Defect("the encoder was lost".to_owned());
+        self.work.take().ok_or_else(lost)
+    }
+}

@@ -1,0 +1,111 @@
+//! Whole runs of remove background.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use bytes::Bytes;
+use image::RgbaImage;
+use retouch_worker::models::registry::ModelHandle;
+use retouch_worker::pipeline::{Limits, PipelineError, PixelPool};
+use retouch_worker::tools::remove_background::{Cutout, remove_background};
+use retouch_worker::tools::stage::Stage;
+use tokio_util::sync::CancellationToken;
+
+use super::{fixture, tiny, u2netp};
+
+async fn cut(model: &ModelHandle, input: Vec<u8>) -> Result<Cutout, PipelineError> {
+    let pixels = PixelPool::new(2).expect("threads start");
+    let cancel = CancellationToken::new();
+    remove_background(input.into(), model, &pixels, &Limits::default(), &cancel, |_| {}).await
+}
+
+fn decoded(png: &Bytes) -> RgbaImage {
+    image::load_from_memory(png).expect("the result is a PNG").into_rgba8()
+}
+
+#[tokio::test]
+async fn alpha_is_the_reference_implementations_within_one_level() {
+    let model = u2netp().await;
+    // Coverage as measured with the reference implementation on the originals of these photos.
+    for (photo, name, coverage) in [
+        ("astronaut.jpg", "astronaut", 0.551),
+        ("chelsea.png", "chelsea", 0.642),
+        ("coffee.jpg", "coffee", 0.474),
+    ] {
+        let result = cut(&model, fixture(&format!("photos/{photo}"))).await.expect("it is cut");
+        let result = decoded(&result.png);
+        let expected = image::load_from_memory(&fixture(&format!("reference/{name}-u2netp.png")));
+        let expected = expected.expect("the reference decodes").into_luma8();
+        assert_eq!(result.dimensions(), expected.dimensions());
+        let count = f64::from(result.width() * result.height());
+        let pairs = result.pixels().zip(expected.pixels());
+        let error: u32 = pairs.map(|(a, b)| u32::from(a[3].abs_diff(b[0]))).sum();
+        let error = f64::from(error) / count;
+        assert!(error <= 1.0, "{photo}: alpha is off by {error:.3} levels on average");
+        let actual = result.pixels().map(|pixel| f64::from(pixel[3]) / 255.0).sum::<f64>() / count;
+        assert!((actual - coverage).abs() <= 0.01, "{photo}: coverage is {actual:.3}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_says_its_size_its_model_and_its_times() {
+    let model = tiny().await;
+    let result = cut(&model, fixture("photos/coffee.jpg")).await.expect("it is cut");
+    assert_eq!((result.width, result.height), (600, 400));
+    assert_eq!(decoded(&result.png).dimensions(), (600, 400));
+    assert_eq!(decoded(&result.thumbnail).dimensions(), (512, 341));
+    assert_eq!(&result.model, model.identity());
+    assert!(Stage::ALL.iter().all(|stage| result.stages.get(*stage) > Duration::ZERO));
+}
+
+#[tokio::test]
+async fn odd_sizes_come_back_at_their_size() {
+    let model = tiny().await;
+    for (width, height) in [(1, 1), (1, 5000), (333, 777)] {
+        let mut png = std::io::Cursor::new(Vec::new());
+        let picture = image::RgbImage::from_fn(width, height, |x, y| {
+            image::Rgb([x as u8, (y / 7) as u8, 90])
+        });
+        picture.write_to(&mut png, image::ImageFormat::Png).expect("it encodes");
+        let result = cut(&model, png.into_inner()).await.expect("it is cut");
+        assert_eq!(decoded(&result.png).dimensions(), (width, height));
+    }
+}
+
+#[tokio::test]
+async fn stages_are_announced_in_order() {
+    let model = tiny().await;
+    let pixels = PixelPool::new(1).expect("threads start");
+    let seen = Mutex::new(Vec::new());
+    let note = |stage| seen.lock().expect("no panic").push(stage);
+    let (limits, cancel) = (Limits::default(), CancellationToken::new());
+    let input = fixture("photos/coffee.jpg").into();
+    let result = remove_background(input, &model, &pixels, &limits, &cancel, note).await;
+    result.expect("it is cut");
+    assert_eq!(*seen.lock().expect("no panic"), Stage::ALL);
+}
+
+#[tokio::test]
+async fn a_cancelled_run_ends_between_stages() {
+    let model = tiny().await;
+    let pixels = PixelPool::new(1).expect("threads start");
+    let cancel = CancellationToken::new();
+    let cancel_at_model = |stage| {
+        if stage == Stage::Infer {
+            cancel.cancel();
+        }
+    };
+    let input = fixture("photos/coffee.jpg").into();
+    let limits = Limits::default();
+    let result = remove_background(input, &model, &pixels, &limits, &cancel, cancel_at_model).await;
+    let error = result.expect_err("it was cancelled");
+    assert_eq!((error.code(), error.is_retryable()), ("cancelled", false));
+}
+
+#[tokio::test]
+async fn a_panic_on_the_pixel_threads_is_an_error_and_not_the_end() {
+    let pixels = PixelPool::new(1).expect("threads start");
+    let failed = pixels.run(|| panic!("for the test")).await;
+    assert_eq!(failed, Err::<(), _>(PipelineError::Defect("for the test".to_owned())));
+    assert_eq!(pixels.run(|| 7).await, Ok(7));
+}

@@ -1,0 +1,461 @@
+//! Models change while jobs run: what is right takes over, what is wrong changes nothing and is named.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use retouch_core::jobs::JobState;
+use retouch_core::tool::{Tier, Tool};
+use retouch_core::workers::{self, ModelProblem};
+use retouch_local::testing::eventually;
+use retouch_worker::models::bindings::Demand;
+use retouch_worker::models::registry::{Problem, Registry, Watcher};
+use sqlx::PgPool;
+use tempfile::TempDir;
+
+use crate::onnx::{Model, bind, bind_tiers};
+use crate::process::Line;
+use crate::{repository, runtime};
+
+/// The bar: a switch is over within ten seconds, where one inference takes less than one.
+const SWITCH: Duration = Duration::from_secs(10);
+
+const PAID: Demand = Demand { tool: Tool::RemoveBackground, tier: Tier::Paid };
+
+/// Something that may be done to the folder of a model.
+type Breakage = (&'static str, fn(&Path, &Model), &'static str, fn(&Model) -> String);
+
+/// Each way to be wrong: its step, how the candidate is written, and words of the reason.
+fn breakages() -> Vec<Breakage> {
+    fn path(models: &Path) -> std::path::PathBuf {
+        models.join("made/made.onnx")
+    }
+    fn as_if(models: &Path, wrong: &Model) {
+        wrong.write(models, "made");
+    }
+    vec![
+        (
+            "checksum",
+            |models, next| {
+                next.write(models, "made");
+                let bytes = next.bytes();
+                fs::write(path(models), &bytes[..bytes.len() / 2]).unwrap();
+            },
+            "truncated",
+            |next| {
+                let whole = next.bytes().len();
+                format!("made.onnx has {} bytes, the manifest says {whole}", whole / 2)
+            },
+        ),
+        (
+            "checksum",
+            |models, next| {
+                next.write(models, "made");
+                let mut bytes = next.bytes();
+                let last = bytes.len() - 1;
+                bytes[last] ^= 1;
+                fs::write(path(models), &bytes).unwrap();
+            },
+            "one bit wrong",
+            |next| format!("the manifest says {}", next.sha256()),
+        ),
+        (
+            "contract",
+            |models, next| as_if(models, &Model { side: 16, ..next.clone() }),
+            "another shape",
+            |_| {
+                "input \"input\" has shape [1, 3, 16, 16], the manifest makes it [1, 3, 32, 32]"
+                    .into()
+            },
+        ),
+        (
+            "warm-up",
+            |models, _| as_if(models, &Model::new(f32::NAN)),
+            "no numbers",
+            |_| "1024 of 1024 output values are not numbers".into(),
+        ),
+        (
+            "golden",
+            |models, next| as_if(models, &Model::new(-next.weight)),
+            "the background instead of the subject",
+            |_| "golden.png: the result is off by 0.".into(),
+        ),
+        (
+            "files",
+            |models, next| {
+                let outside = "../../weights.bin".to_owned();
+                let wrong = Model { kept_in: Some(outside), ..next.clone() };
+                let folder = wrong.write(models, "made");
+                let manifest = wrong.manifest("made");
+                let (head, golden) = manifest.split_once("[[extra]]").unwrap();
+                let golden = &golden[golden.find("[[golden]]").unwrap()..];
+                fs::write(folder.join("model.toml"), [head, golden].concat()).unwrap();
+            },
+            "weights elsewhere",
+            |_| {
+                "made.onnx keeps tensors in \"../../weights.bin\", which lies outside the model's folder"
+                    .into()
+            },
+        ),
+    ]
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn models_change_under_four_jobs_at_a_time_and_no_job_fails(pool: PgPool) {
+    let line = Arc::new(Line::start(pool, 2_000).await);
+    let models = TempDir::new().unwrap();
+    let first = Model::new(1.0);
+    first.write(models.path(), "made");
+    bind(models.path(), "made");
+    let metrics = free_port();
+    let mut worker = line
+        .worker()
+        .set("RETOUCH_MODELS_DIR", models.path())
+        .set("RETOUCH_MODELS_POLL_MS", "100")
+        .set("RETOUCH_JOBS_IN_FLIGHT", "4")
+        .set("RETOUCH_FAULT_DELAY_MS", "60")
+        .set("RETOUCH_METRICS_LISTEN", &metrics)
+        .start();
+    let feeding = tokio::spawn(feed(Arc::clone(&line)));
+    line.until(JobState::Running, 4, SWITCH).await;
+    line.served_by(&first, SWITCH).await;
+
+    // A new file and its manifest.
+    let second = Model::new(1.1);
+    second.write(models.path(), "made");
+    line.served_by(&second, SWITCH).await;
+
+    // Another model in tools.toml.
+    let third = Model::new(1.2);
+    third.write(models.path(), "other");
+    bind(models.path(), "other");
+    line.served_by(&third, SWITCH).await;
+    let mut serving = Model::new(1.3);
+    serving.write(models.path(), "made");
+    bind(models.path(), "made");
+    line.served_by(&serving, SWITCH).await;
+
+    // Everything that may be wrong: the old one serves, the reason is told, and what is mended serves.
+    for (round, (step, spoil, what, words)) in (1..).zip(breakages()) {
+        let next = Model::new(1.3 + round as f32 / 10.0);
+        spoil(models.path(), &next);
+        let problem = line.problem().await;
+        assert_eq!((problem.model.as_str(), problem.step.as_str()), ("made", step), "{what}");
+        assert!(problem.reason.contains(&words(&next)), "{what}: {}", problem.reason);
+        line.served_by(&serving, SWITCH).await;
+        let told = scrape(&metrics);
+        assert!(told.contains("retouch_model_refused{model=\"made\"} 1"), "{what}: {told}");
+        let counted = format!("retouch_model_refusals_total{{model=\"made\",step=\"{step}\"}}");
+        assert!(told.contains(&counted), "{what}: {told}");
+        next.write(models.path(), "made");
+        line.served_by(&next, SWITCH).await;
+        line.no_problem().await;
+        assert!(scrape(&metrics).contains("retouch_model_refused{model=\"made\"} 0"), "{what}");
+        serving = next;
+    }
+
+    feeding.abort();
+    eventually(SWITCH, "what was submitted is done", || async {
+        let open = line.count(JobState::Queued).await + line.count(JobState::Running).await;
+        (open == 0).then_some(())
+    })
+    .await;
+    assert_eq!(line.count(JobState::Failed).await, 0);
+    assert!(line.count(JobState::Done).await > 100, "too few jobs ran to prove anything");
+    let again: i64 = sqlx::query_scalar("select count(*) from jobs where attempt > 1")
+        .fetch_one(&line.pool)
+        .await
+        .unwrap();
+    assert_eq!(again, 0, "no job needed a second attempt");
+    assert!(worker.is_alive());
+    line.assert_nothing_lost_nothing_twice().await;
+    let log = fs::read_to_string(&worker.log).unwrap();
+    assert_eq!(log.matches("Refused made: ").count(), breakages().len(), "each is told once");
+}
+
+/// Keeps jobs waiting, so that as many run as may.
+async fn feed(line: Arc<Line>) {
+    loop {
+        if line.count(JobState::Queued).await < 4 {
+            line.submit().await;
+        } else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+impl Line {
+    /// Waits until results are made by `model` and the worker says so, then makes sure that nothing else
+    /// makes them any more.
+    async fn served_by(&self, model: &Model, patience: Duration) {
+        let sha256 = model.sha256();
+        eventually(patience, "the worker says what serves", || async {
+            let workers = workers::living(&self.pool).await.unwrap();
+            let models = workers.into_iter().flat_map(|worker| worker.models);
+            let says: Vec<_> = models.map(|model| model.sha256).collect();
+            (!says.is_empty() && says.iter().all(|says| *says == sha256)).then_some(())
+        })
+        .await;
+        let job = self.submit().await;
+        let made = eventually(patience, "a result", || async {
+            sqlx::query_scalar::<_, String>("select model_sha256 from results where job_id = $1")
+                .bind(job)
+                .fetch_optional(&self.pool)
+                .await
+                .unwrap()
+        })
+        .await;
+        assert_eq!(made, sha256);
+    }
+
+    async fn problems(&self) -> Vec<ModelProblem> {
+        let workers = workers::living(&self.pool).await.unwrap();
+        workers.into_iter().flat_map(|worker| worker.problems).collect()
+    }
+
+    async fn problem(&self) -> ModelProblem {
+        eventually(SWITCH, "the worker says what is wrong", || async {
+            self.problems().await.pop()
+        })
+        .await
+    }
+
+    async fn no_problem(&self) {
+        eventually(SWITCH, "the problem is gone", || async {
+            self.problems().await.is_empty().then_some(())
+        })
+        .await;
+    }
+}
+
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+fn scrape(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut told = String::new();
+    stream.read_to_string(&mut told).unwrap();
+    told
+}
+
+/// A registry that has loaded what `models` binds, and its watcher.
+async fn following(models: &Path) -> (Arc<Registry>, Watcher) {
+    let registry = Arc::new(Registry::open(models, runtime()).unwrap());
+    registry.load_all().await.unwrap();
+    let watcher = Watcher::new(Arc::clone(&registry));
+    (registry, watcher)
+}
+
+/// Looks often enough to see a change, to see that it is over, and to follow it.
+async fn settle(watcher: &mut Watcher) -> bool {
+    let mut changed = false;
+    for _ in 0..3 {
+        changed |= watcher.look().await;
+    }
+    changed
+}
+
+fn told(registry: &Registry) -> Vec<String> {
+    registry.problems().iter().map(Problem::to_string).collect()
+}
+
+fn serving(registry: &Registry) -> Vec<String> {
+    registry.loaded().into_iter().map(|model| model.sha256).collect()
+}
+
+#[tokio::test]
+async fn a_job_keeps_the_model_it_began_with() {
+    let models = TempDir::new().unwrap();
+    let (old, new) = (Model::new(1.0), Model::new(2.0));
+    old.write(models.path(), "made");
+    bind(models.path(), "made");
+    let (registry, mut watcher) = following(models.path()).await;
+    let held = registry.model_for(PAID).await.unwrap();
+    new.write(models.path(), "made");
+    assert!(settle(&mut watcher).await);
+    assert_eq!(registry.model_for(PAID).await.unwrap().identity().sha256, new.sha256());
+    let input = ndarray::Array4::ones((1, 3, 32, 32));
+    let brightness = |output: &ndarray::Array4<f32>| output[[0, 0, 0, 0]];
+    let by_old = brightness(&held.infer(input.clone()).await.unwrap().output);
+    assert!((by_old - 1.0 / (1.0 + (-3.0_f32).exp())).abs() < 1e-5, "{by_old}");
+    assert_eq!(held.identity().sha256, old.sha256());
+}
+
+#[tokio::test]
+async fn a_file_that_is_still_being_written_is_left_alone() {
+    let models = TempDir::new().unwrap();
+    let folder = Model::new(1.0).write(models.path(), "made");
+    bind(models.path(), "made");
+    let (registry, mut watcher) = following(models.path()).await;
+    let next = Model::new(2.0);
+    let bytes = next.bytes();
+    for end in [10, 100, bytes.len() - 1] {
+        fs::write(folder.join("made.onnx"), &bytes[..end]).unwrap();
+        assert!(!watcher.look().await, "at {end} bytes");
+    }
+    next.write(models.path(), "made");
+    assert!(settle(&mut watcher).await);
+    assert_eq!((serving(&registry), told(&registry)), (vec![next.sha256()], vec![]));
+}
+
+#[tokio::test]
+async fn what_is_written_again_unchanged_is_not_loaded_again() {
+    let models = TempDir::new().unwrap();
+    let model = Model::new(1.0);
+    model.write(models.path(), "made");
+    bind(models.path(), "made");
+    let (registry, mut watcher) = following(models.path()).await;
+    let before = registry.model_for(PAID).await.unwrap();
+    assert!(!settle(&mut watcher).await, "nothing has happened");
+    model.write(models.path(), "made");
+    assert!(!settle(&mut watcher).await, "nothing else has been written");
+    assert!(registry.model_for(PAID).await.unwrap().is_same(&before));
+    // A golden picture is part of what a model was tried with.
+    let golden = models.path().join("made/golden.png");
+    fs::write(&golden, crate::fixture("photos/chelsea.png")).unwrap();
+    assert!(settle(&mut watcher).await);
+    assert!(told(&registry)[0].contains("has another size"), "{:?}", told(&registry));
+    assert!(registry.model_for(PAID).await.unwrap().is_same(&before));
+}
+
+#[tokio::test]
+async fn what_was_refused_is_not_tried_again_until_it_changes() {
+    let models = TempDir::new().unwrap();
+    let good = Model::new(1.0);
+    let folder = good.write(models.path(), "made");
+    bind(models.path(), "made");
+    let (registry, mut watcher) = following(models.path()).await;
+    fs::remove_file(folder.join("made.onnx")).unwrap();
+    assert!(settle(&mut watcher).await);
+    let missing = told(&registry);
+    assert!(missing[0].starts_with("made: checksum: ") && missing[0].contains("is missing"));
+    assert_eq!(serving(&registry), [good.sha256()]);
+    assert!(!settle(&mut watcher).await, "nothing has changed since");
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(settle(&mut watcher).await);
+    assert!(told(&registry)[0].starts_with("made: manifest: "), "{:?}", told(&registry));
+    assert_eq!(serving(&registry), [good.sha256()]);
+    good.write(models.path(), "made");
+    assert!(settle(&mut watcher).await);
+    assert_eq!((serving(&registry), told(&registry)), (vec![good.sha256()], vec![]));
+}
+
+#[tokio::test]
+async fn a_tools_toml_that_is_wrong_changes_nothing_and_models_are_still_followed() {
+    let models = TempDir::new().unwrap();
+    Model::new(1.0).write(models.path(), "made");
+    bind(models.path(), "made");
+    let (registry, mut watcher) = following(models.path()).await;
+    for (text, words) in [
+        ("[[bind]]\ntool = \"remove-backgrounds\"", "tools.toml: bindings: "),
+        (
+            "[[bind]]\ntool = \"remove-background\"\ntier = \"paid\"\ndevice = \"any\"\nmodel = \"../made\"",
+            "must be the name of a folder",
+        ),
+    ] {
+        fs::write(models.path().join("tools.toml"), text).unwrap();
+        assert!(settle(&mut watcher).await);
+        assert!(told(&registry)[0].contains(words), "{:?}", told(&registry));
+    }
+    let next = Model::new(2.0);
+    next.write(models.path(), "made");
+    assert!(settle(&mut watcher).await);
+    assert_eq!((serving(&registry), told(&registry).len()), (vec![next.sha256()], 1));
+    fs::remove_file(models.path().join("tools.toml")).unwrap();
+    assert!(settle(&mut watcher).await);
+    assert!(told(&registry)[0].contains("No such file"), "{:?}", told(&registry));
+    bind(models.path(), "made");
+    assert!(settle(&mut watcher).await);
+    assert_eq!((serving(&registry), told(&registry)), (vec![next.sha256()], vec![]));
+}
+
+#[tokio::test]
+async fn a_model_that_is_bound_anew_and_wrong_leaves_the_old_one_serving() {
+    let models = TempDir::new().unwrap();
+    let old = Model::new(1.0);
+    old.write(models.path(), "made");
+    Model::new(f32::NAN).write(models.path(), "other");
+    bind(models.path(), "made");
+    let (registry, mut watcher) = following(models.path()).await;
+    bind(models.path(), "other");
+    assert!(settle(&mut watcher).await);
+    assert_eq!(told(&registry), ["other: warm-up: 1024 of 1024 output values are not numbers"]);
+    assert_eq!(registry.model_for(PAID).await.unwrap().identity().sha256, old.sha256());
+    assert_eq!(serving(&registry), [old.sha256()]);
+}
+
+#[tokio::test]
+async fn classes_that_come_or_go_wait_for_a_restart() {
+    let models = TempDir::new().unwrap();
+    let model = Model::new(1.0);
+    model.write(models.path(), "made");
+    bind_tiers(models.path(), "made", &["paid", "free"]);
+    let (registry, mut watcher) = following(models.path()).await;
+    bind_tiers(models.path(), "made", &["paid", "visitor"]);
+    assert!(settle(&mut watcher).await);
+    assert_eq!(
+        told(&registry),
+        [
+            "made: restart: remove-background:visitor is bound now; restart the worker to serve it",
+            "made: restart: remove-background:free is bound no more and still served; restart the worker \
+             to stop serving it",
+        ]
+    );
+    let free = Demand { tier: Tier::Free, ..PAID };
+    assert_eq!(registry.model_for(free).await.unwrap().identity().sha256, model.sha256());
+}
+
+#[tokio::test]
+async fn a_model_that_is_wrong_at_the_start_stops_the_start_with_its_reason() {
+    let models = TempDir::new().unwrap();
+    Model::new(f32::NAN).write(models.path(), "made");
+    bind(models.path(), "made");
+    let registry = Registry::open(models.path(), runtime()).unwrap();
+    let error = registry.load_all().await.expect_err("it is refused").to_string();
+    assert!(error.contains("warm-up: 1024 of 1024 output values are not numbers"), "{error}");
+}
+
+#[test]
+fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace() {
+    let models = TempDir::new().unwrap();
+    Model::new(1.0).write(models.path(), "made");
+    bind(models.path(), "made");
+    let candidate = Model::new(-1.0);
+    let folder = candidate.write(models.path(), "candidate");
+    let manifest = candidate.manifest("candidate").replace(&candidate.sha256(), &"0".repeat(64));
+    fs::write(folder.join("model.toml"), manifest).unwrap();
+    let check = |name: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
+            .args(["models", "check", name, "--device", "cpu", "--models-dir"])
+            .arg(models.path())
+            .current_dir(repository())
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, said) = check("candidate");
+    assert_eq!(code, Some(1), "{said}");
+    for words in [
+        "checksum  WRONG: candidate.onnx has sha256",
+        "contract  input f32[1, 3, 32, 32] → mask f32[1, 1, 32, 32]",
+        "warm-up   output in",
+        "golden    WRONG: golden.png: the result is off by 0.",
+        "speed     ",
+        "beside    made: ",
+        "times as long",
+        "WRONG     for 2 reasons",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let (code, said) = check("made");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("RIGHT     made"), "{said}");
+}

@@ -1,0 +1,65 @@
+//! What the worker does to pictures and models, through its public doors.
+
+mod cutouts;
+mod halo;
+mod hostile;
+mod hot_swap;
+mod line;
+mod manifests;
+mod onnx;
+mod pictures;
+mod process;
+mod upscale;
+mod upscale_line;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use retouch_worker::models::manifest::Manifest;
+use retouch_worker::models::registry::{LoadError, ModelHandle, load_model};
+use retouch_worker::models::session::{DevicePolicy, Runtime, RuntimeSettings};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a workspace").to_owned()
+}
+
+/// A file below `worker/tests`.
+fn fixture(path: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own setting; no process of ours reads it here"
+)]
+fn runtime() -> Runtime {
+    let library = std::env::var_os("ORT_DYLIB_PATH").map_or_else(
+        || repository().join(".retouch/onnxruntime/libonnxruntime.so.1.31.1"),
+        PathBuf::from,
+    );
+    assert!(
+        library.is_file(),
+        "run `scripts/models runtime` first: there is no {}",
+        library.display()
+    );
+    let device = DevicePolicy::Cpu;
+    let settings =
+        RuntimeSettings { library, device, intra_threads: 2, gpu_memory_limit_bytes: None };
+    Runtime::start(settings).expect("ONNX Runtime starts")
+}
+
+async fn load(folder: &Path) -> Result<ModelHandle, LoadError> {
+    load_model(Manifest::read(folder)?, runtime(), |_| {}).await
+}
+
+/// The real small model. A machine without it must fetch it: these tests never pass by not running.
+async fn u2netp() -> ModelHandle {
+    let folder = repository().join("models/u2netp");
+    assert!(folder.join("u2netp.onnx").is_file(), "run `scripts/models fetch u2netp` first");
+    load(&folder).await.expect("u2netp loads")
+}
+
+async fn tiny() -> ModelHandle {
+    load(&repository().join("models/tiny/segment")).await.expect("the tiny model loads")
+}

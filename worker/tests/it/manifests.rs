@@ -1,0 +1,236 @@
+//! Manifests and loads: what is right loads, what is wrong is refused with its reason.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use retouch_core::tool::{Factor, Tier, Tool};
+use retouch_worker::models::bindings::{Bindings, Demand, Device};
+use retouch_worker::models::manifest::Manifest;
+use retouch_worker::models::registry::Registry;
+use tempfile::TempDir;
+
+use super::{load, repository, runtime, tiny};
+use crate::onnx::Model;
+
+/// A copy of the tiny model whose manifest has `from` replaced by `to`.
+fn altered(from: &str, to: &str) -> (TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let folder = dir.path().join("segment");
+    fs::create_dir(&folder).expect("a folder");
+    for entry in fs::read_dir(repository().join("models/tiny/segment")).expect("it is there") {
+        let entry = entry.expect("it is there");
+        fs::copy(entry.path(), folder.join(entry.file_name())).expect("it copies");
+    }
+    let manifest = folder.join("model.toml");
+    let text = fs::read_to_string(&manifest).expect("it is there");
+    assert!(text.contains(from), "the manifest has no {from:?}");
+    fs::write(&manifest, text.replace(from, to)).expect("it is written");
+    (dir, folder)
+}
+
+async fn refusal(folder: &Path) -> String {
+    load(folder).await.expect_err("it must be refused").to_string()
+}
+
+#[test]
+fn every_manifest_in_models_is_right() {
+    let models = repository().join("models");
+    for name in ["u2netp", "u2net", "isnet"] {
+        let manifest = Manifest::read(&models.join(name)).expect("it reads");
+        assert!(manifest.commercial_use, "{name} may not serve paid jobs");
+    }
+    let bindings = Bindings::read(&models).expect("tools.toml reads");
+    bindings.check(&models).expect("tools.toml binds what exists");
+    let model = |tier| {
+        let demand = Demand { tier, tool: Tool::RemoveBackground };
+        bindings.model_for(demand, Device::Cpu)
+    };
+    assert_eq!(model(Tier::Paid), Some("isnet"));
+    assert_eq!(model(Tier::Free), Some("u2netp"));
+    assert_eq!(model(Tier::Visitor), Some("u2netp"));
+}
+
+#[test]
+fn what_a_manifest_misstates_is_named() {
+    for (from, to, reason) in [
+        ("width = 32", "widht = 32", "widht"),
+        ("task = \"segmentation\"", "task = \"painting\"", "\"painting\" is unknown"),
+        ("divide_by = \"max\"", "divide_by = 0", "divide_by must be"),
+        ("range = \"minmax\"", "range = \"soft\"", "soft"),
+        ("file = \"segment.onnx\"", "file = \"../segment.onnx\"", "plain file name"),
+        ("name = \"segment\"", "name = \"other\"", "differs from its folder"),
+        ("std = [0.229, 0.224, 0.225]", "std = [0.0, 1.0, 1.0]", "input.std"),
+        ("licence = \"Apache-2.0\"", "", "licence"),
+    ] {
+        let (_dir, folder) = altered(from, to);
+        let error = Manifest::read(&folder).expect_err(to).to_string();
+        assert!(error.contains(reason), "{to}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_is_not_what_its_manifest_says_is_refused() {
+    for (from, to, reason) in [
+        ("size_bytes = ", "size_bytes = 1", "checksum: segment.onnx has"),
+        (
+            "sha256 = \"",
+            "sha256 = \"0000000000000000000000000000000000000000000000000000000000000000\" #",
+            "the manifest says 0000",
+        ),
+        (
+            "name = \"input\"",
+            "name = \"picture\"",
+            "contract: the model has no input \"picture\"; it has input",
+        ),
+        (
+            "name = \"mask\"",
+            "name = \"alpha\"",
+            "contract: the model has no output \"alpha\"; it has mask, brightness",
+        ),
+        (
+            "width = 32",
+            "width = 64",
+            "has shape [1, 3, 32, 32], the manifest makes it [1, 3, 32, 64]",
+        ),
+        (
+            "tolerance = 0.004",
+            "tolerance = 0.004\n[[golden]]\nimage = \"golden-alpha.png\"\nexpected = \"golden.png\"\ntolerance = 0.001",
+            "golden: golden-alpha.png: the result is off by",
+        ),
+        // Dividing by almost nothing overflows to infinity, and infinity minus infinity is no number.
+        ("std = [0.229, 0.224, 0.225]", "std = [1e-45, 1e-45, 1e-45]", "warm-up"),
+    ] {
+        let (_dir, folder) = altered(from, to);
+        let error = refusal(&folder).await;
+        assert!(error.contains(reason), "{to}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_file_says_how_to_get_it() {
+    let (_dir, folder) = altered("task", "task");
+    fs::remove_file(folder.join("segment.onnx")).expect("it was there");
+    assert!(refusal(&folder).await.contains("`scripts/models fetch segment` fetches it"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_model_is_refused_in_the_runtimes_words() {
+    let (_dir, folder) = altered("task", "task");
+    let manifest = fs::read_to_string(folder.join("model.toml")).expect("it is there");
+    let wrong = "08".repeat(266);
+    let digest = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(&wrong));
+    let old = manifest.split("sha256 = \"").nth(1).expect("it has one")[..64].to_owned();
+    fs::write(folder.join("segment.onnx"), &wrong).expect("it is written");
+    fs::write(folder.join("model.toml"), manifest.replace(&old, &digest)).expect("it is written");
+    let error = refusal(&folder).await;
+    assert!(error.contains("open: "), "{error}");
+}
+
+#[tokio::test]
+async fn tensors_in_another_file_are_read_from_it_when_the_manifest_vouches_for_it() {
+    let models = tempfile::tempdir().expect("a folder");
+    let model = Model { kept_in: Some("weights.bin".to_owned()), ..Model::new(1.0) };
+    let folder = model.write(models.path(), "made");
+    let weights = folder.join("weights.bin");
+    assert!(refusal(&folder).await.contains("weights.bin is missing"));
+    fs::write(&weights, model.weights()).expect("it is written");
+    let loaded = load(&folder).await.expect("it loads");
+    let input = ndarray::Array4::ones((1, 3, 32, 32));
+    let value = loaded.infer(input).await.expect("it runs").output[[0, 0, 0, 0]];
+    assert!((value - 1.0 / (1.0 + (-3.0_f32).exp())).abs() < 1e-5, "{value}");
+
+    fs::write(&weights, Model::new(2.0).weights()).expect("it is written");
+    assert!(refusal(&folder).await.contains("checksum: weights.bin has sha256"));
+
+    let elsewhere = models.path().join("weights.bin");
+    fs::write(&elsewhere, model.weights()).expect("it is written");
+    fs::remove_file(&weights).expect("it was there");
+    std::os::unix::fs::symlink(&elsewhere, &weights).expect("it links");
+    let error = refusal(&folder).await;
+    assert!(
+        error.contains("files: weights.bin is a link that leaves the model's folder"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn tensors_in_a_file_that_nobody_vouches_for_are_refused() {
+    for (location, reason) in [
+        ("/etc/hostname", "\"/etc/hostname\", which lies outside the model's folder"),
+        ("../weights.bin", "\"../weights.bin\", which lies outside the model's folder"),
+        ("a/../../b", "\"a/../../b\", which lies outside the model's folder"),
+        ("other.bin", "\"other.bin\", which the manifest does not list as [[extra]]"),
+        // How ONNX Runtime marks an address in its own memory.
+        ("*/_ORT_MEM_ADDR_/*", "which the manifest does not list as [[extra]]"),
+    ] {
+        let models = tempfile::tempdir().expect("a folder");
+        let model = Model { kept_in: Some(location.to_owned()), ..Model::new(1.0) };
+        let vouched = Model { kept_in: None, ..model.clone() };
+        let folder = model.write(models.path(), "made");
+        let manifest = vouched.manifest("made").replace(&vouched.sha256(), &model.sha256());
+        let (size, stated) = (model.bytes().len(), vouched.bytes().len());
+        let manifest =
+            manifest.replace(&format!("size_bytes = {stated}"), &format!("size_bytes = {size}"));
+        fs::write(folder.join("model.toml"), manifest).expect("it is written");
+        let error = refusal(&folder).await;
+        assert!(error.contains("files: made.onnx keeps tensors in"), "{location}: {error}");
+        assert!(error.contains(reason), "{location}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_file_may_be_put_in_place_by_a_link() {
+    let models = tempfile::tempdir().expect("a folder");
+    let folder = Model::new(1.0).write(&models.path().join("models"), "made");
+    let (here, elsewhere) = (folder.join("made.onnx"), models.path().join("large.onnx"));
+    fs::rename(&here, &elsewhere).expect("it moves");
+    std::os::unix::fs::symlink(&elsewhere, &here).expect("it links");
+    load(&folder).await.expect("it loads");
+}
+
+#[tokio::test]
+async fn callers_of_a_cold_model_share_one_load() {
+    let registry = Registry::open(&repository().join("models/tiny"), runtime()).expect("it opens");
+    assert!(registry.loaded().is_empty());
+    let registry = Arc::new(registry);
+    let loads = (0..8).map(|_| {
+        let registry = Arc::clone(&registry);
+        let demand = Demand { tier: Tier::Paid, tool: Tool::RemoveBackground };
+        tokio::spawn(async move { registry.model_for(demand).await.expect("it loads") })
+    });
+    for load in loads.collect::<Vec<_>>() {
+        load.await.expect("no panic");
+    }
+    let threads = fs::read_dir("/proc/self/task").expect("Linux").flatten().filter(|task| {
+        fs::read_to_string(task.path().join("comm"))
+            .is_ok_and(|name| name.trim() == "model-segment")
+    });
+    // Other tests in this process may own one each; eight callers must not own eight.
+    assert!(threads.count() < 8);
+    assert_eq!(registry.loaded().len(), 1);
+}
+
+#[tokio::test]
+async fn every_demand_finds_its_model() {
+    let registry = Registry::open(&repository().join("models/tiny"), runtime()).expect("it opens");
+    for tier in Tier::ALL {
+        let demand = Demand { tier, tool: Tool::RemoveBackground };
+        let model = registry.model_for(demand).await.expect("it is bound");
+        assert_eq!(model.identity().name, "segment");
+    }
+    // Nobody gets fourfold upscales for nothing.
+    let unbound = Demand { tier: Tier::Free, tool: Tool::Upscale(Factor::X4) };
+    let served = registry.served();
+    assert!(served.iter().all(|(demand, _)| *demand != unbound), "{served:?}");
+    assert_eq!(served.len(), 3 + 4);
+}
+
+#[tokio::test]
+async fn a_handle_whose_caller_left_is_skipped_and_the_next_is_served() {
+    let model = tiny().await;
+    let shape = (1, 3, 32, 32);
+    drop(model.infer(ndarray::Array4::zeros(shape)));
+    let inference = model.infer(ndarray::Array4::zeros(shape)).await.expect("it runs");
+    assert_eq!(inference.output.shape(), [1, 1, 32, 32]);
+}

@@ -1,0 +1,163 @@
+//! Models made on the spot, a few hundred bytes each: whatever is right or wrong with a model can be made
+//! without a file in the repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::repository;
+
+/// A segmentation model: alpha = sigmoid(weight × the sum of R, G and B).
+#[derive(Clone)]
+pub struct Model {
+    pub weight: f32,
+    /// The side of its input and output.
+    pub side: u8,
+    /// The file that its weights are kept in, as the graph spells it; in the graph itself when `None`.
+    pub kept_in: Option<String>,
+}
+
+impl Model {
+    pub fn new(weight: f32) -> Self {
+        Self { weight, side: 32, kept_in: None }
+    }
+
+    /// The weights as they are kept in a file of their own.
+    pub fn weights(&self) -> Vec<u8> {
+        [self.weight; 3].iter().flat_map(|weight| weight.to_le_bytes()).collect()
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        let kept = match &self.kept_in {
+            None => message(9, &self.weights()),
+            Some(file) => {
+                let entry = [message(1, b"location"), message(2, file.as_bytes())].concat();
+                [message(13, &entry), number(14, 1)].concat()
+            }
+        };
+        let dims: Vec<u8> = [1, 3, 1, 1].into_iter().flat_map(|size| number(1, size)).collect();
+        let weights = [dims, number(2, 1), message(8, b"weights"), kept].concat();
+        let graph = [
+            message(1, &node("Conv", &["input", "weights"], "brightness")),
+            message(1, &node("Sigmoid", &["brightness"], "mask")),
+            message(2, b"made"),
+            message(5, &weights),
+            message(11, &port("input", [1, 3, self.side, self.side])),
+            message(12, &port("mask", [1, 1, self.side, self.side])),
+        ]
+        .concat();
+        let opset = [message(1, b""), number(2, 17)].concat();
+        [number(1, 8), message(7, &graph), message(8, &opset)].concat()
+    }
+
+    pub fn sha256(&self) -> String {
+        hex::encode(Sha256::digest(self.bytes()))
+    }
+
+    /// Its manifest, with a golden picture on which the subject is what is bright.
+    pub fn manifest(&self, name: &str) -> String {
+        let bytes = self.bytes();
+        let extra = self.kept_in.as_ref().map_or(String::new(), |file| {
+            let weights = self.weights();
+            format!(
+                "[[extra]]\nfile = {file:?}\nsha256 = \"{}\"\nsize_bytes = {}\n",
+                hex::encode(Sha256::digest(&weights)),
+                weights.len()
+            )
+        });
+        format!(
+            r#"name = "{name}"
+task = "segmentation"
+file = "{name}.onnx"
+sha256 = "{}"
+size_bytes = {}
+licence = "Apache-2.0"
+commercial_use = true
+attribution = "made by a test"
+homepage = "https://onnx.ai"
+
+[input]
+name = "input"
+layout = "nchw"
+width = 32
+height = 32
+element = "f32"
+resize = "bilinear"
+divide_by = "max"
+mean = [0.5, 0.5, 0.5]
+std = [0.5, 0.5, 0.5]
+
+[output]
+name = "mask"
+
+[postprocess]
+range = "minmax"
+resize = "bilinear"
+
+{extra}
+[[golden]]
+image = "golden.png"
+expected = "golden-alpha.png"
+tolerance = 0.2
+"#,
+            self.sha256(),
+            bytes.len()
+        )
+    }
+
+    /// Writes the model and its manifest over what is in `models_dir/name`, and returns that folder.
+    pub fn write(&self, models_dir: &Path, name: &str) -> PathBuf {
+        let folder = models_dir.join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        let goldens = repository().join("models/tiny/segment");
+        for golden in ["golden.png", "golden-alpha.png"] {
+            fs::copy(goldens.join(golden), folder.join(golden)).expect("copied");
+        }
+        fs::write(folder.join(format!("{name}.onnx")), self.bytes()).expect("written");
+        fs::write(folder.join("model.toml"), self.manifest(name)).expect("written");
+        folder
+    }
+}
+
+fn node(kind: &str, inputs: &[&str], output: &str) -> Vec<u8> {
+    let inputs: Vec<u8> = inputs.iter().flat_map(|input| message(1, input.as_bytes())).collect();
+    [inputs, message(2, output.as_bytes()), message(4, kind.as_bytes())].concat()
+}
+
+fn port(name: &str, shape: [u8; 4]) -> Vec<u8> {
+    let dims: Vec<u8> = shape.into_iter().flat_map(|size| message(1, &number(1, size))).collect();
+    let tensor = [number(1, 1), message(2, &dims)].concat();
+    [message(1, name.as_bytes()), message(2, &message(1, &tensor))].concat()
+}
+
+/// A protobuf field that holds a number below 128.
+fn number(field: u8, value: u8) -> Vec<u8> {
+    vec![field << 3, value]
+}
+
+/// A protobuf field that holds bytes or a message, of up to 16,383 bytes.
+fn message(field: u8, bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len();
+    let head = match length {
+        0..128 => vec![field << 3 | 2, length as u8],
+        _ => vec![field << 3 | 2, length as u8 | 0x80, (length >> 7) as u8],
+    };
+    [&head, bytes].concat()
+}
+
+/// Binds every class of remove background to `model` in `models_dir/tools.toml`.
+pub fn bind(models_dir: &Path, model: &str) {
+    bind_tiers(models_dir, model, &["paid", "free", "visitor"]);
+}
+
+/// Binds some classes of remove background to `model`.
+pub fn bind_tiers(models_dir: &Path, model: &str, tiers: &[&str]) {
+    let line = |tier: &&str| {
+        format!(
+            "[[bind]]\ntool = \"remove-background\"\ntier = \"{tier}\"\ndevice = \"any\"\nmodel = \"{model}\"\n"
+        )
+    };
+    let tools: String = tiers.iter().map(line).collect();
+    fs::write(models_dir.join("tools.toml"), tools).expect("written");
+}

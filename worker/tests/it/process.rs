@@ -1,0 +1,225 @@
+//! Real worker processes on services of a test's own, to watch, kill and start again.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use retouch_core::jobs::{self, JobState, NewJob};
+use retouch_core::queue::Queue;
+use retouch_core::tool::{Tier, Tool};
+use retouch_core::{ImageId, JobId, UserId, credits};
+use retouch_local::redis_server::RedisServer;
+use retouch_local::testing::{Bucket, eventually, image, user};
+use sqlx::{ConnectOptions, PgPool};
+
+use crate::repository;
+
+/// Everything that jobs need, except a worker.
+pub struct Line {
+    pub pool: PgPool,
+    pub bucket: Bucket,
+    pub redis: RedisServer,
+    pub queue: Queue,
+    pub ada: UserId,
+    picture: Vec<u8>,
+}
+
+impl Line {
+    /// With a user, Ada, who can pay for `runs` runs.
+    pub async fn start(pool: PgPool, runs: i32) -> Self {
+        let (bucket, redis) = (Bucket::start().await, RedisServer::start());
+        let queue = Queue::new(&redis.config()).expect("a queue");
+        let ada = user(&pool, "ada", (runs * 5 - 20).max(0)).await;
+        Self { pool, bucket, redis, queue, ada, picture: picture(64, 48) }
+    }
+
+    /// A worker on the tiny model, not started yet.
+    pub fn worker(&self) -> WorkerSettings {
+        let url = self.pool.connect_options().to_url_lossy().to_string();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_retouch-worker"));
+        command
+            .arg("serve")
+            .env("DATABASE_URL", url)
+            .env("DATABASE_CONNECTIONS", "6")
+            .env("REDIS_URL", self.redis.url())
+            .env("REDIS_PREFIX", "test")
+            .env("S3_ENDPOINT", self.bucket.config.s3_endpoint.as_deref().unwrap_or_default())
+            .env("S3_BUCKET", "test")
+            .env("S3_ACCESS_KEY_ID", "test")
+            .env("S3_SECRET_ACCESS_KEY", "test-secret")
+            .env("RETOUCH_MODELS_DIR", repository().join("models/tiny"))
+            .env("RETOUCH_DEVICE", "cpu")
+            .env("RETOUCH_LEASE_SECS", "2")
+            .current_dir(repository());
+        WorkerSettings { command }
+    }
+
+    /// A stored picture that can be read.
+    pub async fn image(&self) -> ImageId {
+        image(&self.pool, Some(&self.bucket.storage), self.ada, &self.picture).await
+    }
+
+    /// A paid job on a new picture, and its doorbell.
+    pub async fn submit(&self) -> JobId {
+        let image = self.image().await;
+        self.submit_on(image).await
+    }
+
+    /// A paid job on `image`, and its doorbell.
+    pub async fn submit_on(&self, image: ImageId) -> JobId {
+        self.submit_as(image, Tier::Paid).await
+    }
+
+    /// A job of a tier on `image`, and its doorbell.
+    pub async fn submit_as(&self, image: ImageId, tier: Tier) -> JobId {
+        let new = NewJob {
+            owner: Some(self.ada),
+            image,
+            tool: Tool::RemoveBackground,
+            tier,
+            idempotency_key: None,
+            most_waiting: None,
+        };
+        let job = jobs::submit(&self.pool, &new).await.expect("submitted").into_job();
+        // Lost doorbells are the sweeper's business.
+        let _ = self.queue.ring(job.class(), job.id).await;
+        job.id
+    }
+
+    /// How many jobs are in `state`.
+    pub async fn count(&self, state: JobState) -> i64 {
+        sqlx::query_scalar("select count(*) from jobs where state = $1")
+            .bind(state)
+            .fetch_one(&self.pool)
+            .await
+            .expect("counted")
+    }
+
+    /// Waits until `count` jobs are in `state`.
+    pub async fn until(&self, state: JobState, count: i64, patience: Duration) {
+        eventually(patience, &format!("{count} jobs {state:?}"), || async {
+            (self.count(state).await >= count).then_some(())
+        })
+        .await;
+    }
+
+    /// Nothing lost, nothing paid twice: each done job has one result and its objects, each paid one a debit, and the
+    /// ledger adds up.
+    pub async fn assert_nothing_lost_nothing_twice(&self) {
+        assert_eq!(credits::audit(&self.pool).await.expect("audited"), []);
+        let (done, results, paid, debits): (i64, i64, i64, i64) = sqlx::query_as(
+            "select (select count(*) from jobs where state = 'done'), (select count(*) from results),
+                    (select count(*) from jobs where state = 'done' and cost > 0),
+                    (select count(*) from ledger where kind = 'job')",
+        )
+        .fetch_one(&self.pool)
+        .await
+        .expect("counted");
+        assert_eq!((results, debits), (done, paid));
+        let keys: Vec<String> = sqlx::query_scalar(
+            "select object_key from results union select thumbnail_key from results",
+        )
+        .fetch_all(&self.pool)
+        .await
+        .expect("listed");
+        let stored = self.bucket.storage.keys().await.expect("listed");
+        for key in keys {
+            assert!(stored.contains(&key), "{key} is recorded but not stored");
+        }
+    }
+}
+
+/// A picture with something in the middle.
+pub fn picture(width: u32, height: u32) -> Vec<u8> {
+    let pixels = image::RgbImage::from_fn(width, height, |x, y| {
+        let inside = x > width / 4 && x < width * 3 / 4 && y > height / 4 && y < height * 3 / 4;
+        image::Rgb(if inside { [240, 230, 200] } else { [20, 40, 30] })
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    pixels.write_to(&mut bytes, image::ImageFormat::Png).expect("encoded");
+    bytes.into_inner()
+}
+
+/// A worker that is about to start.
+pub struct WorkerSettings {
+    command: Command,
+}
+
+impl WorkerSettings {
+    pub fn set(mut self, name: &str, value: impl AsRef<Path>) -> Self {
+        self.command.env(name, value.as_ref());
+        self
+    }
+
+    /// Starts it. Its log is kept below `target/`.
+    pub fn start(mut self) -> WorkerProcess {
+        let log = log_file();
+        let file = File::create(&log).expect("a log file");
+        self.command.stderr(file.try_clone().expect("a log file")).stdout(file);
+        WorkerProcess { child: self.command.spawn().expect("started"), log, command: self.command }
+    }
+}
+
+fn log_file() -> PathBuf {
+    static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("workers");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    folder.join(format!("{}-{number}.log", std::process::id()))
+}
+
+/// A running worker; killed when dropped.
+pub struct WorkerProcess {
+    child: Child,
+    command: Command,
+    pub log: PathBuf,
+}
+
+impl WorkerProcess {
+    /// `kill -9`, and a start as a restart policy does it.
+    pub fn restart(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.child = self.command.spawn().expect("started again");
+    }
+
+    /// Starts it again if it is dead; true when it was.
+    pub fn revive(&mut self) -> bool {
+        let dead = self.child.try_wait().expect("asked").is_some();
+        if dead {
+            self.child = self.command.spawn().expect("started again");
+        }
+        dead
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().expect("asked").is_none()
+    }
+
+    /// Asks it to stop.
+    pub fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("sent");
+        assert!(sent.success());
+    }
+
+    /// Waits until it has stopped.
+    pub fn wait(&mut self, patience: Duration) -> ExitStatus {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("asked") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "still running; see {}", self.log.display());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

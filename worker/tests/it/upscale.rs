@@ -1,0 +1,478 @@
+//! Whole runs of upscale, most of them on a stand-in for the model whose right answer is known.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use image::{DynamicImage, ExtendedColorType, GrayImage, ImageEncoder, RgbImage, Rgba, RgbaImage};
+use ndarray::Array4;
+use retouch_core::tool::Factor;
+use retouch_worker::models::manifest::{
+    Element, Enlargement, Layout, Output, TileInput, Tiling, TilingMode, Upscale,
+};
+use retouch_worker::models::registry::Inference;
+use retouch_worker::models::session::SessionError;
+use retouch_worker::pipeline::{Limits, PipelineError, PixelPool};
+use retouch_worker::tools::upscale::{Net, Progress, Settings, Upscaled, Upscaler, upscale};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{fixture, load, repository};
+
+/// Behaves like a model: blurs within `radius`, seeing black beyond its input, then repeats every pixel.
+struct Stub {
+    contract: Upscale,
+    radius: usize,
+    /// Runs out of memory with more input pixels a side than this.
+    most: usize,
+    delay: Duration,
+    /// How much brighter every other run comes out.
+    mood: f32,
+    runs: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+impl Stub {
+    fn new(scale: u32, radius: u32) -> Self {
+        let tiling = Tiling {
+            mode: TilingMode::Exact,
+            padding: radius,
+            blend: 0,
+            largest: 64,
+            smallest: 8,
+            multiple_of: 1,
+            memory_bytes_per_pixel: 1,
+        };
+        let input = TileInput {
+            name: "input".to_owned(),
+            layout: Layout::Nchw,
+            element: Element::F32,
+            divide_by: 255.0,
+            mean: [0.0; 3],
+            std: [1.0; 3],
+        };
+        let output = Output { name: "output".to_owned() };
+        let contract = Upscale { input, output, upscale: Enlargement { scale }, tiling };
+        Self {
+            contract,
+            radius: radius as usize,
+            most: usize::MAX,
+            delay: Duration::ZERO,
+            mood: 0.0,
+            runs: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
+        }
+    }
+
+    const fn tiles_of(mut self, largest: u32) -> Self {
+        self.contract.tiling.largest = largest;
+        self
+    }
+}
+
+impl Net for Stub {
+    fn contract(&self) -> &Upscale {
+        &self.contract
+    }
+
+    async fn enlarge(&self, tile: Array4<f32>) -> Result<Inference, SessionError> {
+        tokio::time::sleep(self.delay).await;
+        let mood = (self.runs.fetch_add(1, Ordering::Relaxed) % 2) as f32 * self.mood;
+        let (_, channels, height, width) = tile.dim();
+        if width.max(height) > self.most {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(SessionError::OutOfMemory("so it was told".to_owned()));
+        }
+        let radius = self.radius;
+        let area = ((2 * radius + 1) * (2 * radius + 1)) as f32;
+        let mut soft = Array4::<f32>::zeros(tile.dim());
+        for ((_, channel, y, x), value) in soft.indexed_iter_mut() {
+            let mut sum = 0.0;
+            for ny in y.saturating_sub(radius)..(y + radius + 1).min(height) {
+                for nx in x.saturating_sub(radius)..(x + radius + 1).min(width) {
+                    sum += tile[[0, channel, ny, nx]];
+                }
+            }
+            *value = sum / area;
+        }
+        let scale = self.contract.upscale.scale as usize;
+        let output = Array4::from_shape_fn((1, channels, height * scale, width * scale), |at| {
+            soft[[0, at.1, at.2 / scale, at.3 / scale]] + mood
+        });
+        Ok(Inference { output, waited: Duration::ZERO, ran: Duration::from_millis(1) })
+    }
+}
+
+fn settings() -> Settings {
+    Settings { limits: Limits::default(), tile_memory_bytes: u64::MAX }
+}
+
+async fn run(
+    net: &impl Net,
+    factor: Factor,
+    input: Vec<u8>,
+    settings: Settings,
+    progress: impl Fn(Progress) + Sync,
+) -> Result<(Upscaled, Vec<u8>), PipelineError> {
+    let pixels = PixelPool::new(2).expect("threads start");
+    let cancel = CancellationToken::new();
+    let (out, mut parts) = mpsc::channel::<Bytes>(1);
+    let making = upscale(input.into(), factor, net, &pixels, &settings, &cancel, progress, out);
+    let collecting = async {
+        let mut png = Vec::new();
+        while let Some(part) = parts.recv().await {
+            png.extend_from_slice(&part);
+        }
+        png
+    };
+    let (made, png) = tokio::join!(making, collecting);
+    made.map(|made| (made, png))
+}
+
+async fn enlarged(net: &impl Net, factor: Factor, input: Vec<u8>) -> DynamicImage {
+    let (made, png) = run(net, factor, input, settings(), |_| {}).await.expect("it runs");
+    let image = image::load_from_memory(&png).expect("the result is a PNG");
+    assert_eq!((image.width(), image.height()), (made.width, made.height));
+    image
+}
+
+fn png(image: &DynamicImage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let encoder = image::codecs::png::PngEncoder::new(&mut bytes);
+    image.write_with_encoder(encoder).expect("it encodes");
+    bytes
+}
+
+/// Pixels that no two tiles could take for each other.
+fn noise(width: u32, height: u32) -> RgbaImage {
+    let mut state = 1_u32;
+    RgbaImage::from_fn(width, height, |_, _| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let [r, g, b, a] = state.to_be_bytes();
+        // A third opaque, a third clear, and all between.
+        let alpha = if a < 85 {
+            0
+        } else if a < 170 {
+            255
+        } else {
+            g
+        };
+        Rgba([r, g, b.wrapping_mul(17), alpha])
+    })
+}
+
+#[tokio::test]
+async fn tiles_are_byte_for_byte_what_the_whole_would_be() {
+    let sizes = [(1, 1), (2, 5), (63, 64), (65, 130), (200, 7), (7, 200), (97, 61)];
+    for (width, height) in sizes {
+        let rgba = DynamicImage::ImageRgba8(noise(width, height));
+        for image in [rgba.to_rgb8().into(), rgba.to_luma8().into(), rgba.clone()] {
+            let input = png(&image);
+            for (scale, factor) in [(4, Factor::X4), (4, Factor::X2), (2, Factor::X2)] {
+                let whole =
+                    enlarged(&Stub::new(scale, 3).tiles_of(4096), factor, input.clone()).await;
+                for side in [16, 37, 64] {
+                    let net = Stub::new(scale, 3).tiles_of(side);
+                    let tiled = enlarged(&net, factor, input.clone()).await;
+                    assert!(
+                        tiled == whole,
+                        "{width} × {height}, {:?}, {}X, tiles of {side}",
+                        image.color(),
+                        factor.get()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn padding_below_the_radius_would_be_seen() {
+    // Proves that the test above can fail.
+    let input = png(&DynamicImage::ImageRgb8(DynamicImage::from(noise(90, 90)).to_rgb8()));
+    let mut net = Stub::new(4, 3).tiles_of(32);
+    net.contract.tiling.padding = 2;
+    let whole = enlarged(&Stub::new(4, 3).tiles_of(4096), Factor::X4, input.clone()).await;
+    assert!(enlarged(&net, Factor::X4, input).await != whole);
+}
+
+#[tokio::test]
+async fn the_border_has_no_frame() {
+    let input = png(&DynamicImage::ImageRgb8(RgbImage::from_pixel(50, 40, image::Rgb([200; 3]))));
+    let result = enlarged(&Stub::new(4, 3), Factor::X4, input).await.into_rgb8();
+    assert!(result.pixels().all(|pixel| pixel.0 == [200; 3]), "a flat picture stays flat");
+}
+
+#[tokio::test]
+async fn running_out_of_memory_halves_the_tile_and_goes_on() {
+    let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(150, 90)).to_rgb8());
+    let whole = enlarged(&Stub::new(4, 2).tiles_of(4096), Factor::X4, png(&image)).await;
+    let mut net = Stub::new(4, 2);
+    net.most = 25;
+    assert!(enlarged(&net, Factor::X4, png(&image)).await == whole);
+    // 64 does not fit, 32 does not, 16 with its padding does.
+    assert!((2..=6).contains(&net.refused.load(Ordering::Relaxed)), "{:?}", net.refused);
+
+    net.most = 7;
+    let refused = run(&net, Factor::X4, png(&image), settings(), |_| {}).await;
+    assert!(matches!(refused, Err(PipelineError::OutOfMemory(_))), "nothing smaller is possible");
+}
+
+#[tokio::test]
+async fn tiles_are_no_larger_than_memory_allows() {
+    let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(100, 100)).to_rgb8());
+    let mut net = Stub::new(4, 2);
+    net.contract.tiling.memory_bytes_per_pixel = 1000;
+    net.most = 20;
+    let settings = Settings { tile_memory_bytes: 20 * 20 * 1000, ..settings() };
+    run(&net, Factor::X4, png(&image), settings, |_| {}).await.expect("it fits");
+    assert_eq!(net.refused.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn tiles_that_differ_fade_into_each_other() {
+    // A model that sees further than any padding: every other tile comes out brighter.
+    let flat = RgbImage::from_pixel(150, 130, image::Rgb([100; 3]));
+    let input = png(&DynamicImage::ImageRgb8(flat));
+    let moody = |mode, blend| {
+        let mut net = Stub::new(4, 0);
+        net.mood = 8.0 / 255.0;
+        net.contract.tiling = Tiling { mode, blend, smallest: 32, ..net.contract.tiling };
+        net
+    };
+    let hard = enlarged(&moody(TilingMode::Exact, 0), Factor::X4, input.clone()).await;
+    let soft = enlarged(&moody(TilingMode::Blend, 8), Factor::X4, input).await;
+    let (hard, soft) = (hard.into_rgb8(), soft.into_rgb8());
+    assert_eq!((largest_step(&hard), soft.pixels().map(|pixel| pixel[0]).max()), (8, Some(108)));
+    assert!(largest_step(&soft) <= 1, "32 pixels to fade over 8 levels: {}", largest_step(&soft));
+}
+
+/// The largest difference of two neighbouring pixels.
+fn largest_step(image: &RgbImage) -> u8 {
+    let at = |x: u32, y: u32| image.get_pixel(x, y)[0];
+    let pixels = (1..image.height()).flat_map(|y| (1..image.width()).map(move |x| (x, y)));
+    let steps = |(x, y)| at(x, y).abs_diff(at(x - 1, y)).max(at(x, y).abs_diff(at(x, y - 1)));
+    pixels.map(steps).max().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn a_logo_keeps_its_colour_at_the_edge_and_its_alpha_at_the_ends() {
+    // A red disc; what is transparent is black, as most programs write it.
+    let logo = RgbaImage::from_fn(80, 80, |x, y| {
+        let distance = f64::from((x as i32 - 40).pow(2) + (y as i32 - 40).pow(2)).sqrt();
+        match ((30.5 - distance).clamp(0.0, 1.0) * 255.0) as u8 {
+            0 => Rgba([0, 0, 0, 0]),
+            alpha => Rgba([230, 20, 30, alpha]),
+        }
+    });
+    for factor in [Factor::X2, Factor::X4] {
+        let result =
+            enlarged(&Stub::new(4, 2).tiles_of(32), factor, png(&logo.clone().into())).await;
+        let result = result.into_rgba8();
+        for pixel in result.pixels().filter(|pixel| pixel[3] > 0) {
+            assert!(pixel[0] >= 225 && pixel[1] <= 25 && pixel[2] <= 35, "a fringe: {pixel:?}");
+        }
+        let scale = u32::from(factor.get());
+        assert_eq!(result.get_pixel(40 * scale, 40 * scale)[3], 255);
+        assert_eq!(result.get_pixel(scale, scale).0, [0; 4]);
+    }
+}
+
+#[tokio::test]
+async fn gray_stays_gray_and_alpha_stays() {
+    let rgba = DynamicImage::ImageRgba8(noise(40, 30));
+    let sixteen = DynamicImage::ImageLumaA16(rgba.to_luma_alpha16());
+    for (image, expected) in [
+        (DynamicImage::ImageLuma8(rgba.to_luma8()), image::ColorType::L8),
+        (DynamicImage::ImageLumaA8(rgba.to_luma_alpha8()), image::ColorType::La8),
+        (sixteen, image::ColorType::La8),
+        (DynamicImage::ImageRgb16(rgba.to_rgb16()), image::ColorType::Rgb8),
+        (rgba.clone(), image::ColorType::Rgba8),
+    ] {
+        let result = enlarged(&Stub::new(4, 1), Factor::X2, png(&image)).await;
+        assert_eq!(result.color(), expected, "from {:?}", image.color());
+        assert_eq!((result.width(), result.height()), (80, 60));
+    }
+    // Opaque alpha is no alpha.
+    let opaque = DynamicImage::ImageRgba8(RgbaImage::from_pixel(9, 9, Rgba([1, 2, 3, 255])));
+    let result = enlarged(&Stub::new(4, 1), Factor::X2, png(&opaque)).await;
+    assert_eq!(result.color(), image::ColorType::Rgb8);
+}
+
+#[tokio::test]
+async fn palettes_and_cmyk_become_rgb() {
+    let palette = enlarged(&Stub::new(4, 1), Factor::X4, fixture("pictures/palette.png")).await;
+    assert!(matches!(palette.color(), image::ColorType::Rgba8 | image::ColorType::Rgb8));
+    let cmyk = enlarged(&Stub::new(4, 1), Factor::X4, fixture("pictures/cmyk.jpg")).await;
+    assert_eq!(cmyk.color(), image::ColorType::Rgb8);
+}
+
+/// A minimal ICC profile without tags.
+fn profile(space: [u8; 4]) -> Vec<u8> {
+    let mut profile = vec![0; 132];
+    profile[..4].copy_from_slice(&132_u32.to_be_bytes());
+    profile[16..20].copy_from_slice(&space);
+    profile[36..40].copy_from_slice(b"acsp");
+    profile
+}
+
+#[tokio::test]
+async fn a_sound_profile_is_kept_and_a_broken_one_dropped() {
+    let gray = GrayImage::from_pixel(8, 8, image::Luma([90]));
+    let rgb = RgbImage::from_pixel(8, 8, image::Rgb([90, 10, 10]));
+    let mut broken = profile(*b"RGB ");
+    broken[131] = 9; // tags that are not there
+    for (samples, kind, embedded, kept) in [
+        (rgb.as_raw(), ExtendedColorType::Rgb8, profile(*b"RGB "), true),
+        (gray.as_raw(), ExtendedColorType::L8, profile(*b"GRAY"), true),
+        (gray.as_raw(), ExtendedColorType::L8, profile(*b"RGB "), false),
+        (rgb.as_raw(), ExtendedColorType::Rgb8, broken, false),
+    ] {
+        let mut input = Vec::new();
+        let mut encoder = image::codecs::png::PngEncoder::new(&mut input);
+        encoder.set_icc_profile(embedded.clone()).expect("it is taken");
+        encoder.write_image(samples, 8, 8, kind).expect("it encodes");
+        let (_, png) =
+            run(&Stub::new(4, 1), Factor::X2, input, settings(), |_| {}).await.expect("it runs");
+        let decoder = image::codecs::png::PngDecoder::new(std::io::Cursor::new(png));
+        let found =
+            image::ImageDecoder::icc_profile(&mut decoder.expect("a PNG")).expect("it reads");
+        assert_eq!(found, kept.then_some(embedded));
+    }
+}
+
+#[tokio::test]
+async fn sizes_beyond_the_limit_are_refused_and_strips_work() {
+    let strip = DynamicImage::ImageRgb8(RgbImage::from_pixel(10_000, 3, image::Rgb([7, 8, 9])));
+    let net = Stub::new(4, 1);
+    let refused = run(&net, Factor::X4, png(&strip), settings(), |_| {}).await;
+    let error = refused.expect_err("10,000 is more than 6,000").to_string();
+    assert_eq!(error, "the image is 10000 × 3 pixels; at most 6000 a side is possible");
+    let limits = Limits { max_dimension: 10_000 };
+    let (made, _) = run(&net, Factor::X2, png(&strip), Settings { limits, ..settings() }, |_| {})
+        .await
+        .expect("it fits");
+    assert_eq!((made.width, made.height), (20_000, 6));
+    let thumbnail = image::load_from_memory(&made.thumbnail).expect("a PNG");
+    assert_eq!((thumbnail.width(), thumbnail.height()), (512, 1));
+}
+
+#[tokio::test]
+async fn progress_grows_to_the_end_with_the_time_that_is_left() {
+    let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(160, 160)).to_rgb8());
+    let heard = Mutex::new(Vec::new());
+    let mut net = Stub::new(4, 1).tiles_of(40);
+    net.delay = Duration::from_millis(20);
+    run(&net, Factor::X4, png(&image), settings(), |at| heard.lock().expect("one").push(at))
+        .await
+        .expect("it runs");
+    let heard = heard.into_inner().expect("one");
+    assert_eq!(heard.len(), 1 + 16, "once before, then for each tile");
+    assert_eq!(heard[0], Progress { fraction: 0.0, left: None });
+    assert!(heard.windows(2).all(|pair| pair[0].fraction < pair[1].fraction));
+    assert!(heard[16].fraction > 0.9999);
+    let left = |at: usize| heard[at].left.expect("it is measured");
+    assert!(left(8) < left(2), "less is left: {:?} then {:?}", left(2), left(8));
+    assert_eq!(left(16), Duration::ZERO);
+}
+
+#[tokio::test]
+async fn a_cancelled_run_ends_between_tiles() {
+    let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(160, 160)).to_rgb8());
+    let mut net = Stub::new(4, 1).tiles_of(40);
+    net.delay = Duration::from_millis(30);
+    let pixels = PixelPool::new(2).expect("threads start");
+    let cancel = CancellationToken::new();
+    let (out, _parts) = mpsc::channel(64);
+    let progress = |at: Progress| {
+        if at.fraction > 0.2 {
+            cancel.cancel();
+        }
+    };
+    let input = png(&image).into();
+    let made = upscale(input, Factor::X4, &net, &pixels, &settings(), &cancel, progress, out).await;
+    assert!(matches!(made, Err(PipelineError::Cancelled)));
+    assert!(net.runs.load(Ordering::Relaxed) < 8, "{:?} of 16 tiles ran", net.runs);
+}
+
+#[tokio::test]
+async fn a_run_whose_receiver_left_ends() {
+    let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(160, 160)).to_rgb8());
+    let net = Stub::new(4, 1).tiles_of(16);
+    let pixels = PixelPool::new(2).expect("threads start");
+    let (out, parts) = mpsc::channel(1);
+    drop(parts);
+    let cancel = CancellationToken::new();
+    let input = png(&image).into();
+    let made = upscale(input, Factor::X4, &net, &pixels, &settings(), &cancel, |_| {}, out).await;
+    assert!(matches!(made, Err(PipelineError::Cancelled)));
+}
+
+async fn real(name: &str) -> Upscaler {
+    let folder = repository().join("models").join(name);
+    assert!(
+        folder.join(format!("{name}.onnx")).is_file(),
+        "run `scripts/models fetch {name}` first"
+    );
+    Upscaler::new(load(&folder).await.expect("it loads")).expect("it is an upscaler")
+}
+
+/// The promise of the padding in its manifest: the compact net looks no further than 18 pixels.
+#[tokio::test]
+async fn the_compact_net_tiles_exactly() {
+    let net = real("realesr-animevideov3-x4").await;
+    let photo = image::load_from_memory(&fixture("photos/astronaut.jpg")).expect("a photo");
+    let photo = photo.crop_imm(180, 60, 75, 61).into_rgb8().into();
+    let pixels = PixelPool::new(2).expect("threads start");
+    let mut results = Vec::new();
+    for memory in [u64::MAX, 90 * 90 * u64::from(net.contract().tiling.memory_bytes_per_pixel)] {
+        let settings = Settings { tile_memory_bytes: memory, ..settings() };
+        let cancel = CancellationToken::new();
+        let (out, mut parts) = mpsc::channel::<Bytes>(64);
+        let tiles = AtomicUsize::new(0);
+        let count = |_| {
+            tiles.fetch_add(1, Ordering::Relaxed);
+        };
+        let input = png(&photo).into();
+        upscale(input, Factor::X4, &net, &pixels, &settings, &cancel, count, out)
+            .await
+            .expect("it runs");
+        let mut png = Vec::new();
+        while let Some(part) = parts.recv().await {
+            png.extend_from_slice(&part);
+        }
+        results.push((tiles.into_inner(), image::load_from_memory(&png).expect("a PNG")));
+    }
+    let [(one, whole), (several, tiled)] = &results[..] else { panic!("two runs") };
+    assert!((*one, *several) == (2, 5), "one tile, then four: {one}, {several}");
+    assert!(tiled == whole, "every byte is the same");
+    // It sharpens: the mean absolute Laplacian is well above that of a plain enlargement.
+    let plain = photo.resize_exact(300, 244, image::imageops::FilterType::CatmullRom);
+    let ratio = laplacian(&whole.to_luma8()) / laplacian(&plain.to_luma8());
+    assert!(ratio > 1.5, "{ratio}");
+    // And it is the same picture: box-averaged back it is what went in, 30 dB at least.
+    let small = whole.resize_exact(75, 61, image::imageops::FilterType::Triangle).into_rgb8();
+    let error: f64 = small
+        .as_raw()
+        .iter()
+        .zip(photo.as_bytes())
+        .map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2))
+        .sum::<f64>()
+        / small.as_raw().len() as f64;
+    let psnr = 10.0 * (255.0 * 255.0 / error).log10();
+    assert!(psnr > 28.0, "{psnr} dB");
+}
+
+fn laplacian(image: &GrayImage) -> f64 {
+    let at = |x: u32, y: u32| f64::from(image.get_pixel(x, y)[0]);
+    let (width, height) = image.dimensions();
+    let mut sum = 0.0;
+    for y in 1..height - 1 {
+        for x in 1..width - 1 {
+            let around = at(x - 1, y) + at(x + 1, y) + at(x, y - 1) + at(x, y + 1);
+            sum += (around - 4.0 * at(x, y)).abs();
+        }
+    }
+    sum / f64::from((width - 2) * (height - 2))
+}
