@@ -1,0 +1,124 @@
+//! Redis and Valkey servers of a test's own, to flush, freeze and kill.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use retouch_core::config::RedisConfig;
+
+/// The server programs that tests run against: the paths in `RETOUCH_TEST_REDIS_SERVERS`, separated by
+/// colons, or else `redis-server` from the search path.
+pub fn programs() -> Vec<String> {
+    setting("RETOUCH_TEST_REDIS_SERVERS").map_or_else(
+        || vec!["redis-server".into()],
+        |paths| paths.split(':').map(Into::into).collect(),
+    )
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own setting; no process of ours reads it"
+)]
+pub(crate) fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// A server that ends with its owner.
+pub struct RedisServer {
+    process: Child,
+    program: String,
+    port: u16,
+}
+
+impl RedisServer {
+    /// Starts the first of [`programs`].
+    pub fn start() -> Self {
+        Self::start_program(programs().first().expect("at least one server program"))
+    }
+
+    /// Starts `program` on a free port and waits until it answers.
+    pub fn start_program(program: &str) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a free port")
+            .port();
+        let process = Self::spawn(program, port);
+        let server = Self { process, program: program.into(), port };
+        server.wait_until_it_answers();
+        server
+    }
+
+    fn spawn(program: &str, port: u16) -> Child {
+        Command::new(program)
+            .args([
+                "--port",
+                &port.to_string(),
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("starting {program}: {error}"))
+    }
+
+    fn wait_until_it_answers(&self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let client = redis::Client::open(self.url()).expect("a valid address");
+        while client.get_connection().is_err() {
+            assert!(Instant::now() < deadline, "{} did not start", self.program);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The settings that lead to it.
+    pub fn config(&self) -> RedisConfig {
+        RedisConfig { redis_url: self.url(), redis_prefix: "test".into() }
+    }
+
+    /// Forgets everything.
+    pub fn flush_all(&self) {
+        let mut conn = redis::Client::open(self.url())
+            .and_then(|client| client.get_connection())
+            .expect("a connection");
+        redis::cmd("FLUSHALL").exec(&mut conn).expect("flushed");
+    }
+
+    /// Stops answering for `time`, as a server does that is swapping or whose host is paused.
+    pub fn be_silent_for(&self, time: Duration) {
+        self.signal("STOP");
+        std::thread::sleep(time);
+        self.signal("CONT");
+    }
+
+    /// Dies and comes back empty, at the same address.
+    pub fn restart(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        self.process = Self::spawn(&self.program, self.port);
+        self.wait_until_it_answers();
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &self.process.id().to_string()])
+            .status();
+        assert!(sent.is_ok_and(|status| status.success()), "sending SIG{name}");
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,93 @@
+"""What the person at the terminal sees: one line a step, with the time it took."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+TAIL_LINES = 25
+
+
+class Problem(Exception):
+    """Something a person can put right. The text is the whole message; nobody needs the stack trace."""
+
+
+def line(text=""):
+    print(text, flush=True)
+
+
+def warn(text):
+    print(f"! {text}", file=sys.stderr, flush=True)
+
+
+def took(seconds):
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+@contextmanager
+def step(text, quiet_after=10):
+    """Announces a step, says every few seconds that it still runs, and ends with its time."""
+    started = time.monotonic()
+    line(f"• {text} …")
+    done = threading.Event()
+
+    def remind():
+        while not done.wait(quiet_after):
+            line(f"  still at it: {text[0].lower()}{text[1:]} ({took(time.monotonic() - started)})")
+
+    reminder = threading.Thread(target=remind, daemon=True)
+    if quiet_after:
+        reminder.start()
+    try:
+        yield
+    finally:
+        done.set()
+    line(f"  done in {took(time.monotonic() - started)}")
+
+
+def tail(path, lines=TAIL_LINES):
+    try:
+        with open(path, errors="replace") as file:
+            return "".join(file.readlines()[-lines:]).rstrip()
+    except FileNotFoundError:
+        return ""
+
+
+def run_logged(command, log, what, **options):
+    """Runs a command into a log file; when it fails, shows the end of that file."""
+    os.makedirs(os.path.dirname(log), exist_ok=True)
+    with open(log, "w") as output:
+        try:
+            code = subprocess.run(
+                command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **options
+            ).returncode
+        except OSError as error:
+            raise Problem(f"Cannot run {command[0]}: {error.strerror}.") from error
+    if code:
+        raise Problem(f"{what} failed (exit status {code}). The end of {log}:\n\n{tail(log)}")
+
+
+def run_shown(command, what, **options):
+    """Runs a command whose own progress passes through."""
+    try:
+        code = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, **options).returncode
+    except OSError as error:
+        raise Problem(f"Cannot run {command[0]}: {error.strerror}.") from error
+    if code:
+        raise Problem(f"{what} failed (exit status {code}); what went wrong is above.")
+
+
+def report_problems(main):
+    """Wraps a script's main function: problems and Ctrl-C end with a sentence, not a stack trace."""
+    try:
+        sys.exit(main())
+    except Problem as problem:
+        print(f"\n✗ {problem}", file=sys.stderr, flush=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr, flush=True)
+        sys.exit(130)

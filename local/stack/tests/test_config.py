@@ -1,0 +1,53 @@
+import tempfile
+import unittest
+from pathlib import Path
+
+from stack import config
+from stack.say import Problem
+
+
+class SettingsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.repo = config.REPO
+        config.REPO = Path(folder.name)
+        self.addCleanup(setattr, config, "REPO", self.repo)
+
+    def dotenv(self, text):
+        (config.REPO / ".env").write_text(text)
+
+    def test_the_environment_wins_over_the_file_and_the_file_over_the_default(self):
+        self.dotenv("RETOUCH_PORT=9001\nRETOUCH_S3_PORT=9002\n")
+        settings = config.load({"RETOUCH_PORT": "9100"})
+        self.assertEqual(settings.listen, "127.0.0.1:9100")
+        self.assertEqual(settings.s3_port, 9002)
+        self.assertEqual(settings.oidc_port, 19400)
+
+    def test_an_empty_variable_takes_a_line_of_the_file_back(self):
+        self.dotenv("DATABASE_URL=postgres://elsewhere/db\n")
+        self.assertTrue(config.load({}).given("DATABASE_URL"))
+        self.assertFalse(config.load({"DATABASE_URL": ""}).given("DATABASE_URL"))
+
+    def test_the_public_address_follows_the_port(self):
+        self.assertEqual(config.load({"RETOUCH_PORT": "9100"}).public_url, "http://127.0.0.1:9100")
+
+    def test_quotes_comments_and_export_are_understood(self):
+        self.dotenv("# a comment\n\nexport OIDC_ISSUER='https://id.example'\nREDIS_URL=\"redis://a\"\n")
+        settings = config.load({})
+        self.assertEqual(settings.get("OIDC_ISSUER"), "https://id.example")
+        self.assertEqual(settings.get("REDIS_URL"), "redis://a")
+
+    def test_a_line_that_is_no_setting_is_named(self):
+        self.dotenv("PORT 8080\n")
+        with self.assertRaisesRegex(Problem, "Line 1 of .env"):
+            config.load({})
+
+    def test_a_port_must_be_one(self):
+        with self.assertRaisesRegex(Problem, "RETOUCH_PORT must be a port number"):
+            config.load({"RETOUCH_PORT": "http"})
+
+    def test_a_secret_is_made_once_and_only_for_its_owner(self):
+        first = config.load({"RETOUCH_HOME": "home"}).secret("a-key")
+        self.assertEqual(config.load({"RETOUCH_HOME": "home"}).secret("a-key"), first)
+        self.assertEqual((config.REPO / "home/secrets/a-key").stat().st_mode & 0o777, 0o600)

