@@ -1,0 +1,94 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { crc32, deflateSync } from 'node:zlib';
+import { type Download, expect, type Page } from '@playwright/test';
+
+const astronaut = readFileSync(
+  fileURLToPath(new URL('../../worker/tests/photos/astronaut.jpg', import.meta.url)),
+);
+
+const size = { width: 512, height: 512 };
+
+/** A real photo; a comment in the file makes its bytes new, so that no run meets the file of an earlier one. */
+export function aPhoto() {
+  const comment = Buffer.from(randomUUID());
+  const segment = Buffer.from([0xff, 0xfe, 0, comment.length + 2]);
+  return {
+    name: 'astronaut.jpg',
+    mimeType: 'image/jpeg',
+    buffer: Buffer.concat([astronaut.subarray(0, 2), segment, comment, astronaut.subarray(2)]),
+  };
+}
+
+/** A drawn picture of any size, as a PNG; its colours are new each time, for the same reason. */
+export function aPicture(width: number, height: number) {
+  const shade = randomBytes(3);
+  const rows = Buffer.alloc(height * (1 + width * 3));
+  for (let y = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      const at = y * (1 + width * 3) + 1 + x * 3;
+      const isInside = (x - width / 2) ** 2 + (y - height / 2) ** 2 < (Math.min(width, height) / 3) ** 2;
+      rows[at] = isInside ? 255 : (x * 255) / width;
+      rows[at + 1] = isInside ? 255 - (shade[1] ?? 0) : (y * 255) / height;
+      rows[at + 2] = (isInside ? shade[2] : shade[0]) ?? 0;
+    }
+  }
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  // Eight bits, RGB.
+  header.set([8, 2], 8);
+  return {
+    name: 'picture.png',
+    mimeType: 'image/png',
+    buffer: Buffer.concat([
+      Buffer.from('89504e470d0a1a0a', 'hex'),
+      pngChunk('IHDR', header),
+      pngChunk('IDAT', deflateSync(rows)),
+      pngChunk('IEND', Buffer.alloc(0)),
+    ]),
+  };
+}
+
+function pngChunk(name: string, data: Buffer): Buffer {
+  const named = Buffer.concat([Buffer.from(name), data]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length);
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(named));
+  return Buffer.concat([length, named, sum]);
+}
+
+/** The download is a PNG, so many times as large as the photo. */
+export async function expectUpscaled(download: Download, factor: number) {
+  expect(download.suggestedFilename()).toBe('downloaded_image.png');
+  const bytes = await readFile(await download.path());
+  expect(bytes.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a');
+  expect({ width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }).toEqual({
+    width: size.width * factor,
+    height: size.height * factor,
+  });
+}
+
+/** The download is a PNG in the size of the photo: the subject opaque, its old background gone. */
+export async function expectCutOut(page: Page, download: Download) {
+  expect(download.suggestedFilename()).toBe('downloaded_image.png');
+  const bytes = await readFile(await download.path());
+  expect(bytes.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a');
+  const { alpha, ...found } = await page.evaluate(async (base64) => {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    const bitmap = await createImageBitmap(new Blob([bytes]));
+    const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d', {
+      willReadFrequently: true,
+    });
+    if (!context) throw new Error('no canvas');
+    context.drawImage(bitmap, 0, 0);
+    const at = (x: number, y: number) => context.getImageData(x, y, 1, 1).data[3];
+    return { width: bitmap.width, height: bitmap.height, alpha: { face: at(215, 130), wall: at(330, 60) } };
+  }, bytes.toString('base64'));
+  expect(found).toEqual(size);
+  expect(alpha.face).toBeGreaterThan(250);
+  expect(alpha.wall).toBeLessThan(5);
+}

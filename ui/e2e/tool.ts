@@ -1,0 +1,48 @@
+import { expect, type Page } from '@playwright/test';
+import { aPhoto } from './photo';
+
+const action = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+export const runButton = (page: Page) => action(page, 'Remove Bg AI');
+export const freeButton = (page: Page) => action(page, 'Remove Bg');
+export const upscale2 = (page: Page) => action(page, 'Upscale 2X');
+export const upscale4 = (page: Page) => action(page, 'Upscale 4X');
+export const freeUpscale = (page: Page) => action(page, 'Free Upscale');
+
+export const credits = (page: Page, count: number) =>
+  page.getByRole('link', { name: `credits ${count}`, exact: true });
+
+/** Uploads a photo from the picker; the page is then the tool's, ready for a run. */
+export async function openTool(page: Page) {
+  await uploadTo(page, '/remove-background', aPhoto());
+  await expect(runButton(page)).toBeEnabled();
+}
+
+export async function openUpscale(page: Page, file: Picture = aPhoto()) {
+  await uploadTo(page, '/upscale', file);
+  await expect(upscale4(page)).toBeEnabled();
+}
+
+type Picture = ReturnType<typeof aPhoto>;
+
+async function uploadTo(page: Page, address: string, file: Picture) {
+  await page.goto(address);
+  await page.getByLabel('Image file').setInputFiles(file);
+  await page.getByRole('button', { name: 'Upload', exact: true }).click();
+  await expect(page).toHaveURL(new RegExp(`${address}/[0-9a-f-]{36}$`));
+}
+
+/** The same page in another tab, signed in as well: tabs do not share their session storage. */
+export async function openAgain(page: Page): Promise<Page> {
+  const session = await page.evaluate(() => ({ ...sessionStorage }));
+  const other = await page.context().newPage();
+  await other.addInitScript((entries) => {
+    for (const [key, value] of Object.entries(entries)) sessionStorage.setItem(key, value);
+  }, session);
+  await other.goto(page.url());
+  return other;
+}
+
+export async function expectResults(page: Page, count: number) {
+  await expect(page.getByRole('img', { name: /^Result \d/ })).toHaveCount(count, { timeout: 90_000 });
+}

@@ -1,0 +1,169 @@
+import type { Page } from '@playwright/test';
+import { expectAccessible } from './accessible';
+import { aPhoto, aPicture, expectUpscaled } from './photo';
+import { signInAsSomeoneNew } from './sign-in';
+import { expect, test } from './test';
+import { credits, expectResults, freeUpscale, openAgain, openUpscale, upscale2, upscale4 } from './tool';
+
+const TOO_BIG = 'Image dimensions too big (Max 1440x1440)';
+
+/** Takes a processor some seconds: long enough to come in between. */
+const slowPicture = () => aPicture(640, 640);
+
+const stripItem = (page: Page, result: number) =>
+  page.getByRole('listitem').filter({ has: page.getByRole('img', { name: `Result ${result}` }) });
+
+async function download(page: Page) {
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download' }).click();
+  return downloading;
+}
+
+test('a new user upscales for 3, for 6 and for no credits, and downloads the results', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await page.getByRole('link', { name: 'Upscale' }).first().click();
+  await expect(page.getByText('No images to show')).toBeVisible();
+  await page.getByLabel('Image file').setInputFiles(aPhoto());
+  await page.getByRole('button', { name: 'Upload', exact: true }).click();
+  await expect(page).toHaveURL(/\/upscale\/[0-9a-f-]{36}$/);
+
+  await upscale2(page).click();
+  await expectResults(page, 1);
+  await expect(credits(page, 17)).toBeVisible();
+  await expect(page.getByText(/^1024 × 1024 px/)).toBeVisible();
+  await expectUpscaled(await download(page), 2);
+
+  await upscale4(page).click();
+  await expectResults(page, 2);
+  await expect(credits(page, 11)).toBeVisible();
+  await expect(page.getByText(/^2048 × 2048 px/)).toBeVisible();
+  await expect(stripItem(page, 1)).toHaveText('2X');
+  await expect(stripItem(page, 2)).toHaveText('4XNEW');
+  await expectUpscaled(await download(page), 4);
+
+  await freeUpscale(page).click();
+  await expectResults(page, 3);
+  await expect(page.getByText('Free run used for this image')).toBeVisible();
+  await expect(freeUpscale(page)).toBeDisabled();
+  await expect(credits(page, 11)).toBeVisible();
+  await expectUpscaled(await download(page), 2);
+
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
+  await expectAccessible(page);
+
+  // What was made is still there after a reload, and the credits too.
+  await page.reload();
+  await expectResults(page, 3);
+  await expect(freeUpscale(page)).toBeDisabled();
+  await expect(credits(page, 11)).toBeVisible();
+});
+
+test('a reload in the middle of an upscale loses nothing', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openUpscale(page, slowPicture());
+  const accepted = page.waitForResponse(
+    (response) => response.request().method() === 'POST' && response.url().includes('/upscale-ai-4'),
+  );
+  await upscale4(page).click();
+  expect((await accepted).status()).toBe(202);
+  await page.reload();
+  await expectResults(page, 1);
+  await expect(page.getByText(/^2560 × 2560 px/)).toBeVisible();
+  await expect(credits(page, 14)).toBeVisible();
+  await expect(upscale2(page)).toBeEnabled();
+});
+
+test('a cancelled upscale costs nothing, and the next one works', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openUpscale(page, slowPicture());
+  await upscale4(page).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await expect(page.getByRole('progressbar')).toBeHidden();
+  await expect(page.getByText('No images to show')).toBeVisible();
+  await expect(credits(page, 20)).toBeVisible();
+  await upscale2(page).click();
+  await expectResults(page, 1);
+  await expect(credits(page, 17)).toBeVisible();
+});
+
+test('a picture above the limit is not taken, and a stored one not upscaled', async ({ page }) => {
+  const picture = aPicture(1441, 200);
+  await signInAsSomeoneNew(page);
+  await page.goto('/upscale');
+  await page.getByLabel('Image file').setInputFiles(picture);
+  await expect(page.getByText(TOO_BIG)).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Upload', exact: true })).toBeDisabled();
+
+  await page.goto('/images');
+  await page.getByLabel('Image file').setInputFiles(picture);
+  await page.getByRole('button', { name: 'Upload', exact: true }).click();
+  await expect(page).toHaveURL(/\/images\/[0-9a-f-]{36}$/);
+  await page.getByRole('navigation', { name: 'Tools' }).getByRole('link', { name: 'Upscale' }).click();
+  await expect(page).toHaveURL(/\/upscale\/[0-9a-f-]{36}$/);
+  await expect(page.getByText(TOO_BIG)).toBeVisible();
+  await expect(page.getByText('No images to show')).toBeVisible();
+  for (const action of [upscale2(page), upscale4(page), freeUpscale(page)]) {
+    await expect(action).toBeDisabled();
+  }
+  await expectAccessible(page);
+});
+
+test("an image's page lists its upscales and deletes them", async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openUpscale(page);
+  const tool = page.url();
+  await freeUpscale(page).click();
+  await expectResults(page, 1);
+
+  await page.goto(tool.replace('/upscale/', '/images/'));
+  const section = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Upscaled' }) });
+  await expect(section.getByRole('img', { name: 'Upscaled, result 1' })).toBeVisible();
+  await expect(section.getByText('2X', { exact: true })).toBeVisible();
+  await section.getByRole('button', { name: 'DELETE Upscaled, result 1' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click();
+  await expect(section.getByText('No Images to Show')).toBeVisible();
+
+  // Deleting the result does not bring the free run back.
+  await page.goto(tool);
+  await expect(page.getByText('No images to show')).toBeVisible();
+  await expect(upscale2(page)).toBeEnabled();
+  await expect(freeUpscale(page)).toBeDisabled();
+});
+
+test.describe('refusals', () => {
+  test.use({ expectedRefusals: [402, 409] });
+
+  test('a second free upscale of an image is refused', async ({ page }) => {
+    await signInAsSomeoneNew(page);
+    await openUpscale(page);
+    // The second page does not know of the first one's run.
+    const other = await openAgain(page);
+    await expect(freeUpscale(other)).toBeEnabled();
+
+    await freeUpscale(page).click();
+    await expectResults(page, 1);
+    await expect(freeUpscale(page)).toBeDisabled();
+
+    await freeUpscale(other).click();
+    await expect(other.getByText('Free upscale image already created')).toBeVisible();
+    await expect(freeUpscale(other)).toBeDisabled();
+    await expect(credits(other, 20)).toBeVisible();
+  });
+
+  test('after three 4X upscales the credits do not suffice for a 2X', async ({ page }) => {
+    await signInAsSomeoneNew(page);
+    await openUpscale(page);
+    for (const run of [1, 2, 3]) {
+      await upscale4(page).click();
+      await expectResults(page, run);
+      await expect(credits(page, 20 - run * 6)).toBeVisible();
+      await expect(upscale2(page)).toBeEnabled();
+    }
+    await upscale2(page).click();
+    const notice = page.getByRole('alert').filter({ hasText: 'Not enough credits' });
+    await expect(notice).toBeVisible();
+    await notice.getByRole('link').click();
+    await expect(page).toHaveURL(/\/pricing$/);
+  });
+});

@@ -1,0 +1,67 @@
+import { expectAccessible } from './accessible';
+import { aPhoto, aPicture, expectCutOut, expectUpscaled } from './photo';
+import { expect, test } from './test';
+import { freeButton, freeUpscale } from './tool';
+
+// An address has ten free runs an hour: these tests take two of them together.
+test.describe('a visitor', () => {
+  test.use({ expectedRefusals: [409] });
+
+  test('removes one background without an account, and not twice from the same picture', async ({ page }) => {
+    const photo = aPhoto();
+    await page.goto('/remove-background');
+    await page.getByLabel('Image file').setInputFiles(photo);
+    await expect(page.getByRole('button', { name: 'Remove Bg AI (Requires login)' })).toBeDisabled();
+    await freeButton(page).dblclick();
+
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click({ timeout: 90_000 });
+    await expectCutOut(page, await downloading);
+    await expect(freeButton(page)).toBeDisabled();
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await expect(page.getByRole('img', { name: 'Before' })).toBeVisible();
+    await expectAccessible(page);
+
+    await page.getByRole('button', { name: 'Choose another image' }).click();
+    await page.getByLabel('Image file').setInputFiles(photo);
+    await freeButton(page).click();
+    await expect(page.getByText('Free background remove image already created').first()).toBeVisible();
+    await expect(freeButton(page)).toBeDisabled();
+  });
+
+  test('upscales one picture without an account, and not twice the same one', async ({ page }) => {
+    const photo = aPhoto();
+    await page.goto('/upscale');
+    await page.getByLabel('Image file').setInputFiles(aPicture(40, 1441));
+    await expect(page.getByText('Image dimensions too big (Max 1440x1440)')).toBeVisible();
+    await expect(freeUpscale(page)).toBeDisabled();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+
+    await page.getByLabel('Image file').setInputFiles(photo);
+    await expect(page.getByRole('button', { name: 'Upscale 4X (Requires login)' })).toBeDisabled();
+    await freeUpscale(page).dblclick();
+
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click({ timeout: 90_000 });
+    await expectUpscaled(await downloading, 2);
+    await expect(page.getByText(/^1024 × 1024 px/)).toBeVisible();
+    await expect(freeUpscale(page)).toBeDisabled();
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await expect(page.getByRole('img', { name: 'Before' })).toBeVisible();
+    await expectAccessible(page);
+
+    await page.getByRole('button', { name: 'Choose another image' }).click();
+    await page.getByLabel('Image file').setInputFiles(photo);
+    await freeUpscale(page).click();
+    await expect(page.getByText('Free upscale image already created').first()).toBeVisible();
+    await expect(freeUpscale(page)).toBeDisabled();
+  });
+
+  test('sees nothing of an account', async ({ page }) => {
+    const image = '01a1fccb-f6fe-70f2-a7cb-20c7a37d0121';
+    for (const path of ['/images', '/checkouts', `/remove-background/${image}`, `/upscale/${image}`]) {
+      await page.goto(path);
+      await expect(page).toHaveURL(/\/login$/);
+    }
+  });
+});

@@ -1,0 +1,106 @@
+import { screen, waitFor } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { HttpResponse, http } from 'msw';
+import { describe, expect, test } from 'vitest';
+import { aConfig } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+describe('who may go where', () => {
+  test.each([
+    '/images',
+    '/images/1',
+    '/remove-background/1',
+    '/background/1',
+    '/upscale/1',
+    '/magic/1',
+    '/checkouts',
+  ])('sends a visitor from %s to the login page', async (path) => {
+    const { router } = renderApp(path);
+    expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
+    expect(router.state.location.pathname).toBe('/login');
+  });
+
+  test('the root leads to the dashboard', async () => {
+    const { router } = renderApp('/');
+    expect(await screen.findByRole('heading', { name: 'AI Image Editing Made Simple' })).toBeVisible();
+    expect(router.state.location.pathname).toBe('/dashboard');
+  });
+
+  test('Try for free is for visitors only', async () => {
+    renderApp('/dashboard', { signedIn: true });
+    await screen.findByRole('link', { name: 'Go to My Images' });
+    expect(screen.queryByRole('link', { name: 'Try for free' })).toBeNull();
+  });
+
+  test('a refused token ends the session at the login page', async () => {
+    const { router } = renderApp('/images', { signedIn: true });
+    server.use(http.get('*/api/images', () => new HttpResponse(null, { status: 401 })));
+    await waitFor(() => expect(router.state.location.pathname).toBe('/login'));
+    expect(screen.queryByText('Failed to load your images')).toBeNull();
+  });
+
+  test('an address that does not exist says so', async () => {
+    renderApp('/nowhere');
+    expect(await screen.findByRole('heading', { name: 'This page does not exist' })).toBeVisible();
+  });
+});
+
+describe('signing in', () => {
+  test('offers what the provider offers and says what it does not', async () => {
+    const config = aConfig();
+    config.identity.providers = { google: 'Google', facebook: null, password: '' };
+    renderApp('/login', { api: Object.assign(new MockApi(), { config }) });
+    expect(await screen.findByRole('button', { name: 'Login with Google' })).toBeEnabled();
+    expect(screen.getByRole('button', { name: 'Login with Username and Password' })).toBeEnabled();
+    const facebook = screen.getByRole('button', { name: 'Login with Facebook' });
+    expect(facebook).toBeDisabled();
+    expect(facebook).toHaveAccessibleDescription('Signing in with Facebook is not set up on this server');
+  });
+
+  test('signs out whoever comes to the login page signed in', async () => {
+    server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
+    renderApp('/login', { signedIn: true });
+    expect(await screen.findByRole('button', { name: 'Login with Username and Password' })).toBeEnabled();
+    expect(sessionStorage.length).toBe(0);
+  });
+
+  test('a callback without a sign-in says Login Failed', async () => {
+    renderApp('/authcallback');
+    expect(await screen.findByRole('heading', { name: 'Login Failed' })).toBeVisible();
+  });
+
+  test('Magic Fix asks a visitor to log in', async () => {
+    renderApp('/magic');
+    expect(await screen.findByRole('heading', { name: 'Magic Fix requires logging in' })).toBeVisible();
+  });
+});
+
+describe('prices', () => {
+  test('a visitor is led to sign up', async () => {
+    renderApp('/pricing');
+    expect(await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' })).toBeVisible();
+    expect(screen.getByText('20 Free Credits for New Users')).toBeVisible();
+    for (const link of screen.getAllByRole('link', { name: 'Try for free' })) {
+      expect(link).toHaveAttribute('href', '/signup');
+    }
+  });
+
+  test('Choose is disabled with a reason where payments are off', async () => {
+    renderApp('/pricing', { signedIn: true });
+    for (const button of await screen.findAllByRole('button', { name: 'Choose' })) {
+      expect(button).toBeDisabled();
+      expect(button).toHaveAccessibleDescription(/Packs cannot be bought/);
+    }
+  });
+});
+
+describe('the menu on the email', () => {
+  test('leads to the checkouts and out', async () => {
+    renderApp('/dashboard', { signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: 'ada@example.com' }));
+    expect(await screen.findByRole('menuitem', { name: 'Checkouts' })).toHaveAttribute('href', '/checkouts');
+    expect(screen.getByRole('menuitem', { name: 'Logout' })).toBeInTheDocument();
+  });
+});

@@ -1,0 +1,57 @@
+import type { ComponentType } from 'react';
+import { Navigate, type RouteObject } from 'react-router';
+import { PageSkeleton } from '@/components/page-skeleton';
+import { Protected } from '@/features/auth/protected';
+import { paths } from '@/lib/paths';
+import { ErrorRoute } from './routes/error';
+import { Shell } from './shell/shell';
+
+/** A route whose code is fetched when it is first visited. */
+function page(path: string, load: () => Promise<{ default: ComponentType }>): RouteObject {
+  return {
+    path,
+    lazy: async () => ({ Component: (await load()).default }),
+    hydrateFallbackElement: <PageSkeleton />,
+    errorElement: <ErrorRoute />,
+  };
+}
+
+const removeBackground = () => import('./routes/remove-background');
+const removeBackgroundOf = () => import('./routes/remove-background-of');
+const upscale = () => import('./routes/upscale');
+const upscaleOf = () => import('./routes/upscale-of');
+
+export const routes: RouteObject[] = [
+  {
+    element: <Shell />,
+    errorElement: <ErrorRoute />,
+    children: [
+      { path: paths.root, element: <Navigate to={paths.dashboard} replace /> },
+      page(paths.dashboard, () => import('./routes/dashboard')),
+      page(paths.pricing, () => import('./routes/pricing')),
+      page(paths.login, () => import('./routes/login')),
+      page(paths.signup, () => import('./routes/signup')),
+      page(paths.authCallback, () => import('./routes/auth-callback')),
+      page(paths.authCallbackMagic, () => import('./routes/auth-callback-magic')),
+      page(paths.terms, () => import('./routes/terms')),
+      page(paths.privacy, () => import('./routes/privacy')),
+      page('/background', removeBackground),
+      page(paths.removeBackground, removeBackground),
+      page(paths.upscale, upscale),
+      page(paths.magic, () => import('./routes/magic')),
+      {
+        element: <Protected />,
+        children: [
+          page(paths.images, () => import('./routes/images')),
+          page('/images/:imageId', () => import('./routes/image')),
+          page('/background/:imageId', removeBackgroundOf),
+          page('/remove-background/:imageId', removeBackgroundOf),
+          page(paths.checkouts, () => import('./routes/checkouts')),
+          page('/upscale/:imageId', upscaleOf),
+          page('/magic/:imageId', () => import('./routes/magic-of')),
+        ],
+      },
+      page('*', () => import('./routes/not-found')),
+    ],
+  },
+];

@@ -1,0 +1,191 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { HttpResponse, http } from 'msw';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { readImageSize } from '@/lib/image-size';
+import { anImage, aResult } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+// jsdom decodes no images.
+vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
+
+const aFile = (name = 'photo.png', type = 'image/png') => new File(['bytes'], name, { type });
+const choose = async (file: File) =>
+  userEvent.upload(await screen.findByLabelText('Image file'), file, { applyAccept: false });
+
+beforeEach(() => {
+  vi.mocked(readImageSize).mockResolvedValue({ x: 800, y: 600 });
+});
+
+describe('my images', () => {
+  test('uploads a chosen image and goes to its page', async () => {
+    const { router, api } = renderApp('/images', { signedIn: true });
+    await choose(aFile());
+    await userEvent.click(await screen.findByRole('button', { name: 'Upload' }));
+    await waitFor(() => expect(router.state.location.pathname).toBe(`/images/${api.images[0]?.id}`));
+  });
+
+  test('disables Upload when the image is too large, and reports it', async () => {
+    vi.mocked(readImageSize).mockResolvedValue({ x: 6001, y: 10 });
+    const { api } = renderApp('/images', { signedIn: true });
+    await choose(aFile());
+    expect(await screen.findByText('Image dimensions too big (Max 6000x6000)')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
+    await waitFor(() =>
+      expect(api.calls).toContainEqual(expect.stringMatching(/^GET \/api\/free\/upload\?x=6001&y=10&url=/)),
+    );
+  });
+
+  test('ignores a file that is no image', async () => {
+    renderApp('/images', { signedIn: true });
+    await choose(aFile('notes.txt', 'text/plain'));
+    expect(screen.getByRole('button', { name: 'Choose a file' })).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'Upload' })).toBeNull();
+  });
+
+  test('says Failed to upload image, with the reason the API gave', async () => {
+    renderApp('/images', { signedIn: true });
+    server.use(
+      http.post('*/api/images/upload', () =>
+        HttpResponse.json({ detail: 'The file is not a JPG, PNG or WebP image.' }, { status: 415 }),
+      ),
+    );
+    await choose(aFile());
+    await userEvent.click(await screen.findByRole('button', { name: 'Upload' }));
+    expect(await screen.findByText('Failed to upload image')).toBeVisible();
+    expect(screen.getByText('The file is not a JPG, PNG or WebP image.')).toBeVisible();
+  });
+
+  test('shows each image with a way to its page', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage({ id: 'a' }), anImage({ id: 'b' })] });
+    renderApp('/images', { api, signedIn: true });
+    const links = await screen.findAllByRole('link', { name: /^Select/ });
+    expect(links.map((link) => link.getAttribute('href'))).toEqual(['/images/a', '/images/b']);
+  });
+
+  test('says No images to show', async () => {
+    renderApp('/images', { signedIn: true });
+    expect(await screen.findByText('No images to show')).toBeVisible();
+  });
+
+  test('says when the list cannot be loaded', async () => {
+    renderApp('/images', { signedIn: true });
+    server.use(http.get('*/api/images', () => new HttpResponse(null, { status: 500 })));
+    expect(await screen.findByText('Failed to load images. Please try again later')).toBeVisible();
+    expect(await screen.findByText('Failed to load your images')).toBeVisible();
+  });
+});
+
+describe('one image', () => {
+  test('deletes the image with everything made from it after a question', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    const { router } = renderApp('/images/image-1', { api, signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: 'DELETE ALL IMAGES' }));
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete all' }),
+    );
+    await waitFor(() => expect(router.state.location.pathname).toBe('/images'));
+    expect(await screen.findByText('No images to show')).toBeVisible();
+  });
+
+  test('asks for nothing of an image that was deleted', async () => {
+    const api = Object.assign(new MockApi(), {
+      images: [anImage()],
+      results: [aResult()],
+      upscaled: [aResult({ factor: 2 })],
+    });
+    const { router, queryClient } = renderApp('/images/image-1', { api, signedIn: true });
+    expect(await screen.findByRole('img', { name: 'Background removed, result 1' })).toBeVisible();
+    expect(await screen.findByRole('img', { name: 'Upscaled, result 1' })).toBeVisible();
+    // A removed query that somebody still looks at is asked again with the next render, whenever that is.
+    const watchedWhenRemoved: string[] = [];
+    queryClient.getQueryCache().subscribe(({ type, query }) => {
+      if (type === 'removed' && query.isActive()) watchedWhenRemoved.push(query.queryHash);
+    });
+    await userEvent.click(screen.getByRole('button', { name: 'DELETE ALL IMAGES' }));
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete all' }),
+    );
+    await waitFor(() => expect(router.state.location.pathname).toBe('/images'));
+    expect(await screen.findByText('No images to show')).toBeVisible();
+    expect(watchedWhenRemoved).toEqual([]);
+    for (const kind of ['user-image', 'rmbg-images', 'upscaled-images']) {
+      expect(queryClient.getQueryCache().findAll({ queryKey: [kind, 'image-1'] })).toEqual([]);
+    }
+    const after = api.calls.slice(api.calls.indexOf('DELETE /api/images/image-1') + 1);
+    expect(after.filter((call) => call.includes('image-1'))).toEqual([]);
+  });
+
+  test('keeps the image when it cannot be deleted', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    const { router } = renderApp('/images/image-1', { api, signedIn: true });
+    server.use(http.delete('*/api/images/:id', () => new HttpResponse(null, { status: 500 })));
+    await userEvent.click(await screen.findByRole('button', { name: 'DELETE ALL IMAGES' }));
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete all' }),
+    );
+    expect(await screen.findByText('Failed to delete image, try again later')).toBeVisible();
+    expect(router.state.location.pathname).toBe('/images/image-1');
+  });
+});
+
+describe('the sections of one image', () => {
+  const section = async (name: string) => {
+    const heading = await screen.findByRole('heading', { name });
+    return within(heading.closest('section') as HTMLElement);
+  };
+
+  test('each shows what its tool made, upscales with their factor', async () => {
+    const api = Object.assign(new MockApi(), {
+      images: [anImage()],
+      results: [aResult({ imageId: 'cut-out' })],
+      upscaled: [aResult({ imageId: 'twice', factor: 2 }), aResult({ imageId: 'four-times', factor: 4 })],
+    });
+    renderApp('/images/image-1', { api, signedIn: true });
+    const upscaled = await section('Upscaled');
+    const pictures = await upscaled.findAllByRole('img');
+    expect(pictures.map((picture) => picture.getAttribute('src'))).toEqual([
+      '/api/files/twice?thumbnail',
+      '/api/files/four-times?thumbnail',
+    ]);
+    expect(pictures.map((picture) => picture.closest('li')?.textContent)).toEqual(['2XDELETE', '4XDELETE']);
+    const removed = await section('Background removed');
+    expect(await removed.findAllByRole('img')).toHaveLength(1);
+    expect(removed.queryByText(/^\dX$/)).toBeNull();
+  });
+
+  test.each(['Background removed', 'Upscaled'])('%s says No Images to Show', async (name) => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    renderApp('/images/image-1', { api, signedIn: true });
+    expect(await (await section(name)).findByText('No Images to Show')).toBeVisible();
+  });
+
+  test.each([
+    ['Background removed', '/api/rmbg-images/one', '/api/rmbg-images/image-1'],
+    ['Upscaled', '/api/upscale/one', '/api/upscale/image-1'],
+  ])('%s deletes a result after a question', async (name, path, list) => {
+    const two = () => [aResult({ imageId: 'one' }), aResult({ imageId: 'two' })];
+    const api = Object.assign(new MockApi(), { images: [anImage()], results: two(), upscaled: two() });
+    renderApp('/images/image-1', { api, signedIn: true });
+    await userEvent.click(
+      await (await section(name)).findByRole('button', { name: `DELETE ${name}, result 1` }),
+    );
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete' }),
+    );
+    const here = await section(name);
+    await waitFor(() => expect(here.getAllByRole('img')).toHaveLength(1));
+    expect(api.calls).toContain(`DELETE ${path}`);
+    expect(api.calls.filter((call) => call === `GET ${list}`)).toHaveLength(1);
+  });
+
+  test('a section that cannot be loaded says so', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    renderApp('/images/image-1', { api, signedIn: true });
+    server.use(http.get('*/api/upscale/:id', () => new HttpResponse(null, { status: 500 })));
+    expect(await (await section('Upscaled')).findByText('Failed to load upscaled images')).toBeVisible();
+    expect((await section('Upscaled')).queryByText('No Images to Show')).toBeNull();
+  });
+});

@@ -1,0 +1,17 @@
+import { lazy, type ReactNode, Suspense } from 'react';
+import { PageSkeleton } from '@/components/page-skeleton';
+import type { ToolName } from '@/lib/api-types';
+import { useTool } from '@/lib/env';
+
+const ToolNotInstalled = lazy(() => import('./tool-not-installed'));
+
+/** Its children where this installation has the tool, for one kind of run at least. */
+export function Installed({ name, children }: { name: ToolName; children: ReactNode }) {
+  const offer = useTool(name);
+  if (offer?.available || offer?.freeAvailable) return children;
+  return (
+    <Suspense fallback={<PageSkeleton />}>
+      <ToolNotInstalled name={name} />
+    </Suspense>
+  );
+}

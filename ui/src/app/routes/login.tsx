@@ -1,0 +1,14 @@
+import { Link } from 'react-router';
+import { SignInPanel } from '@/features/auth/sign-in-panel';
+import { paths } from '@/lib/paths';
+
+export default function LoginRoute() {
+  return (
+    <SignInPanel title="Login" text="Welcome back. Your images are where you left them." verb="Login with">
+      New here?{' '}
+      <Link to={paths.signup} className="font-semibold text-accent underline underline-offset-4">
+        Create an account
+      </Link>
+    </SignInPanel>
+  );
+}

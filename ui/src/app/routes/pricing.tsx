@@ -1,0 +1,44 @@
+import { Notice } from '@/components/notice';
+import { PackCard } from '@/features/credits/pack-card';
+import { PriceList } from '@/features/credits/price-list';
+import { useConfig } from '@/lib/env';
+import { useSession } from '@/lib/session';
+
+export default function PricingRoute() {
+  const { packs, features, newUserCredits } = useConfig();
+  const { isSignedIn } = useSession();
+  return (
+    <div className="page py-8 md:py-12">
+      <title>Pricing · Retouch</title>
+      <header className="mb-8 text-center md:mb-12">
+        <h1 className="text-2xl font-bold md:text-3xl">Flexible Pricing. Full Control</h1>
+        <p className="mt-3 text-lg text-soft">{newUserCredits} Free Credits for New Users</p>
+      </header>
+      {isSignedIn && !features.payments && (
+        <div className="mb-6" id="payments-off">
+          <Notice>Packs cannot be bought on this server yet. Your free credits work all the same.</Notice>
+        </div>
+      )}
+      <ul className="grid gap-6 md:grid-cols-3">
+        {packs.map((pack) => (
+          <PackCard
+            key={pack.number}
+            pack={pack}
+            isHighlighted={pack.label === 'Most popular'}
+            explanation="payments-off"
+          />
+        ))}
+      </ul>
+      <section className="mx-auto mt-12 max-w-2xl" aria-labelledby="costs">
+        <h2 id="costs" className="mb-4 text-lg font-semibold">
+          What a run costs
+        </h2>
+        <PriceList />
+        <p className="mt-3 text-sm text-soft">
+          Credits are held while a run waits and taken when its result is there. A run that fails or is
+          cancelled costs nothing.
+        </p>
+      </section>
+    </div>
+  );
+}

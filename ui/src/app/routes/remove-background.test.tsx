@@ -1,0 +1,86 @@
+import { screen, waitFor } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { HttpResponse, http } from 'msw';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { readImageSize } from '@/lib/image-size';
+import { anImage } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
+
+async function chooseAFile() {
+  await userEvent.upload(
+    await screen.findByLabelText('Image file'),
+    new File(['bytes'], 'photo.png', { type: 'image/png' }),
+  );
+  const run = await screen.findByRole('button', { name: 'Remove Bg' });
+  return run;
+}
+
+beforeEach(() => {
+  vi.mocked(readImageSize).mockResolvedValue({ x: 800, y: 600 });
+});
+
+describe('the free tool of a visitor', () => {
+  test('removes the background of one picture, once', async () => {
+    renderApp('/remove-background');
+    const run = await chooseAFile();
+    expect(screen.getByRole('button', { name: 'Remove Bg AI (Requires login)' })).toBeDisabled();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Remove Bg' })).toBeDisabled();
+  });
+
+  test('refuses another run after Free Exists', async () => {
+    renderApp('/background');
+    server.use(
+      http.post('*/api/free/remove-bg-fr', () =>
+        HttpResponse.json({ detail: 'Free Exists' }, { status: 409 }),
+      ),
+    );
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect((await screen.findAllByText('Free background remove image already created'))[0]).toBeVisible();
+    expect(run).toBeDisabled();
+  });
+
+  test('says Failed to remove background, try again later', async () => {
+    renderApp('/remove-background');
+    server.use(http.post('*/api/free/remove-bg-fr', () => new HttpResponse(null, { status: 503 })));
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Failed to remove background, try again later')).toBeVisible();
+    await waitFor(() => expect(run).toBeEnabled());
+  });
+
+  test('disables the action when the image is too large', async () => {
+    vi.mocked(readImageSize).mockResolvedValue({ x: 10, y: 6001 });
+    renderApp('/remove-background');
+    const run = await chooseAFile();
+    expect(await screen.findByText('Image dimensions too big (Max 6000x6000)')).toBeVisible();
+    expect(run).toBeDisabled();
+  });
+});
+
+describe('the picker of a signed-in user', () => {
+  test('leads from a selected image to its tool page', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    const { router } = renderApp('/remove-background', { api, signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
+    await userEvent.click(screen.getByRole('button', { name: 'Select' }));
+    await waitFor(() => expect(router.state.location.pathname).toBe('/remove-background/image-1'));
+  });
+
+  test('Cancel brings the upload panel back', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    renderApp('/remove-background', { api, signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
+    expect(screen.getByRole('button', { name: 'Choose a file' })).toBeVisible();
+  });
+});

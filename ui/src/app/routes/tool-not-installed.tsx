@@ -1,0 +1,25 @@
+import { ButtonLink } from '@/components/button-link';
+import { CenteredPage } from '@/components/centered-page';
+import type { ToolName } from '@/lib/api-types';
+import { useConfig } from '@/lib/env';
+import { paths } from '@/lib/paths';
+import { toolNames } from '@/lib/tool-names';
+
+const starts: Record<ToolName, string> = {
+  'remove-background': paths.removeBackground,
+  upscale: paths.upscale,
+  'magic-fix': paths.magic,
+};
+
+/** For a tool that this installation has no model or no page for. */
+export default function ToolNotInstalled({ name }: { name: ToolName }) {
+  const other = useConfig().tools.find(({ tool, available }) => available && tool !== name)?.tool;
+  return (
+    <CenteredPage title={`${toolNames[name]} is not installed on this server yet`}>
+      <p>
+        Nothing is wrong with your image or your account. Once the operator adds it, it appears right here.
+      </p>
+      {other && <ButtonLink to={starts[other]}>{`${toolNames[other]} instead`}</ButtonLink>}
+    </CenteredPage>
+  );
+}

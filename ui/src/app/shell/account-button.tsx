@@ -1,0 +1,16 @@
+import type { ComponentProps } from 'react';
+import { buttonStyle } from '@/components/button-style';
+import { Icon } from '@/components/icon';
+import { useUser } from '@/features/credits/get-user';
+import { useSession } from '@/lib/session';
+
+export function AccountButton(props: ComponentProps<'button'>) {
+  const session = useSession();
+  const user = useUser();
+  return (
+    <button type="button" {...props} className={buttonStyle('quiet', 'sm', 'max-w-48')}>
+      <span className="truncate">{user.data?.email ?? session.email ?? 'Account'}</span>
+      <Icon name="chevron" className="size-4" />
+    </button>
+  );
+}

@@ -1,0 +1,34 @@
+import * as Menu from 'radix-ui/dropdown-menu';
+import { Link } from 'react-router';
+import { paths } from '@/lib/paths';
+import { useSession } from '@/lib/session';
+import { AccountButton } from './account-button';
+
+const item =
+  'flex min-h-10 items-center rounded-sm px-3 text-sm outline-none data-highlighted:bg-accent-wash data-highlighted:text-accent';
+
+export default function AccountMenu() {
+  const session = useSession();
+  return (
+    // Not modal: a modal menu locks the scrolling and takes the scroll bar's width away.
+    <Menu.Root modal={false} defaultOpen>
+      <Menu.Trigger asChild>
+        <AccountButton />
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Content
+          align="end"
+          sideOffset={8}
+          className="z-50 min-w-48 animate-rise rounded-md border border-line bg-surface p-1 shadow-overlay"
+        >
+          <Menu.Item asChild className={item}>
+            <Link to={paths.checkouts}>Checkouts</Link>
+          </Menu.Item>
+          <Menu.Item className={item} onSelect={() => void session.signOut()}>
+            Logout
+          </Menu.Item>
+        </Menu.Content>
+      </Menu.Portal>
+    </Menu.Root>
+  );
+}

@@ -1,0 +1,25 @@
+import { Link } from 'react-router';
+import { paths } from '@/lib/paths';
+import { ThemeToggle } from './theme-toggle';
+
+const link =
+  'inline-flex min-h-11 items-center px-3 rounded-sm underline-offset-4 hover:text-ink hover:underline';
+
+export function Footer() {
+  return (
+    <footer className="mt-16 border-t border-line">
+      <div className="page flex flex-wrap items-center justify-between gap-x-8 gap-y-2 py-6 text-sm text-soft">
+        <p>Retouch edits your images on this server. They are yours until you delete them.</p>
+        <div className="-mx-3 flex flex-wrap items-center gap-x-1">
+          <ThemeToggle withLabel />
+          <Link to={paths.privacy} className={link}>
+            Privacy Policy
+          </Link>
+          <Link to={paths.terms} className={link}>
+            Terms of Service
+          </Link>
+        </div>
+      </div>
+    </footer>
+  );
+}

@@ -1,0 +1,80 @@
+import * as Dialog from 'radix-ui/dialog';
+import { NavLink } from 'react-router';
+import { Button } from '@/components/button';
+import { ButtonLink } from '@/components/button-link';
+import { Icon } from '@/components/icon';
+import { classNames } from '@/lib/class-names';
+import { paths } from '@/lib/paths';
+import { useSession } from '@/lib/session';
+
+type MobileDrawerProps = { links: { to: string; label: string }[]; onClose: () => void };
+
+export default function MobileDrawer({ links, onClose }: MobileDrawerProps) {
+  const { isSignedIn, email, signOut } = useSession();
+  return (
+    <Dialog.Root defaultOpen onOpenChange={(isOpen) => !isOpen && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="fixed inset-0 z-40 bg-scrim" />
+        <Dialog.Content
+          aria-describedby={undefined}
+          className="fixed inset-y-0 right-0 z-50 flex w-80 max-w-[calc(100%-3rem)] flex-col gap-6 overflow-y-auto bg-surface p-4 shadow-overlay"
+        >
+          <div className="flex items-center justify-between gap-2 pl-3">
+            <Dialog.Title className="min-w-0 truncate text-sm font-semibold text-soft">
+              {isSignedIn ? (email ?? 'Your account') : 'Menu'}
+            </Dialog.Title>
+            <Dialog.Close
+              aria-label="Close menu"
+              className="grid size-11 place-items-center rounded-md hover:bg-sunken"
+            >
+              <Icon name="close" />
+            </Dialog.Close>
+          </div>
+          <nav aria-label="Mobile">
+            <ul className="grid gap-1">
+              {[...links, ...(isSignedIn ? [{ to: paths.checkouts, label: 'Checkouts' }] : [])].map(
+                ({ to, label }) => (
+                  <li key={to}>
+                    <NavLink
+                      to={to}
+                      onClick={onClose}
+                      className={({ isActive }) =>
+                        classNames(
+                          'flex min-h-11 items-center rounded-md px-3 font-medium hover:bg-sunken',
+                          isActive && 'bg-accent-wash text-accent',
+                        )
+                      }
+                    >
+                      {label}
+                    </NavLink>
+                  </li>
+                ),
+              )}
+            </ul>
+          </nav>
+          <div className="mt-auto grid gap-3 border-t border-line pt-4">
+            {isSignedIn ? (
+              <>
+                <ButtonLink to={paths.pricing} look="secondary" onClick={onClose}>
+                  20 Credits for $2
+                </ButtonLink>
+                <Button look="quiet" onClick={signOut}>
+                  Logout
+                </Button>
+              </>
+            ) : (
+              <>
+                <ButtonLink to={paths.login} look="secondary" onClick={onClose}>
+                  Login
+                </ButtonLink>
+                <ButtonLink to={paths.signup} onClick={onClose}>
+                  SignUp
+                </ButtonLink>
+              </>
+            )}
+          </div>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

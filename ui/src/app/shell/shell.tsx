@@ -1,0 +1,43 @@
+import { useEffect, useRef } from 'react';
+import { Outlet, ScrollRestoration, useLocation, useNavigation } from 'react-router';
+import { Footer } from './footer';
+import { OfflineNotice } from './offline-notice';
+import { TopBar } from './top-bar';
+
+export function Shell() {
+  const { pathname } = useLocation();
+  const navigation = useNavigation();
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef(pathname);
+
+  // After a navigation the keyboard and the screen reader continue at the new page, not at the old link.
+  useEffect(() => {
+    if (shown.current === pathname) return;
+    shown.current = pathname;
+    main.current?.focus({ preventScroll: true });
+  }, [pathname]);
+
+  return (
+    <div className="flex min-h-dvh flex-col">
+      <a
+        href="#content"
+        className="absolute top-2 left-2 z-50 -translate-y-20 rounded-md bg-surface px-4 py-2 font-semibold focus:translate-y-0 focus:shadow-overlay"
+      >
+        Skip to content
+      </a>
+      <TopBar />
+      {navigation.state === 'loading' && (
+        <div className="fixed inset-x-0 top-0 z-50 h-0.5 overflow-hidden" aria-hidden="true">
+          <div className="h-full w-[30%] animate-slide bg-accent" />
+        </div>
+      )}
+      {/* At least the window's height, so that the footer never jumps up while a page loads. */}
+      <main id="content" ref={main} tabIndex={-1} className="min-h-[calc(100dvh-4rem)] flex-1">
+        <Outlet />
+      </main>
+      <Footer />
+      <OfflineNotice />
+      <ScrollRestoration />
+    </div>
+  );
+}

@@ -1,0 +1,101 @@
+import { lazy, Suspense, useState } from 'react';
+import { Link, NavLink } from 'react-router';
+import { ButtonLink } from '@/components/button-link';
+import { Icon } from '@/components/icon';
+import { Logo } from '@/components/logo';
+import { Skeleton } from '@/components/skeleton';
+import { CreditsButton } from '@/features/credits/credits-button';
+import { classNames } from '@/lib/class-names';
+import { paths } from '@/lib/paths';
+import { useSession } from '@/lib/session';
+import { Account } from './account';
+import { ownLinks, publicLinks } from './navigation-links';
+
+// Fetched when somebody reaches for it, which keeps it out of the first load.
+const loadDrawer = () => import('./mobile-drawer');
+const MobileDrawer = lazy(loadDrawer);
+
+export function TopBar() {
+  const { isLoading, isSignedIn } = useSession();
+  const [isDrawerOpen, setDrawerOpen] = useState(false);
+  const links = isSignedIn ? [...publicLinks, ...ownLinks] : publicLinks;
+
+  return (
+    <header className="sticky top-0 z-30 border-b border-line bg-surface">
+      <div className="page flex h-16 items-center gap-2 lg:gap-4">
+        <Link to={paths.dashboard} className="-ml-1 inline-flex rounded-md px-1" aria-label="Retouch">
+          <Logo />
+        </Link>
+
+        {/* Signed in there is more to show, so the drawer gives way to the links later. */}
+        <nav aria-label="Main" className={classNames('hidden', isSignedIn ? 'xl:block' : 'lg:block')}>
+          <ul className="flex">
+            {links.map(({ to, label }) => (
+              <li key={to}>
+                <NavLink
+                  to={to}
+                  className={({ isActive }) =>
+                    classNames(
+                      'inline-flex min-h-10 items-center rounded-md px-2.5 text-sm font-medium whitespace-nowrap hover:bg-sunken',
+                      isActive ? 'text-accent' : 'text-soft hover:text-ink',
+                    )
+                  }
+                >
+                  {label}
+                </NavLink>
+              </li>
+            ))}
+          </ul>
+        </nav>
+
+        <div className="ml-auto flex items-center gap-2">
+          {isLoading ? (
+            <Skeleton className="h-9 w-32" />
+          ) : isSignedIn ? (
+            <>
+              <span className="hidden md:block">
+                <ButtonLink to={paths.pricing} look="quiet" size="sm">
+                  20 Credits for $2
+                </ButtonLink>
+              </span>
+              <CreditsButton />
+              <span className="hidden xl:block">
+                <Account />
+              </span>
+            </>
+          ) : (
+            <>
+              <span className="hidden sm:block">
+                <ButtonLink to={paths.login} look="quiet" size="sm">
+                  Login
+                </ButtonLink>
+              </span>
+              <ButtonLink to={paths.signup} size="sm">
+                SignUp
+              </ButtonLink>
+            </>
+          )}
+          <button
+            type="button"
+            aria-label="Open menu"
+            aria-haspopup="dialog"
+            aria-expanded={isDrawerOpen}
+            className={classNames(
+              'grid size-11 place-items-center rounded-md hover:bg-sunken',
+              isSignedIn ? 'xl:hidden' : 'lg:hidden',
+            )}
+            onPointerEnter={loadDrawer}
+            onClick={() => setDrawerOpen(true)}
+          >
+            <Icon name="menu" />
+          </button>
+        </div>
+      </div>
+      {isDrawerOpen && (
+        <Suspense>
+          <MobileDrawer links={links} onClose={() => setDrawerOpen(false)} />
+        </Suspense>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,29 @@
+import { classNames } from '@/lib/class-names';
+
+export type ButtonLook = 'primary' | 'secondary' | 'quiet' | 'danger';
+export type ButtonSize = 'md' | 'sm' | 'lg';
+
+const looks: Record<ButtonLook, string> = {
+  primary: 'bg-accent text-on-accent border-transparent hover:bg-accent-strong',
+  secondary: 'bg-surface text-ink border-control hover:bg-sunken',
+  quiet: 'bg-transparent text-ink border-transparent hover:bg-sunken',
+  danger: 'bg-surface text-danger border-danger hover:bg-danger-wash',
+};
+
+const sizes: Record<ButtonSize, string> = {
+  sm: 'min-h-9 px-3 text-sm whitespace-nowrap',
+  md: 'min-h-11 px-4 text-sm whitespace-nowrap',
+  lg: 'min-h-12 px-6 py-2 text-base',
+};
+
+/** Buttons and links that look like buttons share one look. */
+export function buttonStyle(look: ButtonLook = 'primary', size: ButtonSize = 'md', extra?: string): string {
+  return classNames(
+    'inline-flex items-center justify-center gap-2 rounded-md border font-semibold text-center',
+    'transition-colors select-none',
+    'disabled:border-line disabled:bg-sunken disabled:text-soft disabled:cursor-not-allowed',
+    looks[look],
+    sizes[size],
+    extra,
+  );
+}

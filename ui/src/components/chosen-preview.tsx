@@ -1,0 +1,34 @@
+import { formatBytes } from '@/lib/format';
+import type { ChosenImage } from '@/lib/use-chosen-image';
+import { Notice } from './notice';
+import { PictureBox } from './picture-box';
+import { Skeleton } from './skeleton';
+
+/** The chosen file, as large as its result will be. */
+export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
+  const { file, address, size, problem } = chosen;
+  return (
+    <div className="grid gap-3">
+      {/* Its shape is known a moment later; what is no image never gets one. */}
+      {size ? (
+        <PictureBox width={size.x} height={size.y}>
+          <img
+            src={address}
+            alt={`Preview of ${file.name}`}
+            className="checkerboard absolute inset-0 size-full"
+          />
+        </PictureBox>
+      ) : (
+        !problem && <Skeleton className="h-72" />
+      )}
+      <p className="flex min-w-0 justify-between gap-4 text-sm text-soft">
+        <span className="truncate">{file.name}</span>
+        <span className="shrink-0 tabular-nums">
+          {size ? `${size.x} × ${size.y} px · ` : ''}
+          {formatBytes(file.size)}
+        </span>
+      </p>
+      {problem && <Notice tone="error">{problem}</Notice>}
+    </div>
+  );
+}

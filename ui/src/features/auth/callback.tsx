@@ -1,0 +1,33 @@
+import { useEffect } from 'react';
+import { Navigate } from 'react-router';
+import { ButtonLink } from '@/components/button-link';
+import { CenteredPage } from '@/components/centered-page';
+import { Spinner } from '@/components/spinner';
+import { paths } from '@/lib/paths';
+import { useSession } from '@/lib/session';
+import { reportConversion } from './report-conversion';
+import { authTexts } from './texts';
+
+/** Where the identity provider sends people back to; `to` is where they go on. */
+export function Callback({ to }: { to: string }) {
+  const { isLoading, isSignedIn, error } = useSession();
+
+  useEffect(() => {
+    if (isSignedIn) reportConversion();
+  }, [isSignedIn]);
+
+  if (isLoading) {
+    return (
+      <div className="flex items-center justify-center gap-3 py-24 text-soft">
+        <Spinner label="Signing you in…" />
+      </div>
+    );
+  }
+  if (isSignedIn && !error) return <Navigate to={to} replace />;
+  return (
+    <CenteredPage title={authTexts.loginFailed}>
+      <p>The sign-in was cancelled, or its link is too old. Nothing was changed.</p>
+      <ButtonLink to={paths.login}>Try again</ButtonLink>
+    </CenteredPage>
+  );
+}

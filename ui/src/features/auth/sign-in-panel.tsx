@@ -1,0 +1,107 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { Notice } from '@/components/notice';
+import { Skeleton } from '@/components/skeleton';
+import { useConfig } from '@/lib/env';
+import { type Provider, useSession } from '@/lib/session';
+import { authTexts, providerNames } from './texts';
+
+const order: Provider[] = ['google', 'facebook', 'password'];
+
+type SignInPanelProps = {
+  title: string;
+  text: string;
+  verb: 'Login with' | 'Continue with';
+  children: ReactNode;
+};
+
+export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
+  const { identity } = useConfig();
+  // What works here comes first.
+  const isOffered = (provider: Provider) => identity.providers[provider] != null;
+  const providers = [...order.filter(isOffered), ...order.filter((provider) => !isOffered(provider))];
+  const { isLoading, isSignedIn, signIn, signOut } = useSession();
+  const [going, setGoing] = useState<Provider | null>(null);
+  const [hasFailed, setFailed] = useState(false);
+  const isSigningOut = useRef(false);
+
+  // Whoever comes here signed in wants to be someone else: the old session ends without a question.
+  useEffect(() => {
+    if (isLoading || !isSignedIn || isSigningOut.current) return;
+    isSigningOut.current = true;
+    void signOut();
+  }, [isLoading, isSignedIn, signOut]);
+
+  async function go(provider: Provider) {
+    setGoing(provider);
+    setFailed(false);
+    try {
+      await signIn(provider);
+    } catch {
+      setGoing(null);
+      setFailed(true);
+    }
+  }
+
+  return (
+    <section className="page py-12 md:py-20">
+      <title>{`${title} · Retouch`}</title>
+      <div className="mx-auto max-w-md rounded-lg border border-line bg-surface p-6 shadow-raised md:p-8">
+        <h1 className="text-xl font-bold">{title}</h1>
+        <p className="mt-2 text-soft">{text}</p>
+        <div className="mt-6 grid gap-3">
+          {providers.map((provider) =>
+            isLoading || isSignedIn ? (
+              <Skeleton key={provider} className="h-12" />
+            ) : (
+              <ProviderButton
+                key={provider}
+                provider={provider}
+                label={`${verb} ${providerNames[provider]}`}
+                isOffered={isOffered(provider)}
+                isGoing={going === provider}
+                isBlocked={going !== null}
+                onClick={() => go(provider)}
+              />
+            ),
+          )}
+          {hasFailed && <Notice tone="error">{authTexts.unreachable}</Notice>}
+        </div>
+        <p className="mt-6 border-t border-line pt-6 text-sm text-soft">{children}</p>
+      </div>
+    </section>
+  );
+}
+
+type ProviderButtonProps = {
+  provider: Provider;
+  label: string;
+  isOffered: boolean;
+  isGoing: boolean;
+  isBlocked: boolean;
+  onClick: () => void;
+};
+
+function ProviderButton({ provider, label, isOffered, isGoing, isBlocked, onClick }: ProviderButtonProps) {
+  const reason = `${provider}-reason`;
+  return (
+    <div>
+      <Button
+        look={provider === 'password' ? 'primary' : 'secondary'}
+        size="lg"
+        className="w-full"
+        disabled={!isOffered || isBlocked}
+        isBusy={isGoing}
+        aria-describedby={isOffered ? undefined : reason}
+        onClick={onClick}
+      >
+        {label}
+      </Button>
+      {!isOffered && (
+        <p id={reason} className="mt-1 text-center text-xs text-soft">
+          {authTexts.unavailable(providerNames[provider])}
+        </p>
+      )}
+    </div>
+  );
+}

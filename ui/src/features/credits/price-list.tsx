@@ -1,0 +1,23 @@
+import { useConfig } from '@/lib/env';
+import { credits } from '@/lib/format';
+import { toolNames } from '@/lib/tool-names';
+
+/** What a run costs, as the API charges it. */
+export function PriceList() {
+  const { tools } = useConfig();
+  return (
+    <dl className="divide-y divide-line rounded-lg border border-line bg-surface px-6">
+      {tools.flatMap(({ tool, costs }) =>
+        costs.map(({ factor, credits: cost }) => (
+          <div key={`${tool}-${factor}`} className="flex justify-between gap-4 py-3">
+            <dt>
+              {toolNames[tool]}
+              {factor ? ` ${factor}X` : ''}
+            </dt>
+            <dd className="font-semibold tabular-nums">{credits(cost)}</dd>
+          </div>
+        )),
+      )}
+    </dl>
+  );
+}

@@ -1,0 +1,83 @@
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import { Button } from '@/components/button';
+import { EmptyState } from '@/components/empty-state';
+import { Notice } from '@/components/notice';
+import { PictureBox } from '@/components/picture-box';
+import { SkeletonGrid } from '@/components/skeleton-grid';
+import type { Image } from '@/lib/api-types';
+import { classNames } from '@/lib/class-names';
+import { useImages } from './get-images';
+import { imageName } from './image-name';
+import { ImageThumbnail } from './image-thumbnail';
+import { imageTexts } from './texts';
+import { UploadPanel } from './upload-panel';
+
+/** One of the stored images, or a new one; then on to `{prefix}/{imageId}`. */
+export default function ImagePicker({ prefix, maxDimension }: { prefix: string; maxDimension: number }) {
+  const [selected, setSelected] = useState<Image | null>(null);
+  const navigate = useNavigate();
+
+  return (
+    <div className="grid gap-8 lg:grid-cols-2">
+      <section aria-label={selected ? 'Selected image' : 'Upload an image'} className="lg:order-2">
+        <h2 className="mb-4 text-lg font-semibold">{selected ? 'Selected' : 'Upload a new one'}</h2>
+        {selected ? (
+          <div className="grid gap-4">
+            <PictureBox width={selected.x} height={selected.y}>
+              <img
+                src={selected.url}
+                alt={imageName(selected)}
+                className="checkerboard absolute inset-0 size-full"
+              />
+            </PictureBox>
+            <div className="flex justify-end gap-3">
+              <Button look="secondary" onClick={() => setSelected(null)}>
+                Cancel
+              </Button>
+              <Button onClick={() => void navigate(`${prefix}/${selected.id}`)}>Select</Button>
+            </div>
+          </div>
+        ) : (
+          <UploadPanel prefix={prefix} maxDimension={maxDimension} />
+        )}
+      </section>
+      <section aria-label="Your images">
+        <h2 className="mb-4 text-lg font-semibold">Your images</h2>
+        <PickerGrid selected={selected} onSelect={setSelected} />
+      </section>
+    </div>
+  );
+}
+
+type PickerGridProps = { selected: Image | null; onSelect: (image: Image) => void };
+
+function PickerGrid({ selected, onSelect }: PickerGridProps) {
+  const images = useImages();
+  const grid = 'grid grid-cols-2 gap-3 sm:grid-cols-3';
+
+  if (images.isPending) {
+    return <SkeletonGrid className={grid} count={6} label="Loading images" />;
+  }
+  if (images.isError && !images.data) return <Notice tone="error">{imageTexts.listFailed}</Notice>;
+  if (images.data.length === 0) return <EmptyState icon="image" title={imageTexts.noImages} />;
+  return (
+    <ul className={grid}>
+      {images.data.map((image) => (
+        <li key={image.id}>
+          <button
+            type="button"
+            aria-pressed={selected?.id === image.id}
+            onClick={() => onSelect(image)}
+            className={classNames(
+              'block w-full overflow-hidden rounded-md ring-offset-2 ring-offset-canvas',
+              selected?.id === image.id ? 'ring-2 ring-accent' : 'hover:ring-2 hover:ring-control',
+            )}
+          >
+            <ImageThumbnail image={image} alt={imageName(image)} />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,70 @@
+import { useRef } from 'react';
+import { useNavigate } from 'react-router';
+import { Button } from '@/components/button';
+import { ChosenPreview } from '@/components/chosen-preview';
+import { FileDrop } from '@/components/file-drop';
+import { Notice } from '@/components/notice';
+import { ProgressBar } from '@/components/progress-bar';
+import { ApiError, connectionLost } from '@/lib/api-client';
+import { useConfig } from '@/lib/env';
+import { formatBytes } from '@/lib/format';
+import { useChosenImage } from '@/lib/use-chosen-image';
+import { useUploadImage } from './upload-image';
+
+/** Choose, look, upload; then on to `{prefix}/{newImageId}`. */
+export function UploadPanel({ prefix, maxDimension }: { prefix: string; maxDimension: number }) {
+  const { limits } = useConfig();
+  const navigate = useNavigate();
+  const { chosen, choose, clear } = useChosenImage(maxDimension);
+  const upload = useUploadImage((image) => void navigate(`${prefix}/${image.id}`));
+  const sending = useRef<AbortController | null>(null);
+
+  if (!chosen) {
+    return (
+      <FileDrop
+        hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
+        onFile={choose}
+      />
+    );
+  }
+
+  const reason = upload.error && reasonOf(upload.error);
+
+  function send(file: File) {
+    sending.current = new AbortController();
+    upload.mutate({ file, signal: sending.current.signal });
+  }
+
+  function cancel() {
+    sending.current?.abort();
+    upload.reset();
+    clear();
+  }
+
+  return (
+    <div className="grid gap-4">
+      <ChosenPreview chosen={chosen} />
+      {upload.isPending && (
+        <ProgressBar label="Upload" fraction={upload.fraction < 1 ? upload.fraction : null} />
+      )}
+      {reason && <Notice tone="error">{reason}</Notice>}
+      <div className="flex justify-end gap-3">
+        <Button look="secondary" onClick={cancel}>
+          Cancel
+        </Button>
+        <Button
+          disabled={!chosen.size || chosen.problem !== null}
+          isBusy={upload.isPending}
+          onClick={() => send(chosen.file)}
+        >
+          Upload
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function reasonOf(error: Error): string | null {
+  if (error.name === 'AbortError') return null;
+  return error instanceof ApiError ? error.detail || null : connectionLost;
+}

@@ -1,0 +1,104 @@
+import { lazy, Suspense } from 'react';
+import { Button } from '@/components/button';
+import { ButtonLink } from '@/components/button-link';
+import { ChosenPreview } from '@/components/chosen-preview';
+import { FileDrop } from '@/components/file-drop';
+import { Notice } from '@/components/notice';
+import { ProgressBar } from '@/components/progress-bar';
+import { useConfig, useTool } from '@/lib/env';
+import { formatBytes } from '@/lib/format';
+import { paths } from '@/lib/paths';
+import { useChosenImage } from '@/lib/use-chosen-image';
+import { JobProgress } from '../job-progress';
+import type { EditingTool } from '../tool';
+import { useFreeRun } from './run-free';
+
+const loadResultView = () => import('./free-result-view');
+const FreeResultView = lazy(loadResultView);
+
+/** A tool for visitors: one picture, nothing is saved. */
+export default function FreeTool({ tool }: { tool: EditingTool }) {
+  const { limits, newUserCredits } = useConfig();
+  const maxDimension = limits[tool.limit];
+  const offer = useTool(tool.name);
+  const { chosen, choose, clear } = useChosenImage(maxDimension);
+  const run = useFreeRun(tool);
+
+  if (!offer?.freeAvailable) {
+    return (
+      <Notice>
+        Free runs are not offered on this server.{' '}
+        <ButtonLink to={paths.signup} look="quiet" size="sm" className="underline">
+          Sign up
+        </ButtonLink>
+      </Notice>
+    );
+  }
+
+  function start(file: File) {
+    // Fetched meanwhile, so that the result does not wait for the code that shows it.
+    void loadResultView().catch(() => {});
+    run.start(file);
+  }
+
+  function startOver() {
+    run.reset();
+    clear();
+  }
+
+  return (
+    <div className="grid gap-6 lg:grid-cols-[1fr_20rem] lg:gap-8">
+      <div className="min-w-0">
+        {!chosen ? (
+          <FileDrop
+            hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
+            onFile={choose}
+          />
+        ) : run.result ? (
+          <Suspense fallback={<ChosenPreview chosen={chosen} />}>
+            <FreeResultView result={run.result} alt={tool.texts.result} original={chosen.address} />
+          </Suspense>
+        ) : (
+          <ChosenPreview chosen={chosen} />
+        )}
+      </div>
+      <div className="grid content-start gap-6">
+        {chosen && (
+          <div className="grid gap-3">
+            <Button
+              size="lg"
+              disabled={!chosen.size || chosen.problem !== null || run.isRefused || run.result !== null}
+              isBusy={run.isRunning}
+              onClick={() => start(chosen.file)}
+            >
+              {tool.free.label}
+            </Button>
+            {tool.paid.map(({ path, label }) => (
+              <Button key={path} disabled>
+                {`${label} (Requires login)`}
+              </Button>
+            ))}
+            <Button look="secondary" onClick={startOver}>
+              {run.result ? 'Choose another image' : 'Cancel'}
+            </Button>
+            {run.uploaded !== null && (
+              <ProgressBar label="Upload" fraction={run.uploaded < 1 ? run.uploaded : null} />
+            )}
+            {run.job && <JobProgress job={run.job} texts={tool.texts} />}
+            {run.isRefused && <Notice tone="warning">{tool.texts.freeExists}</Notice>}
+            {run.advice && <Notice tone="warning">{run.advice}</Notice>}
+          </div>
+        )}
+        <div className="grid justify-items-start gap-3 rounded-lg bg-accent-wash p-4 md:p-6">
+          <p className="text-sm">
+            <strong>{tool.texts.withAccount}</strong> New accounts start with {newUserCredits} free credits,
+            and their images are kept.
+          </p>
+          <ButtonLink to={paths.signup} size="sm">
+            Try for free
+          </ButtonLink>
+        </div>
+      </div>
+    </div>
+  );
+}

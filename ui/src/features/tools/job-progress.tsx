@@ -1,0 +1,62 @@
+import { Button } from '@/components/button';
+import { ProgressBar } from '@/components/progress-bar';
+import type { Job } from '@/lib/api-types';
+import { formatSeconds } from '@/lib/format';
+import type { EditingTool } from './tool';
+
+type Texts = Pick<EditingTool['texts'], 'postprocess' | 'patience'>;
+type Stage = NonNullable<Job['progress']>['stage'];
+
+/** The steps that are the same for every tool. */
+const stages: Record<Exclude<Stage, 'postprocess'>, string> = {
+  fetch: 'Getting your image',
+  decode: 'Reading your image',
+  preprocess: 'Preparing your image',
+  infer: 'Working on your image',
+  encode: 'Writing the result',
+  store: 'Saving the result',
+};
+
+type JobProgressProps = { job: Job; texts: Texts; onCancel?: () => void; isCancelling?: boolean };
+
+/** What a job is doing right now, in words a person can use. */
+export function JobProgress({ job, texts, onCancel, isCancelling = false }: JobProgressProps) {
+  const fraction = job.state === 'running' ? (job.progress?.fraction ?? null) : null;
+  return (
+    <div className="grid gap-3 rounded-md border border-line bg-surface p-4 shadow-raised">
+      <div className="flex min-h-10 items-center justify-between gap-4">
+        <div className="text-sm">
+          {/* Only this line is read out: the one below changes every second. */}
+          <p role="status" className="font-semibold">
+            {headline(job, texts)}
+          </p>
+          <p className="text-soft tabular-nums">{remaining(job, texts)}</p>
+        </div>
+        {onCancel && (
+          <Button look="secondary" size="sm" isBusy={isCancelling} onClick={onCancel}>
+            Cancel
+          </Button>
+        )}
+      </div>
+      <div className="flex items-center gap-3">
+        <ProgressBar label="Progress" fraction={fraction} />
+        {fraction !== null && (
+          <span className="min-w-9 text-right text-sm text-soft tabular-nums" aria-hidden="true">
+            {`${Math.round(fraction * 100)}%`}
+          </span>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function headline({ state, position, progress }: Job, { postprocess }: Texts): string {
+  if (state === 'running') return progress ? { ...stages, postprocess }[progress.stage] : 'Starting';
+  if (!position) return 'Next in line';
+  return position === 1 ? '1 image is ahead of yours' : `${position} images are ahead of yours`;
+}
+
+function remaining({ state, etaSeconds }: Job, { patience }: Texts): string {
+  if (etaSeconds != null) return `About ${formatSeconds(etaSeconds)} left`;
+  return state === 'queued' ? 'Waiting for a free worker' : patience;
+}

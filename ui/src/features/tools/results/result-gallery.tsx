@@ -1,0 +1,63 @@
+import { type ReactNode, useState } from 'react';
+import { Icon } from '@/components/icon';
+import { PictureBox } from '@/components/picture-box';
+import type { ResultItem } from '@/lib/api-types';
+import { ResultPreview } from './result-preview';
+import { ResultStrip } from './result-strip';
+import { ResultToolbar } from './result-toolbar';
+
+type ResultGalleryProps = {
+  results: ResultItem[];
+  original: { url: string; x: number; y: number };
+  alt: string;
+  selectedId: string | null;
+  onSelect: (resultId: string) => void;
+  onDelete: (resultId: string) => void;
+  isDeleting: boolean;
+  empty: ReactNode;
+  /** The run in progress, shown where its result will be. */
+  progress: ReactNode;
+};
+
+export type View = 'result' | 'compare';
+
+export function ResultGallery(props: ResultGalleryProps) {
+  const { results, original, alt, selectedId, onSelect, onDelete, isDeleting, empty, progress } = props;
+  const [view, setView] = useState<View>('result');
+  const selected = results.find(({ imageId }) => imageId === selectedId) ?? results[0];
+
+  if (!selected) {
+    return (
+      <PictureBox width={original.x} height={original.y} overlay={progress}>
+        {progress ? (
+          <img src={original.url} alt="" className="absolute inset-0 size-full opacity-30 grayscale" />
+        ) : (
+          <div className="absolute inset-0 grid place-content-center justify-items-center gap-2 p-6 text-center">
+            <Icon name="image" className="size-8 text-soft" />
+            <p className="font-semibold">No images to show</p>
+            <p className="text-sm text-soft">{empty}</p>
+          </div>
+        )}
+      </PictureBox>
+    );
+  }
+  return (
+    <div className="grid gap-4">
+      <ResultPreview
+        result={selected}
+        alt={alt}
+        originalUrl={original.url}
+        view={view}
+        onView={setView}
+        progress={progress}
+      />
+      <ResultToolbar
+        key={selected.imageId}
+        result={selected}
+        isDeleting={isDeleting}
+        onDelete={() => onDelete(selected.imageId)}
+      />
+      <ResultStrip results={results} selectedId={selected.imageId} onSelect={onSelect} />
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+import { ConfirmButton } from '@/components/confirm-button';
+import { Notice } from '@/components/notice';
+import { SkeletonGrid } from '@/components/skeleton-grid';
+import type { EditingTool } from '../tool';
+import { useDeleteResult } from './delete-result';
+import { FactorBadge } from './factor-badge';
+import { useResults } from './get-results';
+
+const grid = 'grid grid-cols-3 gap-3 sm:grid-cols-5 lg:grid-cols-8 xl:grid-cols-10';
+
+/** All results of one tool, each with its own way out. */
+export function ResultSection({ tool, imageId }: { tool: EditingTool; imageId: string }) {
+  const { data: results, isPending } = useResults(tool, imageId);
+  const remove = useDeleteResult(tool, imageId);
+  const title = tool.texts.section;
+
+  return (
+    <section>
+      <h2 className="mb-4 text-lg font-semibold">{title}</h2>
+      {isPending ? (
+        <SkeletonGrid className={grid} count={3} label="Loading results" hasButton />
+      ) : !results ? (
+        <Notice tone="error">{tool.texts.listFailed}</Notice>
+      ) : results.length === 0 ? (
+        <p className="rounded-md border border-line bg-surface px-4 py-6 text-center text-sm text-soft">
+          No Images to Show
+        </p>
+      ) : (
+        <ul className={grid}>
+          {results.map((result, index) => (
+            <li key={result.imageId} className="grid gap-2">
+              <div className="relative">
+                <img
+                  src={result.thumbnailUrl}
+                  alt={`${title}, result ${index + 1}`}
+                  loading="lazy"
+                  className="checkerboard aspect-square w-full rounded-md border border-line object-contain"
+                />
+                {result.factor && (
+                  <span className="absolute top-1 right-1">
+                    <FactorBadge factor={result.factor} />
+                  </span>
+                )}
+              </div>
+              <ConfirmButton
+                look="danger"
+                size="sm"
+                className="px-1!"
+                isBusy={remove.isPending && remove.variables === result.imageId}
+                aria-label={`DELETE ${title}, result ${index + 1}`}
+                question={{
+                  title: 'Delete this result?',
+                  text: 'It is removed from this server for good. The original image stays.',
+                  action: 'Delete',
+                  onConfirm: () => remove.mutate(result.imageId),
+                }}
+              >
+                DELETE
+              </ConfirmButton>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,54 @@
+import { useEffect, useRef } from 'react';
+import type { ResultItem } from '@/lib/api-types';
+import { classNames } from '@/lib/class-names';
+import { FactorBadge } from './factor-badge';
+import { NewBadge } from './new-badge';
+
+type ResultStripProps = { results: ResultItem[]; selectedId: string; onSelect: (resultId: string) => void };
+
+export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps) {
+  const strip = useRef<HTMLUListElement>(null);
+  const newest = results.at(-1)?.imageId;
+
+  // The newest result is the last one; it must be in sight when it arrives.
+  useEffect(() => {
+    if (newest && strip.current) strip.current.scrollLeft = strip.current.scrollWidth;
+  }, [newest]);
+
+  return (
+    <ul ref={strip} aria-label="All results" className="flex gap-3 overflow-x-auto p-1 pb-2">
+      {results.map((result, index) => (
+        <li key={result.imageId} className="relative shrink-0">
+          <button
+            type="button"
+            aria-pressed={result.imageId === selectedId}
+            onClick={() => onSelect(result.imageId)}
+            className={classNames(
+              'checkerboard block size-20 overflow-hidden rounded-md',
+              result.imageId === selectedId
+                ? 'ring-2 ring-accent'
+                : 'ring-1 ring-line hover:ring-2 hover:ring-control',
+            )}
+          >
+            <img
+              src={result.thumbnailUrl}
+              alt={`Result ${index + 1}`}
+              loading="lazy"
+              className="size-full object-contain"
+            />
+          </button>
+          {result.factor && (
+            <span className="pointer-events-none absolute -top-1 -right-1">
+              <FactorBadge factor={result.factor} />
+            </span>
+          )}
+          {result.isNew && (
+            <span className="pointer-events-none absolute -bottom-1 left-1/2 -translate-x-1/2">
+              <NewBadge />
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,46 @@
+import type { ReactNode } from 'react';
+import { Notice } from '@/components/notice';
+import { PictureBox } from '@/components/picture-box';
+import { Skeleton } from '@/components/skeleton';
+import type { Image } from '@/lib/api-types';
+import type { EditingTool } from '../tool';
+import { useDeleteResult } from './delete-result';
+import { useResults } from './get-results';
+import { ResultGallery } from './result-gallery';
+
+type ResultsPanelProps = {
+  tool: EditingTool;
+  image: Image;
+  selectedId: string | null;
+  onSelect: (resultId: string | null) => void;
+  progress: ReactNode;
+};
+
+/** What the tool has made of the image. */
+export function ResultsPanel({ tool, image, selectedId, onSelect, progress }: ResultsPanelProps) {
+  const results = useResults(tool, image.id);
+  // After a deletion the first one is shown.
+  const remove = useDeleteResult(tool, image.id, () => onSelect(null));
+
+  if (results.isPending) {
+    return (
+      <PictureBox width={image.x} height={image.y}>
+        <Skeleton className="absolute inset-0" />
+      </PictureBox>
+    );
+  }
+  if (!results.data) return <Notice tone="error">{tool.texts.listFailed}</Notice>;
+  return (
+    <ResultGallery
+      results={results.data}
+      original={image}
+      alt={tool.texts.result}
+      selectedId={selectedId}
+      onSelect={onSelect}
+      onDelete={remove.mutate}
+      isDeleting={remove.isPending}
+      progress={progress}
+      empty="Start a run, and its result appears here."
+    />
+  );
+}

@@ -1,0 +1,17 @@
+import type { components } from '@/api/schema';
+
+// Short names for the API's generated types; nothing else reads the schema's components.
+type Schemas = components['schemas'];
+
+export type Config = Schemas['Config'];
+export type Identity = Config['identity'];
+export type Pack = Config['packs'][number];
+export type ToolOffer = Config['tools'][number];
+export type ToolName = ToolOffer['tool'];
+export type User = Schemas['User'];
+export type Image = Schemas['Image'];
+export type Result = Schemas['Result'];
+export type Job = Schemas['Job'];
+
+/** A result as the page keeps it: `isNew` is the page's own and never comes from the API. */
+export type ResultItem = Result & { isNew: boolean };

@@ -1,0 +1,20 @@
+import { createContext, useContext } from 'react';
+import { api, unwrap } from './api-client';
+import type { Config, ToolName, ToolOffer } from './api-types';
+
+// The build is the same everywhere; an installation's settings come from its API before the first render.
+export async function loadConfig(): Promise<Config> {
+  return unwrap(await api.GET('/api/config'));
+}
+
+export const ConfigContext = createContext<Config | null>(null);
+
+export function useConfig(): Config {
+  const config = useContext(ConfigContext);
+  if (!config) throw new Error('useConfig needs a ConfigContext above it');
+  return config;
+}
+
+export function useTool(name: ToolName): ToolOffer | undefined {
+  return useConfig().tools.find((tool) => tool.tool === name);
+}

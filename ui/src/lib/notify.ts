@@ -1,0 +1,17 @@
+import { create } from 'zustand';
+
+/** The library for toasts and its container are fetched after the page, and shown with the first toast. */
+export const useToasts = create<{ areNeeded: boolean }>(() => ({ areNeeded: false }));
+
+export const loadToasts = () => import('react-toastify');
+
+export async function notifyError(message: string) {
+  useToasts.setState({ areNeeded: true });
+  try {
+    const { toast } = await loadToasts();
+    // The text is the id: the same failure twice is one toast. Until the container is there, it waits.
+    toast.error(message, { toastId: message });
+  } catch {
+    // The network went before the library came; the page itself says what failed.
+  }
+}

@@ -1,0 +1,21 @@
+// The only place that knows the page's addresses.
+export const paths = {
+  root: '/',
+  dashboard: '/dashboard',
+  pricing: '/pricing',
+  login: '/login',
+  signup: '/signup',
+  authCallback: '/authcallback',
+  authCallbackMagic: '/authcallback-magic',
+  terms: '/terms',
+  privacy: '/privacy',
+  images: '/images',
+  image: (id: string) => `/images/${id}`,
+  removeBackground: '/remove-background',
+  removeBackgroundOf: (id: string) => `/remove-background/${id}`,
+  upscale: '/upscale',
+  upscaleOf: (id: string) => `/upscale/${id}`,
+  magic: '/magic',
+  magicOf: (id: string) => `/magic/${id}`,
+  checkouts: '/checkouts',
+} as const;

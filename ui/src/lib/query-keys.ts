@@ -1,0 +1,15 @@
+// The seven kinds of data the page caches.
+export const queryKeys = {
+  user: ['user'] as const,
+  userImages: ['user-images'] as const,
+  userImage: (imageId: string) => ['user-image', imageId] as const,
+  rmbgImages: (imageId: string) => ['rmbg-images', imageId] as const,
+  upscaledImages: (imageId: string) => ['upscaled-images', imageId] as const,
+  magicImages: (imageId: string) => ['magic-images', imageId] as const,
+  checkouts: ['checkouts'] as const,
+};
+
+/** The active jobs of an image's result list; under its key, so that both are dropped together. */
+export function jobsKey(resultsKey: readonly unknown[]) {
+  return [...resultsKey, 'jobs'] as const;
+}

@@ -1,0 +1,54 @@
+import { setupWorker } from 'msw/browser';
+import { anImage, aResult } from './builders';
+import { MockApi } from './mock-api';
+import { storeSession } from './session';
+
+/** `npm run dev:mock`: the page without a server. `?as=visitor` looks at it signed out. */
+export async function startMock() {
+  const api = new MockApi();
+  api.stepMs = 900;
+  api.pictureOf = drawing;
+  api.images = Array.from({ length: 11 }, (_, index) => {
+    const id = `image-${index + 100}`;
+    const [x, y] = index % 3 === 0 ? [1080, 1440] : [1600, 1200];
+    return anImage({ id, url: drawing(id), thumbnailUrl: drawing(id), x, y });
+  });
+  const first = api.images[0];
+  if (first) {
+    api.results = [1, 2].map((index) =>
+      aResult({
+        imageId: `result-${index}`,
+        sourceImageId: first.id,
+        url: drawing(`result-${index}`),
+        thumbnailUrl: drawing(`result-${index}`),
+        width: first.x,
+        height: first.y,
+      }),
+    );
+    api.upscaled = ([2, 4] as const).map((factor) =>
+      aResult({
+        imageId: `upscaled-${factor}`,
+        sourceImageId: first.id,
+        url: drawing(`upscaled-${factor}`),
+        thumbnailUrl: drawing(`upscaled-${factor}`),
+        width: first.x * factor,
+        height: first.y * factor,
+        factor,
+        model: 'compact',
+      }),
+    );
+  }
+  if (!window.location.search.includes('as=visitor')) storeSession(api.config.identity);
+  await setupWorker(...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });
+}
+
+/** A pot plant, cut out when it is a result. */
+function drawing(id: string): string {
+  const seed = [...id].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
+  const hue = (seed * 47) % 360;
+  const background = id.startsWith('result')
+    ? ''
+    : `<rect width="400" height="300" fill="hsl(${hue} 45% 75%)"/>`;
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 300" width="1600" height="1200">${background}<path d="M200 176c-8-46-40-64-70-66 2 36 24 66 70 70z" fill="#3f9a6d"/><path d="M200 166c4-60 36-90 78-94 2 52-26 90-78 98z" fill="#2c7f59"/><path d="M146 196h108l-14 76a10 10 0 0 1-10 8h-60a10 10 0 0 1-10-8z" fill="hsl(${(hue + 180) % 360} 40% 55%)"/></svg>`;
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`;
+}

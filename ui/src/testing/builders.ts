@@ -1,0 +1,122 @@
+import type { Config, Image, Job, Result, User } from '@/lib/api-types';
+
+// Plain, valid data; a test overrides only what it is about.
+
+export function aConfig(change: Partial<Config> = {}): Config {
+  return {
+    newUserCredits: 20,
+    limits: {
+      maxDimension: 6000,
+      maxUpscaleDimension: 1440,
+      maxUploadBytes: 25 * 1024 * 1024,
+      maxPromptLength: 500,
+    },
+    packs: [
+      { number: 1, credits: 20, amount: 200, currency: 'usd', label: 'Cheapest', note: null },
+      { number: 2, credits: 55, amount: 500, currency: 'usd', label: 'Most popular', note: '10% More Value' },
+      { number: 3, credits: 180, amount: 1500, currency: 'usd', label: 'Best Value', note: '20% More Value' },
+    ],
+    identity: {
+      issuer: 'http://identity.test',
+      clientId: 'retouch-ui',
+      scope: 'openid email',
+      idpHintParameter: 'identity_provider',
+      providers: { google: null, facebook: null, password: '' },
+      logoutStyle: 'end_session',
+      logoutEndpoint: null,
+    },
+    tools: [
+      {
+        tool: 'remove-background',
+        available: true,
+        freeAvailable: true,
+        costs: [{ factor: null, credits: 5 }],
+        models: { paid: 'isnet', free: 'u2netp' },
+      },
+      {
+        tool: 'upscale',
+        available: true,
+        freeAvailable: true,
+        costs: [
+          { factor: 2, credits: 3 },
+          { factor: 4, credits: 6 },
+        ],
+        models: { paid: 'compact', free: 'compact' },
+      },
+      {
+        tool: 'magic-fix',
+        available: false,
+        freeAvailable: false,
+        costs: [{ factor: null, credits: 8 }],
+        models: { paid: null, free: null },
+      },
+    ],
+    features: { payments: false },
+    ...change,
+  };
+}
+
+export function aUser(change: Partial<User> = {}): User {
+  return { id: 'user-1', email: 'ada@example.com', credits: 20, reserved: 0, ...change };
+}
+
+export function anImage(change: Partial<Image> = {}): Image {
+  const id = change.id ?? 'image-1';
+  return {
+    id,
+    imageId: id,
+    url: `/api/files/${id}`,
+    thumbnailUrl: `/api/files/${id}?thumbnail`,
+    x: 1200,
+    y: 800,
+    sizeBytes: 345_678,
+    createdAt: '2026-11-20T10:00:00Z',
+    freeRuns: { removeBackground: false, upscale: false },
+    ...change,
+  };
+}
+
+export function aResult(change: Partial<Result> = {}): Result {
+  const id = change.imageId ?? 'result-1';
+  return {
+    imageId: id,
+    sourceImageId: 'image-1',
+    jobId: 'job-1',
+    url: `/api/files/${id}`,
+    thumbnailUrl: `/api/files/${id}?thumbnail`,
+    width: 1200,
+    height: 800,
+    sizeBytes: 456_789,
+    createdAt: '2026-11-20T10:01:00Z',
+    tier: 'paid',
+    credits: 5,
+    model: 'isnet',
+    modelSha256: 'f'.repeat(64),
+    device: 'cpu',
+    durationMs: 1830,
+    factor: null,
+    prompt: null,
+    ...change,
+  };
+}
+
+export function aJob(change: Partial<Job> = {}): Job {
+  return {
+    id: 'job-1',
+    tool: 'remove-background',
+    tier: 'paid',
+    state: 'queued',
+    imageId: 'image-1',
+    factor: null,
+    cost: 5,
+    position: 0,
+    etaSeconds: 4,
+    progress: null,
+    failure: null,
+    results: [],
+    createdAt: '2026-11-20T10:00:30Z',
+    startedAt: null,
+    finishedAt: null,
+    ...change,
+  };
+}

@@ -1,0 +1,201 @@
+import { HttpResponse, http } from 'msw';
+import type { Config, Image, Job, Result, ToolName, User } from '@/lib/api-types';
+import { aConfig, aJob, anImage, aResult, aUser } from './builders';
+
+/** A whole API in memory: what the tests and `npm run dev:mock` talk to. */
+export class MockApi {
+  config: Config = aConfig();
+  user: User = aUser();
+  images: Image[] = [];
+  /** Results of removing backgrounds. */
+  results: Result[] = [];
+  upscaled: Result[] = [];
+  jobs: Job[] = [];
+  /** Everything that was asked, as `METHOD /path?query`, for assertions. */
+  calls: string[] = [];
+  idempotencyKeys: string[] = [];
+  /** How long a job stays in each of its states. */
+  stepMs = 0;
+  pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
+
+  private nextId = 1;
+  private freeFiles = new Set<string>();
+
+  private id(kind: string) {
+    this.nextId += 1;
+    return `${kind}-${this.nextId}`;
+  }
+
+  startJob(change: Partial<Job>): Job {
+    const job = aJob({ id: this.id('job'), createdAt: new Date().toISOString(), ...change });
+    this.jobs.push(job);
+    return job;
+  }
+
+  private offerOf(name: ToolName) {
+    return this.config.tools.find(({ tool }) => tool === name);
+  }
+
+  private modelOf({ tool, tier }: Job) {
+    return this.offerOf(tool)?.models[tier === 'paid' ? 'paid' : 'free'];
+  }
+
+  /** The states a job goes through, each stored and handed out. */
+  private async *live(job: Job): AsyncGenerator<Job> {
+    const pause = () => new Promise((resolve) => setTimeout(resolve, this.stepMs));
+    const update = (change: Partial<Job>) => Object.assign(job, change);
+    const isOver = () => job.state === 'cancelled';
+    yield job;
+    for (const position of [1, 0]) {
+      await pause();
+      if (isOver()) return yield job;
+      yield update({ position, etaSeconds: 4 + position });
+    }
+    for (const [stage, fraction] of [
+      ['decode', 0.1],
+      ['infer', 0.35],
+      ['infer', 0.6],
+      ['encode', 0.9],
+    ] as const) {
+      await pause();
+      if (isOver()) return yield job;
+      yield update({
+        state: 'running',
+        position: null,
+        progress: { stage, fraction },
+        etaSeconds: Math.round((1 - fraction) * 4),
+      });
+    }
+    await pause();
+    if (isOver()) return yield job;
+    const imageId = this.id(job.tool === 'upscale' ? 'upscaled' : 'result');
+    const source = this.images.find(({ id }) => id === job.imageId);
+    const factor = job.factor ?? 1;
+    const result = aResult({
+      imageId,
+      url: this.pictureOf(imageId),
+      thumbnailUrl: this.pictureOf(imageId),
+      sourceImageId: job.imageId ?? 'none',
+      jobId: job.id,
+      tier: job.tier,
+      credits: job.cost,
+      model: this.modelOf(job) ?? 'unknown',
+      width: (source?.x ?? 1200) * factor,
+      height: (source?.y ?? 800) * factor,
+      factor: job.factor,
+      createdAt: new Date().toISOString(),
+    });
+    if (job.tier !== 'visitor') (job.tool === 'upscale' ? this.upscaled : this.results).push(result);
+    this.user = { ...this.user, credits: this.user.credits - job.cost };
+    yield update({ state: 'done', progress: null, results: [result], finishedAt: new Date().toISOString() });
+  }
+
+  handlers() {
+    const problem = (status: number, detail: string) =>
+      HttpResponse.json({ type: 'about:blank', title: detail, status, detail }, { status });
+    const run =
+      (tool: 'remove-background' | 'upscale', tier: 'paid' | 'free', factor: 2 | 4 | null = null) =>
+      ({ request }: { request: Request }) => {
+        const freeRun = tool === 'upscale' ? 'upscale' : 'removeBackground';
+        const price = this.offerOf(tool)?.costs.find((cost) => cost.factor === factor)?.credits ?? 0;
+        const cost = tier === 'paid' ? price : 0;
+        const imageId = new URL(request.url).searchParams.get('imageId');
+        const image = this.images.find(({ id }) => id === imageId);
+        this.idempotencyKeys.push(request.headers.get('Idempotency-Key') ?? '');
+        if (!image) return problem(404, 'Image not found');
+        if (this.user.credits < cost) return problem(402, 'Not enough credits');
+        if (tier === 'free') {
+          if (image.freeRuns[freeRun]) return problem(409, 'Free Exists');
+          image.freeRuns = { ...image.freeRuns, [freeRun]: true };
+        }
+        const job = this.startJob({ tool, tier, factor, imageId, cost, position: 2 });
+        return HttpResponse.json(job, { status: 202 });
+      };
+    const runOfVisitor =
+      (tool: 'remove-background' | 'upscale', factor: 2 | null) =>
+      async ({ request }: { request: Request }) => {
+        const name = String((await request.text()).match(/filename="([^"]*)"/)?.[1]);
+        if (this.freeFiles.has(`${tool} ${name}`)) return problem(409, 'Free Exists');
+        this.freeFiles.add(`${tool} ${name}`);
+        const job = this.startJob({ tool, tier: 'visitor', factor, imageId: null, cost: 0, position: 2 });
+        return HttpResponse.json(job, { status: 202 });
+      };
+
+    return [
+      http.all('*/api/*', ({ request }) => {
+        const { pathname, search } = new URL(request.url);
+        this.calls.push(`${request.method} ${pathname}${search}`);
+      }),
+      http.get('*/api/config', () => HttpResponse.json(this.config)),
+      http.get('*/api/user/get', () => HttpResponse.json(this.user)),
+      http.get('*/api/images', () => HttpResponse.json({ images: this.images })),
+      http.post('*/api/images/upload', async () => {
+        const id = this.id('image');
+        const image = anImage({ id, url: this.pictureOf(id), thumbnailUrl: this.pictureOf(id) });
+        this.images = [image, ...this.images];
+        return HttpResponse.json(image, { status: 201 });
+      }),
+      http.get('*/api/images/:id', ({ params }) => {
+        const image = this.images.find(({ id }) => id === params.id);
+        return image ? HttpResponse.json(image) : problem(404, 'Image not found');
+      }),
+      http.delete('*/api/images/:id', ({ params }) => {
+        this.images = this.images.filter(({ id }) => id !== params.id);
+        return new HttpResponse(null, { status: 204 });
+      }),
+      http.post('*/api/rmbg-images/remove-bg-ai', run('remove-background', 'paid')),
+      http.post('*/api/rmbg-images/remove-bg-free', run('remove-background', 'free')),
+      http.get('*/api/rmbg-images/:id', ({ params }) =>
+        HttpResponse.json(this.results.filter(({ sourceImageId }) => sourceImageId === params.id)),
+      ),
+      http.delete('*/api/rmbg-images/:id', ({ params }) => {
+        this.results = this.results.filter(({ imageId }) => imageId !== params.id);
+        return new HttpResponse(null, { status: 204 });
+      }),
+      http.post('*/api/upscale/upscale-ai-2', run('upscale', 'paid', 2)),
+      http.post('*/api/upscale/upscale-ai-4', run('upscale', 'paid', 4)),
+      http.post('*/api/upscale/upscale-free', run('upscale', 'free', 2)),
+      http.get('*/api/upscale/:id', ({ params }) =>
+        HttpResponse.json(this.upscaled.filter(({ sourceImageId }) => sourceImageId === params.id)),
+      ),
+      http.delete('*/api/upscale/:id', ({ params }) => {
+        this.upscaled = this.upscaled.filter(({ imageId }) => imageId !== params.id);
+        return new HttpResponse(null, { status: 204 });
+      }),
+      http.get('*/api/jobs', ({ request }) => {
+        const imageId = new URL(request.url).searchParams.get('imageId');
+        const active = this.jobs.filter(
+          (job) => job.imageId === imageId && ['queued', 'running'].includes(job.state),
+        );
+        return HttpResponse.json({ jobs: active });
+      }),
+      http.get('*/api/jobs/:id', ({ params }) => {
+        const job = this.jobs.find(({ id }) => id === params.id);
+        return job ? HttpResponse.json(job) : problem(404, 'Job not found');
+      }),
+      http.delete('*/api/jobs/:id', ({ params }) => {
+        const job = this.jobs.find(({ id }) => id === params.id);
+        if (!job) return problem(404, 'Job not found');
+        job.state = 'cancelled';
+        return HttpResponse.json(job);
+      }),
+      http.get('*/api/jobs/:id/events', ({ params }) => {
+        const job = this.jobs.find(({ id }) => id === params.id);
+        if (!job) return problem(404, 'Job not found');
+        const states = this.live(job);
+        const encoder = new TextEncoder();
+        const body = new ReadableStream({
+          async pull(controller) {
+            const { done, value } = await states.next();
+            if (done) controller.close();
+            else controller.enqueue(encoder.encode(`event: job\ndata: ${JSON.stringify(value)}\n\n`));
+          },
+        });
+        return new HttpResponse(body, { headers: { 'Content-Type': 'text/event-stream' } });
+      }),
+      http.post('*/api/free/remove-bg-fr', runOfVisitor('remove-background', null)),
+      http.post('*/api/free/upscale-fr', runOfVisitor('upscale', 2)),
+      http.get('*/api/free/upload', () => new HttpResponse(null, { status: 204 })),
+    ];
+  }
+}

@@ -1,0 +1,15 @@
+import type { Identity } from '@/lib/api-types';
+
+/** Puts a signed-in person where oidc-client-ts looks for one. */
+export function storeSession({ issuer, clientId, scope }: Identity) {
+  sessionStorage.setItem(
+    `oidc.user:${issuer}:${clientId}`,
+    JSON.stringify({
+      access_token: 'test-token',
+      token_type: 'Bearer',
+      scope,
+      profile: { sub: 'user-1', email: 'ada@example.com', iss: issuer, aud: clientId, exp: 0, iat: 0 },
+      expires_at: Math.floor(Date.now() / 1000) + 3600,
+    }),
+  );
+}

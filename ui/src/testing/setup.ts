@@ -1,0 +1,31 @@
+import '@testing-library/jest-dom/vitest';
+import { cleanup, configure } from '@testing-library/react';
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
+import { server } from './server';
+
+// The first visit of a route compiles it, which takes longer than the default second on a busy machine.
+configure({ asyncUtilTimeout: 6_000 });
+
+beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
+afterAll(() => server.close());
+
+beforeEach(() => {
+  // What jsdom lacks and the page uses.
+  URL.createObjectURL = vi.fn(() => `blob:test-${Math.random()}`);
+  URL.revokeObjectURL = vi.fn();
+  window.scrollTo = vi.fn();
+  Blob.prototype.text ??= function text(this: Blob) {
+    return new Promise((resolve, reject) => {
+      const reader = new FileReader();
+      reader.onload = () => resolve(String(reader.result));
+      reader.onerror = () => reject(reader.error);
+      reader.readAsText(this);
+    });
+  };
+});
+
+afterEach(() => {
+  cleanup();
+  server.resetHandlers();
+  sessionStorage.clear();
+});

@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import tailwindcss from '@tailwindcss/vite';
+import react from '@vitejs/plugin-react';
+import type { Plugin } from 'vite';
+import { defineConfig } from 'vitest/config';
+
+const api = process.env.RETOUCH_API ?? 'http://127.0.0.1:8080';
+
+export default defineConfig(({ mode }) => ({
+  plugins: [react(), tailwindcss(), compressHard(), mode === 'mock' && serveMockWorker()],
+  resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
+  server: {
+    host: '127.0.0.1',
+    port: 5173,
+    proxy: mode === 'mock' ? undefined : { '/api': api },
+  },
+  build: {
+    rolldownOptions: {
+      output: {
+        // Without groups every small component shared by two routes is a request of its own.
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            {
+              name: 'vendor',
+              priority: 2,
+              test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|oidc-client-ts|jwt-decode|react-oidc-context|openapi-fetch|zustand)\//,
+            },
+            {
+              name: 'shared',
+              priority: 1,
+              test: /vite\/preload-helper|src\/app\/shell\/account-button|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download)/,
+            },
+          ],
+        },
+      },
+    },
+  },
+  test: {
+    environment: 'jsdom',
+    setupFiles: ['src/testing/setup.ts'],
+    include: ['src/**/*.test.{ts,tsx}'],
+    testTimeout: 15_000,
+    restoreMocks: true,
+  },
+}));
+
+/** Gives `npm run dev:mock` msw's service worker from its package; the product never ships it. */
+function serveMockWorker(): Plugin {
+  return {
+    name: 'serve-mock-worker',
+    configureServer({ middlewares }) {
+      middlewares.use('/mockServiceWorker.js', (_, response) => {
+        response.setHeader('Content-Type', 'text/javascript');
+        response.end(readFileSync('node_modules/msw/lib/mockServiceWorker.js'));
+      });
+    },
+  };
+}
+
+/** Writes a Brotli and a gzip copy beside each text file of the build, for the API to serve as they are. */
+function compressHard(): Plugin {
+  let folder = 'dist';
+  return {
+    name: 'compress-hard',
+    apply: 'build',
+    configResolved(config) {
+      folder = config.build.outDir;
+    },
+    closeBundle() {
+      for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+        if (!/\.(js|css|html|svg|json)$/.test(entry)) {
+          continue;
+        }
+        const bytes = readFileSync(join(folder, entry));
+        writeFileSync(join(folder, `${entry}.br`), brotliCompressSync(bytes));
+        writeFileSync(join(folder, `${entry}.gz`), gzipSync(bytes, { level: 9 }));
+      }
+    },
+  };
+}
