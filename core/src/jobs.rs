@@ -21,6 +21,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 
+use crate::magic_fix::FixMode;
 use crate::tool::{JobClass, Tier, Tool, ToolName};
 use crate::{ImageId, JobId, UserId};
 
@@ -30,7 +31,7 @@ pub use lease::{
     Claimed, Retry, Sweep, Turn, claim, hand_back, queued_by_class, renew, retry, suspects_waiting,
     sweep,
 };
-pub use submit::{NewJob, SubmitError, Submitted, submit};
+pub use submit::{Fix, NewJob, SubmitError, Submitted, submit};
 
 /// After so many starts a job that never ended is given up.
 pub const MAX_ATTEMPTS: i32 = 3;
@@ -92,6 +93,8 @@ pub struct Job {
     pub image: Option<ImageId>,
     /// What is to be done.
     pub tool: Tool,
+    /// The words of a Magic Fix.
+    pub prompt: Option<String>,
     /// For whom.
     pub tier: Tier,
     /// What it costs when it is done, in credits.
@@ -123,6 +126,8 @@ struct JobRow {
     image: Option<ImageId>,
     tool: ToolName,
     factor: Option<i16>,
+    mode: Option<FixMode>,
+    prompt: Option<String>,
     tier: Tier,
     cost: i32,
     state: JobState,
@@ -138,7 +143,7 @@ impl TryFrom<JobRow> for Job {
     type Error = sqlx::Error;
 
     fn try_from(row: JobRow) -> Result<Self, sqlx::Error> {
-        let tool = Tool::from_columns(row.tool, row.factor).ok_or_else(|| {
+        let tool = Tool::from_columns(row.tool, row.factor, row.mode).ok_or_else(|| {
             sqlx::Error::Decode(format!("job {} is of no tool this version knows", row.id).into())
         })?;
         Ok(Self {
@@ -146,6 +151,7 @@ impl TryFrom<JobRow> for Job {
             owner: row.owner,
             image: row.image,
             tool,
+            prompt: row.prompt,
             tier: row.tier,
             cost: row.cost,
             state: row.state,
@@ -163,6 +169,13 @@ impl TryFrom<JobRow> for Job {
 /// The job, whoever it belongs to.
 pub async fn get(pool: &PgPool, id: JobId) -> sqlx::Result<Option<Job>> {
     Ok(load(pool, &[id]).await?.pop())
+}
+
+/// The mask of a job that has not ended: a PNG of one bit a pixel, white where to work.
+pub async fn mask(pool: &PgPool, job: JobId) -> sqlx::Result<Option<Vec<u8>>> {
+    sqlx::query_scalar!("select png from masks where job_id = $1", job.uuid())
+        .fetch_optional(pool)
+        .await
 }
 
 /// The jobs of `owner` that have not ended, on one picture or on all, the oldest first.
@@ -187,7 +200,7 @@ async fn load(executor: impl sqlx::PgExecutor<'_>, ids: &[JobId]) -> sqlx::Resul
     sqlx::query_as!(
         JobRow,
         r#"select id as "id: JobId", owner_id as "owner: UserId", image_id as "image: ImageId",
-                  tool as "tool: ToolName", factor, tier as "tier: Tier", cost, state as "state: JobState",
+                  tool as "tool: ToolName", factor, mode as "mode: FixMode", prompt, tier as "tier: Tier", cost, state as "state: JobState",
                   attempt, failure_code, failure_detail, created_at, started_at, finished_at
            from jobs where id = any($1) order by created_at, id"#,
         &ids,

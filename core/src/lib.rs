@@ -9,6 +9,7 @@
 //! | *credit* | what a paid job costs; [`credits`] is the only hand on a balance |
 //! | *hold* | credits set aside for a job that has not ended (`users.reserved`) |
 //! | *doorbell* | a message in Redis that says "there is work"; the work itself is the row in Postgres |
+//! | *mode* | what a Magic Fix is asked to do; [`magic_fix`] reads it from the prompt |
 //! | *lease* | how long a worker may stay silent before its job is given to another |
 
 pub mod clock;
@@ -19,6 +20,7 @@ pub mod id;
 pub mod images;
 pub mod janitor;
 pub mod jobs;
+pub mod magic_fix;
 pub mod queue;
 pub mod results;
 pub mod storage;

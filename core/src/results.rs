@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
+use crate::magic_fix::FixMode;
 use crate::tool::{Tier, ToolName};
 use crate::{ImageId, JobId, ResultId, UserId, storage};
 
@@ -21,6 +22,10 @@ pub struct ResultImage {
     pub tool: ToolName,
     /// The factor of an upscale.
     pub factor: Option<i16>,
+    /// The mode of a Magic Fix.
+    pub mode: Option<FixMode>,
+    /// The words of a Magic Fix.
+    pub prompt: Option<String>,
     /// Where the PNG is in S3.
     pub object_key: String,
     /// Where its small copy is in S3.
@@ -37,6 +42,8 @@ pub struct ResultImage {
     pub model_sha256: String,
     /// The device it ran on: `cpu` or `cuda`.
     pub device: String,
+    /// Whether that model only shows that the way works.
+    pub is_demo: bool,
     /// From the start of the job to its PNG.
     pub duration_ms: i32,
     /// When it was made.
@@ -68,6 +75,8 @@ pub struct NewResult {
     pub model_sha256: String,
     /// The device it ran on.
     pub device: String,
+    /// Whether that model only shows that the way works.
+    pub is_demo: bool,
     /// From the start of the job to its PNG.
     pub duration_ms: i32,
 }
@@ -80,8 +89,10 @@ pub(crate) async fn insert(
 ) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into results (id, job_id, image_id, owner_id, tool, factor, object_key, thumbnail_key,
-                              size_bytes, width, height, model, model_sha256, device, duration_ms)
-         select $1, id, image_id, owner_id, tool, factor, $3, $4, $5, $6, $7, $8, $9, $10, $11
+                              size_bytes, width, height, model, model_sha256, device, duration_ms,
+                              is_demo, mode, prompt)
+         select $1, id, image_id, owner_id, tool, factor, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, mode,
+                prompt
          from jobs where id = $2",
         made.id.uuid(),
         job.uuid(),
@@ -94,6 +105,7 @@ pub(crate) async fn insert(
         made.model_sha256,
         made.device,
         made.duration_ms,
+        made.is_demo,
     )
     .execute(conn)
     .await
@@ -119,7 +131,7 @@ pub async fn list(pool: &PgPool, filter: Filter) -> sqlx::Result<Vec<ResultImage
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
-                  r.thumbnail_key, r.size_bytes, r.width, r.height, r.model, r.model_sha256, r.device,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.size_bytes, r.width, r.height, r.model, r.model_sha256, r.device,
                   r.duration_ms, r.created_at, j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id
            where ($1::uuid is null or r.id = $1) and ($2::uuid is null or r.job_id = $2)

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::magic_fix::FixMode;
+
 /// How many times larger an upscale makes each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Factor {
@@ -99,6 +101,8 @@ pub enum Tool {
     RemoveBackground,
     /// Makes the picture larger by `factor`.
     Upscale(Factor),
+    /// Repaints a masked area. The mask and the words are the job's own: [`crate::jobs::Fix`].
+    MagicFix(FixMode),
 }
 
 impl Tool {
@@ -107,25 +111,39 @@ impl Tool {
         match self {
             Self::RemoveBackground => ToolName::RemoveBackground,
             Self::Upscale(_) => ToolName::Upscale,
+            Self::MagicFix(_) => ToolName::MagicFix,
         }
     }
 
     /// The factor of an upscale.
     pub const fn factor(self) -> Option<Factor> {
         match self {
-            Self::RemoveBackground => None,
             Self::Upscale(factor) => Some(factor),
+            Self::RemoveBackground | Self::MagicFix(_) => None,
+        }
+    }
+
+    /// The mode of a Magic Fix.
+    pub const fn mode(self) -> Option<FixMode> {
+        match self {
+            Self::MagicFix(mode) => Some(mode),
+            Self::RemoveBackground | Self::Upscale(_) => None,
         }
     }
 
     /// The tool that a row names; `None` when its columns do not fit together.
-    pub const fn from_columns(name: ToolName, factor: Option<i16>) -> Option<Self> {
-        match (name, factor) {
-            (ToolName::RemoveBackground, None) => Some(Self::RemoveBackground),
-            (ToolName::Upscale, Some(number)) => match Factor::from_number(number) {
+    pub const fn from_columns(
+        name: ToolName,
+        factor: Option<i16>,
+        mode: Option<FixMode>,
+    ) -> Option<Self> {
+        match (name, factor, mode) {
+            (ToolName::RemoveBackground, None, None) => Some(Self::RemoveBackground),
+            (ToolName::Upscale, Some(number), None) => match Factor::from_number(number) {
                 Some(factor) => Some(Self::Upscale(factor)),
                 None => None,
             },
+            (ToolName::MagicFix, None, Some(mode)) => Some(Self::MagicFix(mode)),
             _ => None,
         }
     }
@@ -141,6 +159,7 @@ impl Tool {
             Self::RemoveBackground => 5,
             Self::Upscale(Factor::X2) => 3,
             Self::Upscale(Factor::X4) => 6,
+            Self::MagicFix(_) => 8,
         }
     }
 }
@@ -216,6 +235,7 @@ mod tests {
         assert_eq!(Tool::RemoveBackground.cost(), 5);
         assert_eq!(Tool::Upscale(Factor::X2).cost(), 3);
         assert_eq!(Tool::Upscale(Factor::X4).cost(), 6);
+        assert_eq!(Tool::MagicFix(FixMode::Remove).cost(), 8);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use sqlx::PgPool;
 use sqlx::types::Json;
 
 use crate::WorkerId;
+use crate::magic_fix::{FixMode, Offer};
 use crate::tool::{Tier, ToolName};
 
 /// A model that a worker serves a class of jobs with.
@@ -19,6 +20,30 @@ pub struct ServedModel {
     pub model: String,
     /// The checksum of its file.
     pub sha256: String,
+    /// The mode of Magic Fix that it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<FixMode>,
+    /// The words it knows; `None` when it takes any, or none matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<Vec<String>>,
+    /// Whether it only shows that the way works.
+    #[serde(default)]
+    pub is_demo: bool,
+}
+
+/// What Magic Fix can do with these models.
+pub fn fix_offer(models: &[ServedModel]) -> Offer {
+    let mut offer = Offer::default();
+    for model in models {
+        let Some(mode) = model.mode.filter(|mode| !offer.modes.contains(mode)) else { continue };
+        offer.modes.push(mode);
+        if mode.needs_words() {
+            offer.vocabulary.clone_from(&model.vocabulary);
+            offer.is_demo = model.is_demo;
+        }
+    }
+    offer.modes.sort();
+    offer
 }
 
 /// A model that a worker would serve if its files were right; what was served before still is.

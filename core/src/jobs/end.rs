@@ -48,6 +48,7 @@ pub async fn finish(
         return Ok(Finish::NotOurs);
     };
     results::insert(&mut tx, job, made).await?;
+    forget_mask(&mut tx, job).await?;
     if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
         credits::debit(&mut tx, owner, job, ended.cost).await?;
     }
@@ -150,8 +151,14 @@ pub(super) async fn end_without_result(
     if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
         credits::release(conn, owner, ended.cost).await?;
     }
+    forget_mask(conn, job).await?;
     sqlx::query!("delete from free_runs where job_id = $1", job.uuid())
         .execute(conn)
         .await
         .map(drop)
+}
+
+/// A mask is of no use once its job has ended.
+async fn forget_mask(conn: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
+    sqlx::query!("delete from masks where job_id = $1", job.uuid()).execute(conn).await.map(drop)
 }

@@ -7,6 +7,7 @@ use sqlx::postgres::types::PgInterval;
 
 use super::end::{end_without_result, lock_payer};
 use super::{Failure, JobState, MAX_ATTEMPTS};
+use crate::magic_fix::FixMode;
 use crate::tool::{JobClass, Tier, Tool, ToolName};
 use crate::{ImageId, JobId, UserId, WorkerId, storage};
 
@@ -37,6 +38,8 @@ pub struct Claimed {
     pub height: i32,
     /// What is to be done.
     pub tool: Tool,
+    /// The words of a Magic Fix; its mask is at [`super::mask`].
+    pub prompt: Option<String>,
     /// For whom.
     pub tier: Tier,
     /// Which start this is, from 1.
@@ -72,7 +75,7 @@ pub async fn claim(
            from next, images i
            where jobs.id = next.id and i.id = jobs.image_id
            returning jobs.id as "id: JobId", jobs.owner_id as "owner: UserId", i.id as "image: ImageId",
-                     i.object_key, i.width, i.height, tool as "tool: ToolName", factor,
+                     i.object_key, i.width, i.height, tool as "tool: ToolName", factor, mode as "mode: FixMode", prompt,
                      tier as "tier: Tier", attempt,
                      extract(epoch from now() - jobs.created_at)::float8 as "waited_secs!""#,
         worker.uuid(),
@@ -84,7 +87,7 @@ pub async fn claim(
     .fetch_optional(pool)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let tool = Tool::from_columns(row.tool, row.factor).ok_or_else(|| {
+    let tool = Tool::from_columns(row.tool, row.factor, row.mode).ok_or_else(|| {
         sqlx::Error::Decode(format!("job {} is of no tool this version knows", row.id).into())
     })?;
     Ok(Some(Claimed {
@@ -95,6 +98,7 @@ pub async fn claim(
         width: row.width,
         height: row.height,
         tool,
+        prompt: row.prompt,
         tier: row.tier,
         attempt: row.attempt,
         waited_secs: row.waited_secs,

@@ -1,8 +1,10 @@
 //! Submitting: one transaction that holds the price and writes the row.
 
+use bytes::Bytes;
 use sqlx::{PgConnection, PgPool};
 
 use super::{Job, load};
+use crate::magic_fix::FixMode;
 use crate::tool::{Tier, Tool};
 use crate::{ImageId, JobId, UserId, credits};
 
@@ -15,12 +17,25 @@ pub struct NewJob {
     pub image: ImageId,
     /// What is to be done.
     pub tool: Tool,
+    /// The words and the mask of a Magic Fix; nothing for other tools.
+    pub fix: Option<Fix>,
     /// For whom: decides the price.
     pub tier: Tier,
     /// A key of the caller's choice that makes a repeat return the first job.
     pub idempotency_key: Option<String>,
     /// How many jobs of this tier may wait before another is refused; `None` for no limit.
     pub most_waiting: Option<i64>,
+}
+
+/// What a Magic Fix works with, besides the picture. The mode that the words mean is the tool's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// The words, 1 to 500 characters.
+    pub prompt: String,
+    /// A PNG of one bit a pixel, white where to work.
+    pub mask: Bytes,
+    /// The mask's SHA-256.
+    pub mask_sha256: Vec<u8>,
 }
 
 /// What became of a submission.
@@ -107,8 +122,9 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
     };
     let id = JobId::new();
     sqlx::query!(
-        "insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key, mode, prompt,
+                           mask_sha256)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         id.uuid(),
         new.owner.map(UserId::uuid),
         new.image.uuid(),
@@ -117,9 +133,21 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
         new.tier.as_str(),
         cost,
         new.idempotency_key,
+        new.tool.mode().map(FixMode::as_str),
+        new.fix.as_ref().map(|fix| fix.prompt.as_str()),
+        new.fix.as_ref().map(|fix| fix.mask_sha256.as_slice()),
     )
     .execute(&mut *tx)
     .await?;
+    if let Some(fix) = &new.fix {
+        sqlx::query!(
+            "insert into masks (job_id, png) values ($1, $2)",
+            id.uuid(),
+            fix.mask.as_ref(),
+        )
+        .execute(&mut *tx)
+        .await?;
+    }
     if new.tier != Tier::Paid {
         let first = sqlx::query!(
             "insert into free_runs (image_id, tool, job_id) values ($1, $2, $3)
@@ -158,12 +186,15 @@ async fn earlier(
                 r#"select id as "id: JobId" from jobs
                    where owner_id = $1 and image_id = $2 and tool = $3 and tier = $4
                      and factor is not distinct from $5 and state in ('queued', 'running')
+                     and prompt is not distinct from $6 and mask_sha256 is not distinct from $7
                    order by created_at limit 1"#,
                 owner.uuid(),
                 new.image.uuid(),
                 new.tool.name().as_str(),
                 new.tier.as_str(),
                 new.tool.factor_column(),
+                new.fix.as_ref().map(|fix| fix.prompt.as_str()),
+                new.fix.as_ref().map(|fix| fix.mask_sha256.as_slice()),
             )
             .fetch_optional(&mut *conn)
             .await?
@@ -174,6 +205,23 @@ async fn earlier(
     // A key's job whose image was deleted since has no image left to compare.
     let same = job.tool == new.tool
         && job.tier == new.tier
-        && job.image.is_none_or(|image| image == new.image);
+        && job.prompt.as_deref() == new.fix.as_ref().map(|fix| fix.prompt.as_str())
+        && job.image.is_none_or(|image| image == new.image)
+        && has_mask(conn, id, new.fix.as_ref()).await?;
     if same { Ok(Some(job)) } else { Err(SubmitError::IdempotencyKeyReused) }
+}
+
+/// Whether a job has this mask, or none where there is none.
+async fn has_mask(
+    conn: &mut PgConnection,
+    job: JobId,
+    fix: Option<&Fix>,
+) -> Result<bool, SubmitError> {
+    let mask = fix.map(|fix| fix.mask_sha256.as_slice());
+    let same = sqlx::query_scalar!(
+        r#"select mask_sha256 is not distinct from $2 as "same!" from jobs where id = $1"#,
+        job.uuid(),
+        mask,
+    );
+    Ok(same.fetch_one(conn).await?)
 }

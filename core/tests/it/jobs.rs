@@ -25,6 +25,7 @@ fn paid(owner: UserId, image: ImageId) -> NewJob {
         tool: Tool::RemoveBackground,
         tier: Tier::Paid,
         idempotency_key: None,
+        fix: None,
         most_waiting: None,
     }
 }
@@ -52,6 +53,7 @@ fn made(job: JobId, attempt: i32) -> NewResult {
         model: "tiny".into(),
         model_sha256: "0".repeat(64),
         device: "cpu".into(),
+        is_demo: false,
         duration_ms: 12,
     }
 }
