@@ -2,6 +2,7 @@
 
 use retouch_core::db::DatabaseError;
 use retouch_core::jobs::{Failure, SubmitError};
+use retouch_core::magic_fix::PromptError;
 use retouch_core::storage::StorageError;
 
 /// Why a request was not fulfilled.
@@ -43,6 +44,18 @@ pub enum ApiError {
     /// 422: damaged.
     #[error("This image is damaged or incomplete: {0}")]
     UnreadableImage(String),
+    /// 422: what was sent as a mask is none, or does not fit the picture.
+    #[error("{0}")]
+    MaskInvalid(String),
+    /// 422: nothing is painted.
+    #[error("You have to draw to select area you want to fix")]
+    MaskEmpty,
+    /// 422: no words, or too many.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// 422: no installed engine can follow these words. The text says what is possible.
+    #[error("{0}")]
+    PromptNotPossible(String),
     /// 422: a key that was used for something else.
     #[error("This Idempotency-Key was used for a different request")]
     IdempotencyKeyReused,
@@ -66,6 +79,12 @@ pub enum ApiError {
     /// 500: our fault; the details are in the log.
     #[error("Something went wrong on our side. You have not been charged")]
     Internal(#[source] anyhow::Error),
+}
+
+impl From<anyhow::Error> for ApiError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Internal(error)
+    }
 }
 
 impl From<DatabaseError> for ApiError {

@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod config;
 pub mod error;
+pub mod mask;
 pub mod news;
 pub mod picture;
 pub mod router;

@@ -23,7 +23,8 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::routes::{
-    config, files, free, health, images, jobs, problem, remove_background, ui, upscale, user,
+    config, files, free, health, images, jobs, magic_images, problem, remove_background, ui,
+    upscale, user,
 };
 use crate::state::App;
 
@@ -69,6 +70,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(upscale::run_upscale_x4, upscale::get_upscale_x4))
         .routes(routes!(upscale::run_free_upscale, upscale::get_free_upscale))
         .routes(routes!(upscale::list_upscaled, upscale::delete_upscaled))
+        .routes(routes!(magic_images::run_magic_fix))
+        .routes(routes!(magic_images::list_magic_images, magic_images::delete_magic_image))
         .routes(routes!(free::remove_background))
         .routes(routes!(free::upscale))
         .routes(routes!(free::report_oversize))

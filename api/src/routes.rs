@@ -7,6 +7,7 @@ pub mod free;
 pub mod health;
 pub mod images;
 pub mod jobs;
+pub mod magic_images;
 pub mod problem;
 pub mod remove_background;
 pub mod run;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use axum::extract::multipart::MultipartError;
+use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{ConnectInfo, FromRequestParts, Multipart};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -113,25 +113,66 @@ impl ImageQuery {
 
 /// The field `file` of a multipart body, of at most `max_bytes`.
 pub async fn uploaded_file(mut body: Multipart, max_bytes: usize) -> Result<Bytes, ApiError> {
-    let refused = |error: MultipartError| {
-        if error.status() == axum::http::StatusCode::PAYLOAD_TOO_LARGE {
-            ApiError::FileTooLarge { max_bytes }
-        } else {
-            ApiError::BadRequest(format!("The upload is not understood: {}", error.body_text()))
+    while let Some(field) = next_field(&mut body, max_bytes).await? {
+        if field.name() == Some("file") {
+            return whole_file(field, max_bytes).await;
         }
-    };
-    while let Some(field) = body.next_field().await.map_err(refused)? {
-        if field.name() != Some("file") {
-            continue;
-        }
-        let bytes = field.bytes().await.map_err(refused)?;
-        return match bytes.len() {
-            0 => Err(ApiError::BadRequest("The file is empty".into())),
-            size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }),
-            _ => Ok(bytes),
-        };
     }
     Err(ApiError::BadRequest("The upload has no field called file".into()))
+}
+
+/// The fields `file`, of at most `max_bytes`, and `prompt` of a multipart body, in any order. A prompt that
+/// is missing is an empty one.
+pub async fn uploaded_mask(
+    mut body: Multipart,
+    max_bytes: usize,
+) -> Result<(Bytes, String), ApiError> {
+    let (mut file, mut prompt) = (None, String::new());
+    while let Some(field) = next_field(&mut body, max_bytes).await? {
+        match field.name() {
+            Some("file") => file = Some(whole_file(field, max_bytes).await?),
+            Some("prompt") => {
+                prompt = field.text().await.map_err(|error| not_understood(&error, max_bytes))?;
+            }
+            _ => {}
+        }
+    }
+    let file =
+        file.ok_or_else(|| ApiError::BadRequest("The upload has no field called file".into()))?;
+    Ok((file, prompt))
+}
+
+async fn next_field(body: &mut Multipart, max_bytes: usize) -> Result<Option<Field<'_>>, ApiError> {
+    body.next_field().await.map_err(|error| not_understood(&error, max_bytes))
+}
+
+async fn whole_file(field: Field<'_>, max_bytes: usize) -> Result<Bytes, ApiError> {
+    let bytes = field.bytes().await.map_err(|error| not_understood(&error, max_bytes))?;
+    match bytes.len() {
+        0 => Err(ApiError::BadRequest("The file is empty".into())),
+        size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }),
+        _ => Ok(bytes),
+    }
+}
+
+fn not_understood(error: &MultipartError, max_bytes: usize) -> ApiError {
+    if error.status() == axum::http::StatusCode::PAYLOAD_TOO_LARGE {
+        ApiError::FileTooLarge { max_bytes }
+    } else {
+        ApiError::BadRequest(format!("The upload is not understood: {}", error.body_text()))
+    }
+}
+
+/// The multipart body with a mask and words, for the `OpenAPI` document.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "describes a body that is read field by field")]
+pub struct MaskUpload {
+    /// A PNG of the picture's size: what is opaque, or white where all of it is opaque, is to be repainted.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
+    /// What is wanted there, in 1 to 500 characters.
+    #[schema(example = "remove the object")]
+    prompt: String,
 }
 
 /// The multipart body with a picture, for the `OpenAPI` document.

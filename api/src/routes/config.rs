@@ -4,12 +4,13 @@
 use axum::Json;
 use axum::extract::State;
 use retouch_core::credits::{PACKS, SIGNUP_CREDITS};
+use retouch_core::magic_fix::{FixMode, Offer};
 use retouch_core::tool::{Factor, Tier, Tool, ToolName};
 use retouch_core::workers::{self, ServedModel};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::views::ToolView;
+use super::views::{ModeView, ToolView};
 use crate::config::LogoutStyle;
 use crate::error::ApiError;
 use crate::state::App;
@@ -25,6 +26,7 @@ pub struct ConfigView {
     packs: Vec<PackView>,
     identity: IdentityView,
     tools: Vec<ToolOffer>,
+    magic_fix: MagicFixView,
     features: FeaturesView,
 }
 
@@ -110,6 +112,26 @@ pub struct ModelsView {
     free: Option<String>,
 }
 
+/// What Magic Fix can do here.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MagicFix)]
+pub struct MagicFixView {
+    /// What an engine is installed for.
+    modes: Vec<ModeView>,
+    /// The words that may be painted with, where the text-guided engine knows no others; null where it
+    /// takes any, and where there is none.
+    vocabulary: Option<Vec<String>>,
+    /// Whether the text-guided engine only shows that the way works.
+    demo: bool,
+}
+
+impl From<Offer> for MagicFixView {
+    fn from(offer: Offer) -> Self {
+        let Offer { modes, vocabulary, is_demo } = offer;
+        Self { modes: modes.into_iter().map(ModeView::from).collect(), vocabulary, demo: is_demo }
+    }
+}
+
 /// What is switched on.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Features)]
@@ -157,6 +179,7 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
             logout_endpoint: identity.oidc_logout_endpoint.as_ref().map(ToString::to_string),
         },
         tools: ToolName::ALL.iter().map(|tool| offer(*tool, &served)).collect(),
+        magic_fix: workers::fix_offer(&served).into(),
         features: FeaturesView { payments: false },
     }))
 }
@@ -170,7 +193,8 @@ fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
     let costs: &[Tool] = match tool {
         ToolName::RemoveBackground => &[Tool::RemoveBackground],
         ToolName::Upscale => &[Tool::Upscale(Factor::X2), Tool::Upscale(Factor::X4)],
-        ToolName::MagicFix => &[],
+        // Every mode costs the same.
+        ToolName::MagicFix => &[Tool::MagicFix(FixMode::Edit)],
     };
     ToolOffer {
         tool: tool.into(),

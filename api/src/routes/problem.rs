@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use retouch_core::magic_fix::PromptError;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -23,7 +24,7 @@ pub struct Problem {
     /// What happened, for people; also the code where the product names one, e.g. `Free Exists`.
     #[schema(example = "Not enough credits")]
     pub detail: String,
-    /// For programs: why a run failed, e.g. `image_unreadable`.
+    /// For programs: why a run failed or was refused, e.g. `image_unreadable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
@@ -47,6 +48,20 @@ impl Problem {
 }
 
 impl ApiError {
+    /// For programs, where the status does not say it.
+    fn code(&self) -> Option<String> {
+        let code = match self {
+            Self::RunFailed(failure) => failure.code.as_str(),
+            Self::MaskInvalid(_) => "mask_invalid",
+            Self::MaskEmpty => "mask_empty",
+            Self::Prompt(PromptError::Missing) => "prompt_required",
+            Self::Prompt(PromptError::TooLong) => "prompt_too_long",
+            Self::PromptNotPossible(_) => "prompt_not_possible",
+            _ => return None,
+        };
+        Some(code.to_owned())
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
@@ -58,6 +73,10 @@ impl ApiError {
             Self::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::DimensionsTooBig { .. }
             | Self::UnreadableImage(_)
+            | Self::MaskInvalid(_)
+            | Self::MaskEmpty
+            | Self::Prompt(_)
+            | Self::PromptNotPossible(_)
             | Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
@@ -74,10 +93,7 @@ impl IntoResponse for ApiError {
         if let Self::Internal(error) = &self {
             tracing::error!("A request failed: {error:#}");
         }
-        let code = match &self {
-            Self::RunFailed(failure) => Some(failure.code.clone()),
-            _ => None,
-        };
+        let code = self.code();
         let mut response = Problem::response(self.status(), &self.to_string(), code);
         let headers = response.headers_mut();
         match &self {

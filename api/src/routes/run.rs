@@ -107,7 +107,7 @@ pub async fn delete(
 }
 
 /// The new results, or 202 with the job when it is still under way.
-async fn answer(app: &App, ran: Ran) -> Result<Response, ApiError> {
+pub async fn answer(app: &App, ran: Ran) -> Result<Response, ApiError> {
     let mut response = match ran {
         Ran::Done(results) => Json(ResultView::list(&results, &app.signer)).into_response(),
         Ran::Pending(job) => accepted(app, &job).await?,

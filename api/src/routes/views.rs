@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use retouch_core::images::Image;
 use retouch_core::jobs::{Failure, Forecast, Job, JobState};
+use retouch_core::magic_fix::FixMode;
 use retouch_core::queue::{Progress, Stage};
 use retouch_core::results::ResultImage;
 use retouch_core::tool::{Tier, ToolName};
@@ -124,6 +125,30 @@ impl From<ToolName> for ToolView {
     }
 }
 
+/// What a Magic Fix does to the masked area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = FixMode)]
+pub enum ModeView {
+    Edit,
+    Restore,
+    Remove,
+    Enhance,
+    Add,
+}
+
+impl From<FixMode> for ModeView {
+    fn from(mode: FixMode) -> Self {
+        match mode {
+            FixMode::Edit => Self::Edit,
+            FixMode::Restore => Self::Restore,
+            FixMode::Remove => Self::Remove,
+            FixMode::Enhance => Self::Enhance,
+            FixMode::Add => Self::Add,
+        }
+    }
+}
+
 /// A picture that a run made.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -158,6 +183,10 @@ pub struct ResultView {
     pub factor: Option<i16>,
     /// The words of a Magic Fix.
     pub prompt: Option<String>,
+    /// What they were taken to mean.
+    pub mode: Option<ModeView>,
+    /// Whether the model only shows that the way works.
+    pub demo: bool,
 }
 
 impl ResultView {
@@ -179,7 +208,9 @@ impl ResultView {
             device: result.device.clone(),
             duration_ms: result.duration_ms,
             factor: result.factor,
-            prompt: None,
+            prompt: result.prompt.clone(),
+            mode: result.mode.map(ModeView::from),
+            demo: result.is_demo,
         }
     }
 
@@ -270,6 +301,8 @@ pub struct JobView {
     pub tool: ToolView,
     /// 2 or 4, for upscales.
     pub factor: Option<i16>,
+    /// The words of a Magic Fix.
+    pub prompt: Option<String>,
     pub tier: TierView,
     pub state: JobStateView,
     /// The picture; null when it has been deleted.
@@ -302,6 +335,7 @@ impl JobView {
             id: job.id.uuid(),
             tool: job.tool.name().into(),
             factor: job.tool.factor_column(),
+            prompt: job.prompt.clone(),
             tier: job.tier.into(),
             state: job.state.into(),
             image_id: job.image.map(retouch_core::ImageId::uuid),

@@ -49,6 +49,7 @@ pub async fn run_tool(app: &App, user: UserId, run: Run) -> Result<Ran, ApiError
         owner: Some(user),
         image: image.id,
         tool: run.tool,
+        fix: None,
         tier: run.tier,
         idempotency_key: run.idempotency_key,
         most_waiting,

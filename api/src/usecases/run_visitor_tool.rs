@@ -41,6 +41,7 @@ pub async fn run_visitor_tool(
         tool,
         tier: Tier::Visitor,
         idempotency_key: None,
+        fix: None,
         most_waiting: Some(app.limits.visitor_queue),
     };
     let job = submit_and_ring(app, &new).await?;

@@ -135,10 +135,9 @@ impl TestApp {
 
     /// Claims the next job as a worker does.
     pub async fn claim(&self) -> Option<Claimed> {
-        let tools = [ToolName::RemoveBackground, ToolName::Upscale];
         let classes: Vec<_> = Tier::ALL
             .into_iter()
-            .flat_map(|tier| tools.map(|tool| JobClass { tier, tool }))
+            .flat_map(|tier| ToolName::ALL.map(|tool| JobClass { tier, tool }))
             .collect();
         let lease = Duration::from_mins(1);
         jobs::claim(&self.pool, self.worker, &classes, Turn::Beside, lease).await.unwrap()
@@ -170,6 +169,7 @@ impl TestApp {
             model: "tiny".into(),
             model_sha256: "0".repeat(64),
             device: "cpu".into(),
+            is_demo: false,
             duration_ms: 12,
         };
         jobs::finish(&self.pool, self.worker, job, &made).await.unwrap();
@@ -240,6 +240,19 @@ impl TestRequest<'_> {
         )
         .into_bytes();
         body.extend_from_slice(bytes);
+        body.extend_from_slice(b"\r\n--frontier--\r\n");
+        self.body = body.into();
+        self.header("content-type", "multipart/form-data; boundary=frontier")
+    }
+
+    /// With a mask and words, as Magic Fix takes them.
+    pub fn fix(mut self, mask: &[u8], prompt: &str) -> Self {
+        let mut body = format!(
+            "--frontier\r\ncontent-disposition: form-data; name=\"prompt\"\r\n\r\n{prompt}\r\n\
+             --frontier\r\ncontent-disposition: form-data; name=\"file\"; filename=\"mask.png\"\r\n\r\n"
+        )
+        .into_bytes();
+        body.extend_from_slice(mask);
         body.extend_from_slice(b"\r\n--frontier--\r\n");
         self.body = body.into();
         self.header("content-type", "multipart/form-data; boundary=frontier")

@@ -8,6 +8,7 @@ mod free;
 mod identity;
 mod images;
 mod jobs;
+mod magic_images;
 mod openapi;
 mod pictures;
 mod remove_background;

@@ -1,0 +1,179 @@
+//! Magic Fix: what it costs, what is refused before anything is held, and what a result says.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use retouch_core::magic_fix::FixMode;
+use retouch_core::tool::{Tier, ToolName};
+use retouch_core::workers::{self, ServedModel, Worker};
+use retouch_core::{WorkerId, jobs};
+use serde_json::json;
+use sqlx::PgPool;
+
+use crate::app::TestApp;
+
+/// A drawing of this size with something painted in it.
+fn mask(width: u32, height: u32) -> Vec<u8> {
+    drawing(width, height, 255)
+}
+
+fn drawing(width: u32, height: u32, paint: u8) -> Vec<u8> {
+    let drawing = image::GrayImage::from_fn(width, height, |x, y| {
+        image::Luma([if x > width / 2 && y > height / 2 { paint } else { 0 }])
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    drawing.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
+/// A worker reports that it serves these modes.
+async fn install(app: &TestApp, modes: &[FixMode], vocabulary: Option<&[&str]>) {
+    let serving = |mode: &FixMode| ServedModel {
+        tool: ToolName::MagicFix,
+        tier: Tier::Paid,
+        model: "tiny".into(),
+        sha256: "0".repeat(64),
+        mode: Some(*mode),
+        vocabulary: vocabulary
+            .filter(|_| mode.needs_words())
+            .map(|words| words.iter().map(|word| (*word).to_owned()).collect()),
+        is_demo: mode.needs_words(),
+    };
+    let worker = Worker {
+        id: WorkerId::new(),
+        name: "test".into(),
+        device: "cpu".into(),
+        models: modes.iter().map(serving).collect(),
+        problems: Vec::new(),
+        slots: 1,
+        version: "0".into(),
+        seen_at: app.clock.now(),
+    };
+    workers::report(&app.pool, &worker).await.unwrap();
+}
+
+fn address(image: &str) -> String {
+    format!("/api/magic-images/fix/{image}")
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_fix_costs_eight_credits_and_its_result_says_what_was_wished(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    install(&app, &[FixMode::Remove], None).await;
+    let worker = app.work_once();
+    let drawing = mask(64, 48);
+    let answer = app.post(&address(&image)).by(&ada).fix(&drawing, "Remove the cup").send().await;
+    worker.await.unwrap();
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!(answer.header("cache-control"), "no-store");
+    let made = answer.json()[0].clone();
+    assert_eq!(
+        (&made["prompt"], &made["mode"], &made["demo"], &made["credits"], &made["factor"]),
+        (&json!("Remove the cup"), &json!("remove"), &json!(false), &json!(8), &json!(null))
+    );
+    assert_eq!(app.balance("ada").await, (12, 0));
+    let list = app.get(&format!("/api/magic-images/{image}")).by(&ada).send().await.json();
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    let id = made["imageId"].as_str().unwrap();
+    let wrong = app.delete(&format!("/api/upscale/{id}")).by(&ada).send().await;
+    wrong.is_problem(404, "Result not found");
+    let deleted = app.delete(&format!("/api/magic-images/{id}")).by(&ada).send().await;
+    assert_eq!(deleted.status, StatusCode::NO_CONTENT);
+    let left: i64 =
+        sqlx::query_scalar("select count(*) from masks").fetch_one(&app.pool).await.unwrap();
+    assert_eq!(left, 0, "a mask goes with the end of its job");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn what_is_amiss_is_said_and_nothing_is_held(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    install(&app, &[FixMode::Remove, FixMode::Edit], Some(&["a", "red", "circle"])).await;
+    let (drawing, blank) = (mask(64, 48), drawing(64, 48, 100));
+    let long = "ж".repeat(501);
+    for (file, prompt, code, words) in [
+        (&drawing[..], "", "prompt_required", "Prompt is required"),
+        (&drawing, "  ", "prompt_required", "Prompt is required"),
+        (&drawing, &long, "prompt_too_long", "maximum of 500 letters"),
+        (b"no png", "remove it", "mask_invalid", "must be a PNG"),
+        (&mask(48, 64), "remove it", "mask_invalid", "48 × 64"),
+        (&blank, "remove it", "mask_empty", "draw"),
+        (&drawing, "restore", "prompt_not_possible", "cannot restore"),
+        (&drawing, "a castle in the sky", "prompt_not_possible", "“castle”"),
+        (&drawing, "🐱", "prompt_not_possible", "🐱"),
+        (&drawing, "قطة", "prompt_not_possible", "قطة"),
+    ] {
+        let answer = app.post(&address(&image)).by(&ada).fix(file, prompt).send().await;
+        let problem = answer.json();
+        assert_eq!((answer.status.as_u16(), &problem["code"]), (422, &json!(code)), "{prompt}");
+        assert!(problem["detail"].as_str().unwrap().contains(words), "{problem}");
+    }
+    assert_eq!(app.balance("ada").await, (20, 0));
+    let submitted: i64 =
+        sqlx::query_scalar("select count(*) from jobs").fetch_one(&app.pool).await.unwrap();
+    assert_eq!(submitted, 0);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn only_the_owner_of_a_picture_can_have_it_fixed(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (eve, image) = (app.token("eve"), app.upload("ada").await);
+    install(&app, &[FixMode::Remove], None).await;
+    let drawing = mask(64, 48);
+    let theirs = app.post(&address(&image)).by(&eve).fix(&drawing, "remove it").send().await;
+    theirs.is_problem(404, "Image not found");
+    let unknown = app.post(&address("no-id")).by(&eve).fix(&drawing, "remove it").send().await;
+    unknown.is_problem(404, "Image not found");
+    let nobody = app.post(&address(&image)).fix(&drawing, "remove it").send().await;
+    nobody.is_problem(401, "Authentication token is missing.");
+    let list = app.get(&format!("/api/magic-images/{image}")).by(&eve).send().await;
+    list.is_problem(404, "Image not found");
+    let ada = app.token("ada");
+    let no_file = app.post(&address(&image)).by(&ada).send().await;
+    assert_eq!(no_file.status, StatusCode::BAD_REQUEST);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_same_wish_is_one_job_and_another_mask_or_prompt_is_another(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    install(&app, &[FixMode::Remove], None).await;
+    let (one, other) = (mask(64, 48), mask(128, 96));
+    let mut ids = Vec::new();
+    for (drawing, prompt) in [(&one, "remove it"), (&one, "remove it"), (&other, "remove it")] {
+        let job =
+            app.post(&address(&image)).by(&ada).fix(drawing, prompt).asynchronously().send().await;
+        assert_eq!(job.status, StatusCode::ACCEPTED, "{}", job.text());
+        ids.push(job.json()["id"].clone());
+    }
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[0], ids[2]);
+    assert_eq!(app.balance("ada").await, (20, 16));
+    let poor =
+        app.post(&address(&image)).by(&ada).fix(&one, "erase it").asynchronously().send().await;
+    poor.is_problem(402, "Not enough credits");
+
+    let job = ids[0].as_str().unwrap().parse().unwrap();
+    let stored = jobs::mask(&app.pool, job).await.unwrap().expect("its mask is stored");
+    assert_eq!(image::load_from_memory(&stored).unwrap().to_luma8().dimensions(), (64, 48));
+    assert!(jobs::cancel(&app.pool, job).await.unwrap());
+    assert_eq!(jobs::mask(&app.pool, job).await.unwrap(), None);
+    assert_eq!(app.balance("ada").await, (20, 8));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_config_says_what_is_possible(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let config = app.get("/api/config").send().await.json();
+    assert_eq!(config["magicFix"], json!({"modes": [], "vocabulary": null, "demo": false}));
+    install(&app, &[FixMode::Remove, FixMode::Edit], Some(&["red", "blue"])).await;
+    let config = app.get("/api/config").send().await.json();
+    assert_eq!(
+        config["magicFix"],
+        json!({"modes": ["edit", "remove"], "vocabulary": ["red", "blue"], "demo": true})
+    );
+    let offer = config["tools"].as_array().unwrap().last().unwrap();
+    assert_eq!((&offer["tool"], &offer["available"]), (&json!("magic-fix"), &json!(true)));
+    assert_eq!(offer["costs"], json!([{"factor": null, "credits": 8}]));
+}
