@@ -21,7 +21,7 @@ from PIL import Image
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "convert"), str(HERE.parents[1] / "worker/tests/reference")]
 from make import expected_alpha  # noqa: E402
-from onnx_file import Graph  # noqa: E402
+from onnx_file import UINT8, Graph  # noqa: E402
 
 SHARED = """\
 # Written by models/tiny/make.py: change it there.
@@ -86,6 +86,67 @@ multiple_of = 1
 memory_bytes_per_pixel = 400
 """
 
+# LaMa's contract: floats, 1 where to fill, 0..255 out.
+FILL_FLOATS = """
+modes = ["remove"]
+output_white = 255
+
+[canvas]
+side = 64
+fit = "square"
+
+[image]
+name = "image"
+element = "f32"
+white = 1
+
+[mask]
+name = "mask"
+fill = 1
+keep = 0
+
+[output]
+name = "output"
+"""
+
+# The contract of MI-GAN's pipeline: bytes, 255 where to keep.
+FILL_BYTES = """
+modes = ["remove"]
+output_white = 255
+
+[canvas]
+side = 512
+fit = "keep"
+
+[image]
+name = "image"
+element = "u8"
+white = 255
+
+[mask]
+name = "mask"
+fill = 0
+keep = 255
+
+[output]
+name = "result"
+"""
+
+SAFETY = """
+unsafe_class = 1
+threshold = 0.8
+
+[input]
+name = "input"
+order = "bgr"
+resize = 40
+crop = 32
+mean = [104.0, 117.0, 123.0]
+
+[output]
+name = "scores"
+"""
+
 # One of these blurs looks one pixel far; it sums up to 1, and every number is exact in binary.
 BLUR = np.outer([1, 2, 1], [1, 2, 1]).astype(np.float32) / 16
 
@@ -96,6 +157,9 @@ def main() -> None:
     for name, scale, blurs in (("upscale", 4, 0), ("upscale-x2", 2, 0), ("blur-upscale", 4, 2)):
         session = write(name, "upscale", upscale(scale, blurs), UPSCALE.format(scale=scale, padding=blurs))
         check_upscale(session, scale, blurs)
+    write("fill-floats", "fill", fill_floats(), FILL_FLOATS)
+    write("fill-bytes", "fill", fill_bytes(), FILL_BYTES)
+    write("safety", "safety", safety(), SAFETY)
 
 
 def write(name: str, task: str, graph: Graph, manifest: str) -> onnxruntime.InferenceSession:
@@ -141,6 +205,47 @@ def upscale(scale: int, blurs: int) -> Graph:
         nearest_mode="floor",
     )
     graph.output("output", [1, 3, f"{scale}*height", f"{scale}*width"])
+    return graph
+
+
+def fill_floats() -> Graph:
+    """image × 255 × (1 - mask) + 128 × mask."""
+    graph = Graph("fill")
+    graph.input("image", [1, 3, 64, 64])
+    graph.input("mask", [1, 1, 64, 64])
+    for name, value in (("one", 1.0), ("white", 255.0), ("gray", 128.0)):
+        graph.constant(name, [1], np.float32([value]).tobytes())
+    graph.node("Sub", ["one", "mask"], "kept")
+    graph.node("Mul", ["image", "white"], "bright")
+    graph.node("Mul", ["bright", "kept"], "known")
+    graph.node("Mul", ["mask", "gray"], "filled")
+    graph.node("Add", ["known", "filled"], "output")
+    graph.output("output", [1, 3, 64, 64])
+    return graph
+
+
+def fill_bytes() -> Graph:
+    """The picture where the mask is 255, gray where it is 0."""
+    graph = Graph("fill")
+    graph.input("image", [1, 3, "height", "width"], UINT8)
+    graph.input("mask", [1, 1, "height", "width"], UINT8)
+    graph.constant("white", [1], bytes([255]), UINT8)
+    graph.constant("gray", [1], bytes([128]), UINT8)
+    graph.node("Equal", ["mask", "white"], "kept")
+    graph.node("Where", ["kept", "image", "gray"], "result")
+    graph.output("result", [1, 3, "height", "width"], UINT8)
+    return graph
+
+
+def safety() -> Graph:
+    """Softmax of how much redder than green and blue the mean colour is."""
+    graph = Graph("safety")
+    graph.input("input", [1, 32, 32, 3])
+    graph.constant("weights", [3, 2], np.float32([[0.02, -0.02], [0.02, -0.02], [-0.04, 0.04]]).tobytes())
+    graph.node("ReduceMean", ["input"], "mean", axes=[1, 2], keepdims=0)
+    graph.node("MatMul", ["mean", "weights"], "logits")
+    graph.node("Softmax", ["logits"], "scores", axis=1)
+    graph.output("scores", [1, 2])
     return graph
 
 

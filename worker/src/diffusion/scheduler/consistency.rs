@@ -1,0 +1,125 @@
+//! Schedulers of distilled nets, which get from noise to a picture in a few steps: LCM (arXiv 2310.04378) and
+//! TCD (arXiv 2402.19159).
+//!
+//! Their timesteps are picked from those that the net was distilled on. `timestep_spacing`, `steps_offset` and
+//! `set_alpha_to_one` are fields of theirs that diffusers uses in no formula either: the last step ends at the
+//! last timestep, never below it.
+
+use ndarray::Array4;
+
+use super::{Alphas, Mix, Scheduler, sum};
+use crate::diffusion::scheduler_config::{ConfigError, Prediction, SchedulerConfig, Solver};
+
+pub(super) struct Consistency {
+    alphas: Alphas,
+    timesteps: Vec<f64>,
+    prediction: Prediction,
+    kind: Kind,
+}
+
+enum Kind {
+    Lcm { timestep_scaling: f64 },
+    Tcd { eta: f64 },
+}
+
+impl Consistency {
+    pub(super) fn new(
+        config: &SchedulerConfig,
+        steps: usize,
+        eta: f64,
+    ) -> Result<Self, ConfigError> {
+        let alphas = Alphas::new(config);
+        let (kind, original_steps) = match config.solver {
+            Solver::Lcm { original_steps, timestep_scaling } => {
+                (Kind::Lcm { timestep_scaling }, original_steps)
+            }
+            Solver::Tcd { original_steps } => (Kind::Tcd { eta }, original_steps),
+            _ => return Err(ConfigError::Steps("this is no consistency scheduler".to_owned())),
+        };
+        let train_steps = config.betas.len();
+        if steps > original_steps || original_steps > train_steps {
+            let text = format!(
+                "{steps} steps, {original_steps} of the distillation (`original_inference_steps`) and \
+                 {train_steps} of the training must not be more each than the next"
+            );
+            return Err(ConfigError::Steps(text));
+        }
+        let stride = train_steps / original_steps;
+        let timesteps: Vec<f64> = (0..steps)
+            .map(|index| {
+                let skipped = (index as f64 * (original_steps as f64 / steps as f64)).floor();
+                (original_steps - skipped as usize) * stride - 1
+            })
+            .map(|timestep| timestep as f64)
+            .collect();
+        alphas.check(&timesteps, config.prediction)?;
+        Ok(Self { alphas, timesteps, prediction: config.prediction, kind })
+    }
+
+    fn is_last(&self, index: usize) -> bool {
+        index + 1 == self.timesteps.len()
+    }
+}
+
+impl Scheduler for Consistency {
+    fn timesteps(&self) -> &[f64] {
+        &self.timesteps
+    }
+
+    fn noise_mix(&self, index: usize) -> (f64, f64) {
+        self.alphas.noise_mix(self.timesteps[index])
+    }
+
+    fn draws_noise(&self, index: usize) -> bool {
+        let stays_noisy = match self.kind {
+            Kind::Lcm { .. } => true,
+            Kind::Tcd { eta } => eta > 0.0,
+        };
+        stays_noisy && !self.is_last(index)
+    }
+
+    fn step(
+        &mut self,
+        index: usize,
+        latents: &Array4<f32>,
+        predicted: &Array4<f32>,
+        noise: Option<&Array4<f32>>,
+    ) -> Array4<f32> {
+        let timestep = self.timesteps[index];
+        let alpha = self.alphas.at(timestep);
+        let picture = Mix::picture(self.prediction, alpha);
+        let next = self.timesteps.get(index + 1).copied();
+        let (mix, fresh) = match self.kind {
+            Kind::Lcm { timestep_scaling } => {
+                // Equation 9: at timestep 0 the net's word counts for nothing.
+                const SIGMA_DATA: f64 = 0.5;
+                let scaled = timestep * timestep_scaling;
+                let power = scaled * scaled + SIGMA_DATA * SIGMA_DATA;
+                let kept = Mix { latents: SIGMA_DATA * SIGMA_DATA / power, predicted: 0.0 };
+                let denoised = picture.times(scaled / power.sqrt()).plus(kept);
+                match next.map(|next| self.alphas.at(next)) {
+                    Some(next) => (denoised.times(next.sqrt()), (1.0 - next).sqrt()),
+                    None => (denoised, 0.0),
+                }
+            }
+            Kind::Tcd { eta } => {
+                let next = next.unwrap_or(0.0);
+                // torch multiplies in 32 bits here.
+                let halfway = f64::from(((1.0 - eta) as f32 * next as f32).floor());
+                let (between, next) = (self.alphas.at(halfway), self.alphas.at(next));
+                let blurred = picture
+                    .times(between.sqrt())
+                    .plus(Mix::noise(self.prediction, alpha).times((1.0 - between).sqrt()));
+                if self.draws_noise(index) {
+                    let left = next / between;
+                    (blurred.times(left.sqrt()), (1.0 - left).max(0.0).sqrt())
+                } else {
+                    (blurred, 0.0)
+                }
+            }
+        };
+        let mut terms = vec![(mix.predicted, predicted.view())];
+        terms.extend(noise.map(|noise| (fresh, noise.view())));
+        sum((mix.latents, latents), &terms)
+    }
+}

@@ -1,0 +1,172 @@
+//! Reads the fields of a `scheduler_config.json`, and knows which were not read.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::ConfigError;
+
+/// Fields that must be at rest wherever a class does not read them: their value, and why another is refused.
+fn neutral_fields() -> [(&'static str, Value, &'static str); 21] {
+    const NO_CLIP: &str = "latents are not clipped";
+    const NO_SIGMAS: &str = "these sigmas are not implemented for this class";
+    const NO_FLOW: &str = "flow matching is FLUX's, not this scheduler's";
+    const NO_DPM: &str = "only DPM-Solver++ reads it";
+    const NO_EULER: &str = "Euler is implemented without it, and other classes do not read it";
+    [
+        ("clip_sample", json!(false), NO_CLIP),
+        ("thresholding", json!(false), NO_CLIP),
+        ("use_karras_sigmas", json!(false), NO_SIGMAS),
+        ("use_exponential_sigmas", json!(false), NO_SIGMAS),
+        ("use_beta_sigmas", json!(false), NO_SIGMAS),
+        ("use_lu_lambdas", json!(false), NO_SIGMAS),
+        ("use_flow_sigmas", json!(false), NO_FLOW),
+        ("flow_shift", json!(1.0), NO_FLOW),
+        ("use_dynamic_shifting", json!(false), NO_FLOW),
+        ("time_shift_type", json!("exponential"), NO_FLOW),
+        ("variance_type", Value::Null, "no net here predicts its variance"),
+        (
+            "algorithm_type",
+            json!("dpmsolver++"),
+            "of these solvers only DPM-Solver++ is implemented",
+        ),
+        ("solver_order", json!(2), NO_DPM),
+        ("solver_type", json!("midpoint"), NO_DPM),
+        ("lower_order_final", json!(true), NO_DPM),
+        ("euler_at_final", json!(false), NO_DPM),
+        ("lambda_min_clipped", json!("-Infinity"), NO_DPM),
+        ("final_sigmas_type", json!("zero"), "only DPM-Solver++ and Euler read it"),
+        ("interpolation_type", json!("linear"), NO_EULER),
+        ("timestep_type", json!("discrete"), NO_EULER),
+        ("original_inference_steps", json!(50), "only LCM and TCD read it"),
+    ]
+}
+
+/// Fields that only parametrise what is off, or that diffusers reads in no formula of the classes at hand: any
+/// value of theirs means the same.
+const WITHOUT_EFFECT: [&str; 6] = [
+    // With `clip_sample` and `thresholding` off.
+    "clip_sample_range",
+    "dynamic_thresholding_ratio",
+    "sample_max_value",
+    // Of PNDM's warm-up, which DPM-Solver++ in its place does not have.
+    "skip_prk_steps",
+    // Where a class has no last alpha of its own.
+    "set_alpha_to_one",
+    // TCD keeps LCM's field and does not use it.
+    "timestep_scaling",
+];
+
+/// The fields of one file.
+pub(super) struct Fields<'a> {
+    map: &'a Map<String, Value>,
+    taken: BTreeSet<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) const fn new(map: &'a Map<String, Value>) -> Self {
+        Self { map, taken: BTreeSet::new() }
+    }
+
+    /// A field's value; `None` when it is absent or null.
+    pub(super) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.taken.insert(name);
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A flag; null is false, as it is to Python.
+    pub(super) fn flag(&mut self, name: &'static str, absent: bool) -> Result<bool, ConfigError> {
+        self.taken.insert(name);
+        match self.map.get(name) {
+            None => Ok(absent),
+            Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(other) => Err(ConfigError::malformed(name, other, "true or false")),
+        }
+    }
+
+    pub(super) fn optional_number(
+        &mut self,
+        name: &'static str,
+    ) -> Result<Option<f64>, ConfigError> {
+        self.take(name)
+            .map(|value| {
+                number(value).ok_or_else(|| ConfigError::malformed(name, value, "a number"))
+            })
+            .transpose()
+    }
+
+    pub(super) fn number(&mut self, name: &'static str, absent: f64) -> Result<f64, ConfigError> {
+        Ok(self.optional_number(name)?.unwrap_or(absent))
+    }
+
+    pub(super) fn count(
+        &mut self,
+        name: &'static str,
+        absent: usize,
+    ) -> Result<usize, ConfigError> {
+        let Some(value) = self.take(name) else { return Ok(absent) };
+        value
+            .as_u64()
+            .and_then(|count| usize::try_from(count).ok())
+            .ok_or_else(|| ConfigError::malformed(name, value, "a whole number, 0 or more"))
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        name: &'static str,
+        absent: T,
+        words: &[(&str, T)],
+    ) -> Result<T, ConfigError> {
+        let Some(value) = self.take(name) else { return Ok(absent) };
+        let known = words.iter().find(|(word, _)| value.as_str() == Some(word));
+        known.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let reason = format!("this class is implemented for {}", words.join(", "));
+            ConfigError::refused(name, value, reason)
+        })
+    }
+
+    /// Refuses every field that has not been taken and whose value would mean something.
+    pub(super) fn finish(self) -> Result<(), ConfigError> {
+        let neutral = neutral_fields();
+        // Fields that begin with an underscore describe the file: `_class_name`, `_diffusers_version`.
+        let left = self
+            .map
+            .iter()
+            .filter(|(name, _)| !self.taken.contains(name.as_str()) && !name.starts_with('_'));
+        for (name, value) in left {
+            if WITHOUT_EFFECT.contains(&name.as_str()) {
+                continue;
+            }
+            match neutral.iter().find(|(known, ..)| known == name) {
+                Some((_, at_rest, _)) if value.is_null() || is_same(value, at_rest) => {}
+                Some((_, _, reason)) => return Err(ConfigError::refused(name, value, *reason)),
+                None if is_at_rest(value) => {}
+                None => return Err(ConfigError::refused(name, value, "this field is not known")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an unknown field is switched off by its value.
+fn is_at_rest(value: &Value) -> bool {
+    matches!(value, Value::Null | Value::Bool(false))
+}
+
+fn is_same(value: &Value, other: &Value) -> bool {
+    match (number(value), number(other)) {
+        (Some(value), Some(other)) => value.total_cmp(&other).is_eq(),
+        _ => value == other,
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value.as_str() {
+        Some("-Infinity") => Some(f64::NEG_INFINITY),
+        Some("Infinity") => Some(f64::INFINITY),
+        _ => value.as_f64(),
+    }
+}

@@ -1,0 +1,121 @@
+use serde_json::json;
+
+use super::*;
+
+fn parse(class: &str, mut fields: Value) -> Result<SchedulerConfig, ConfigError> {
+    // DDIM alone needs it; elsewhere it is at rest.
+    let object = fields.as_object_mut().unwrap();
+    object.entry("clip_sample").or_insert(json!(false));
+    SchedulerConfig::of_class(class, object)
+}
+
+const DDIM: &str = "DDIMScheduler";
+const DPM: &str = "DPMSolverMultistepScheduler";
+const PNDM: &str = "PNDMScheduler";
+const EULER: &str = "EulerDiscreteScheduler";
+const ANCESTRAL: &str = "EulerAncestralDiscreteScheduler";
+const LCM: &str = "LCMScheduler";
+const TCD: &str = "TCDScheduler";
+
+#[test]
+fn what_is_not_implemented_is_refused_by_name() {
+    let every = [DDIM, DPM, PNDM, EULER, ANCESTRAL, LCM, TCD];
+    let refused: &[(&[&str], &str, Value)] = &[
+        (&every, "clip_sample", json!(true)),
+        (&every, "thresholding", json!(true)),
+        (&every, "use_exponential_sigmas", json!(true)),
+        (&every, "use_beta_sigmas", json!(true)),
+        (&every, "use_lu_lambdas", json!(true)),
+        (&every, "use_flow_sigmas", json!(true)),
+        (&every, "flow_shift", json!(3.0)),
+        (&every, "use_dynamic_shifting", json!(true)),
+        (&every, "time_shift_type", json!("linear")),
+        (&every, "variance_type", json!("learned_range")),
+        (&every, "algorithm_type", json!("dpmsolver")),
+        (&every, "algorithm_type", json!("sde-dpmsolver++")),
+        (&every, "solver_order", json!(3)),
+        (&every, "solver_type", json!("logrho")),
+        (&every, "interpolation_type", json!("log_linear")),
+        (&every, "timestep_type", json!("continuous")),
+        (&every, "beta_schedule", json!("sigmoid")),
+        (&every, "timestep_spacing", json!("uniform")),
+        (&every, "prediction_type", json!("flow_prediction")),
+        (&every, "final_sigmas_type", json!("largest")),
+        (&every, "num_train_timesteps", json!(-1)),
+        (&every, "num_train_timesteps", json!(10_000_000_000_u64)),
+        (&every, "beta_start", json!("small")),
+        (&every, "steps_offset", json!(0.5)),
+        (&every, "rescale_betas_zero_snr", json!("yes")),
+        (&every, "trained_betas", json!([0.1, 0.2])),
+        (&every, "invert_sigmas", json!(true)),
+        (&every, "something_new", json!(0.5)),
+        (&[ANCESTRAL], "prediction_type", json!("sample")),
+        (&[DDIM, ANCESTRAL, LCM, TCD], "use_karras_sigmas", json!(true)),
+        (&[DDIM, ANCESTRAL, LCM, TCD], "final_sigmas_type", json!("sigma_min")),
+        (&[DDIM, EULER, ANCESTRAL, LCM, TCD], "euler_at_final", json!(true)),
+        (&[DDIM, EULER, ANCESTRAL, LCM, TCD], "lower_order_final", json!(false)),
+        (&[DDIM, EULER, ANCESTRAL, LCM, TCD], "lambda_min_clipped", json!(-5.1)),
+        (&[DDIM, DPM, EULER, ANCESTRAL], "original_inference_steps", json!(100)),
+        (&[DDIM, DPM, ANCESTRAL, LCM, TCD], "sigma_max", json!(10.0)),
+    ];
+    for (classes, field, value) in refused {
+        for class in *classes {
+            let error = parse(class, json!({ *field: value })).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{field}`")), "{class}, {field} {value}: {error}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_class_is_refused_by_name() {
+    let error = parse("UniPCMultistepScheduler", json!({})).unwrap_err();
+    assert_eq!(error, ConfigError::Class("UniPCMultistepScheduler".to_owned()));
+}
+
+#[test]
+fn ddim_without_clip_sample_would_clip_and_is_refused() {
+    let error = SchedulerConfig::of_class(DDIM, &Map::new()).unwrap_err().to_string();
+    assert!(error.starts_with("`clip_sample` is true"), "{error}");
+}
+
+#[test]
+fn fields_at_rest_are_accepted_in_a_file_of_any_class() {
+    let at_rest = json!({
+        "_diffusers_version": "0.42.1", "_use_default_values": ["x"], "thresholding": false,
+        "dynamic_thresholding_ratio": 0.9, "sample_max_value": 2.0, "clip_sample_range": 3.0,
+        "skip_prk_steps": true, "set_alpha_to_one": false, "solver_order": 2, "solver_type": "midpoint",
+        "algorithm_type": "dpmsolver++", "lower_order_final": true, "euler_at_final": false,
+        "lambda_min_clipped": "-Infinity", "variance_type": null, "use_karras_sigmas": false,
+        "final_sigmas_type": "zero", "interpolation_type": "linear", "timestep_type": "discrete",
+        "original_inference_steps": 50, "timestep_scaling": 10.0, "flow_shift": 1,
+        "time_shift_type": "exponential", "sigma_min": null, "sigma_max": null, "trained_betas": null,
+    });
+    for class in [DDIM, DPM, PNDM, EULER, ANCESTRAL, LCM, TCD] {
+        parse(class, at_rest.clone()).unwrap();
+    }
+}
+
+#[test]
+fn absent_fields_take_their_classs_defaults() {
+    let ddim = parse(DDIM, json!({})).unwrap();
+    assert_eq!(ddim.spacing, Spacing::Leading);
+    assert_eq!(ddim.solver, Solver::Ddim { set_alpha_to_one: true });
+    assert!((ddim.betas[999] - 0.02).abs() < 1e-7);
+    assert_eq!(parse(DPM, json!({})).unwrap().spacing, Spacing::Linspace);
+    let lcm = parse(LCM, json!({})).unwrap();
+    assert!((lcm.betas[0] - 0.00085).abs() < 1e-7 && (lcm.betas[999] - 0.012).abs() < 1e-7);
+}
+
+#[test]
+fn pndm_becomes_dpm_solver_with_the_same_betas() {
+    let fields = json!({"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear",
+        "skip_prk_steps": true, "set_alpha_to_one": false, "steps_offset": 1});
+    assert_eq!(parse(PNDM, fields.clone()).unwrap(), parse(DPM, fields).unwrap());
+}
+
+#[test]
+fn trained_betas_are_used() {
+    let config =
+        parse(DPM, json!({"num_train_timesteps": 3, "trained_betas": [0.1, 0.2, 0.3]})).unwrap();
+    assert_eq!(config.betas, [0.1, 0.2, 0.3]);
+}

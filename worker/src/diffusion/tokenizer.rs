@@ -1,0 +1,171 @@
+//! CLIP's tokenizer, from a folder of Hugging Face's layout.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use tokenizers::models::bpe::BPE;
+use tokenizers::normalizers::replace::{Replace, ReplacePattern};
+use tokenizers::normalizers::{Lowercase, NFC, Sequence as Normalizers};
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::sequence::Sequence as PreTokenizers;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
+
+use super::error::DiffusionError;
+use super::json;
+
+/// A text as ids, as long as the text encoder wants them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    /// The ids: begin, text, end, padding.
+    pub ids: Vec<i64>,
+    /// How many tokens of the text did not fit.
+    pub cut: usize,
+}
+
+/// CLIP's byte-pair encoding.
+#[derive(Clone, Debug)]
+pub struct ClipTokenizer {
+    tokenizer: Tokenizer,
+    begin: i64,
+    end: i64,
+    pad: i64,
+    length: usize,
+}
+
+const BEGIN: &str = "<|startoftext|>";
+const END: &str = "<|endoftext|>";
+
+impl ClipTokenizer {
+    /// Opens a `tokenizer/` folder: `tokenizer.json`, or else `vocab.json` and `merges.txt`. The padding token
+    /// is what `special_tokens_map.json` or `tokenizer_config.json` says (SD 2 pads with `!`), else the end.
+    /// A text becomes `length` ids, or fewer where `tokenizer_config.json` has a smaller `model_max_length`.
+    ///
+    /// # Errors
+    /// [`DiffusionError::File`] when a file is missing or is no such thing.
+    pub fn open(folder: &Path, length: usize) -> Result<Self, DiffusionError> {
+        let tokenizer = match open_json(folder)? {
+            Some(tokenizer) => tokenizer,
+            None => from_vocabulary(folder)?,
+        };
+        let settings = Settings::read(folder)?;
+        let id = |token: &str| {
+            tokenizer.token_to_id(token).map(i64::from).ok_or_else(|| {
+                DiffusionError::file(folder, &format!("the vocabulary has no token {token}"))
+            })
+        };
+        let end_token = settings.token("eos_token").unwrap_or(END);
+        let begin = id(settings.token("bos_token").unwrap_or(BEGIN))?;
+        let end = id(end_token)?;
+        let pad = id(settings.token("pad_token").unwrap_or(end_token))?;
+        let length = settings.length().map_or(length, |own| own.min(length)).max(2);
+        Ok(Self { tokenizer, begin, end, pad, length })
+    }
+
+    /// How many ids every text becomes.
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// A text's ids, cut or padded to the length.
+    ///
+    /// # Errors
+    /// [`DiffusionError::Request`] when the text cannot be encoded.
+    pub fn encode(&self, text: &str) -> Result<Tokens, DiffusionError> {
+        let encoding = self.tokenizer.encode(text, false).map_err(|error| {
+            DiffusionError::Request(format!("the prompt has no tokens: {error}"))
+        })?;
+        let words = encoding.get_ids();
+        let fitting = words.len().min(self.length - 2);
+        let mut ids = Vec::with_capacity(self.length);
+        ids.push(self.begin);
+        ids.extend(words[..fitting].iter().map(|id| i64::from(*id)));
+        ids.push(self.end);
+        ids.resize(self.length, self.pad);
+        Ok(Tokens { ids, cut: words.len() - fitting })
+    }
+}
+
+/// `tokenizer.json` of a folder, if it has one, without truncation and padding of its own.
+pub(super) fn open_json(folder: &Path) -> Result<Option<Tokenizer>, DiffusionError> {
+    let file = folder.join("tokenizer.json");
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let mut tokenizer =
+        Tokenizer::from_file(&file).map_err(|error| DiffusionError::file(&file, &error))?;
+    tokenizer.with_truncation(None).map_err(|error| DiffusionError::file(&file, &error))?;
+    tokenizer.with_padding(None);
+    Ok(Some(tokenizer))
+}
+
+/// What `transformers` builds from CLIP's two old files.
+fn from_vocabulary(folder: &Path) -> Result<Tokenizer, DiffusionError> {
+    let (vocabulary, merges) = (folder.join("vocab.json"), folder.join("merges.txt"));
+    for file in [&vocabulary, &merges] {
+        if !file.is_file() {
+            let reason = "there is no such file, nor a tokenizer.json beside it";
+            return Err(DiffusionError::file(file, reason));
+        }
+    }
+    let build = || -> tokenizers::Result<Tokenizer> {
+        let files = (vocabulary.to_string_lossy(), merges.to_string_lossy());
+        let bpe = BPE::from_file(&files.0, &files.1)
+            .unk_token(END.to_owned())
+            .continuing_subword_prefix(String::new())
+            .end_of_word_suffix("</w>".to_owned())
+            .build()?;
+        let mut tokenizer = Tokenizer::new(bpe);
+        let spaces = Replace::new(ReplacePattern::Regex(r"\s+".to_owned()), " ")?;
+        let normalizers = vec![NFC.into(), spaces.into(), Lowercase.into()];
+        tokenizer.with_normalizer(Some(Normalizers::new(normalizers)));
+        let words = SplitPattern::Regex(
+            r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+                .to_owned(),
+        );
+        let words = Split::new(words, SplitDelimiterBehavior::Removed, true)?;
+        let bytes = ByteLevel::new(false, true, true);
+        tokenizer.with_pre_tokenizer(Some(PreTokenizers::new(vec![words.into(), bytes.into()])));
+        let special = [BEGIN, END].map(|token| AddedToken::from(token, true));
+        tokenizer.add_special_tokens(&special);
+        Ok(tokenizer)
+    };
+    build().map_err(|error| DiffusionError::file(&vocabulary, &error))
+}
+
+/// The two files beside a tokenizer that say how it is used.
+struct Settings {
+    files: Vec<Map<String, Value>>,
+}
+
+impl Settings {
+    fn read(folder: &Path) -> Result<Self, DiffusionError> {
+        let mut files = Vec::new();
+        for name in ["special_tokens_map.json", "tokenizer_config.json"] {
+            let file = folder.join(name);
+            if file.is_file() {
+                files.push(json::read_object(&file)?);
+            }
+        }
+        Ok(Self { files })
+    }
+
+    /// A special token, which is a string or an object that holds one.
+    fn token(&self, name: &str) -> Option<&str> {
+        self.files.iter().filter_map(|file| file.get(name)).find_map(|token| {
+            token.as_str().or_else(|| token.get("content").and_then(Value::as_str))
+        })
+    }
+
+    /// `model_max_length`; some tokenizers say 10^30 for "no limit".
+    fn length(&self) -> Option<usize> {
+        let length = self.files.iter().find_map(|file| file.get("model_max_length"))?;
+        length
+            .as_u64()
+            .and_then(|length| usize::try_from(length).ok())
+            .filter(|length| *length >= 2)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! FLUX.2 \[klein\] against its recordings.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::{Case, CaseReport, Reference, Run};
+use crate::diffusion::error::DiffusionError;
+use crate::diffusion::flux2_klein::Flux2Klein;
+use crate::diffusion::net::Opener;
+use crate::diffusion::noise::RecordedNoise;
+use crate::diffusion::request::{MaskToLatents, Request};
+
+pub(super) fn verify(
+    model: &Path,
+    reference: &Reference<'_>,
+    opener: &(impl Opener + ?Sized),
+) -> Result<Vec<CaseReport>, DiffusionError> {
+    let mut model = Flux2Klein::open(model, opener)?;
+    let embedded = reference.array("prompt_embeds.npy")?;
+    let noise = reference.array("noise.npy")?;
+    let (height, width) = reference.mask.dim();
+    let tokens = height * width / model.size_multiple().pow(2);
+    let mut reports = Vec::new();
+    for case in reference.cases()? {
+        let request = request(&case)?;
+        let mut noise = RecordedNoise::new(vec![noise.clone()]);
+        let mut latents = Vec::new();
+        let painted = model.inpaint_embedded(&request, &embedded, &mut noise, &mut |report| {
+            latents.push(report.latents.to_owned());
+            ControlFlow::Continue(())
+        });
+        let sigmas = model.scheduler().sigmas(tokens, request.steps);
+        let timesteps = model.scheduler().timesteps(&sigmas[..request.steps]);
+        reports.push(match painted {
+            Ok(painted) => {
+                case.compare(&Run { latents, painted, timesteps: &timesteps, sigmas: &sigmas })?
+            }
+            Err(error) => case.failed(&error),
+        });
+    }
+    Ok(reports)
+}
+
+fn request(case: &Case<'_>) -> Result<Request, DiffusionError> {
+    Ok(Request {
+        image: case.reference.image.clone(),
+        mask: case.reference.mask.clone(),
+        prompt: String::new(),
+        negative_prompt: String::new(),
+        steps: case.count("steps")?,
+        guidance: 1.0,
+        strength: case.number("strength")?,
+        eta: 0.0,
+        mask_to_latents: MaskToLatents::Nearest,
+    })
+}

@@ -1,0 +1,247 @@
+//! What was compared, how far it was off, and whether that is near enough.
+
+use std::fmt;
+
+use ndarray::{Array3, ArrayD, ArrayViewD, Axis};
+
+/// How far latents may be off: the largest difference of a step over the largest value recorded for it. Nets of
+/// random weights amplify what 32-bit sums round, hence not less.
+pub const LATENT_TOLERANCE: f64 = 1e-4;
+
+/// How far a sample of the picture may be off, of 255.
+pub const IMAGE_TOLERANCE: u8 = 2;
+
+/// How far a timestep may be off; most are whole numbers, the others are kept in 32 bits.
+const TIMESTEP_TOLERANCE: f64 = 1e-3;
+
+/// One thing that was compared.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Check {
+    /// The latents after each step.
+    Latents {
+        /// The worst step's difference.
+        difference: f64,
+        /// The worst step, from 0.
+        step: usize,
+        /// How many steps there were.
+        steps: usize,
+    },
+    /// What a net gave, in the measure of latents.
+    Values {
+        /// The difference.
+        difference: f64,
+    },
+    /// The picture.
+    Image {
+        /// The largest difference, of 255.
+        difference: u8,
+    },
+    /// The timesteps.
+    Timesteps {
+        /// Whether they are the same.
+        equal: bool,
+    },
+    /// The sigmas, in the measure of latents.
+    Sigmas {
+        /// The difference.
+        difference: f64,
+    },
+    /// Token ids of texts.
+    Tokens {
+        /// How many texts have the recorded ids.
+        equal: usize,
+        /// How many texts there are.
+        of: usize,
+    },
+    /// The case could not be run or compared.
+    Failed(String),
+}
+
+impl Check {
+    /// Whether it is within its tolerance.
+    pub fn passed(&self) -> bool {
+        match self {
+            Self::Latents { difference, .. }
+            | Self::Values { difference }
+            | Self::Sigmas { difference } => *difference <= LATENT_TOLERANCE,
+            Self::Image { difference } => *difference <= IMAGE_TOLERANCE,
+            Self::Timesteps { equal } => *equal,
+            Self::Tokens { equal, of } => equal == of && *of > 0,
+            Self::Failed(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Latents { difference, step, steps } => {
+                write!(f, "latents {difference:.1e} (step {} of {steps})", step + 1)
+            }
+            Self::Values { difference } => write!(f, "values {difference:.1e}"),
+            Self::Image { difference } => write!(f, "image {difference}/255"),
+            Self::Timesteps { equal: true } => write!(f, "timesteps equal"),
+            Self::Timesteps { equal: false } => write!(f, "timesteps DIFFER"),
+            Self::Sigmas { difference } => write!(f, "sigmas {difference:.1e}"),
+            Self::Tokens { equal, of } => write!(f, "{equal} of {of} texts have the same ids"),
+            Self::Failed(reason) => write!(f, "{reason}"),
+        }
+    }
+}
+
+/// One case, compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseReport {
+    /// The case's name in `meta.json`, or the name of the file that was compared.
+    pub name: String,
+    /// What was compared.
+    pub checks: Vec<Check>,
+}
+
+impl CaseReport {
+    /// Whether every check passed.
+    pub fn passed(&self) -> bool {
+        !self.checks.is_empty() && self.checks.iter().all(Check::passed)
+    }
+
+    /// The largest difference of latents or values in it, as a ratio.
+    pub fn worst_difference(&self) -> f64 {
+        let differences = self.checks.iter().map(|check| match check {
+            Check::Latents { difference, .. } | Check::Values { difference } => *difference,
+            _ => 0.0,
+        });
+        differences.fold(0.0, f64::max)
+    }
+}
+
+impl fmt::Display for CaseReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.passed() { "ok    " } else { "FAILED" };
+        write!(f, "{verdict} {:<32}", self.name)?;
+        for (index, check) in self.checks.iter().enumerate() {
+            write!(f, "{}{check}", if index == 0 { " " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn failed(name: &str, reason: &(impl ToString + ?Sized)) -> CaseReport {
+    CaseReport { name: name.to_owned(), checks: vec![Check::Failed(reason.to_string())] }
+}
+
+/// A report of one check of values.
+pub(super) fn values(name: &str, made: &ArrayViewD<'_, f32>, recorded: &ArrayD<f32>) -> CaseReport {
+    let check = if made.shape() == recorded.shape() {
+        Check::Values { difference: relative_difference(made.iter(), recorded) }
+    } else {
+        Check::Failed(format!("made {:?}, recorded {:?}", made.shape(), recorded.shape()))
+    };
+    CaseReport { name: name.to_owned(), checks: vec![check] }
+}
+
+/// The largest difference over the largest value recorded; not a number when either is not.
+fn relative_difference<'a>(
+    made: impl IntoIterator<Item = &'a f32>,
+    recorded: impl IntoIterator<Item = &'a f32>,
+) -> f64 {
+    let mut worst = (0.0_f64, 0.0_f64);
+    for (made, recorded) in made.into_iter().zip(recorded) {
+        let (made, recorded) = (f64::from(*made), f64::from(*recorded));
+        let difference = (made - recorded).abs();
+        if difference.is_nan() {
+            return f64::NAN;
+        }
+        worst = (worst.0.max(difference), worst.1.max(recorded.abs()));
+    }
+    if worst.0 > 0.0 { worst.0 / worst.1 } else { 0.0 }
+}
+
+pub(super) fn compare_latents(made: &[ArrayD<f32>], recorded: &ArrayD<f32>) -> Check {
+    let steps: Vec<_> = recorded.outer_iter().collect();
+    if made.len() != steps.len() || steps.is_empty() {
+        let text = format!("{} steps were made, {} recorded", made.len(), steps.len());
+        return Check::Failed(text);
+    }
+    let mut worst = Check::Latents { difference: 0.0, step: 0, steps: steps.len() };
+    for (step, (made, recorded)) in made.iter().zip(&steps).enumerate() {
+        // One of a batch of one.
+        let made = made.index_axis(Axis(0), 0);
+        if made.shape() != recorded.shape() {
+            let text = format!("latents are {:?}, not {:?}", made.shape(), recorded.shape());
+            return Check::Failed(text);
+        }
+        let found = relative_difference(made.iter(), recorded);
+        let Check::Latents { difference, .. } = worst else { break };
+        if found.is_nan() || found > difference {
+            worst = Check::Latents { difference: found, step, steps: steps.len() };
+        }
+        if found.is_nan() {
+            break;
+        }
+    }
+    worst
+}
+
+pub(super) fn compare_images(made: &Array3<f32>, recorded: &ArrayD<f32>) -> Check {
+    if made.shape() != recorded.shape() {
+        return Check::Failed(format!("image is {:?}, not {:?}", made.shape(), recorded.shape()));
+    }
+    let byte = |value: &f32| (value * 255.0).round() as u8;
+    let differences = made.iter().zip(recorded).map(|(made, recorded)| {
+        if made.is_finite() && recorded.is_finite() {
+            byte(made).abs_diff(byte(recorded))
+        } else {
+            255
+        }
+    });
+    Check::Image { difference: differences.max().unwrap_or(255) }
+}
+
+/// A recording may leave out the timesteps that its strength did.
+pub(super) fn compare_timesteps(made: &[f64], recorded: &[f64]) -> Check {
+    let equal = made.len() >= recorded.len()
+        && !recorded.is_empty()
+        && made[made.len() - recorded.len()..]
+            .iter()
+            .zip(recorded)
+            .all(|(made, recorded)| (made - recorded).abs() <= TIMESTEP_TOLERANCE);
+    Check::Timesteps { equal }
+}
+
+pub(super) fn compare_sigmas(made: &[f64], recorded: &[f64]) -> Check {
+    if made.len() != recorded.len() {
+        return Check::Failed(format!("there are {} sigmas, not {}", made.len(), recorded.len()));
+    }
+    let largest = recorded.iter().fold(0.0_f64, |largest, sigma| largest.max(sigma.abs()));
+    let differences = made.iter().zip(recorded).map(|(made, recorded)| (made - recorded).abs());
+    Check::Sigmas { difference: differences.fold(0.0, f64::max) / largest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_is_off_is_found() {
+        let recorded = ArrayD::from_shape_fn(vec![3, 1, 2, 2], |at| (at[0] + at[3] + 1) as f32);
+        let mut made: Vec<_> =
+            recorded.outer_iter().map(|step| step.to_owned().insert_axis(Axis(0))).collect();
+        assert!(compare_latents(&made, &recorded).passed());
+        made[1][[0, 0, 1, 1]] += 0.01;
+        let check = compare_latents(&made, &recorded);
+        assert!(!check.passed());
+        assert!(check.to_string().contains("step 2 of 3"), "{check}");
+        made[0][[0, 0, 1, 1]] = f32::NAN;
+        assert!(!compare_latents(&made, &recorded).passed());
+        assert!(!compare_latents(&made[..2], &recorded).passed());
+    }
+
+    #[test]
+    fn timesteps_may_be_recorded_without_those_left_out() {
+        let made = [801.0, 601.0, 401.0];
+        assert!(compare_timesteps(&made, &made).passed());
+        assert!(compare_timesteps(&made, &made[1..]).passed());
+        assert!(!compare_timesteps(&made, &made[..2]).passed());
+        assert!(!compare_timesteps(&made, &[]).passed());
+    }
+}

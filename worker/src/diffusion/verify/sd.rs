@@ -1,0 +1,183 @@
+//! Stable Diffusion against its recordings.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use ndarray::{ArrayD, Axis, s};
+use serde_json::Value;
+
+use super::report::{failed, values};
+use super::{Case, CaseReport, Check, Reference, Run};
+use crate::diffusion::error::DiffusionError;
+use crate::diffusion::json;
+use crate::diffusion::net::Opener;
+use crate::diffusion::noise::RecordedNoise;
+use crate::diffusion::picture;
+use crate::diffusion::request::{MaskToLatents, Request};
+use crate::diffusion::scheduler;
+use crate::diffusion::scheduler_config::SchedulerConfig;
+use crate::diffusion::sd_inpaint::SdInpaint;
+
+pub(super) fn verify(
+    model: &Path,
+    reference: &Reference<'_>,
+    opener: &(impl Opener + ?Sized),
+) -> Result<Vec<CaseReport>, DiffusionError> {
+    let mut model = SdInpaint::open(model, opener)?;
+    let recorded = reference.meta.get("vae_scaling_factor").and_then(Value::as_f64);
+    if let Some(factor) =
+        recorded.filter(|factor| (factor / f64::from(model.scaling_factor()) - 1.0).abs() > 1e-6)
+    {
+        let own = model.scaling_factor();
+        let text = format!("has a vae_scaling_factor of {factor}, the model one of {own}");
+        return Err(reference.complaint(&text));
+    }
+    let cases = reference.cases()?;
+    let mut reports = parts(&mut model, reference)?;
+    let mut draws = vec![reference.array("init_noise.npy")?];
+    // Without it, a case that adds noise fails, and no other does.
+    if let Some(steps) = reference.optional_array("step_noise.npy")? {
+        draws.extend(steps.outer_iter().map(|draw| draw.to_owned()));
+    }
+    for case in cases {
+        reports.push(run(&mut model, &case, RecordedNoise::new(draws.clone()))?);
+    }
+    Ok(reports)
+}
+
+fn run(
+    model: &mut SdInpaint,
+    case: &Case<'_>,
+    mut noise: RecordedNoise,
+) -> Result<CaseReport, DiffusionError> {
+    let request = request(case)?;
+    let class = case.field("class")?.as_str().ok_or_else(|| case.lacks("class"))?;
+    let config = case.field("config")?.as_object().ok_or_else(|| case.lacks("config"))?;
+    let config = match SchedulerConfig::of_class(class, config) {
+        Ok(config) => config,
+        Err(error) => return Ok(case.failed(&error)),
+    };
+    let schedule = match scheduler::schedule(&config, request.steps, request.eta) {
+        Ok(schedule) => schedule,
+        Err(error) => return Ok(case.failed(&error)),
+    };
+    model.set_scheduler(config);
+    let mut latents = Vec::new();
+    let painted = model.inpaint(&request, &mut noise, &mut |report| {
+        latents.push(report.latents.to_owned());
+        ControlFlow::Continue(())
+    });
+    match painted {
+        Ok(painted) => case.compare(&Run {
+            latents,
+            painted,
+            timesteps: schedule.timesteps(),
+            sigmas: schedule.sigmas(),
+        }),
+        Err(error) => Ok(case.failed(&error)),
+    }
+}
+
+fn request(case: &Case<'_>) -> Result<Request, DiffusionError> {
+    let text = |name: &str| {
+        let text = case.fields.get(name).or_else(|| case.reference.meta.get(name));
+        text.and_then(Value::as_str).map(str::to_owned).ok_or_else(|| case.lacks(name))
+    };
+    Ok(Request {
+        image: case.reference.image.clone(),
+        mask: case.reference.mask.clone(),
+        prompt: text("prompt")?,
+        negative_prompt: text("negative_prompt")?,
+        steps: case.count("steps")?,
+        guidance: case.number("guidance")? as f32,
+        strength: case.number("strength")?,
+        // The pipeline's default, which stands over TCD's own.
+        eta: if case.fields.get("eta").is_some() { case.number("eta")? } else { 0.0 },
+        mask_to_latents: MaskToLatents::Nearest,
+    })
+}
+
+/// Tokens, embeddings, latents and one run of the `UNet`, as far as they were recorded.
+fn parts(
+    model: &mut SdInpaint,
+    reference: &Reference<'_>,
+) -> Result<Vec<CaseReport>, DiffusionError> {
+    let text = |name: &str| reference.meta.get(name).and_then(Value::as_str).unwrap_or_default();
+    let texts = [model.tokens(text("negative_prompt"))?, model.tokens(text("prompt"))?];
+    let mut reports = Vec::new();
+    let cases = reference.folder.join("tokenizer_cases.json");
+    if cases.is_file() {
+        reports.push(token_cases(model, &cases)?);
+    }
+    if let Some(recorded) = reference.optional_array("input_ids.npy")? {
+        let rows = recorded.outer_iter().zip(&texts);
+        let equal = rows.filter(|(row, tokens)| same_ids(row.iter(), &tokens.ids)).count();
+        let check = Check::Tokens { equal, of: recorded.len_of(Axis(0)).max(texts.len()) };
+        reports.push(CaseReport { name: "input_ids".to_owned(), checks: vec![check] });
+    }
+    let [negative, prompt] = &texts;
+    let embedded = model.embed(&[negative, prompt])?;
+    if let Some(recorded) = reference.optional_array("prompt_embeds.npy")? {
+        reports.push(values("prompt_embeds", &embedded.view(), &recorded));
+    }
+    let request = Request {
+        image: reference.image.clone(),
+        mask: reference.mask.clone(),
+        prompt: String::new(),
+        negative_prompt: String::new(),
+        steps: 1,
+        guidance: 1.0,
+        strength: 1.0,
+        eta: 0.0,
+        mask_to_latents: MaskToLatents::Nearest,
+    };
+    request.check(model.size_multiple())?;
+    let fixed = model.fixed_channels(&request)?;
+    if let Some(recorded) = reference.optional_array("mask_latents.npy")? {
+        let mask = fixed.slice(s![.., ..1, .., ..]);
+        reports.push(values("mask_latents", &mask.into_dyn(), &recorded));
+    }
+    if let Some(recorded) = reference.optional_array("masked_image_latents.npy")? {
+        let kept = fixed.slice(s![.., 1.., .., ..]);
+        reports.push(values("masked_image_latents", &kept.into_dyn(), &recorded));
+    }
+    if let Some(recorded) = reference.optional_array("image_latents.npy")? {
+        let image = model.encode(&picture::to_tensor(&reference.image))?;
+        reports.push(values("image_latents", &image.view().into_dyn(), &recorded));
+    }
+    if let Some(recorded) = reference.optional_array("unet_t501.npy")? {
+        let noise = reference.array("init_noise.npy")?;
+        let seen = ndarray::concatenate(Axis(1), &[noise.view(), fixed.view().into_dyn()]);
+        let seen = seen.and_then(ArrayD::into_dimensionality);
+        let embedded = embedded.slice_axis(Axis(0), (1..2).into()).to_owned();
+        reports.push(match seen {
+            Ok(seen) => {
+                let made = model.predict(&seen, 501.0, &embedded, 1.0)?;
+                values("unet_t501", &made.view().into_dyn(), &recorded)
+            }
+            Err(error) => failed("unet_t501", &error),
+        });
+    }
+    Ok(reports)
+}
+
+fn token_cases(model: &SdInpaint, file: &Path) -> Result<CaseReport, DiffusionError> {
+    let cases = json::read(file)?;
+    let cases = cases.as_array().ok_or_else(|| DiffusionError::file(file, "is no list"))?;
+    let mut equal = 0;
+    for case in cases {
+        let text = case.get("text").and_then(Value::as_str);
+        let ids = case.get("ids").and_then(Value::as_array);
+        let (Some(text), Some(ids)) = (text, ids) else {
+            return Err(DiffusionError::file(file, "has a case without text or ids"));
+        };
+        let made = model.tokens(text)?.ids;
+        equal += usize::from(ids.iter().map(Value::as_i64).eq(made.into_iter().map(Some)));
+    }
+    let checks = vec![Check::Tokens { equal, of: cases.len() }];
+    Ok(CaseReport { name: "tokenizer_cases".to_owned(), checks })
+}
+
+fn same_ids<'a>(recorded: impl Iterator<Item = &'a f32>, made: &[i64]) -> bool {
+    recorded.map(|id| *id as i64).eq(made.iter().copied())
+}
