@@ -12,7 +12,8 @@ use std::thread::available_parallelism;
 use anyhow::Context;
 use clap::Args;
 use retouch_worker::models::bindings::Device;
-use retouch_worker::models::registry::Registry;
+use retouch_worker::models::manifest::Task;
+use retouch_worker::models::registry::{ModelHandle, Registry};
 use retouch_worker::models::session::{DevicePolicy, Runtime, RuntimeSettings};
 use retouch_worker::pipeline::{Limits, PixelPool};
 use retouch_worker::tools::upscale::Settings;
@@ -43,6 +44,10 @@ pub struct ModelArgs {
     /// By default 1024 on a processor and 4096 on a GPU.
     #[arg(long, env = "RETOUCH_TILE_MEMORY_MIB")]
     pub tile_memory_mib: Option<u32>,
+    /// A model of the task `safety` that judges what Magic Fix has made; a result that it takes for unsafe is
+    /// thrown away and costs nothing. Nothing is judged by default.
+    #[arg(long, env = "RETOUCH_SAFETY_MODEL", value_name = "NAME")]
+    pub safety_model: Option<String>,
 }
 
 impl ModelArgs {
@@ -75,6 +80,20 @@ impl ModelArgs {
     /// Opens the models folder.
     pub fn registry(&self) -> anyhow::Result<Registry> {
         Ok(Registry::open(&self.models_dir, self.runtime()?)?)
+    }
+
+    /// What judges results, if something does.
+    pub async fn judge(&self, registry: &Registry) -> anyhow::Result<Option<ModelHandle>> {
+        let Some(name) = self.safety_model.as_deref().filter(|name| !name.is_empty()) else {
+            return Ok(None);
+        };
+        let judge = registry.load(name).await?;
+        anyhow::ensure!(
+            matches!(judge.task(), Task::Safety(_)),
+            "RETOUCH_SAFETY_MODEL is {name}, whose task is {}, not safety",
+            judge.task().as_str()
+        );
+        Ok(Some(judge))
     }
 
     /// Starts the threads for pixels.

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::job::JobRunner;
-use crate::tools::{remove_background, upscale};
+use crate::tools::{magic_fix, remove_background, upscale};
 
 /// Answers doorbells.
 pub struct Consumer {
@@ -128,6 +128,7 @@ impl Consumer {
         let bytes = match job.tool {
             Tool::RemoveBackground => remove_background::memory_bytes(width, height),
             Tool::Upscale(_) => upscale::memory_bytes(width, height),
+            Tool::MagicFix(_) => magic_fix::memory_bytes(width, height),
         };
         u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, self.memory_mib)
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use retouch_core::db::{DatabaseError, PgPool};
 use retouch_core::jobs::{self, Claimed, Failure, Finish, Retry};
+use retouch_core::magic_fix::{FixMode, Prompt};
 use retouch_core::queue::{JobNews, Progress, Queue, Stage};
 use retouch_core::results::NewResult;
 use retouch_core::storage::{self, Storage, StorageError, Upload};
@@ -20,6 +21,7 @@ use crate::lease::Leases;
 use crate::models::bindings::Demand;
 use crate::models::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
 use crate::pipeline::{PipelineError, PixelPool};
+use crate::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
 use crate::tools::remove_background::remove_background;
 use crate::tools::stage::{self, StageTimes};
 use crate::tools::upscale::{self, Settings, Upscaler, upscale};
@@ -33,6 +35,8 @@ pub struct JobRunner {
     pub queue: Queue,
     pub storage: Storage,
     pub registry: Arc<Registry>,
+    /// What judges results before anybody sees them, if the operator wants that.
+    pub judge: Option<ModelHandle>,
     pub pixels: PixelPool,
     pub settings: Settings,
     pub worker: WorkerId,
@@ -61,6 +65,8 @@ enum JobError {
     Pipeline(#[from] PipelineError),
     #[error(transparent)]
     Model(#[from] LoadError),
+    #[error("the database: {0}")]
+    Database(#[from] DatabaseError),
 }
 
 /// What is to become of a job without a result.
@@ -113,10 +119,17 @@ impl JobRunner {
             tokio::join!(self.storage.get(&job.object_key), self.registry.model_for(demand));
         let (input, model) = (input?, model?);
         self.faults.strike(job.width).await;
-        let identity = model.identity().clone();
+        let (mut identity, mut is_demo) = (model.identity().clone(), false);
         let stored = match job.tool {
             Tool::RemoveBackground => self.cut_out(job, input, &model, cancel).await?,
             Tool::Upscale(factor) => self.enlarge(job, factor, input, model, cancel).await?,
+            Tool::MagicFix(_) => {
+                let fixed = self.fix(job, input, model, cancel).await?;
+                // What ran may be another model than the bound one.
+                identity = fixed.model.clone();
+                is_demo = fixed.is_demo;
+                self.store_fix(job, fixed).await?
+            }
         };
         for stage in stage::Stage::ALL {
             metrics::histogram!("retouch_stage_seconds", "tool" => job.tool.name().as_str(), "stage" => stage.as_str())
@@ -133,6 +146,7 @@ impl JobRunner {
             model,
             model_sha256,
             device: device.to_string(),
+            is_demo,
             duration_ms: i32::try_from(started.elapsed().as_millis()).unwrap_or(i32::MAX),
         })
     }
@@ -194,6 +208,54 @@ impl JobRunner {
         let upscale::Upscaled { thumbnail, width, height, stages } = made;
         let (size_bytes, ()) =
             tokio::try_join!(upload.finish(), self.put_thumbnail(job, thumbnail))?;
+        Ok(Stored { width, height, size_bytes, stages })
+    }
+
+    async fn fix(
+        &self,
+        job: &Claimed,
+        input: Bytes,
+        bound: ModelHandle,
+        cancel: &CancellationToken,
+    ) -> Result<Fixed, JobError> {
+        let mask = persist(|| jobs::mask(&self.pool, job.id)).await?;
+        let gone = || PipelineError::Mask("it is no longer stored".to_owned());
+        let mask = Bytes::from(mask.ok_or_else(gone)?);
+        let prompt = Prompt::read(job.prompt.as_deref().unwrap_or_default())
+            .map_err(|error| PipelineError::Defect(format!("the job's prompt: {error}")))?;
+        let enhance = Demand { tool: Tool::MagicFix(FixMode::Enhance), tier: job.tier };
+        let may_clarify = prompt.mode() == FixMode::Restore && self.registry.is_served(enhance);
+        let clarifier =
+            if may_clarify { Some(self.registry.model_for(enhance).await?) } else { None };
+        let engines = Engines { bound, clarifier, judge: self.judge.clone() };
+        // Two runs of the same wish differ, and a run that is repeated after a loss does not.
+        let seed = job.id.uuid().as_u64_pair().1;
+        let wish = Wish { prompt, mask, seed };
+        let (news, id, started) = (self.news.clone(), job.id, Instant::now());
+        let tell: Tell = Arc::new(move |stage, done| {
+            let stage = stage_of(stage);
+            let mut progress = Progress { stage, fraction: fraction_at(stage), eta_secs: None };
+            if stage == Stage::Infer && done > 0.0 {
+                let span = fraction_at(Stage::Postprocess) - fraction_at(Stage::Infer);
+                progress.fraction += done * span;
+                let left = started.elapsed().as_secs_f32() * (1.0 - done) / done;
+                progress.eta_secs = Some(left.ceil() as u32);
+            }
+            let _ = news.send(JobNews { job: id, progress: Some(progress) });
+        });
+        let limits = &self.settings.limits;
+        Ok(magic_fix(input, wish, &engines, &self.pixels, limits, cancel, &tell).await?)
+    }
+
+    async fn store_fix(&self, job: &Claimed, fixed: Fixed) -> Result<Stored, JobError> {
+        self.tell(job, Stage::Store);
+        let Fixed { png, thumbnail, width, height, stages, .. } = fixed;
+        let size_bytes = png.len() as u64;
+        let key = storage::result_key(job.id, job.attempt);
+        tokio::try_join!(
+            self.storage.put(&key, "image/png", png),
+            self.put_thumbnail(job, thumbnail),
+        )?;
         Ok(Stored { width, height, size_bytes, stages })
     }
 
@@ -333,6 +395,11 @@ fn judge(error: &JobError) -> (Verdict, Failure) {
             "storage_unavailable",
             "Our picture store did not answer. You have not been charged; try again shortly.",
         ),
+        JobError::Database(_) => (
+            Verdict::Retry,
+            "internal_error",
+            "Our records did not answer. You have not been charged; try again shortly.",
+        ),
         JobError::Model(_) => (
             Verdict::Retry,
             "model_unavailable",
@@ -346,6 +413,12 @@ fn judge(error: &JobError) -> (Verdict, Failure) {
                 }
                 PipelineError::TooLarge { .. } => {
                     "This image is larger than this tool can take. You have not been charged."
+                }
+                PipelineError::Mask(_) => {
+                    "This area cannot be worked on. You have not been charged; draw it anew."
+                }
+                PipelineError::Unsafe(_) => {
+                    "The result was judged unsafe and thrown away. You have not been charged."
                 }
                 PipelineError::Model(_)
                 | PipelineError::OutOfMemory(_)

@@ -1,5 +1,6 @@
 //! What happens to pictures, step by step: decode, tensor, (the model), alpha, foreground, encode where one
-//! run sees the whole; decode, tile, (the model), band, png where it is taken apart. Pure functions on
+//! run sees the whole; decode, tile, (the model), band, png where it is taken apart; decode, mask, patch,
+//! (the model), patch, encode where only a part changes. Pure functions on
 //! pixels, the pool of threads they run on, and the one error they share.
 
 pub mod alpha;
@@ -8,8 +9,10 @@ pub mod decode;
 pub mod encode;
 pub mod foreground;
 mod halve;
+pub mod mask;
 mod orient;
-mod shrink;
+pub mod patch;
+pub mod shrink;
 pub mod tensor;
 pub mod tile;
 
@@ -76,6 +79,12 @@ pub enum PipelineError {
         /// The longest side that is allowed.
         max_dimension: u32,
     },
+    /// The mask is none, or does not fit the picture; the text says why.
+    #[error("the mask cannot be used: {0}")]
+    Mask(String),
+    /// What was made must not be shown.
+    #[error("the result was judged unsafe: {0}")]
+    Unsafe(String),
     /// The model failed; the text is for the operator.
     #[error("the model failed: {0}")]
     Model(String),
@@ -105,6 +114,8 @@ impl PipelineError {
         match self {
             Self::Unreadable(_) => "image_unreadable",
             Self::TooLarge { .. } => "image_too_large",
+            Self::Mask(_) => "mask_invalid",
+            Self::Unsafe(_) => "result_unsafe",
             Self::Model(_) => "model_failed",
             Self::OutOfMemory(_) => "out_of_memory",
             Self::Cancelled => "cancelled",
@@ -117,9 +128,12 @@ impl PipelineError {
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Model(_) | Self::OutOfMemory(_) => true,
-            Self::Unreadable(_) | Self::TooLarge { .. } | Self::Cancelled | Self::Defect(_) => {
-                false
-            }
+            Self::Unreadable(_)
+            | Self::TooLarge { .. }
+            | Self::Mask(_)
+            | Self::Unsafe(_)
+            | Self::Cancelled
+            | Self::Defect(_) => false,
         }
     }
 }

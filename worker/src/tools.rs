@@ -1,5 +1,6 @@
 //! The tools a person can run, one file each, each readable from its first step to its last.
 
+pub mod magic_fix;
 pub mod remove_background;
 pub mod stage;
 pub mod upscale;

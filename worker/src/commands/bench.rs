@@ -117,7 +117,7 @@ impl Throughput {
             self.pictures,
             self.in_flight
         );
-        let (_, what) = sample_input(work.model.task());
+        let what = work.model.task().net().map_or("a run", |net| sample_input(net).1);
         println!("bare session.run   {:>8.2} runs/s, {what} each", model.rate);
         println!("                   {:>8.3} CPU-seconds a run", model.cpu);
         println!("pipeline           {rate:>8.2} pictures/s");
@@ -169,6 +169,7 @@ impl Work {
                     remove_background(input, model, pixels, limits, &cancel, |_| {}).await?;
                 Ok(cutout.stages)
             }
+            Tool::MagicFix(_) => bail!("there is no measurement of Magic Fix"),
             Tool::Upscale(factor) => {
                 let net = Upscaler::new(model.clone())?;
                 let (out, mut parts) = mpsc::channel(1);
@@ -189,7 +190,9 @@ struct BareModel {
 }
 
 async fn bare_model(model: &ModelHandle) -> anyhow::Result<BareModel> {
-    let (shape, _) = sample_input(model.task());
+    let Some((shape, _)) = model.task().net().map(sample_input) else {
+        bail!("{} is not one net", model.identity());
+    };
     let (started, cpu) = (Instant::now(), cpu_seconds()?);
     for _ in 0..MODEL_RUNS {
         model.infer(Array4::zeros(shape)).await.map_err(anyhow::Error::msg)?;

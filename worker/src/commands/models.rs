@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use ndarray::Array4;
+use retouch_worker::diffusion::verify::verify;
 use retouch_worker::models::bindings::Bindings;
-use retouch_worker::models::manifest::{Manifest, Task};
+use retouch_worker::models::manifest::{Manifest, NetTask};
 use retouch_worker::models::registry::{
-    Inspection, ModelHandle, StepReport, inspect_model, load_model,
+    Follow, Inspection, ModelHandle, StepReport, inspect_model, load_model, sample_painting,
 };
 use retouch_worker::models::session::Runtime;
+use tokio_util::sync::CancellationToken;
 
 use super::ModelArgs;
 use super::run::millis;
@@ -24,6 +27,20 @@ const SPEED_RUNS: u32 = 3;
 pub enum Models {
     /// Take every step of a load, say all that is wrong, and measure the speed.
     Check(Check),
+    /// Compare a text-guided pipeline with recorded reference vectors, case by case.
+    Verify(Verify),
+}
+
+/// `models verify MODEL_DIR --reference REF_DIR`.
+#[derive(Args)]
+pub struct Verify {
+    /// The pipeline: a folder as diffusers or optimum write it.
+    model_dir: PathBuf,
+    /// The folder with `meta.json` and a file for each case.
+    #[arg(long)]
+    reference: PathBuf,
+    #[command(flatten)]
+    models: ModelArgs,
 }
 
 /// `models check [NAME…]`.
@@ -40,7 +57,27 @@ impl Models {
     pub async fn execute(self) -> anyhow::Result<()> {
         match self {
             Self::Check(command) => command.execute().await,
+            Self::Verify(command) => command.execute(),
         }
+    }
+}
+
+impl Verify {
+    fn execute(&self) -> anyhow::Result<()> {
+        let runtime = self.models.runtime()?;
+        println!("device      {}", runtime.device());
+        let cases = verify(&self.model_dir, &self.reference, &runtime)?;
+        let mut worst = 0.0_f64;
+        for case in &cases {
+            println!("{case}");
+            worst = worst.max(case.worst_difference());
+        }
+        let wrong = cases.iter().filter(|case| !case.passed()).count();
+        println!("{} compared, largest latent difference {worst:.1e}", cases.len());
+        if wrong > 0 {
+            bail!("{wrong} of {} are out of tolerance", cases.len());
+        }
+        Ok(())
     }
 }
 
@@ -160,7 +197,9 @@ impl fmt::Display for Speed {
 
 /// Nothing, when the model cannot run; the reason is printed.
 async fn measure(model: &ModelHandle) -> Option<Speed> {
-    let (shape, what) = sample_input(model.task());
+    let Some((shape, what)) = model.task().net().map(sample_input) else {
+        return measure_painter(model).await;
+    };
     let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
     for _ in 0..SPEED_RUNS {
         match model.infer(Array4::zeros(shape)).await {
@@ -178,14 +217,34 @@ async fn measure(model: &ModelHandle) -> Option<Speed> {
     Some(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what })
 }
 
+async fn measure_painter(model: &ModelHandle) -> Option<Speed> {
+    let painting = sample_painting(model.task().canvas()?, *model.task().modes().first()?);
+    let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
+    for _ in 0..SPEED_RUNS {
+        let follow = Follow { progress: Arc::new(|_| {}), cancel: CancellationToken::new() };
+        match model.paint(painting.clone(), follow).await {
+            Ok(painted) => {
+                let ran_ms = millis(painted.ran);
+                best_ms = best_ms.min(ran_ms);
+                sum_ms += ran_ms;
+            }
+            Err(error) => {
+                println!("  speed     {} cannot be measured: {error}", model.identity().name);
+                return None;
+            }
+        }
+    }
+    Some(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what: "a painting" })
+}
+
 /// An input to measure the speed with, and what it is.
-pub fn sample_input(task: &Task) -> ((usize, usize, usize, usize), &'static str) {
+pub fn sample_input(task: NetTask<'_>) -> ((usize, usize, usize, usize), &'static str) {
     match task {
-        Task::Segmentation(segmentation) => {
+        NetTask::Segmentation(segmentation) => {
             let (width, height) = (segmentation.input.width, segmentation.input.height);
             ((1, 3, height as usize, width as usize), "a picture")
         }
-        Task::Upscale(upscale) => {
+        NetTask::Upscale(upscale) => {
             let side = 128_u32.next_multiple_of(upscale.tiling.multiple_of) as usize;
             ((1, 3, side, side), "a tile of 128 × 128")
         }

@@ -3,13 +3,16 @@
 use std::fs;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use retouch_core::magic_fix::{FixMode, Prompt};
 use retouch_core::tool::{Factor, Tier, Tool};
 use retouch_worker::models::bindings::Demand;
 use retouch_worker::models::registry::{ModelHandle, ModelIdentity, Registry};
+use retouch_worker::tools::magic_fix::{Engines, Tell, Wish, magic_fix};
 use retouch_worker::tools::remove_background::remove_background;
 use retouch_worker::tools::stage::{Stage, StageTimes};
 use retouch_worker::tools::upscale::{Progress, Upscaled, Upscaler, upscale};
@@ -25,6 +28,35 @@ pub enum Run {
     RemoveBg(RemoveBg),
     /// Make a picture larger.
     Upscale(Upscale),
+    /// Repaint a masked area of a picture as words say.
+    Fix(Fix),
+}
+
+/// `run fix IN --mask MASK --prompt WORDS -o OUT`.
+#[derive(Args)]
+pub struct Fix {
+    /// The picture: PNG, JPEG or WebP.
+    input: PathBuf,
+    /// Where to work: a PNG of the picture's shape. Where it is transparent anywhere, what is opaque is
+    /// meant; else what is white.
+    #[arg(short, long)]
+    mask: PathBuf,
+    /// What is wanted there, e.g. "remove the object".
+    #[arg(short, long)]
+    prompt: String,
+    /// Where the PNG goes.
+    #[arg(short, long)]
+    output: PathBuf,
+    /// The model; by default the one that paid jobs with such a prompt get.
+    #[arg(long)]
+    model: Option<String>,
+    /// Where randomness begins: the same seed gives the same picture.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 /// `run remove-bg IN -o OUT`.
@@ -70,6 +102,7 @@ impl Run {
         match self {
             Self::RemoveBg(command) => command.execute().await,
             Self::Upscale(command) => command.execute().await,
+            Self::Fix(command) => command.execute().await,
         }
     }
 }
@@ -96,6 +129,62 @@ impl RemoveBg {
         let (width, height) = (cutout.width, cutout.height);
         println!("{}  {width} × {height}, {} kB", self.output.display(), size_bytes.div_ceil(1000));
         print_times(&cutout.model, &cutout.stages, loading, total);
+        Ok(())
+    }
+}
+
+impl Fix {
+    async fn execute(self) -> anyhow::Result<()> {
+        let prompt = Prompt::read(&self.prompt)?;
+        let input = read_other_than(&self.input, &self.output)?;
+        let mask = read_other_than(&self.mask, &self.output)?;
+        let pixels = self.models.pixel_pool()?;
+        let started = Instant::now();
+        let registry = self.models.registry()?;
+        let demand = |mode| Demand { tool: Tool::MagicFix(mode), tier: Tier::Paid };
+        let bound = match &self.model {
+            Some(name) => registry.load(name).await?,
+            None if !registry.is_served(demand(prompt.mode())) => {
+                bail!("no model is bound that could {} on {}", prompt.mode(), registry.device())
+            }
+            None => registry.model_for(demand(prompt.mode())).await?,
+        };
+        if let Some(vocabulary) = bound.task().vocabulary()
+            && prompt.mode().needs_words()
+        {
+            let unknown = prompt.words_outside(vocabulary);
+            if !unknown.is_empty() {
+                bail!("{} does not know {}", bound.identity().name, unknown.join(", "));
+            }
+        }
+        let may_clarify = self.model.is_none()
+            && prompt.mode() == FixMode::Restore
+            && registry.is_served(demand(FixMode::Enhance));
+        let clarifier = if may_clarify {
+            Some(registry.model_for(demand(FixMode::Enhance)).await?)
+        } else {
+            None
+        };
+        let loading = started.elapsed();
+
+        let limits = self.limits.limits();
+        let cancel = CancellationToken::new();
+        let started = Instant::now();
+        let judge = self.models.judge(&registry).await?;
+        let (mode, engines) = (prompt.mode(), Engines { bound, clarifier, judge });
+        let wish = Wish { prompt, mask: mask.into(), seed: self.seed };
+        let tell: Tell = Arc::new(|_, _| {});
+        let fixed = magic_fix(input.into(), wish, &engines, &pixels, &limits, &cancel, &tell)
+            .await
+            .with_context(|| self.input.display().to_string())?;
+        let total = started.elapsed();
+        let mut file = WholeFile::create(&self.output)?;
+        file.write(&fixed.png)?;
+        let size_bytes = file.finish()?;
+        let (width, height) = (fixed.width, fixed.height);
+        println!("{}  {width} × {height}, {} kB", self.output.display(), size_bytes.div_ceil(1000));
+        println!("mode        {mode}");
+        print_times(&fixed.model, &fixed.stages, loading, total);
         Ok(())
     }
 }

@@ -38,6 +38,7 @@ impl Serve {
         telemetry::start(&config.telemetry)?;
         let registry = Arc::new(self.models.registry()?);
         registry.load_all().await?;
+        let judge = self.models.judge(&registry).await?;
         let worker = describe(&config, &registry)?;
         let classes: Vec<JobClass> = registry.classes();
         anyhow::ensure!(
@@ -78,6 +79,7 @@ impl Serve {
             storage,
             settings: self.models.settings(self.limits, registry.device()),
             registry,
+            judge,
             pixels: self.models.pixel_pool()?,
             worker: worker_id,
             leases,
@@ -134,9 +136,17 @@ fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker>
 /// Only what is really loaded counts.
 fn served_models(registry: &Registry) -> Vec<ServedModel> {
     let mut models = Vec::new();
-    for (demand, ModelIdentity { name, sha256, .. }) in registry.serving() {
-        let served =
-            ServedModel { tool: demand.tool.name(), tier: demand.tier, model: name, sha256 };
+    for (demand, handle) in registry.serving() {
+        let ModelIdentity { name: model, sha256, .. } = handle.identity().clone();
+        let served = ServedModel {
+            tool: demand.tool.name(),
+            tier: demand.tier,
+            model,
+            sha256,
+            mode: demand.tool.mode(),
+            vocabulary: handle.task().vocabulary().map(<[String]>::to_vec),
+            is_demo: handle.task().is_demo(),
+        };
         // Both factors of an upscale usually have the same model.
         if !models.contains(&served) {
             models.push(served);

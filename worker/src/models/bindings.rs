@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use retouch_core::magic_fix::FixMode;
 use retouch_core::tool::{Factor, JobClass, Tier, Tool, ToolName};
 use serde::Deserialize;
 
@@ -53,7 +54,13 @@ impl Demand {
                 &[Tool::Upscale(Factor::X2), Tool::Upscale(Factor::X4)]
             }
             (ToolName::Upscale, Tier::Free | Tier::Visitor) => &[Tool::Upscale(Factor::X2)],
-            (ToolName::MagicFix, _) => &[],
+            (ToolName::MagicFix, Tier::Paid) => {
+                return FixMode::ALL
+                    .iter()
+                    .map(|mode| Self { tool: Tool::MagicFix(*mode), tier })
+                    .collect();
+            }
+            (ToolName::MagicFix, Tier::Free | Tier::Visitor) => &[],
         };
         tools.iter().map(|tool| Self { tool: *tool, tier }).collect()
     }
@@ -62,9 +69,10 @@ impl Demand {
 impl fmt::Display for Demand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.tool.name(), self.tier)?;
-        match self.tool.factor() {
-            Some(factor) => write!(f, ":{}x", factor.get()),
-            None => Ok(()),
+        match self.tool {
+            Tool::RemoveBackground => Ok(()),
+            Tool::Upscale(factor) => write!(f, ":{}x", factor.get()),
+            Tool::MagicFix(mode) => write!(f, ":{mode}"),
         }
     }
 }
@@ -81,6 +89,8 @@ struct Binding {
     device: BoundDevice,
     /// Upscales only: the line is for this factor; without it, for both.
     factor: Option<u8>,
+    /// Magic Fix only: the line is for this mode; without it, for all.
+    mode: Option<FixMode>,
     model: String,
 }
 
@@ -96,6 +106,7 @@ impl Binding {
             && self.tool == demand.tool.name()
             && self.tier == demand.tier
             && self.factor.is_none_or(|bound| factor == Some(bound))
+            && self.mode.is_none_or(|bound| demand.tool.mode() == Some(bound))
     }
 }
 
@@ -144,7 +155,8 @@ impl Bindings {
             .map(|binding| binding.model.as_str())
     }
 
-    /// The classes of jobs whose every demand is met on a device.
+    /// The classes of jobs whose every demand is met on a device; of Magic Fix one mode is enough, because
+    /// nothing is accepted that nobody can do.
     pub fn classes(&self, device: Device) -> Vec<JobClass> {
         let mut classes: Vec<_> = self
             .0
@@ -152,8 +164,11 @@ impl Bindings {
             .map(|binding| JobClass { tier: binding.tier, tool: binding.tool })
             .filter(|class| {
                 let demands = Demand::of_class(*class);
-                !demands.is_empty()
-                    && demands.into_iter().all(|demand| self.model_for(demand, device).is_some())
+                let is_met = |demand| self.model_for(demand, device).is_some();
+                match class.tool {
+                    ToolName::MagicFix => demands.into_iter().any(is_met),
+                    _ => !demands.is_empty() && demands.into_iter().all(is_met),
+                }
             })
             .collect();
         classes.sort();
@@ -197,7 +212,7 @@ impl Bindings {
 impl Binding {
     /// What is wrong whatever the model is.
     fn check_words(&self) -> Result<(), String> {
-        let Self { tool, model, factor, .. } = self;
+        let Self { tool, model, factor, mode, .. } = self;
         if !is_plain_name(model) {
             return Err(format!("model {model:?} must be the name of a folder beside tools.toml"));
         }
@@ -207,15 +222,19 @@ impl Binding {
         if factor.is_some() && *tool != ToolName::Upscale {
             return Err(format!("{tool} has no factor, but {model} is bound to one"));
         }
+        if mode.is_some() && *tool != ToolName::MagicFix {
+            return Err(format!("{tool} has no mode, but {model} is bound to one"));
+        }
         Ok(())
     }
 
     /// What is wrong with this model in this place.
     fn check(&self, manifest: &Manifest) -> Result<(), String> {
-        let Self { tool, model, factor, .. } = self;
+        let Self { tool, model, factor, mode, .. } = self;
         let class = JobClass { tier: self.tier, tool: *tool };
         let is_asked = |demand: &Demand| {
             factor.is_none_or(|bound| demand.tool.factor().map(Factor::get) == Some(bound))
+                && mode.is_none_or(|bound| demand.tool.mode() == Some(bound))
         };
         for demand in Demand::of_class(class).into_iter().filter(is_asked) {
             manifest.task.can_serve(demand.tool).map_err(|why| {

@@ -2,16 +2,22 @@
 //! opening the model; an unknown field is refused, because a misspelt fact would otherwise be a silent
 //! default. Each task has a contract of its own, in a file of its own.
 
+mod paint;
+mod safety;
 mod segmentation;
 mod source;
 mod upscale;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use retouch_core::magic_fix::FixMode;
 use retouch_core::tool::{Factor, Tool};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
+pub use paint::{Canvas, Exemplar, Fill, FillElement, FillImage, FillMask, Fit, Inpaint, Sampling};
+pub use safety::{ChannelOrder, Safety, SafetyInput};
 pub use segmentation::{Divisor, PictureInput, Postprocess, Range, Resize, Segmentation};
 use source::Source;
 pub use upscale::{Enlargement, TileInput, Tiling, TilingMode, Upscale};
@@ -33,14 +39,9 @@ pub struct Manifest {
     pub name: String,
     /// The folder that holds `model.toml` and the model's files.
     pub folder: PathBuf,
-    /// The ONNX file, inside `folder`.
-    pub file: String,
-    /// The ONNX file's SHA-256, 64 lower-case hexadecimal digits.
-    pub sha256: String,
-    /// The ONNX file's size.
-    pub size_bytes: u64,
-    /// The files beside it that its graph keeps tensors in.
-    pub extra: Vec<Extra>,
+    /// The model's files. The first is the ONNX file, those behind it are what its graph keeps tensors in;
+    /// of a pipeline they are all it is made of. A fill that has no weights has none.
+    pub files: Vec<ModelFile>,
     /// The weights' licence, as an SPDX expression.
     pub licence: String,
     /// Whether that licence allows paid use.
@@ -64,19 +65,30 @@ pub enum Task {
     Segmentation(Segmentation),
     /// A picture in, a larger one out.
     Upscale(Upscale),
+    /// A picture with a hole in, the same filled from the rest of itself out.
+    Exemplar(Exemplar),
+    /// A picture and a mask in, the picture filled by a net out.
+    Fill(Fill),
+    /// A picture, a mask and words in, what the words say out: Stable Diffusion's inpainting.
+    SdInpaint(Inpaint),
+    /// The same by FLUX.2 \[klein\].
+    Flux2Klein(Inpaint),
+    /// A picture in, whether it may be shown out.
+    Safety(Safety),
 }
 
-impl Task {
-    /// The task's name, as `model.toml` spells it.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Segmentation(_) => "segmentation",
-            Self::Upscale(_) => "upscale",
-        }
-    }
+/// A task that one net does: one tensor in, one out.
+#[derive(Clone, Copy, Debug)]
+pub enum NetTask<'a> {
+    /// A picture in, how much of each pixel belongs to the subject out.
+    Segmentation(&'a Segmentation),
+    /// A picture in, a larger one out.
+    Upscale(&'a Upscale),
+}
 
+impl<'a> NetTask<'a> {
     /// The name of the one input tensor.
-    pub fn input(&self) -> &str {
+    pub fn input(self) -> &'a str {
         match self {
             Self::Segmentation(segmentation) => &segmentation.input.name,
             Self::Upscale(upscale) => &upscale.input.name,
@@ -84,10 +96,81 @@ impl Task {
     }
 
     /// The name of the one output tensor that is asked for.
-    pub fn output(&self) -> &str {
+    pub fn output(self) -> &'a str {
         match self {
             Self::Segmentation(segmentation) => &segmentation.output.name,
             Self::Upscale(upscale) => &upscale.output.name,
+        }
+    }
+}
+
+impl Task {
+    /// The task of one net, if it is one.
+    pub const fn net(&self) -> Option<NetTask<'_>> {
+        match self {
+            Self::Segmentation(segmentation) => Some(NetTask::Segmentation(segmentation)),
+            Self::Upscale(upscale) => Some(NetTask::Upscale(upscale)),
+            Self::Exemplar(_)
+            | Self::Fill(_)
+            | Self::SdInpaint(_)
+            | Self::Flux2Klein(_)
+            | Self::Safety(_) => None,
+        }
+    }
+
+    /// The task's name, as `model.toml` spells it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Segmentation(_) => "segmentation",
+            Self::Upscale(_) => "upscale",
+            Self::Exemplar(_) => "exemplar-fill",
+            Self::Fill(_) => "fill",
+            Self::SdInpaint(_) => "sd-inpaint",
+            Self::Flux2Klein(_) => "flux2-klein",
+            Self::Safety(_) => "safety",
+        }
+    }
+
+    /// Whether its files are those of a folder of nets, rather than of one net.
+    pub const fn is_pipeline(&self) -> bool {
+        matches!(self, Self::SdInpaint(_) | Self::Flux2Klein(_))
+    }
+
+    /// What it paints on, if it paints.
+    pub const fn canvas(&self) -> Option<Canvas> {
+        match self {
+            Self::Exemplar(model) => Some(model.canvas),
+            Self::Fill(model) => Some(model.canvas),
+            Self::SdInpaint(model) | Self::Flux2Klein(model) => Some(model.canvas),
+            Self::Segmentation(_) | Self::Upscale(_) | Self::Safety(_) => None,
+        }
+    }
+
+    /// The words it knows, where it knows only some.
+    pub fn vocabulary(&self) -> Option<&[String]> {
+        match self {
+            Self::SdInpaint(model) | Self::Flux2Klein(model) => model.vocabulary.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Whether it only shows that the way works.
+    pub const fn is_demo(&self) -> bool {
+        matches!(self, Self::SdInpaint(model) | Self::Flux2Klein(model) if model.demo)
+    }
+
+    /// What it can do with a mask, if it paints.
+    pub fn modes(&self) -> Vec<FixMode> {
+        FixMode::ALL.into_iter().filter(|mode| self.can_fix(*mode)).collect()
+    }
+
+    fn can_fix(&self, mode: FixMode) -> bool {
+        match self {
+            Self::Segmentation(_) | Self::Safety(_) => false,
+            Self::Upscale(_) => mode == FixMode::Enhance,
+            Self::Exemplar(model) => model.modes.contains(&mode),
+            Self::Fill(model) => model.modes.contains(&mode),
+            Self::SdInpaint(model) | Self::Flux2Klein(model) => model.strength.contains_key(&mode),
         }
     }
 
@@ -109,10 +192,12 @@ impl Task {
             (Self::Upscale(model), Tool::Upscale(factor)) => {
                 Err(format!("its scale is {}, not {}", model.upscale.scale, factor.get()))
             }
-            (Self::Segmentation(_), Tool::Upscale(_))
-            | (Self::Upscale(_), Tool::RemoveBackground) => {
+            (_, Tool::MagicFix(mode)) if self.can_fix(mode) => Ok(()),
+            (Self::Segmentation(_) | Self::Upscale(_) | Self::Safety(_), Tool::MagicFix(_))
+            | (_, Tool::RemoveBackground | Tool::Upscale(_)) => {
                 Err(format!("its task is {}", self.as_str()))
             }
+            (_, Tool::MagicFix(mode)) => Err(format!("its modes do not include {mode}")),
         }
     }
 
@@ -121,15 +206,25 @@ impl Task {
         let task = match name {
             "segmentation" => Self::Segmentation(own.try_into().map_err(told)?),
             "upscale" => Self::Upscale(own.try_into().map_err(told)?),
+            "exemplar-fill" => Self::Exemplar(own.try_into().map_err(told)?),
+            "fill" => Self::Fill(own.try_into().map_err(told)?),
+            "sd-inpaint" => Self::SdInpaint(own.try_into().map_err(told)?),
+            "flux2-klein" => Self::Flux2Klein(own.try_into().map_err(told)?),
+            "safety" => Self::Safety(own.try_into().map_err(told)?),
             other => {
                 return Err(format!(
-                    "task {other:?} is unknown; known are \"segmentation\" and \"upscale\""
+                    "task {other:?} is unknown; known are \"segmentation\", \"upscale\", \"exemplar-fill\", \
+                     \"fill\", \"sd-inpaint\", \"flux2-klein\" and \"safety\""
                 ));
             }
         };
         match &task {
             Self::Segmentation(segmentation) => segmentation.input.check()?,
             Self::Upscale(upscale) => upscale.check()?,
+            Self::Exemplar(exemplar) => exemplar.check()?,
+            Self::Fill(fill) => fill.check()?,
+            Self::SdInpaint(inpaint) | Self::Flux2Klein(inpaint) => inpaint.check()?,
+            Self::Safety(safety) => safety.check()?,
         }
         Ok(task)
     }
@@ -159,11 +254,12 @@ pub struct Output {
     pub name: String,
 }
 
-/// A file that the graph keeps tensors in: what ONNX calls external data.
+/// A file of a model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Extra {
-    /// Its name, in the model's folder; the graph names it the same.
+pub struct ModelFile {
+    /// Its name, in the model's folder; of a pipeline's, its path in it. What ONNX calls external data is
+    /// named as the graph names it.
     pub file: String,
     /// Its SHA-256, 64 lower-case hexadecimal digits.
     pub sha256: String,
@@ -204,9 +300,9 @@ pub enum GoldenWhen {
 struct Shared {
     name: String,
     task: String,
-    file: String,
-    sha256: String,
-    size_bytes: u64,
+    file: Option<String>,
+    sha256: Option<String>,
+    size_bytes: Option<u64>,
     licence: String,
     commercial_use: bool,
     attribution: String,
@@ -214,7 +310,7 @@ struct Shared {
     /// Read by `scripts/models`; here only checked.
     source: Option<Source>,
     #[serde(default)]
-    extra: Vec<Extra>,
+    extra: Vec<ModelFile>,
     #[serde(default)]
     golden: Vec<Golden>,
 }
@@ -234,6 +330,41 @@ impl Shared {
         "extra",
         "golden",
     ];
+}
+
+impl Shared {
+    /// Every file, the ONNX file first.
+    fn files(&self, task: &Task) -> Result<Vec<ModelFile>, String> {
+        let own = match (&self.file, &self.sha256, self.size_bytes) {
+            (Some(file), Some(sha256), Some(size_bytes)) => {
+                Some(ModelFile { file: file.clone(), sha256: sha256.clone(), size_bytes })
+            }
+            // A fill without weights has no file, a pipeline only those of its parts.
+            (None, None, None) if matches!(task, Task::Exemplar(_)) => None,
+            (None, None, None) if task.is_pipeline() && !self.extra.is_empty() => None,
+            (None, _, _) => return Err("missing field `file`".to_owned()),
+            (_, None, _) => return Err("missing field `sha256`".to_owned()),
+            (_, _, None) => return Err("missing field `size_bytes`".to_owned()),
+        };
+        let check = |field: &str, file: &ModelFile| {
+            if task.is_pipeline() {
+                check_file_path(field, &file.file)?;
+            } else {
+                check_file_name(field, &file.file)?;
+            }
+            check_sha256(&field.replace("file", "sha256"), &file.sha256)
+        };
+        if let Some(own) = &own {
+            check("file", own)?;
+        }
+        for extra in &self.extra {
+            check("extra.file", extra)?;
+            if own.as_ref().is_some_and(|own| own.file == extra.file) {
+                return Err(format!("extra.file {:?} is the model's own file", extra.file));
+            }
+        }
+        Ok(own.into_iter().chain(self.extra.iter().cloned()).collect())
+    }
 }
 
 impl Manifest {
@@ -258,15 +389,7 @@ impl Manifest {
             let folder = folder.display();
             return Err(format!("name {:?} differs from its folder {folder}", shared.name));
         }
-        check_sha256("sha256", &shared.sha256)?;
-        check_file_name("file", &shared.file)?;
-        for extra in &shared.extra {
-            check_file_name("extra.file", &extra.file)?;
-            check_sha256("extra.sha256", &extra.sha256)?;
-            if extra.file == shared.file {
-                return Err(format!("extra.file {:?} is the model's own file", extra.file));
-            }
-        }
+        let files = shared.files(&task)?;
         if let Some(source) = &shared.source {
             source.check()?;
         }
@@ -276,10 +399,7 @@ impl Manifest {
         Ok(Self {
             name: shared.name,
             folder: folder.to_owned(),
-            file: shared.file,
-            sha256: shared.sha256,
-            size_bytes: shared.size_bytes,
-            extra: shared.extra,
+            files,
             licence: shared.licence,
             commercial_use: shared.commercial_use,
             attribution: shared.attribution,
@@ -290,9 +410,19 @@ impl Manifest {
         })
     }
 
-    /// The path of the ONNX file.
-    pub fn path(&self) -> PathBuf {
-        self.folder.join(&self.file)
+    /// What tells this version's weights from another's: the ONNX file's SHA-256. Of several files it is the
+    /// SHA-256 of what `sha256sum` would print of them, in the manifest's order; of a fill without weights
+    /// that of `model.toml`.
+    pub fn sha256(&self) -> String {
+        match self.files.as_slice() {
+            [] => hex::encode(Sha256::digest(&self.text)),
+            [only] => only.sha256.clone(),
+            [first, ..] if !self.task.is_pipeline() => first.sha256.clone(),
+            files => {
+                let lines = files.iter().map(|file| format!("{}  {}\n", file.sha256, file.file));
+                hex::encode(Sha256::digest(lines.collect::<String>()))
+            }
+        }
     }
 }
 
@@ -330,6 +460,15 @@ fn check_file_name(field: &str, file: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("{field} {file:?} must be a plain file name in the model's own folder"))
+    }
+}
+
+fn check_file_path(field: &str, file: &str) -> Result<(), String> {
+    let is_inside = |part| matches!(part, Component::Normal(_));
+    if !file.is_empty() && Path::new(file).components().all(is_inside) {
+        Ok(())
+    } else {
+        Err(format!("{field} {file:?} must be a path inside of the model's own folder"))
     }
 }
 

@@ -21,8 +21,10 @@ mod files;
 mod handle;
 mod watch;
 
-pub use checks::{LoadStep, Refusal, StepReport};
-pub use handle::{Inference, Inspection, ModelHandle, ModelIdentity, inspect_model, load_model};
+pub use checks::{LoadStep, Refusal, StepReport, sample_painting};
+pub use handle::{
+    Follow, Inference, Inspection, ModelHandle, ModelIdentity, Painted, inspect_model, load_model,
+};
 use watch::Snapshot;
 pub use watch::Watcher;
 
@@ -153,11 +155,12 @@ impl Registry {
     }
 
     /// Every demand that this worker meets, with the model that does; only what is loaded counts.
-    pub fn serving(&self) -> Vec<(Demand, ModelIdentity)> {
+    pub fn serving(&self) -> Vec<(Demand, ModelHandle)> {
         let table = self.table();
-        let loaded = table.routes.iter().filter_map(|(demand, slot)| {
-            slot.model.get().map(|model| (*demand, model.identity().clone()))
-        });
+        let loaded = table
+            .routes
+            .iter()
+            .filter_map(|(demand, slot)| slot.model.get().map(|model| (*demand, model.clone())));
         loaded.collect()
     }
 
@@ -176,6 +179,11 @@ impl Registry {
         let device = self.device();
         let slot = table.slot(demand).ok_or(LoadError::Unbound { demand, device })?;
         slot.model.get_or_try_init(|| self.load(&slot.name)).await.cloned()
+    }
+
+    /// Whether a model is bound to a demand on this device.
+    pub fn is_served(&self, demand: Demand) -> bool {
+        self.table().slot(demand).is_some()
     }
 
     /// A model by name, whether or not it is bound.
@@ -200,7 +208,8 @@ impl Registry {
 
     /// The models that are loaded, each once.
     pub fn loaded(&self) -> Vec<ModelIdentity> {
-        let mut loaded: Vec<_> = self.serving().into_iter().map(|(_, model)| model).collect();
+        let serving = self.serving().into_iter();
+        let mut loaded: Vec<_> = serving.map(|(_, model)| model.identity().clone()).collect();
         loaded.sort_by(|a, b| a.name.cmp(&b.name));
         loaded.dedup();
         loaded

@@ -1,16 +1,17 @@
-//! One ONNX Runtime session and the device it runs on: the only file that names `ort`.
+//! One ONNX Runtime session and the device it runs on: with `diffusion/net.rs` the only file that names `ort`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ndarray::{Array4, Ix4};
 use ort::ep::{self, ArenaExtendStrategy, ExecutionProviderDispatch};
-use ort::session::builder::GraphOptimizationLevel;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession};
-use ort::value::{Outlet, TensorElementType, TensorRef, ValueType};
+use ort::value::{Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType};
 use tracing::{info, warn};
 
 use super::bindings::Device;
+use crate::diffusion::Opener;
 
 /// Which device models shall run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -94,7 +95,15 @@ impl Runtime {
     }
 
     fn build(&self, model: &[u8], extra: &[ExtraFile]) -> ort::Result<OrtSession> {
-        let mut builder = OrtSession::builder(&self.environment)?
+        let mut builder = self.builder()?;
+        for ExtraFile { name, bytes } in extra {
+            builder = builder.with_external_initializer_file_in_memory(name, Arc::clone(bytes))?;
+        }
+        builder.commit_from_memory(model)
+    }
+
+    fn builder(&self) -> ort::Result<SessionBuilder> {
+        let builder = OrtSession::builder(&self.environment)?
             .with_intra_threads(self.settings.intra_threads)?
             .with_inter_threads(1)?
             // Spinning saves a third of a small model's time, but between two runs it would take the core
@@ -103,10 +112,14 @@ impl Runtime {
             .with_config_entry("session.force_spinning_stop", "1")?
             .with_optimization_level(GraphOptimizationLevel::Level3)?
             .with_execution_providers([provider(self.device, &self.settings)])?;
-        for ExtraFile { name, bytes } in extra {
-            builder = builder.with_external_initializer_file_in_memory(name, Arc::clone(bytes))?;
-        }
-        builder.commit_from_memory(model)
+        Ok(builder)
+    }
+}
+
+impl Opener for Runtime {
+    fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
+        let open = || self.builder()?.commit_from_file(model);
+        open().map_err(|error| sentence(&error))
     }
 }
 
@@ -192,7 +205,7 @@ fn provider(device: Device, settings: &RuntimeSettings) -> ExecutionProviderDisp
     }
 }
 
-fn sentence(error: &ort::Error) -> SessionError {
+pub(crate) fn sentence(error: &ort::Error) -> SessionError {
     let text = error.to_string().trim().replace('\n', " ");
     // ONNX Runtime has no code for it: its arena, CUDA, cuBLAS, cuDNN and the C++ runtime say it in words.
     let lower = text.to_lowercase();
@@ -263,6 +276,55 @@ impl Session {
             Ok(output.to_owned())
         };
         only().map_err(|error| sentence(&error))
+    }
+}
+
+impl Session {
+    /// Runs the model on one input and returns one output's values in order, whatever its shape.
+    ///
+    /// # Errors
+    /// When ONNX Runtime refuses the input or fails, with its own words.
+    pub fn run_flat(
+        &mut self,
+        input_name: &str,
+        input: &Array4<f32>,
+        output_name: &str,
+    ) -> Result<Vec<f32>, SessionError> {
+        let mut only = || -> ort::Result<Vec<f32>> {
+            let input = TensorRef::from_array_view(input.view())?;
+            let outputs = self.inner.run(ort::inputs![input_name => input])?;
+            Ok(outputs[output_name].try_extract_array::<f32>()?.iter().copied().collect())
+        };
+        only().map_err(|error| sentence(&error))
+    }
+
+    /// Runs a model that takes a picture and a mask, of one type, and gives a picture of the same.
+    ///
+    /// # Errors
+    /// When ONNX Runtime refuses an input or fails, with its own words.
+    pub fn run_pair<T>(
+        &mut self,
+        inputs: [(&str, &Array4<T>); 2],
+        output_name: &str,
+    ) -> Result<Array4<T>, SessionError>
+    where
+        T: PrimitiveTensorElementType + std::fmt::Debug + Clone + 'static,
+    {
+        let mut both = || -> ort::Result<Array4<T>> {
+            let options: RunOptions<HasSelectedOutputs> =
+                RunOptions::new()?.with_outputs(OutputSelector::no_default().with(output_name));
+            let [(first, a), (second, b)] = inputs;
+            let (a, b) =
+                (TensorRef::from_array_view(a.view())?, TensorRef::from_array_view(b.view())?);
+            let outputs =
+                self.inner.run_with_options(ort::inputs![first => a, second => b], &options)?;
+            let output = outputs[output_name].try_extract_array::<T>()?;
+            let output = output
+                .into_dimensionality::<Ix4>()
+                .map_err(|error| ort::Error::new(format!("output {output_name}: {error}")))?;
+            Ok(output.to_owned())
+        };
+        both().map_err(|error| sentence(&error))
     }
 }
 

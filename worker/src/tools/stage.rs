@@ -100,6 +100,20 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
         outcome
     }
 
+    /// A stage that waits for something else than pixels; its time is for the caller to add.
+    pub async fn on<T>(
+        &self,
+        stage: Stage,
+        run: impl Future<Output = Result<T, PipelineError>>,
+    ) -> Result<T, PipelineError> {
+        self.unless_cancelled(stage, run).await
+    }
+
+    /// The threads that pixels are worked on.
+    pub const fn pixels(&self) -> &'a PixelPool {
+        self.pixels
+    }
+
     /// The stage that runs the model.
     pub async fn on_model(
         &mut self,

@@ -65,9 +65,7 @@ impl Upscaler {
     pub fn new(model: ModelHandle) -> Result<Self, PipelineError> {
         match model.task() {
             Task::Upscale(contract) => Ok(Self { contract: contract.clone(), model }),
-            Task::Segmentation(_) => {
-                Err(PipelineError::Model(format!("{} is no upscaler", model.identity())))
-            }
+            _ => Err(PipelineError::Model(format!("{} is no upscaler", model.identity()))),
         }
     }
 

@@ -1,10 +1,12 @@
 //! What the worker does to pictures and models, through its public doors.
 
 mod cutouts;
+mod diffusion;
 mod halo;
 mod hostile;
 mod hot_swap;
 mod line;
+mod magic_fix;
 mod manifests;
 mod onnx;
 mod pictures;

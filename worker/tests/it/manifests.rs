@@ -223,7 +223,7 @@ async fn every_demand_finds_its_model() {
     let unbound = Demand { tier: Tier::Free, tool: Tool::Upscale(Factor::X4) };
     let served = registry.served();
     assert!(served.iter().all(|(demand, _)| *demand != unbound), "{served:?}");
-    assert_eq!(served.len(), 3 + 4);
+    assert_eq!(served.len(), 3 + 4 + 4, "{served:?}");
 }
 
 #[tokio::test]

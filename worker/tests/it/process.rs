@@ -79,6 +79,7 @@ impl Line {
             tool: Tool::RemoveBackground,
             tier,
             idempotency_key: None,
+            fix: None,
             most_waiting: None,
         };
         let job = jobs::submit(&self.pool, &new).await.expect("submitted").into_job();

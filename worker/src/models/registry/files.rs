@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::checks::{How, Outcome};
 use crate::models::external;
-use crate::models::manifest::{Golden, Manifest};
+use crate::models::manifest::{Golden, Manifest, ModelFile};
 use crate::models::session::ExtraFile;
 
 /// A model as it was read.
@@ -19,52 +19,35 @@ pub struct Files {
     pub extra: Vec<ExtraFile>,
 }
 
-/// What the manifest says of one file.
-struct Stated<'a> {
-    file: &'a str,
-    sha256: &'a str,
-    size_bytes: u64,
-}
-
-fn stated(manifest: &Manifest) -> impl Iterator<Item = Stated<'_>> {
-    let Manifest { file, sha256, size_bytes, extra, .. } = manifest;
-    let own = Stated { file, sha256, size_bytes: *size_bytes };
-    let extra = extra.iter().map(|extra| Stated {
-        file: &extra.file,
-        sha256: &extra.sha256,
-        size_bytes: extra.size_bytes,
-    });
-    std::iter::once(own).chain(extra)
-}
-
 /// Reads every file and compares it with what the manifest says.
 pub fn read(manifest: &Manifest, how: How) -> Outcome<Files> {
     let mut reasons = Vec::new();
     let mut contents = Vec::new();
-    for stated in stated(manifest) {
-        let (bytes, reason) = read_one(manifest, &stated, how);
+    for stated in &manifest.files {
+        let (bytes, reason) = read_one(manifest, stated, how);
         reasons.extend(reason);
-        contents.extend(bytes.map(|bytes| (stated.file.to_owned(), bytes)));
+        contents.extend(bytes.map(|bytes| (stated.file.clone(), bytes)));
         if how == How::StopAtFirst && !reasons.is_empty() {
             break;
         }
     }
-    let value = (contents.len() == 1 + manifest.extra.len()).then(|| {
+    let value = (!contents.is_empty() && contents.len() == manifest.files.len()).then(|| {
         let mut contents = contents.into_iter();
         let model = contents.next().map(|(_, bytes)| bytes).unwrap_or_default();
         let extra = contents.map(|(name, bytes)| ExtraFile { name, bytes: bytes.into() });
         Files { model, extra: extra.collect() }
     });
-    Outcome { finding: format!("sha256 {}", manifest.sha256), reasons, value }
+    Outcome { finding: format!("sha256 {}", manifest.sha256()), reasons, value }
 }
 
 /// The bytes of a file, as far as they are worth looking at, and what is wrong with them.
 fn read_one(
     manifest: &Manifest,
-    stated: &Stated<'_>,
+    stated: &ModelFile,
     how: How,
 ) -> (Option<Vec<u8>>, Option<String>) {
-    let Stated { file, size_bytes, .. } = *stated;
+    let ModelFile { file, size_bytes, .. } = stated;
+    let size_bytes = *size_bytes;
     // A link is followed, wherever it leads: large files are put in place so, and the checksum decides.
     let path = manifest.folder.join(file);
     if !path.is_file() {
@@ -103,7 +86,7 @@ fn read_one(
 
 /// Checks that the graph keeps its tensors in itself and in files that the manifest vouches for.
 pub fn stay_inside(manifest: &Manifest, files: &Files) -> Outcome<()> {
-    let file = &manifest.file;
+    let file = manifest.files.first().map_or("", |own| own.file.as_str());
     let locations = match external::locations(&files.model) {
         Ok(locations) => locations,
         Err(why) => return Outcome::refused(format!("{file} is no ONNX file: {why}")),
@@ -144,6 +127,39 @@ fn lies_in(folder: &Path, file: &str) -> bool {
     }
 }
 
+/// Compares every file with what the manifest says, without keeping it: a pipeline opens its files by their
+/// paths, each of them too large to be held twice.
+pub fn compare(manifest: &Manifest, how: How) -> Outcome<()> {
+    let mut reasons = Vec::new();
+    for ModelFile { file, sha256, size_bytes } in &manifest.files {
+        let path = manifest.folder.join(file);
+        let reason = match (fs::metadata(&path), sha256_of(&path)) {
+            (Ok(found), _) if found.len() != *size_bytes => {
+                Some(format!("{file} has {} bytes, the manifest says {size_bytes}", found.len()))
+            }
+            (Ok(_), Ok(own)) if own == *sha256 => None,
+            (Ok(_), Ok(own)) => {
+                Some(format!("{file} has sha256 {own}, the manifest says {sha256}"))
+            }
+            (Err(_), _) => Some(format!(
+                "{} is missing; models/README.md says how to bring it",
+                path.display()
+            )),
+            (_, Err(error)) => Some(format!("{}: {error}", path.display())),
+        };
+        reasons.extend(reason);
+        if how == How::StopAtFirst && !reasons.is_empty() {
+            break;
+        }
+    }
+    let value = reasons.is_empty().then_some(());
+    Outcome {
+        finding: format!("{} files, sha256 {}", manifest.files.len(), manifest.sha256()),
+        reasons,
+        value,
+    }
+}
+
 /// What tells one version of a model from the next, the ONNX files not counted: their checksums are part
 /// of the manifest.
 pub fn version(manifest: &Manifest) -> String {
@@ -161,8 +177,8 @@ pub fn version(manifest: &Manifest) -> String {
 
 /// Whether every ONNX file is what the manifest says.
 pub fn are_as_stated(manifest: &Manifest) -> bool {
-    stated(manifest).all(|stated| {
-        sha256_of(&manifest.folder.join(stated.file)).is_ok_and(|sha256| sha256 == stated.sha256)
+    manifest.files.iter().all(|stated| {
+        sha256_of(&manifest.folder.join(&stated.file)).is_ok_and(|sha256| sha256 == stated.sha256)
     })
 }
 

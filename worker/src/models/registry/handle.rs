@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 use ndarray::Array4;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use tracing::{Span, info};
 
-use super::checks::{self, How, LoadStep, Loaded, Refusal, StepReport};
+use super::checks::{self, Engine, How, LoadStep, Loaded, Refusal, StepReport};
 use super::{LoadError, files};
 use crate::models::bindings::Device;
 use crate::models::manifest::{Manifest, Task};
-use crate::models::session::{Runtime, Session, SessionError};
+use crate::models::painter::{PaintError, Painting, Watch};
+use crate::models::session::{Runtime, SessionError};
 
 /// Pictures that may wait in front of a model before their senders wait themselves.
 const WAITING_ROOM: usize = 8;
@@ -132,15 +134,15 @@ fn own_model(
     let started = Instant::now();
     // Before anything is tried: a golden picture that changes meanwhile makes another version.
     let version = files::version(manifest);
-    let Loaded { session, refusals } = checks::load(manifest, runtime, how, report);
-    let Some(session) = session else {
+    let Loaded { engine, refusals } = checks::load(manifest, runtime, how, report);
+    let Some(engine) = engine else {
         // A caller that has gone asks again.
         let _ = ready.send((None, refusals));
         return;
     };
     let identity = ModelIdentity {
         name: manifest.name.clone(),
-        sha256: manifest.sha256.clone(),
+        sha256: manifest.sha256(),
         device: runtime.device(),
     };
     if refusals.is_empty() {
@@ -154,33 +156,125 @@ fn own_model(
     }
     let task = manifest.task.clone();
     if ready.send((Some(Running { identity, task, version }), refusals)).is_ok() {
-        serve(session, &manifest.task, inbox);
+        serve(engine, &manifest.task, inbox);
     }
 }
 
 struct Request {
-    input: Array4<f32>,
+    work: Work,
     sent: Instant,
-    answer: oneshot::Sender<Result<Inference, SessionError>>,
     span: Span,
 }
 
-fn serve(mut session: Session, task: &Task, mut inbox: mpsc::Receiver<Request>) {
-    while let Some(Request { input, sent, answer, span }) = inbox.blocking_recv() {
-        if answer.is_closed() {
+/// What a model is asked to do, and where the answer goes.
+enum Work {
+    Infer {
+        input: Array4<f32>,
+        answer: oneshot::Sender<Result<Inference, SessionError>>,
+    },
+    Paint {
+        painting: Box<Painting>,
+        follow: Follow,
+        answer: oneshot::Sender<Result<Painted, PaintError>>,
+    },
+    Judge {
+        rgb: Vec<u8>,
+        size: (u32, u32),
+        answer: oneshot::Sender<Result<f32, SessionError>>,
+    },
+}
+
+impl Work {
+    /// Whether nobody waits for the answer any more.
+    fn is_unwanted(&self) -> bool {
+        match self {
+            Self::Infer { answer, .. } => answer.is_closed(),
+            Self::Paint { answer, .. } => answer.is_closed(),
+            Self::Judge { answer, .. } => answer.is_closed(),
+        }
+    }
+}
+
+/// Who follows a painting from another thread.
+pub struct Follow {
+    /// Is told how much is done, from 0 to 1.
+    pub progress: Arc<dyn Fn(f32) + Send + Sync>,
+    /// Ends the work at its next step.
+    pub cancel: CancellationToken,
+}
+
+fn serve(mut engine: Engine, task: &Task, mut inbox: mpsc::Receiver<Request>) {
+    while let Some(Request { work, sent, span }) = inbox.blocking_recv() {
+        if work.is_unwanted() {
             continue;
         }
         let _entered = span.entered();
         let waited = sent.elapsed();
-        let started = Instant::now();
-        let outcome = session.run(task.input(), &input, task.output()).map(|output| Inference {
-            output,
-            waited,
-            ran: started.elapsed(),
-        });
-        // Nobody is left to tell when the receiver has gone.
-        let _ = answer.send(outcome);
+        // Nobody is left to tell when a receiver has gone.
+        match work {
+            Work::Infer { input, answer } => {
+                let _ = answer.send(infer(&mut engine, task, &input, waited));
+            }
+            Work::Paint { painting, follow, answer } => {
+                let _ = answer.send(paint(&mut engine, task, &painting, &follow, waited));
+            }
+            Work::Judge { rgb, size, answer } => {
+                let judged = match &mut engine {
+                    Engine::Judge(judge) => judge.unsafety(&rgb, size.0, size.1),
+                    _ => Err(SessionError::Failed(format!(
+                        "a model of task {} does not judge",
+                        task.as_str()
+                    ))),
+                };
+                let _ = answer.send(judged);
+            }
+        }
     }
+}
+
+fn infer(
+    engine: &mut Engine,
+    task: &Task,
+    input: &Array4<f32>,
+    waited: Duration,
+) -> Result<Inference, SessionError> {
+    let (Engine::Net(session), Some(net)) = (engine, task.net()) else {
+        return Err(SessionError::Failed(format!(
+            "a model of task {} runs no tensor",
+            task.as_str()
+        )));
+    };
+    let started = Instant::now();
+    let output = session.run(net.input(), input, net.output())?;
+    Ok(Inference { output, waited, ran: started.elapsed() })
+}
+
+fn paint(
+    engine: &mut Engine,
+    task: &Task,
+    painting: &Painting,
+    follow: &Follow,
+    waited: Duration,
+) -> Result<Painted, PaintError> {
+    let Engine::Painter(painter) = engine else {
+        let failure = format!("a model of task {} does not paint", task.as_str());
+        return Err(SessionError::Failed(failure).into());
+    };
+    let watch = Watch { progress: follow.progress.as_ref(), cancel: &follow.cancel };
+    let started = Instant::now();
+    let rgb = painter.paint(painting, watch)?;
+    Ok(Painted { rgb, waited, ran: started.elapsed() })
+}
+
+/// A crop with its hole painted.
+#[derive(Debug)]
+pub struct Painted {
+    /// R, G, B of every pixel.
+    pub rgb: Vec<u8>,
+    /// How long the crop waited for the model.
+    pub waited: Duration,
+    /// How long the model painted.
+    pub ran: Duration,
 }
 
 /// What a model made of one input.
@@ -234,14 +328,37 @@ impl ModelHandle {
     /// [`SessionError::OutOfMemory`] when a smaller input may fit; else ONNX Runtime's own words.
     pub async fn infer(&self, input: Array4<f32>) -> Result<Inference, SessionError> {
         let (answer, answered) = oneshot::channel();
-        let request = Request { input, sent: Instant::now(), answer, span: Span::current() };
-        let stopped = || {
-            SessionError::Failed(format!(
-                "the thread of model {} has stopped",
-                self.identity().name
-            ))
-        };
-        self.requests.send(request).await.map_err(|_| stopped())?;
-        answered.await.unwrap_or_else(|_| Err(stopped()))
+        self.send(Work::Infer { input, answer }).await?;
+        answered.await.unwrap_or_else(|_| Err(self.stopped()))
+    }
+
+    /// Paints one crop; waits while others are before it. When the returned future is dropped before the
+    /// model has begun, the painting is skipped; afterwards `follow.cancel` ends it.
+    ///
+    /// # Errors
+    /// See [`PaintError`].
+    pub async fn paint(&self, painting: Painting, follow: Follow) -> Result<Painted, PaintError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Work::Paint { painting: Box::new(painting), follow, answer }).await?;
+        answered.await.unwrap_or_else(|_| Err(self.stopped().into()))
+    }
+
+    /// How probably a picture is unsafe, from 0 to 1. `rgb` is R, G, B of every pixel.
+    ///
+    /// # Errors
+    /// As [`ModelHandle::infer`].
+    pub async fn judge(&self, rgb: Vec<u8>, size: (u32, u32)) -> Result<f32, SessionError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Work::Judge { rgb, size, answer }).await?;
+        answered.await.unwrap_or_else(|_| Err(self.stopped()))
+    }
+
+    async fn send(&self, work: Work) -> Result<(), SessionError> {
+        let request = Request { work, sent: Instant::now(), span: Span::current() };
+        self.requests.send(request).await.map_err(|_| self.stopped())
+    }
+
+    fn stopped(&self) -> SessionError {
+        SessionError::Failed(format!("the thread of model {} has stopped", self.identity().name))
     }
 }

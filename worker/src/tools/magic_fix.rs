@@ -1,0 +1,306 @@
+//! Magic Fix: a picture, a mask and words in, the picture with the masked area repainted out.
+//!
+//! The mask says which parts of the picture a model gets to see, the prompt's mode says what it does there,
+//! and nothing outside of the effective mask changes by a single bit. What follows the words is a painter;
+//! what makes the area clearer is the upscaler, brought back to size.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use retouch_core::magic_fix::{FixMode, Prompt};
+use tokio_util::sync::CancellationToken;
+
+use super::stage::{Stage, StageTimes, Steps};
+use super::upscale::Upscaler;
+use crate::models::manifest::{Canvas, Fit, Safety, Task};
+use crate::models::painter::{PaintError, Painting};
+use crate::models::registry::{Follow, ModelHandle, ModelIdentity};
+use crate::pipeline::decode::decode;
+use crate::pipeline::encode::encode_picture;
+use crate::pipeline::mask::Mask;
+use crate::pipeline::patch::{self, Crop};
+use crate::pipeline::tile::{self, Region};
+use crate::pipeline::{Limits, Picture, PipelineError, PixelPool};
+
+mod clarify;
+
+/// What is worked on in one piece when an area is made clearer: tiles bound what the model is given.
+const CLARIFY_CANVAS: Canvas = Canvas { side: 4096, multiple_of: 1, fit: Fit::Keep };
+
+/// Strokes up to this half width are scratches: what is below them is gone, and is filled in.
+const SCRATCH: u16 = 12;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// The words.
+    pub prompt: Prompt,
+    /// Where to work: a PNG.
+    pub mask: Bytes,
+    /// Where randomness begins: the same seed gives the same picture.
+    pub seed: u64,
+}
+
+/// The models that may be needed for one run.
+#[derive(Clone, Debug)]
+pub struct Engines {
+    /// What is bound to the prompt's mode.
+    pub bound: ModelHandle,
+    /// What restores areas that are no scratches, if there is something: what is bound to `enhance`.
+    pub clarifier: Option<ModelHandle>,
+    /// What judges results before anybody sees them, if the operator wants that.
+    pub judge: Option<ModelHandle>,
+}
+
+/// A picture with a part of it repainted.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    /// The result: a PNG of the input's upright size.
+    pub png: Bytes,
+    /// The same at most 512 pixels a side.
+    pub thumbnail: Bytes,
+    /// The result's width in pixels.
+    pub width: u32,
+    /// The result's height in pixels.
+    pub height: u32,
+    /// How long each stage took.
+    pub stages: StageTimes,
+    /// The model that ran.
+    pub model: ModelIdentity,
+    /// Whether that model only shows that the way works.
+    pub is_demo: bool,
+}
+
+/// How far a run is, from 0 to 1, and at which stage.
+pub type Tell = Arc<dyn Fn(Stage, f32) + Send + Sync>;
+
+/// What a run takes at the most, in bytes, models not counted: the decoded picture, the mask and what is
+/// computed of it, a crop as large as the picture, and the search of a fill.
+pub fn memory_bytes(width: u32, height: u32) -> u64 {
+    u64::from(width) * u64::from(height) * 28 + (160 << 20)
+}
+
+/// Repaints what the mask covers.
+///
+/// `tell` is told each stage, and within the model's how much of it is done. Between stages, between the
+/// model's steps, and while waiting for a thread or the model, `cancel` ends the work.
+///
+/// Gray stays gray, alpha and profile stay, and so does every sample outside of the effective mask.
+///
+/// # Errors
+/// See [`PipelineError`].
+pub async fn magic_fix(
+    input: Bytes,
+    wish: Wish,
+    engines: &Engines,
+    pixels: &PixelPool,
+    limits: &Limits,
+    cancel: &CancellationToken,
+    tell: &Tell,
+) -> Result<Fixed, PipelineError> {
+    let limits = *limits;
+    let mut steps = Steps::new(pixels, cancel, |stage| tell(stage, 0.0));
+    let mode = wish.prompt.mode();
+    let drawing = wish.mask.clone();
+    let (picture, mask) = steps
+        .on_pixels(Stage::Decode, move || {
+            let picture = decode(&input, &limits)?;
+            let mask = Mask::read(&drawing, (picture.width, picture.height))?;
+            Ok((picture, mask))
+        })
+        .await?;
+    let engine = Engine::choose(engines, mode, &mask)?;
+    let (canvas, is_exact) = (engine.canvas, engine.is_exact);
+    let (mut picture, mut reach, regions) = steps
+        .on_pixels(Stage::Preprocess, move || {
+            let reach = mask.reach(growth(mode, picture.width.max(picture.height)));
+            let reach = if is_exact { reach.solid() } else { reach };
+            let regions = patch::plan(&reach, (picture.width, picture.height), canvas);
+            Ok((picture, reach, regions))
+        })
+        .await?;
+    if picture.gray && picture.icc.is_none() && mode.needs_words() {
+        // Somebody who asks for red gets red. A profile of gray samples could not describe it.
+        picture.gray = false;
+    }
+    let of = regions.len() as f32;
+    let parts = regions.clone();
+    for (index, region) in regions.into_iter().enumerate() {
+        let (owned, left, crop) = steps
+            .on_pixels(Stage::Preprocess, move || {
+                let crop = patch::take(&picture, &reach, &region, canvas)?;
+                Ok((picture, reach, crop))
+            })
+            .await?;
+        if !crop.hole.contains(&true) {
+            (picture, reach) = (owned, left);
+            continue;
+        }
+        let tell = Arc::clone(tell);
+        let progress = move |done: f32| tell(Stage::Infer, (index as f32 + done) / of);
+        let seed = wish.seed.wrapping_add(index as u64);
+        let (crop, new) =
+            engine.paint(&mut steps, crop, &wish, seed, Arc::new(progress), cancel).await?;
+        (picture, reach) = steps
+            .on_pixels(Stage::Postprocess, move || {
+                let (mut picture, mut reach) = (owned, left);
+                patch::stitch(&mut picture, &mut reach, &crop, new, !is_exact)?;
+                Ok((picture, reach))
+            })
+            .await?;
+    }
+    if let Some(judge) = &engines.judge {
+        for region in parts {
+            picture = judged(&steps, picture, &region, judge).await?;
+        }
+    }
+    finish(steps, picture, &engine).await
+}
+
+/// The picture, if what is in this part of it may be shown.
+async fn judged<P: Fn(Stage)>(
+    steps: &Steps<'_, P>,
+    picture: Picture,
+    region: &Region,
+    judge: &ModelHandle,
+) -> Result<Picture, PipelineError> {
+    let Task::Safety(Safety { threshold, .. }) = judge.task() else {
+        return Err(PipelineError::Model(format!("{} does not judge", judge.identity())));
+    };
+    let part = tile::cut(&picture, region, 0, 1);
+    let size = (region.width(), region.height());
+    let score =
+        steps.on(Stage::Postprocess, async { Ok(judge.judge(part.rgb, size).await?) }).await?;
+    if score >= *threshold {
+        return Err(PipelineError::Unsafe(format!("{score:.2}, {threshold} is the limit")));
+    }
+    Ok(picture)
+}
+
+async fn finish<P: Fn(Stage)>(
+    mut steps: Steps<'_, P>,
+    picture: Picture,
+    engine: &Engine<'_>,
+) -> Result<Fixed, PipelineError> {
+    let (width, height) = (picture.width, picture.height);
+    let (png, thumbnail) = steps.on_pixels(Stage::Encode, move || encode_picture(&picture)).await?;
+    let (stages, model) = (steps.times, engine.model.identity().clone());
+    let is_demo = engine.model.task().is_demo();
+    Ok(Fixed { png, thumbnail, width, height, stages, model, is_demo })
+}
+
+/// How far around the strokes a patch may reach, in pixels: shadows go with what casts them, and what only
+/// becomes clearer needs room to fade.
+fn growth(mode: FixMode, longest: u32) -> u16 {
+    let part = |share: u32, least: u32, most: u32| (longest / share).clamp(least, most) as u16;
+    match mode {
+        FixMode::Remove => part(80, 8, 24),
+        FixMode::Edit | FixMode::Add => part(200, 4, 8),
+        FixMode::Restore => part(400, 2, 6),
+        FixMode::Enhance => part(100, 6, 16),
+    }
+}
+
+/// The model that one run uses.
+struct Engine<'a> {
+    model: &'a ModelHandle,
+    canvas: Canvas,
+    /// Whether what it gives back outside of the hole is what it was given, so that nothing has to fade and
+    /// no colour has to be matched.
+    is_exact: bool,
+    kind: Kind,
+}
+
+enum Kind {
+    Painter,
+    Clarifier(Box<Upscaler>),
+}
+
+impl<'a> Engine<'a> {
+    fn choose(engines: &'a Engines, mode: FixMode, mask: &Mask) -> Result<Self, PipelineError> {
+        let is_scratch = mode == FixMode::Restore && mask.thickness(SCRATCH + 1) <= SCRATCH;
+        let is_wordless = matches!(engines.bound.task(), Task::Exemplar(_) | Task::Fill(_));
+        // A fill does not restore a face: it puts something else in its place.
+        let model = match &engines.clarifier {
+            Some(clarifier) if mode == FixMode::Restore && is_wordless && !is_scratch => clarifier,
+            _ => &engines.bound,
+        };
+        match model.task() {
+            Task::Upscale(_) => {
+                let kind = Kind::Clarifier(Box::new(Upscaler::new(model.clone())?));
+                Ok(Self { model, canvas: CLARIFY_CANVAS, is_exact: false, kind })
+            }
+            task => {
+                let canvas = task.canvas().ok_or_else(|| {
+                    PipelineError::Model(format!("{} does not paint", model.identity()))
+                })?;
+                let is_exact = matches!(task, Task::Exemplar(_) | Task::Fill(_));
+                Ok(Self { model, canvas, is_exact, kind: Kind::Painter })
+            }
+        }
+    }
+
+    async fn paint<P: Fn(Stage)>(
+        &self,
+        steps: &mut Steps<'_, P>,
+        crop: Crop,
+        wish: &Wish,
+        seed: u64,
+        progress: Arc<dyn Fn(f32) + Send + Sync>,
+        cancel: &CancellationToken,
+    ) -> Result<(Crop, Vec<u8>), PipelineError> {
+        match &self.kind {
+            Kind::Clarifier(net) => {
+                let (crop, made, ran) =
+                    clarify::clarify(crop, net.as_ref(), steps.pixels(), progress.as_ref(), cancel)
+                        .await?;
+                steps.times.add(Stage::Infer, ran);
+                Ok((crop, made))
+            }
+            Kind::Painter => {
+                let painting = Painting {
+                    width: crop.width,
+                    height: crop.height,
+                    rgb: crop.rgb.clone(),
+                    hole: crop.hole.clone(),
+                    mode: wish.prompt.mode(),
+                    prompt: wish.prompt.text().to_owned(),
+                    caption: wish.prompt.caption(),
+                    seed,
+                };
+                // The thread goes on when nobody waits any more: it is told to stop as well.
+                let stop = cancel.child_token();
+                let _stopped = stop.clone().drop_guard();
+                let follow = Follow { progress, cancel: stop };
+                let painting = self.model.paint(painting, follow);
+                let painted = steps.on(Stage::Infer, async { Ok(painting.await?) }).await?;
+                steps.times.add(Stage::Infer, painted.ran);
+                Ok((crop, painted.rgb))
+            }
+        }
+    }
+}
+
+impl From<PaintError> for PipelineError {
+    fn from(error: PaintError) -> Self {
+        match error {
+            PaintError::Session(error) => error.into(),
+            PaintError::NothingLeft(text) => Self::Mask(text),
+            PaintError::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_reaches_further_for_what_goes_away() {
+        assert_eq!(growth(FixMode::Remove, 1000), 12);
+        assert_eq!(growth(FixMode::Remove, 6000), 24);
+        assert_eq!(growth(FixMode::Edit, 64), 4);
+        assert_eq!(growth(FixMode::Restore, 64), 2);
+        assert_eq!(growth(FixMode::Enhance, 6000), 16);
+    }
+}

@@ -1,0 +1,308 @@
+//! Magic Fix: what stays untouched, what each kind of engine does, and whole jobs through a worker process.
+
+use std::io::Cursor;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use image::{DynamicImage, GrayImage, ImageFormat, Luma, RgbaImage};
+use retouch_core::jobs::{self, JobState, NewJob};
+use retouch_core::magic_fix::{FixMode, Prompt};
+use retouch_core::results::{self, Filter};
+use retouch_core::tool::{Tier, Tool};
+use retouch_core::{JobId, users};
+use retouch_local::testing::ISSUER;
+use retouch_worker::models::registry::ModelHandle;
+use retouch_worker::pipeline::decode::decode;
+use retouch_worker::pipeline::{Limits, PipelineError, PixelPool};
+use retouch_worker::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
+use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
+
+use crate::process::Line;
+use crate::{load, repository};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn png(picture: impl Into<DynamicImage>) -> Bytes {
+    let mut bytes = Cursor::new(Vec::new());
+    picture.into().write_to(&mut bytes, ImageFormat::Png).expect("a PNG in memory");
+    bytes.into_inner().into()
+}
+
+/// Stripes with a disc in the middle, half transparent at the left.
+fn picture(width: u32, height: u32) -> RgbaImage {
+    RgbaImage::from_fn(width, height, |x, y| {
+        let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
+        let stripe = if (x + y) % 16 < 8 { [60, 120, 90] } else { [160, 140, 70] };
+        let [r, g, b] = if dx * dx + dy * dy < 14 * 14 { [250, 20, 30] } else { stripe };
+        image::Rgba([r, g, b, if x < 8 { 128 } else { 255 }])
+    })
+}
+
+/// A disc of this radius in the middle.
+fn disc(width: u32, height: u32, radius: u32) -> Bytes {
+    png(GrayImage::from_fn(width, height, |x, y| {
+        let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
+        Luma([if dx * dx + dy * dy < radius * radius { 255 } else { 0 }])
+    }))
+}
+
+async fn tiny(name: &str) -> ModelHandle {
+    load(&repository().join("models/tiny").join(name)).await.expect("it loads")
+}
+
+async fn fix(
+    input: Bytes,
+    mask: Bytes,
+    prompt: &str,
+    engines: &Engines,
+) -> Result<Fixed, PipelineError> {
+    let wish = Wish { prompt: Prompt::read(prompt).expect("a prompt"), mask, seed: 5 };
+    let pixels = PixelPool::new(2).expect("threads");
+    let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _| {}));
+    magic_fix(input, wish, engines, &pixels, &Limits::default(), &cancel, &tell).await
+}
+
+fn only(bound: ModelHandle) -> Engines {
+    Engines { bound, clarifier: None, judge: None }
+}
+
+#[tokio::test]
+async fn what_is_painted_over_goes_and_nothing_else_changes() {
+    let engines = only(tiny("classical").await);
+    let (width, height) = (160, 120);
+    let input = png(picture(width, height));
+    let made = fix(input.clone(), disc(width, height, 16), "remove it", &engines)
+        .await
+        .expect("it is fixed");
+    let before = image::load_from_memory(&input).expect("read").to_rgba8();
+    let after = image::load_from_memory(&made.png).expect("read").to_rgba8();
+    assert_eq!(after.dimensions(), (width, height));
+    for (x, y, old) in before.enumerate_pixels() {
+        let new = after.get_pixel(x, y);
+        assert_eq!(old.0[3], new.0[3], "alpha stays at {x}, {y}");
+        let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
+        // The strokes, and the 8 pixels around that a removal may reach.
+        if dx * dx + dy * dy > 25 * 25 {
+            assert_eq!(old, new, "({x}, {y})");
+        }
+        assert!(new.0[0] < 200, "the red disc is gone at {x}, {y}: {new:?}");
+    }
+    assert_eq!(made.model.name, "classical");
+    assert!(!made.is_demo);
+    assert_eq!(image::load_from_memory(&made.thumbnail).expect("read").width(), width);
+}
+
+#[tokio::test]
+async fn profile_and_gray_are_kept() {
+    let engines = only(tiny("classical").await);
+    let gray = image::imageops::grayscale(&picture(96, 80));
+    let made = fix(png(gray), disc(96, 80, 16), "remove it", &engines).await.expect("it is fixed");
+    assert_eq!(image::load_from_memory(&made.png).expect("read").color(), image::ColorType::L8);
+    let mut bytes = Vec::new();
+    let mut encoder = image::codecs::png::PngEncoder::new(&mut bytes);
+    let mut profile: Vec<u8> = (0..600_u32).map(|at| (at % 251) as u8).collect();
+    profile[..4].copy_from_slice(&600_u32.to_be_bytes());
+    profile[16..20].copy_from_slice(b"RGB ");
+    profile[36..40].copy_from_slice(b"acsp");
+    profile[128..132].fill(0);
+    image::ImageEncoder::set_icc_profile(&mut encoder, profile.clone()).expect("a profile");
+    picture(96, 80).write_with_encoder(encoder).expect("encoded");
+    let made = fix(bytes.into(), disc(96, 80, 16), "remove it", &engines).await.expect("fixed");
+    let read = decode(&made.png, &Limits::default()).expect("read");
+    assert_eq!(read.icc, Some(profile));
+}
+
+#[tokio::test]
+async fn a_mask_that_cannot_be_used_is_the_users_to_mend() {
+    let engines = only(tiny("classical").await);
+    let input = png(picture(64, 64));
+    for mask in
+        [disc(64, 48, 10), disc(64, 64, 0), Bytes::from_static(b"no png"), disc(64, 64, 200)]
+    {
+        let refused = fix(input.clone(), mask, "remove it", &engines).await;
+        assert!(matches!(refused, Err(PipelineError::Mask(_))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_guided_model_paints_the_mask_and_only_that() {
+    let engines = only(tiny("sd-inpaint").await);
+    let (width, height) = (150, 100);
+    let input = png(picture(width, height));
+    let paint =
+        |prompt: &'static str| fix(input.clone(), disc(width, height, 20), prompt, &engines);
+    let (red, again, blue) =
+        tokio::join!(paint("a red circle"), paint("a red circle"), paint("a blue circle"));
+    let (red, again, blue) = (red.expect("red"), again.expect("again"), blue.expect("blue"));
+    assert_eq!(red.png, again.png, "the same seed and words make the same bytes");
+    assert_ne!(red.png, blue.png, "the words reach the net");
+    assert!(red.is_demo);
+    let before = image::load_from_memory(&input).expect("read").to_rgba8();
+    let after = image::load_from_memory(&red.png).expect("read").to_rgba8();
+    for (x, y, old) in before.enumerate_pixels() {
+        let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
+        let far = dx * dx + dy * dy > 25 * 25;
+        assert!(!far || old == after.get_pixel(x, y), "({x}, {y})");
+    }
+}
+
+#[tokio::test]
+async fn what_is_made_clearer_stays_in_its_place() {
+    let engines = only(tiny("upscale").await);
+    let (width, height) = (300, 280);
+    let input = png(picture(width, height));
+    let made =
+        fix(input.clone(), disc(width, height, 120), "enhance", &engines).await.expect("done");
+    let before = image::load_from_memory(&input).expect("read").to_rgb8();
+    let after = image::load_from_memory(&made.png).expect("read").to_rgb8();
+    // The tiny model repeats pixels, so that what comes back is what went in, but for rounding.
+    let off = before.iter().zip(after.iter()).map(|(a, b)| u64::from(a.abs_diff(*b))).sum::<u64>();
+    assert!(off / before.len() as u64 <= 2, "nothing moved: {}", off as f64 / before.len() as f64);
+}
+
+#[tokio::test]
+async fn scratches_are_filled_and_areas_are_made_clearer() {
+    let engines =
+        Engines { clarifier: Some(tiny("upscale").await), ..only(tiny("classical").await) };
+    let input = png(picture(300, 280));
+    let scratch = png(GrayImage::from_fn(300, 280, |x, y| {
+        Luma([if (100..104).contains(&x) && y > 60 && y < 200 { 255 } else { 0 }])
+    }));
+    let made = fix(input.clone(), scratch, "restore", &engines).await.expect("done");
+    assert_eq!(made.model.name, "classical");
+    let made = fix(input, disc(300, 280, 60), "restore", &engines).await.expect("done");
+    assert_eq!(made.model.name, "upscale");
+}
+
+#[tokio::test]
+async fn nets_without_words_fill_by_either_contract() {
+    // Both paint the hole in one gray and give back the rest as it was.
+    for name in ["fill-floats", "fill-bytes"] {
+        let engines = only(tiny(name).await);
+        let (width, height) = (90, 70);
+        let input = png(picture(width, height));
+        let made = fix(input.clone(), disc(width, height, 14), "remove it", &engines).await;
+        let after = image::load_from_memory(&made.expect(name).png).expect("read").to_rgba8();
+        assert_eq!(after.get_pixel(width / 2, height / 2).0, [128, 128, 128, 255], "{name}");
+        let before = image::load_from_memory(&input).expect("read").to_rgba8();
+        assert_eq!(after.get_pixel(0, 0), before.get_pixel(0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_is_judged_unsafe_is_thrown_away() {
+    // It takes redness for unsafe.
+    let judge = Some(tiny("safety").await);
+    let calm = Engines { judge: judge.clone(), ..only(tiny("classical").await) };
+    let gray = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([((x * y) % 200) as u8; 3]));
+    fix(png(gray), disc(96, 96, 12), "remove it", &calm).await.expect("nothing red");
+    let red = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([250, ((x * y) % 30) as u8, 10]));
+    let refused = fix(png(red), disc(96, 96, 12), "remove it", &calm).await;
+    assert!(matches!(refused, Err(PipelineError::Unsafe(_))), "{refused:?}");
+    assert!(!refused.expect_err("refused").is_retryable());
+}
+
+#[tokio::test]
+async fn a_run_that_is_called_off_ends_within_its_steps() {
+    let engines = only(tiny("sd-inpaint").await);
+    let wish = Wish {
+        prompt: Prompt::read("a red circle").expect("a prompt"),
+        mask: disc(128, 128, 30),
+        seed: 1,
+    };
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    let tell: Tell = Arc::new(move |_, done| {
+        if done > 0.2 {
+            stop.cancel();
+        }
+    });
+    let pixels = PixelPool::new(2).expect("threads");
+    let input = png(picture(128, 128));
+    let ended = magic_fix(input, wish, &engines, &pixels, &Limits::default(), &cancel, &tell).await;
+    assert_eq!(ended.expect_err("it was called off"), PipelineError::Cancelled);
+}
+
+async fn submit(line: &Line, prompt: &str, mask: &[u8]) -> JobId {
+    let image = retouch_local::testing::image(
+        &line.pool,
+        Some(&line.bucket.storage),
+        line.ada,
+        &png(picture(160, 120)),
+    )
+    .await;
+    let prompt = Prompt::read(prompt).expect("a prompt");
+    let new = NewJob {
+        owner: Some(line.ada),
+        image,
+        tool: Tool::MagicFix(prompt.mode()),
+        tier: Tier::Paid,
+        idempotency_key: None,
+        fix: Some(jobs::Fix {
+            prompt: prompt.text().to_owned(),
+            mask: Bytes::copy_from_slice(mask),
+            mask_sha256: vec![1; 32],
+        }),
+        most_waiting: None,
+    };
+    let job = jobs::submit(&line.pool, &new).await.expect("submitted").into_job();
+    line.queue.ring(job.class(), job.id).await.expect("rung");
+    job.id
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_worker_fixes_pictures_and_says_what_did_it(pool: PgPool) {
+    let line = Line::start(pool, 6).await;
+    let _worker = line.worker().start();
+    let drawing = disc(160, 120, 16);
+    let removed = submit(&line, "remove it", &drawing).await;
+    let painted = submit(&line, "a red circle", &drawing).await;
+    line.until(JobState::Done, 2, PATIENCE).await;
+    for (job, mode, model, is_demo) in [
+        (removed, FixMode::Remove, "classical", false),
+        (painted, FixMode::Edit, "sd-inpaint", true),
+    ] {
+        let filter = Filter { job: Some(job), ..Filter::default() };
+        let made = &results::list(&line.pool, filter).await.expect("listed")[0];
+        assert_eq!((made.mode, made.model.as_str(), made.is_demo), (Some(mode), model, is_demo));
+        assert_eq!((made.width, made.height, made.credits), (160, 120, 8));
+        assert!(made.prompt.is_some());
+    }
+    let offer = retouch_core::workers::fix_offer(
+        &retouch_core::workers::known_models(&line.pool).await.expect("known"),
+    );
+    assert_eq!(offer.modes, [FixMode::Edit, FixMode::Restore, FixMode::Remove, FixMode::Enhance]);
+    assert!(offer.is_demo && offer.vocabulary.is_some());
+    let ada = users::sign_in(&line.pool, ISSUER, "ada").await.expect("Ada");
+    assert_eq!((ada.credits, ada.reserved), (30 - 16, 0));
+    line.assert_nothing_lost_nothing_twice().await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_mask_that_the_worker_cannot_use_costs_nothing(pool: PgPool) {
+    let line = Line::start(pool, 4).await;
+    let _worker = line.worker().start();
+    let job = submit(&line, "remove it", b"no png").await;
+    line.until(JobState::Failed, 1, PATIENCE).await;
+    let failed = jobs::get(&line.pool, job).await.expect("read").expect("there");
+    assert_eq!(failed.failure.expect("a reason").code, "mask_invalid");
+    assert_eq!(jobs::mask(&line.pool, job).await.expect("read"), None);
+    let ada = users::sign_in(&line.pool, ISSUER, "ada").await.expect("Ada");
+    assert_eq!((ada.credits, ada.reserved), (20, 0));
+}
+
+#[test]
+fn tools_toml_serves_what_needs_no_download() {
+    let bindings = retouch_worker::models::bindings::Bindings::read(&repository().join("models"))
+        .expect("it reads");
+    for mode in [FixMode::Remove, FixMode::Restore] {
+        let demand = retouch_worker::models::bindings::Demand {
+            tool: Tool::MagicFix(mode),
+            tier: Tier::Paid,
+        };
+        let device = retouch_worker::models::bindings::Device::Cpu;
+        assert_eq!(bindings.model_for(demand, device), Some("classical"));
+    }
+}
