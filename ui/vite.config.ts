@@ -27,12 +27,20 @@ export default defineConfig(({ mode }) => ({
             {
               name: 'vendor',
               priority: 2,
-              test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|oidc-client-ts|jwt-decode|react-oidc-context|openapi-fetch|zustand)\//,
+              test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|oidc-client-ts|jwt-decode|react-oidc-context|openapi-fetch|zustand(?!.*middleware))\//,
             },
             {
               name: 'shared',
               priority: 1,
-              test: /vite\/preload-helper|src\/app\/shell\/account-button|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download)/,
+              test: /vite\/preload-helper|src\/app\/shell\/account-button|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download|tabs)/,
+            },
+            {
+              name: 'picture',
+              test: /src\/components\/picture-box|src\/features\/(images\/(texts|image-name|original-image)|tools\/results\/factor-badge)/,
+            },
+            {
+              name: 'tool-at-work',
+              test: /src\/app\/routes\/tool-(page|of-image)|src\/features\/tools\/(run|follow-run|cancel-job|cost-note|stored-image-tool|results-side|results\/(results-panel|result-gallery|result-strip|result-toolbar))/,
             },
           ],
         },

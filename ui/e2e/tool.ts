@@ -7,6 +7,7 @@ export const runButton = (page: Page) => action(page, 'Remove Bg AI');
 export const freeButton = (page: Page) => action(page, 'Remove Bg');
 export const upscale2 = (page: Page) => action(page, 'Upscale 2X');
 export const upscale4 = (page: Page) => action(page, 'Upscale 4X');
+export const magicFix = (page: Page) => action(page, 'Magic Fix');
 export const freeUpscale = (page: Page) => action(page, 'Free Upscale');
 
 export const credits = (page: Page, count: number) =>
@@ -21,6 +22,11 @@ export async function openTool(page: Page) {
 export async function openUpscale(page: Page, file: Picture = aPhoto()) {
   await uploadTo(page, '/upscale', file);
   await expect(upscale4(page)).toBeEnabled();
+}
+
+export async function openMagicFix(page: Page, file: Picture = aPhoto()) {
+  await uploadTo(page, '/magic', file);
+  await expect(magicFix(page)).toBeEnabled();
 }
 
 type Picture = ReturnType<typeof aPhoto>;

@@ -59,7 +59,13 @@ test.describe('a visitor', () => {
 
   test('sees nothing of an account', async ({ page }) => {
     const image = '01a1fccb-f6fe-70f2-a7cb-20c7a37d0121';
-    for (const path of ['/images', '/checkouts', `/remove-background/${image}`, `/upscale/${image}`]) {
+    for (const path of [
+      '/images',
+      '/checkouts',
+      `/remove-background/${image}`,
+      `/upscale/${image}`,
+      `/magic/${image}`,
+    ]) {
       await page.goto(path);
       await expect(page).toHaveURL(/\/login$/);
     }

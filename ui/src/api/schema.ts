@@ -200,6 +200,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/magic-images/fix/{imageId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Repaints what the mask covers as the prompt says, for 8 credits. Waits for the new results;
+         *     with `Prefer: respond-async` it answers 202 with the job at once.
+         * @description 422 with the code `prompt_not_possible` when no installed engine can follow the prompt, with
+         *     `prompt_required`, `prompt_too_long`, `mask_invalid` or `mask_empty` when something is amiss with what
+         *     was sent. Nothing is charged then.
+         */
+        post: operations["run_magic_fix"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/magic-images/{imageId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The results of one picture, the oldest first. */
+        get: operations["list_magic_images"];
+        put?: never;
+        post?: never;
+        /** Deletes one result. */
+        delete: operations["delete_magic_image"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rmbg-images/remove-bg-ai": {
         parameters: {
             query?: never;
@@ -395,6 +436,7 @@ export interface components {
             features: components["schemas"]["Features"];
             identity: components["schemas"]["IdentityProvider"];
             limits: components["schemas"]["Limits"];
+            magicFix: components["schemas"]["MagicFix"];
             /**
              * Format: int32
              * @example 20
@@ -436,6 +478,11 @@ export interface components {
              */
             file: string;
         };
+        /**
+         * @description What a Magic Fix does to the masked area.
+         * @enum {string}
+         */
+        FixMode: "edit" | "restore" | "remove" | "enhance" | "add";
         /** @description Which free runs of a picture are used up. */
         FreeRuns: {
             removeBackground: boolean;
@@ -522,6 +569,8 @@ export interface components {
              */
             position?: number | null;
             progress?: components["schemas"]["Progress"] | null;
+            /** @description The words of a Magic Fix. */
+            prompt?: string | null;
             /** @description What it made, once it is done. */
             results: components["schemas"]["Result"][];
             /** Format: date-time */
@@ -560,6 +609,31 @@ export interface components {
          * @enum {string}
          */
         LogoutStyle: "end_session" | "cognito";
+        /** @description What Magic Fix can do here. */
+        MagicFix: {
+            /** @description Whether the text-guided engine only shows that the way works. */
+            demo: boolean;
+            /** @description What an engine is installed for. */
+            modes: components["schemas"]["FixMode"][];
+            /**
+             * @description The words that may be painted with, where the text-guided engine knows no others; null where it
+             *     takes any, and where there is none.
+             */
+            vocabulary?: string[] | null;
+        };
+        /** @description The multipart body with a mask and words, for the `OpenAPI` document. */
+        MaskUpload: {
+            /**
+             * Format: binary
+             * @description A PNG of the picture's size: what is opaque, or white where all of it is opaque, is to be repainted.
+             */
+            file: string;
+            /**
+             * @description What is wanted there, in 1 to 500 characters.
+             * @example remove the object
+             */
+            prompt: string;
+        };
         /** @description A model that a worker serves. */
         Model: {
             model: string;
@@ -595,7 +669,7 @@ export interface components {
         };
         /** @description What every failed request answers with. */
         Problem: {
-            /** @description For programs: why a run failed, e.g. `image_unreadable`. */
+            /** @description For programs: why a run failed or was refused, e.g. `image_unreadable`. */
             code?: string | null;
             /**
              * @description What happened, for people; also the code where the product names one, e.g. `Free Exists`.
@@ -652,6 +726,8 @@ export interface components {
              * @example 5
              */
             credits: number;
+            /** @description Whether the model only shows that the way works. */
+            demo: boolean;
             /**
              * @description The device it really ran on.
              * @example cuda
@@ -673,6 +749,7 @@ export interface components {
             imageId: string;
             /** Format: uuid */
             jobId: string;
+            mode?: components["schemas"]["FixMode"] | null;
             /**
              * @description The model that really ran.
              * @example isnet
@@ -1356,6 +1433,190 @@ export interface operations {
                 content: {
                     "text/event-stream": string;
                 };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    run_magic_fix: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat return the first answer. */
+                "Idempotency-Key"?: string | null;
+                /** @description `respond-async` to get the job at once. */
+                Prefer?: string | null;
+            };
+            path: {
+                imageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["MaskUpload"];
+            };
+        };
+        responses: {
+            /** @description The new results. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Result"][];
+                };
+            };
+            /** @description The job, still under way. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The request is not understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No valid token. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not enough credits. */
+            402: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No such picture. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The free run is used up, or the run was cancelled. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The picture cannot be worked on. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too much is waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_magic_images: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                imageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Result"][];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_magic_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the result */
+                imageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: {
                 headers: {

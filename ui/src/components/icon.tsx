@@ -21,11 +21,16 @@ const shapes = {
 
 export type IconName = keyof typeof shapes;
 
-export function Icon({ name, className = 'size-5' }: { name: IconName; className?: string }) {
+export function Icon({ name, className }: { name: IconName; className?: string }) {
+  return <Glyph shape={shapes[name]} className={className} />;
+}
+
+/** For the shapes that only one page needs, and keeps to itself. */
+export function Glyph({ shape, className = 'size-5' }: { shape: string; className?: string }) {
   return (
     <svg viewBox="0 0 20 20" className={`shrink-0 ${className}`} aria-hidden="true">
       <path
-        d={shapes[name]}
+        d={shape}
         fill="none"
         stroke="currentColor"
         strokeWidth="1.6"

@@ -8,6 +8,8 @@ export class ApiError extends Error {
     readonly detail: string,
     body: string,
     readonly retryAfterSeconds: number | null = null,
+    /** For programs: the kind of refusal, where the API names one. */
+    readonly code: string | null = null,
   ) {
     super(`HTTP error! status: ${status}, message: ${body}`);
     this.name = 'ApiError';
@@ -55,7 +57,8 @@ export function unwrap<T>({ data, error, response }: Answer<T>): T {
 }
 
 function toApiError(status: number, body: unknown, header: (name: string) => string | null): ApiError {
-  const problem = typeof body === 'object' && body !== null ? (body as { detail?: unknown }) : {};
+  const problem =
+    typeof body === 'object' && body !== null ? (body as { detail?: unknown; code?: unknown }) : {};
   const text = typeof body === 'string' ? body : JSON.stringify(body ?? '');
   const retryAfter = Number(header('Retry-After'));
   return new ApiError(
@@ -63,6 +66,7 @@ function toApiError(status: number, body: unknown, header: (name: string) => str
     typeof problem.detail === 'string' ? problem.detail : '',
     text,
     Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
+    typeof problem.code === 'string' ? problem.code : null,
   );
 }
 
@@ -79,17 +83,20 @@ export type SendFileOptions = {
   onProgress?: (fraction: number) => void;
   signal?: AbortSignal;
   headers?: Record<string, string>;
+  /** What the form carries besides the file. */
+  fields?: Record<string, string>;
 };
 
 /** Sends one file as multipart; XMLHttpRequest, because fetch tells nothing about an upload's progress. */
 export async function sendFile(
-  path: '/api/images/upload' | VisitorPath,
+  path: '/api/images/upload' | `/api/magic-images/fix/${string}` | VisitorPath,
   file: File,
-  { onProgress, signal, headers = {} }: SendFileOptions = {},
+  { onProgress, signal, headers = {}, fields = {} }: SendFileOptions = {},
 ): Promise<{ status: number; body: Blob }> {
   const token = await credentials.token();
   const form = new FormData();
   form.append('file', file);
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
 
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();

@@ -9,7 +9,7 @@ export async function downloadImage(url: string, format: DownloadFormat): Promis
   const original = await fetchFile(url);
   // A PNG is handed over as it is: a canvas would drop its colour profile and has a size limit.
   const blob = format === 'png' && original.type === mime.png ? original : await convert(original, format);
-  save(blob, `downloaded_image.${format}`);
+  saveFile(blob, `downloaded_image.${format}`);
 }
 
 async function convert(original: Blob, format: DownloadFormat): Promise<Blob> {
@@ -33,7 +33,7 @@ async function convert(original: Blob, format: DownloadFormat): Promise<Blob> {
   return blob;
 }
 
-function save(blob: Blob, name: string) {
+export function saveFile(blob: Blob, name: string) {
   const href = URL.createObjectURL(blob);
   const link = document.createElement('a');
   link.href = href;

@@ -37,6 +37,19 @@ export async function startMock() {
         model: 'compact',
       }),
     );
+    api.fixed = [
+      aResult({
+        imageId: 'fixed-1',
+        sourceImageId: first.id,
+        url: drawing('fixed-1'),
+        thumbnailUrl: drawing('fixed-1'),
+        width: first.x,
+        height: first.y,
+        prompt: 'remove the plant',
+        mode: 'remove',
+        model: 'classical',
+      }),
+    ];
   }
   if (!window.location.search.includes('as=visitor')) storeSession(api.config.identity);
   await setupWorker(...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });

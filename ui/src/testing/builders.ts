@@ -45,13 +45,14 @@ export function aConfig(change: Partial<Config> = {}): Config {
       },
       {
         tool: 'magic-fix',
-        available: false,
+        available: true,
         freeAvailable: false,
         costs: [{ factor: null, credits: 8 }],
-        models: { paid: null, free: null },
+        models: { paid: 'classical', free: null },
       },
     ],
     features: { payments: false },
+    magicFix: { modes: ['remove', 'restore', 'enhance'], vocabulary: null, demo: false },
     ...change,
   };
 }
@@ -96,6 +97,8 @@ export function aResult(change: Partial<Result> = {}): Result {
     durationMs: 1830,
     factor: null,
     prompt: null,
+    mode: null,
+    demo: false,
     ...change,
   };
 }

@@ -10,10 +10,13 @@ export class MockApi {
   /** Results of removing backgrounds. */
   results: Result[] = [];
   upscaled: Result[] = [];
+  fixed: Result[] = [];
   jobs: Job[] = [];
   /** Everything that was asked, as `METHOD /path?query`, for assertions. */
   calls: string[] = [];
   idempotencyKeys: string[] = [];
+  /** What the runs of Magic Fix asked for. */
+  prompts: string[] = [];
   /** How long a job stays in each of its states. */
   stepMs = 0;
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
@@ -38,6 +41,10 @@ export class MockApi {
 
   private modelOf({ tool, tier }: Job) {
     return this.offerOf(tool)?.models[tier === 'paid' ? 'paid' : 'free'];
+  }
+
+  private listOf(tool: ToolName): Result[] {
+    return { 'remove-background': this.results, upscale: this.upscaled, 'magic-fix': this.fixed }[tool];
   }
 
   /** The states a job goes through, each stored and handed out. */
@@ -69,6 +76,7 @@ export class MockApi {
     await pause();
     if (isOver()) return yield job;
     const imageId = this.id(job.tool === 'upscale' ? 'upscaled' : 'result');
+    const prompt = job.tool === 'magic-fix' ? (this.prompts.at(-1) ?? '') : null;
     const source = this.images.find(({ id }) => id === job.imageId);
     const factor = job.factor ?? 1;
     const result = aResult({
@@ -83,16 +91,18 @@ export class MockApi {
       width: (source?.x ?? 1200) * factor,
       height: (source?.y ?? 800) * factor,
       factor: job.factor,
+      prompt,
+      mode: prompt === null ? null : 'remove',
       createdAt: new Date().toISOString(),
     });
-    if (job.tier !== 'visitor') (job.tool === 'upscale' ? this.upscaled : this.results).push(result);
+    if (job.tier !== 'visitor') this.listOf(job.tool).push(result);
     this.user = { ...this.user, credits: this.user.credits - job.cost };
     yield update({ state: 'done', progress: null, results: [result], finishedAt: new Date().toISOString() });
   }
 
   handlers() {
-    const problem = (status: number, detail: string) =>
-      HttpResponse.json({ type: 'about:blank', title: detail, status, detail }, { status });
+    const problem = (status: number, detail: string, code: string | null = null) =>
+      HttpResponse.json({ type: 'about:blank', title: detail, status, detail, code }, { status });
     const run =
       (tool: 'remove-background' | 'upscale', tier: 'paid' | 'free', factor: 2 | 4 | null = null) =>
       ({ request }: { request: Request }) => {
@@ -160,6 +170,24 @@ export class MockApi {
       ),
       http.delete('*/api/upscale/:id', ({ params }) => {
         this.upscaled = this.upscaled.filter(({ imageId }) => imageId !== params.id);
+        return new HttpResponse(null, { status: 204 });
+      }),
+      http.post('*/api/magic-images/fix/:id', async ({ request, params }) => {
+        const form = await request.text();
+        const prompt = form.match(/name="prompt"\r\n\r\n([\s\S]*?)\r\n--/)?.[1] ?? '';
+        this.idempotencyKeys.push(request.headers.get('Idempotency-Key') ?? '');
+        if (!/name="file"; filename=/.test(form)) return problem(400, 'No mask');
+        this.prompts.push(prompt);
+        if (prompt.includes('castle')) return problem(422, 'No castles here.', 'prompt_not_possible');
+        if (this.user.credits < 8) return problem(402, 'Not enough credits');
+        const job = this.startJob({ tool: 'magic-fix', imageId: String(params.id), cost: 8, position: 2 });
+        return HttpResponse.json(job, { status: 202 });
+      }),
+      http.get('*/api/magic-images/:id', ({ params }) =>
+        HttpResponse.json(this.fixed.filter(({ sourceImageId }) => sourceImageId === params.id)),
+      ),
+      http.delete('*/api/magic-images/:id', ({ params }) => {
+        this.fixed = this.fixed.filter(({ imageId }) => imageId !== params.id);
         return new HttpResponse(null, { status: 204 });
       }),
       http.get('*/api/jobs', ({ request }) => {

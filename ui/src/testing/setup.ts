@@ -14,6 +14,11 @@ beforeEach(() => {
   URL.createObjectURL = vi.fn(() => `blob:test-${Math.random()}`);
   URL.revokeObjectURL = vi.fn();
   window.scrollTo = vi.fn();
+  window.ResizeObserver ??= class {
+    observe() {}
+    unobserve() {}
+    disconnect() {}
+  };
   Blob.prototype.text ??= function text(this: Blob) {
     return new Promise((resolve, reject) => {
       const reader = new FileReader();

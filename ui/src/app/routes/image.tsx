@@ -7,6 +7,7 @@ import { DeleteImageButton } from '@/features/images/delete-image-button';
 import { useImage } from '@/features/images/get-image';
 import { ImageNotFound } from '@/features/images/image-not-found';
 import { OriginalImage } from '@/features/images/original-image';
+import { magicFix } from '@/features/tools/magic-fix/magic-fix';
 import { removeBackground } from '@/features/tools/remove-background';
 import { ResultSection } from '@/features/tools/results/result-section';
 import { upscale } from '@/features/tools/upscale';
@@ -43,6 +44,7 @@ export default function ImageRoute() {
       <div className="mt-12 grid gap-12">
         <ResultSection tool={removeBackground} imageId={imageId} />
         <ResultSection tool={upscale} imageId={imageId} />
+        <ResultSection tool={magicFix} imageId={imageId} />
       </div>
     </div>
   );

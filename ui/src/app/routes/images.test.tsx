@@ -95,10 +95,12 @@ describe('one image', () => {
       images: [anImage()],
       results: [aResult()],
       upscaled: [aResult({ factor: 2 })],
+      fixed: [aResult({ prompt: 'remove the cup' })],
     });
     const { router, queryClient } = renderApp('/images/image-1', { api, signedIn: true });
     expect(await screen.findByRole('img', { name: 'Background removed, result 1' })).toBeVisible();
     expect(await screen.findByRole('img', { name: 'Upscaled, result 1' })).toBeVisible();
+    expect(await screen.findByRole('img', { name: 'Magic fixed, result 1' })).toBeVisible();
     // A removed query that somebody still looks at is asked again with the next render, whenever that is.
     const watchedWhenRemoved: string[] = [];
     queryClient.getQueryCache().subscribe(({ type, query }) => {
@@ -111,7 +113,7 @@ describe('one image', () => {
     await waitFor(() => expect(router.state.location.pathname).toBe('/images'));
     expect(await screen.findByText('No images to show')).toBeVisible();
     expect(watchedWhenRemoved).toEqual([]);
-    for (const kind of ['user-image', 'rmbg-images', 'upscaled-images']) {
+    for (const kind of ['user-image', 'rmbg-images', 'upscaled-images', 'magic-images']) {
       expect(queryClient.getQueryCache().findAll({ queryKey: [kind, 'image-1'] })).toEqual([]);
     }
     const after = api.calls.slice(api.calls.indexOf('DELETE /api/images/image-1') + 1);
@@ -142,6 +144,7 @@ describe('the sections of one image', () => {
       images: [anImage()],
       results: [aResult({ imageId: 'cut-out' })],
       upscaled: [aResult({ imageId: 'twice', factor: 2 }), aResult({ imageId: 'four-times', factor: 4 })],
+      fixed: [aResult({ prompt: 'remove the cup' })],
     });
     renderApp('/images/image-1', { api, signedIn: true });
     const upscaled = await section('Upscaled');
@@ -151,12 +154,14 @@ describe('the sections of one image', () => {
       '/api/files/four-times?thumbnail',
     ]);
     expect(pictures.map((picture) => picture.closest('li')?.textContent)).toEqual(['2XDELETE', '4XDELETE']);
+    const fixed = await section('Magic fixed');
+    expect(await fixed.findByText('“remove the cup”')).toBeVisible();
     const removed = await section('Background removed');
     expect(await removed.findAllByRole('img')).toHaveLength(1);
     expect(removed.queryByText(/^\dX$/)).toBeNull();
   });
 
-  test.each(['Background removed', 'Upscaled'])('%s says No Images to Show', async (name) => {
+  test.each(['Background removed', 'Upscaled', 'Magic fixed'])('%s says No Images to Show', async (name) => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     renderApp('/images/image-1', { api, signedIn: true });
     expect(await (await section(name)).findByText('No Images to Show')).toBeVisible();
@@ -165,9 +170,15 @@ describe('the sections of one image', () => {
   test.each([
     ['Background removed', '/api/rmbg-images/one', '/api/rmbg-images/image-1'],
     ['Upscaled', '/api/upscale/one', '/api/upscale/image-1'],
+    ['Magic fixed', '/api/magic-images/one', '/api/magic-images/image-1'],
   ])('%s deletes a result after a question', async (name, path, list) => {
     const two = () => [aResult({ imageId: 'one' }), aResult({ imageId: 'two' })];
-    const api = Object.assign(new MockApi(), { images: [anImage()], results: two(), upscaled: two() });
+    const api = Object.assign(new MockApi(), {
+      images: [anImage()],
+      results: two(),
+      upscaled: two(),
+      fixed: two(),
+    });
     renderApp('/images/image-1', { api, signedIn: true });
     await userEvent.click(
       await (await section(name)).findByRole('button', { name: `DELETE ${name}, result 1` }),
@@ -181,11 +192,14 @@ describe('the sections of one image', () => {
     expect(api.calls.filter((call) => call === `GET ${list}`)).toHaveLength(1);
   });
 
-  test('a section that cannot be loaded says so', async () => {
+  test.each([
+    ['Upscaled', '*/api/upscale/:id', 'Failed to load upscaled images'],
+    ['Magic fixed', '*/api/magic-images/:id', 'Failed to load magic fix images'],
+  ])('a section that cannot be loaded says so: %s', async (name, path, text) => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     renderApp('/images/image-1', { api, signedIn: true });
-    server.use(http.get('*/api/upscale/:id', () => new HttpResponse(null, { status: 500 })));
-    expect(await (await section('Upscaled')).findByText('Failed to load upscaled images')).toBeVisible();
-    expect((await section('Upscaled')).queryByText('No Images to Show')).toBeNull();
+    server.use(http.get(path, () => new HttpResponse(null, { status: 500 })));
+    expect(await (await section(name)).findByText(text)).toBeVisible();
+    expect((await section(name)).queryByText('No Images to Show')).toBeNull();
   });
 });

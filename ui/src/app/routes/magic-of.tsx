@@ -1,5 +1,7 @@
-import ToolNotInstalled from './tool-not-installed';
+import { magicFix } from '@/features/tools/magic-fix/magic-fix';
+import { MagicFixTool } from '@/features/tools/magic-fix/magic-fix-tool';
+import { ToolPage } from './tool-page';
 
 export default function MagicOfRoute() {
-  return <ToolNotInstalled name="magic-fix" />;
+  return <ToolPage tool={magicFix}>{(image) => <MagicFixTool key={image.id} image={image} />}</ToolPage>;
 }

@@ -17,6 +17,7 @@ export function useDeleteImage(imageId: string) {
       forgetWhenLeft(queryClient, queryKeys.userImage(imageId));
       forgetWhenLeft(queryClient, queryKeys.rmbgImages(imageId));
       forgetWhenLeft(queryClient, queryKeys.upscaledImages(imageId));
+      forgetWhenLeft(queryClient, queryKeys.magicImages(imageId));
       // At once, so that the list never shows it again; asked anew all the same.
       queryClient.setQueryData<Image[]>(queryKeys.userImages, (old) =>
         old?.filter(({ id }) => id !== imageId),

@@ -2,9 +2,9 @@ import { Button } from '@/components/button';
 import { ProgressBar } from '@/components/progress-bar';
 import type { Job } from '@/lib/api-types';
 import { formatSeconds } from '@/lib/format';
-import type { EditingTool } from './tool';
+import type { Tool } from './tool';
 
-type Texts = Pick<EditingTool['texts'], 'postprocess' | 'patience'>;
+type Texts = Pick<Tool['texts'], 'postprocess' | 'patience'>;
 type Stage = NonNullable<Job['progress']>['stage'];
 
 /** The steps that are the same for every tool. */

@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
-import { NotEnoughCredits } from '@/components/not-enough-credits';
 import { Notice } from '@/components/notice';
 import type { Image, ToolOffer } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
-import { credits } from '@/lib/format';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
+import { costNote } from './cost-note';
+import { RunProblemNotice } from './run-problem-notice';
 import type { useRunTool } from './run-tool';
 import type { EditingTool, ToolAction } from './tool';
 
@@ -35,7 +35,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
     <div className="grid gap-3">
       <ul className="grid gap-x-3 gap-y-4 sm:grid-cols-2 md:grid-cols-1 lg:grid-cols-2">
         {tool.paid.map((action) => (
-          <Choice key={action.path} note={paidNote(action, offer)}>
+          <Choice key={action.path} note={costNote(offer, action.factor)}>
             <Button
               size="lg"
               disabled={isBlocked || !offer?.available}
@@ -60,8 +60,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
         </Choice>
       </ul>
       {isOversize && <Notice tone="error">{tooBigText(maxDimension)}</Notice>}
-      {run.problem?.kind === 'not-enough-credits' && <NotEnoughCredits />}
-      {run.problem?.kind === 'refused' && <Notice tone="error">{run.problem.detail}</Notice>}
+      <RunProblemNotice problem={run.problem} />
     </div>
   );
 }
@@ -74,12 +73,6 @@ function Choice({ note, children }: { note: string; children: ReactNode }) {
       <p className="text-center text-xs text-soft">{note}</p>
     </li>
   );
-}
-
-function paidNote({ factor }: ToolAction, offer: ToolOffer | undefined): string {
-  if (!offer?.available) return 'Not installed on this server';
-  const cost = offer.costs.find((candidate) => (candidate.factor ?? null) === factor);
-  return [cost && credits(cost.credits), offer.models.paid].filter(Boolean).join(' · ');
 }
 
 function freeNote({ factor }: ToolAction, offer: ToolOffer | undefined): string {

@@ -2,9 +2,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
 import type { ResultItem } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
-import type { EditingTool } from '../tool';
+import type { Tool } from '../tool';
 
-export function useDeleteResult(tool: EditingTool, imageId: string, onDeleted?: () => void) {
+export function useDeleteResult(tool: Tool, imageId: string, onDeleted?: () => void) {
   const queryClient = useQueryClient();
   return useMutation({
     mutationFn: async (resultId: string) =>

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
 import type { ResultItem } from '@/lib/api-types';
-import type { EditingTool } from '../tool';
+import type { Tool } from '../tool';
 
-export function useResults(tool: EditingTool, imageId: string) {
+export function useResults(tool: Tool, imageId: string) {
   return useQuery({
     queryKey: tool.resultsKey(imageId),
     queryFn: async ({ signal }): Promise<ResultItem[]> => {

@@ -17,6 +17,7 @@ type ResultGalleryProps = {
   empty: ReactNode;
   /** The run in progress, shown where its result will be. */
   progress: ReactNode;
+  describe?: (result: ResultItem) => ReactNode;
 };
 
 export type View = 'result' | 'compare';
@@ -50,6 +51,7 @@ export function ResultGallery(props: ResultGalleryProps) {
         view={view}
         onView={setView}
         progress={progress}
+        note={props.describe?.(selected)}
       />
       <ResultToolbar
         key={selected.imageId}

@@ -27,9 +27,12 @@ type ResultPreviewProps = {
   onView: (view: View) => void;
   /** What is going on with the next result. */
   progress?: ReactNode;
+  /** What only this tool's results have to say. */
+  note?: ReactNode;
 };
 
-export function ResultPreview({ result, alt, originalUrl, view, onView, progress }: ResultPreviewProps) {
+export function ResultPreview(props: ResultPreviewProps) {
+  const { result, alt, originalUrl, view, onView, progress, note } = props;
   const picture = (
     <img
       src={result.url}
@@ -63,11 +66,12 @@ export function ResultPreview({ result, alt, originalUrl, view, onView, progress
           </Suspense>
         )}
       </PictureBox>
+      {note}
       <div className="mt-3 flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
         <figcaption className="text-sm text-soft tabular-nums">
           {[
             `${result.width} × ${result.height} px`,
-            result.model,
+            note ? null : result.model,
             result.device,
             result.durationMs === null ? null : formatDuration(result.durationMs),
             result.credits === 0 ? 'free' : formatCredits(result.credits),

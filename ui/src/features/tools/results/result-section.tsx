@@ -1,7 +1,7 @@
 import { ConfirmButton } from '@/components/confirm-button';
 import { Notice } from '@/components/notice';
 import { SkeletonGrid } from '@/components/skeleton-grid';
-import type { EditingTool } from '../tool';
+import type { Tool } from '../tool';
 import { useDeleteResult } from './delete-result';
 import { FactorBadge } from './factor-badge';
 import { useResults } from './get-results';
@@ -9,7 +9,7 @@ import { useResults } from './get-results';
 const grid = 'grid grid-cols-3 gap-3 sm:grid-cols-5 lg:grid-cols-8 xl:grid-cols-10';
 
 /** All results of one tool, each with its own way out. */
-export function ResultSection({ tool, imageId }: { tool: EditingTool; imageId: string }) {
+export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }) {
   const { data: results, isPending } = useResults(tool, imageId);
   const remove = useDeleteResult(tool, imageId);
   const title = tool.texts.section;
@@ -42,6 +42,9 @@ export function ResultSection({ tool, imageId }: { tool: EditingTool; imageId: s
                   </span>
                 )}
               </div>
+              {result.prompt && (
+                <p className="truncate text-xs text-soft" title={result.prompt}>{`“${result.prompt}”`}</p>
+              )}
               <ConfirmButton
                 look="danger"
                 size="sm"

@@ -2,22 +2,24 @@ import type { ReactNode } from 'react';
 import { Notice } from '@/components/notice';
 import { PictureBox } from '@/components/picture-box';
 import { Skeleton } from '@/components/skeleton';
-import type { Image } from '@/lib/api-types';
-import type { EditingTool } from '../tool';
+import type { Image, ResultItem } from '@/lib/api-types';
+import type { Tool } from '../tool';
 import { useDeleteResult } from './delete-result';
 import { useResults } from './get-results';
 import { ResultGallery } from './result-gallery';
 
 type ResultsPanelProps = {
-  tool: EditingTool;
+  tool: Tool;
   image: Image;
   selectedId: string | null;
   onSelect: (resultId: string | null) => void;
   progress: ReactNode;
+  describe?: (result: ResultItem) => ReactNode;
 };
 
 /** What the tool has made of the image. */
-export function ResultsPanel({ tool, image, selectedId, onSelect, progress }: ResultsPanelProps) {
+export function ResultsPanel(props: ResultsPanelProps) {
+  const { tool, image, selectedId, onSelect, progress, describe } = props;
   const results = useResults(tool, image.id);
   // After a deletion the first one is shown.
   const remove = useDeleteResult(tool, image.id, () => onSelect(null));
@@ -40,6 +42,7 @@ export function ResultsPanel({ tool, image, selectedId, onSelect, progress }: Re
       onDelete={remove.mutate}
       isDeleting={remove.isPending}
       progress={progress}
+      describe={describe}
       empty="Start a run, and its result appears here."
     />
   );

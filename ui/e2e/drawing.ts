@@ -1,0 +1,68 @@
+import type { Locator, Page } from '@playwright/test';
+
+export const surface = (page: Page) => page.getByRole('application', { name: 'Image to draw on' });
+export const prompt = (page: Page) => page.getByRole('textbox', { name: 'Prompt' });
+export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+/** A place on the image, each way from 0 to 1, in pixels of the window. */
+export async function placeOn(image: Locator, x: number, y: number) {
+  await image.scrollIntoViewIfNeeded();
+  const box = await image.boundingBox();
+  if (!box) throw new Error('the image is not there');
+  return { x: box.x + x * box.width, y: box.y + y * box.height };
+}
+
+export type Path = [x: number, y: number][];
+const across: Path = [
+  [0.4, 0.4],
+  [0.5, 0.42],
+  [0.6, 0.4],
+];
+
+export async function drawWithMouse(page: Page, path: Path = across) {
+  for (const [index, [x, y]] of path.entries()) {
+    const place = await placeOn(surface(page), x, y);
+    await page.mouse.move(place.x, place.y, { steps: 4 });
+    if (index === 0) await page.mouse.down();
+  }
+  await page.mouse.up();
+}
+
+/** What the page keeps of the mask, once it has been written. */
+export async function strokes(page: Page): Promise<{ kind: string; size: number; points: number[] }[]> {
+  await page.waitForTimeout(400);
+  return page.evaluate(() => {
+    const kept = JSON.parse(sessionStorage.getItem('retouch-magic-fix') ?? '{}');
+    const id = window.location.pathname.split('/').at(-1) ?? '';
+    return kept.state?.works?.[id]?.done ?? [];
+  });
+}
+
+/** A pointer of a kind that no machine here has, through the events that it would send. */
+export async function sendPointer(
+  page: Page,
+  name: string,
+  kind: 'pen' | 'touch',
+  id: number,
+  x: number,
+  y: number,
+) {
+  await surface(page).evaluate(
+    (element, [name, kind, id, x, y]) => {
+      const box = element.getBoundingClientRect();
+      element.dispatchEvent(
+        new PointerEvent(name, {
+          bubbles: true,
+          pointerId: id,
+          pointerType: kind,
+          isPrimary: true,
+          button: 0,
+          buttons: name === 'pointerup' ? 0 : 1,
+          clientX: box.left + x * box.width,
+          clientY: box.top + y * box.height,
+        }),
+      );
+    },
+    [name, kind, id, x, y] as const,
+  );
+}

@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises';
+import { button, drawWithMouse, placeOn, sendPointer, strokes, surface } from './drawing';
+import { aPicture } from './photo';
+import { signInAsSomeoneNew } from './sign-in';
+import { expect, test } from './test';
+import { openMagicFix } from './tool';
+
+test('strokes outlive a reload, and can be undone, redone and cleared', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openMagicFix(page);
+  await drawWithMouse(page);
+  const dot = await placeOn(surface(page), 0.5, 0.7);
+  await page.mouse.click(dot.x, dot.y);
+  expect((await strokes(page)).map(({ points }) => points.length > 2)).toEqual([true, false]);
+
+  await page.reload();
+  await expect(button(page, 'Export mask')).toBeEnabled();
+  expect(await strokes(page)).toHaveLength(2);
+  await button(page, 'Undo').click();
+  expect(await strokes(page)).toHaveLength(1);
+  await button(page, 'Redo').click();
+  expect(await strokes(page)).toHaveLength(2);
+  await button(page, 'Clear').click();
+  await expect(button(page, 'Export mask')).toBeDisabled();
+  await page.keyboard.press('Control+z');
+  await expect(button(page, 'Export mask')).toBeEnabled();
+});
+
+test('a mask goes out as a PNG of the size of the image, and comes in again', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openMagicFix(page, aPicture(1200, 700));
+  await drawWithMouse(page);
+  const save = async () => {
+    const downloading = page.waitForEvent('download');
+    await button(page, 'Export mask').click();
+    return readFile(await (await downloading).path());
+  };
+  const mask = await save();
+  expect({ width: mask.readUInt32BE(16), height: mask.readUInt32BE(20) }).toEqual({
+    width: 1200,
+    height: 700,
+  });
+  const alpha = await page.evaluate(async (base64) => {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    const bitmap = await createImageBitmap(new Blob([bytes]));
+    const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d', {
+      willReadFrequently: true,
+    });
+    if (!context) throw new Error('no canvas');
+    context.drawImage(bitmap, 0, 0);
+    return [context.getImageData(600, 292, 1, 1).data[3], context.getImageData(10, 10, 1, 1).data[3]];
+  }, mask.toString('base64'));
+  expect(alpha).toEqual([255, 0]);
+
+  await button(page, 'Clear').click();
+  await page.getByLabel('Mask file').setInputFiles({ name: 'mask.png', mimeType: 'image/png', buffer: mask });
+  await expect(button(page, 'Export mask')).toBeEnabled();
+  expect((await save()).equals(mask)).toBe(true);
+
+  await page.getByLabel('Mask file').setInputFiles(aPicture(300, 300));
+  await expect(page.getByText('This mask has 300 × 300 px')).toBeVisible();
+});
+
+test('a pen draws while the hand lies on the screen', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openMagicFix(page);
+  await sendPointer(page, 'pointerdown', 'pen', 51, 0.3, 0.3);
+  await sendPointer(page, 'pointerdown', 'touch', 52, 0.8, 0.8);
+  await sendPointer(page, 'pointermove', 'pen', 51, 0.4, 0.4);
+  await sendPointer(page, 'pointermove', 'touch', 52, 0.9, 0.9);
+  await sendPointer(page, 'pointerup', 'touch', 52, 0.9, 0.9);
+  await sendPointer(page, 'pointerup', 'pen', 51, 0.4, 0.4);
+  const drawn = await strokes(page);
+  expect(drawn.map(({ kind, points }) => [kind, points.length])).toEqual([['paint', 4]]);
+});
+
+test('zoom, move and the eraser work with the mouse and the keyboard', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openMagicFix(page);
+  await drawWithMouse(page);
+  const [first] = await strokes(page);
+  const middle = await placeOn(surface(page), 0.5, 0.5);
+  await page.mouse.move(middle.x, middle.y);
+  await page.mouse.wheel(0, -600);
+  await expect(button(page, 'Fit')).toBeEnabled();
+  await page.keyboard.down(' ');
+  await drawWithMouse(page);
+  await page.keyboard.up(' ');
+  expect(await strokes(page)).toHaveLength(1);
+  await page.keyboard.press('e');
+  await expect(page.getByRole('radio', { name: 'Eraser' })).toBeChecked();
+  await drawWithMouse(page);
+  const second = (await strokes(page)).at(-1);
+  // Twenty pixels of the screen are fewer of the image now.
+  expect(second?.kind).toBe('erase');
+  expect(second?.size).toBeLessThan(first?.size ?? 0);
+  await button(page, 'Fit').click();
+  await expect(button(page, 'Fit')).toBeDisabled();
+});

@@ -1,0 +1,37 @@
+import { screen, waitFor } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { describe, expect, test } from 'vitest';
+import { anImage } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+
+describe('where it begins', () => {
+  test('for a user with the choice of an image', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    const { router } = renderApp('/magic', { api, signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
+    await userEvent.click(await screen.findByRole('button', { name: 'Select' }));
+    await waitFor(() => expect(router.state.location.pathname).toBe('/magic/image-1'));
+  });
+
+  test('for a visitor with a login and five examples', async () => {
+    renderApp('/magic');
+    expect(await screen.findByRole('heading', { name: 'Magic Fix requires logging in' })).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Login' })).toBeEnabled();
+    const tabs = await screen.findAllByRole('tab');
+    expect(tabs.map(({ textContent }) => textContent)).toEqual([
+      'Edit Details',
+      'Restore Images',
+      'Remove Details',
+      'Enhance Details',
+      'Add Details',
+    ]);
+    expect(screen.getByRole('tabpanel', { name: 'Edit Details' })).toHaveTextContent('“a blue pot”');
+    await userEvent.click(screen.getByRole('tab', { name: 'Remove Details' }));
+    expect(screen.getByRole('tabpanel', { name: 'Remove Details' })).toHaveTextContent('“remove the cup”');
+    await userEvent.keyboard('{ArrowRight}');
+    expect(screen.getByRole('tab', { name: 'Enhance Details' })).toHaveFocus();
+    await userEvent.keyboard('{End}{ArrowRight}');
+    expect(screen.getByRole('tab', { name: 'Edit Details' })).toHaveAttribute('aria-selected', 'true');
+  });
+});

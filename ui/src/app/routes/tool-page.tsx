@@ -1,0 +1,50 @@
+import type { ReactNode } from 'react';
+import { useParams } from 'react-router';
+import { ButtonLink } from '@/components/button-link';
+import { PageHeader } from '@/components/page-header';
+import { Skeleton } from '@/components/skeleton';
+import { useImage } from '@/features/images/get-image';
+import { ImageNotFound } from '@/features/images/image-not-found';
+import type { Tool } from '@/features/tools/tool';
+import type { Image } from '@/lib/api-types';
+import { toolNames } from '@/lib/tool-names';
+import { Installed } from './installed';
+
+type ToolPageProps = {
+  tool: Tool;
+  /** Another image is another page, with nothing selected and no old message: the id is its key. */
+  children: (image: Image) => ReactNode;
+};
+
+/** The page of a tool for one stored image. */
+export function ToolPage({ tool, children }: ToolPageProps) {
+  return (
+    <Installed name={tool.name}>
+      <InstalledToolPage tool={tool}>{children}</InstalledToolPage>
+    </Installed>
+  );
+}
+
+function InstalledToolPage({ tool, children }: ToolPageProps) {
+  const { imageId = '' } = useParams();
+  const image = useImage(imageId);
+
+  if (image.isError && !image.data) return <ImageNotFound backTo={tool.address} />;
+  return (
+    <div className="page py-8 md:py-12">
+      <PageHeader title={toolNames[tool.name]}>
+        <ButtonLink to={tool.address} look="secondary" size="sm">
+          Choose another image
+        </ButtonLink>
+      </PageHeader>
+      {image.data ? (
+        children(image.data)
+      ) : (
+        <div className="grid gap-8 md:grid-cols-[2fr_3fr]" role="status" aria-label="Loading">
+          <Skeleton className="h-96 rounded-lg" />
+          <Skeleton className="h-[min(60dvh,32rem)] rounded-lg" />
+        </div>
+      )}
+    </div>
+  );
+}

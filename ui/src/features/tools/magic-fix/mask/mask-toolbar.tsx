@@ -1,0 +1,137 @@
+import type { ReactNode } from 'react';
+import { classNames } from '@/lib/class-names';
+import { EditorIcon, type EditorIconName } from '../editor-icon';
+import { type Brush, brushSizes, useMaskStore } from './mask-store';
+
+const brushes: { brush: Brush; icon: EditorIconName; label: string; key: string }[] = [
+  { brush: 'paint', icon: 'brush', label: 'Brush', key: 'B' },
+  { brush: 'erase', icon: 'eraser', label: 'Eraser', key: 'E' },
+  { brush: 'move', icon: 'hand', label: 'Move', key: 'H' },
+];
+
+type MaskToolbarProps = {
+  canUndo: boolean;
+  canRedo: boolean;
+  canClear: boolean;
+  onUndo: () => void;
+  onRedo: () => void;
+  onClear: () => void;
+};
+
+/** What to draw with, and the way back. */
+export function MaskToolbar({ canUndo, canRedo, canClear, onUndo, onRedo, onClear }: MaskToolbarProps) {
+  const { brush, brushSize } = useMaskStore();
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <Choice label="Tool">
+        {brushes.map((option) => (
+          <Option
+            key={option.brush}
+            name="brush"
+            label={option.label}
+            title={`${option.label} (${option.key})`}
+            isChosen={brush === option.brush}
+            onChoose={() => useMaskStore.setState({ brush: option.brush })}
+          >
+            <EditorIcon name={option.icon} />
+          </Option>
+        ))}
+      </Choice>
+      <Choice label="Brush size">
+        {brushSizes.map((size) => (
+          <Option
+            key={size}
+            name="brush-size"
+            label={`${size} px`}
+            title={`${size} px ([ and ])`}
+            isChosen={brushSize === size}
+            onChoose={() => useMaskStore.setState({ brushSize: size })}
+          >
+            <span className="rounded-full bg-current" style={{ width: size, height: size }} />
+          </Option>
+        ))}
+      </Choice>
+      {/* biome-ignore lint/a11y/useSemanticElements: three buttons are no form. */}
+      <div role="group" aria-label="History" className="flex rounded-md border border-line bg-surface p-0.5">
+        <ToolButton icon="undo" label="Undo" title="Undo (Ctrl+Z)" disabled={!canUndo} onClick={onUndo} />
+        <ToolButton
+          icon="redo"
+          label="Redo"
+          title="Redo (Ctrl+Shift+Z)"
+          disabled={!canRedo}
+          onClick={onRedo}
+        />
+        <button
+          type="button"
+          disabled={!canClear}
+          onClick={onClear}
+          className="min-h-10 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
+        >
+          Clear
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function Choice({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <fieldset aria-label={label} className="flex rounded-md border border-line bg-surface p-0.5">
+      {children}
+    </fieldset>
+  );
+}
+
+type OptionProps = {
+  name: string;
+  label: string;
+  title: string;
+  isChosen: boolean;
+  onChoose: () => void;
+  children: ReactNode;
+};
+
+function Option({ name, label, title, isChosen, onChoose, children }: OptionProps) {
+  return (
+    <label
+      title={title}
+      className={classNames(
+        'grid size-10 cursor-pointer place-items-center rounded-sm has-focus-visible:outline-2 has-focus-visible:outline-accent',
+        isChosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
+      )}
+    >
+      <input
+        type="radio"
+        name={name}
+        aria-label={label}
+        checked={isChosen}
+        onChange={onChoose}
+        className="sr-only"
+      />
+      {children}
+    </label>
+  );
+}
+
+type ToolButtonProps = {
+  icon: EditorIconName;
+  label: string;
+  title?: string;
+  disabled?: boolean;
+  onClick: () => void;
+};
+
+export function ToolButton({ icon, label, title = label, disabled, onClick }: ToolButtonProps) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      title={title}
+      disabled={disabled}
+      onClick={onClick}
+      className="grid size-10 place-items-center rounded-sm hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
+    >
+      <EditorIcon name={icon} />
+    </button>
+  );
+}

@@ -1,0 +1,84 @@
+import type { ImageSize } from '@/lib/image-size';
+import type { Area } from './marks';
+
+/** Its message is for the person who chose the file. */
+class UnusableMask extends Error {
+  override name = 'UnusableMask';
+}
+
+/** Masks of another size are scaled, but not bent. */
+const SHAPE_TOLERANCE = 0.01;
+const BAND = 256;
+
+/**
+ * The area that a picture marks: what is not transparent, or, in one without transparency, what is bright.
+ * That reads our own files and the black and white ones of other programs.
+ */
+export async function readMask(file: File, image: ImageSize): Promise<Area> {
+  const picture = await createImageBitmap(file).catch(() => {
+    throw new UnusableMask('This file cannot be read as an image. Choose a PNG.');
+  });
+  try {
+    const ratio = picture.width / picture.height / (image.x / image.y);
+    if (Math.abs(ratio - 1) > SHAPE_TOLERANCE) {
+      throw new UnusableMask(
+        `This mask has ${picture.width} × ${picture.height} px and does not fit the image of ${image.x} × ${image.y} px.`,
+      );
+    }
+    const runs = readRuns(picture, image);
+    if (runs.length === 0) throw new UnusableMask('Nothing is marked in this mask.');
+    return { kind: 'area', runs };
+  } finally {
+    picture.close();
+  }
+}
+
+function readRuns(picture: ImageBitmap, image: ImageSize): number[] {
+  const isOpaque = everyPixelIsOpaque(picture);
+  const runs: number[] = [];
+  const context = aContext(image.x, Math.min(BAND, image.y));
+  for (let start = 0; start < image.y; start += BAND) {
+    const rows = Math.min(BAND, image.y - start);
+    context.clearRect(0, 0, image.x, BAND);
+    context.drawImage(picture, 0, -start, image.x, image.y);
+    const { data } = context.getImageData(0, 0, image.x, rows);
+    for (let y = 0; y < rows; y += 1) {
+      let from = -1;
+      for (let x = 0; x <= image.x; x += 1) {
+        const isMarked = x < image.x && marks(data, (y * image.x + x) * 4, isOpaque);
+        if (isMarked && from < 0) from = x;
+        if (!isMarked && from >= 0) {
+          runs.push(start + y, from, x);
+          from = -1;
+        }
+      }
+    }
+  }
+  return runs;
+}
+
+function marks(data: Uint8ClampedArray, at: number, isOpaque: boolean): boolean {
+  if (!isOpaque) return (data[at + 3] ?? 0) >= 128;
+  return 0.299 * (data[at] ?? 0) + 0.587 * (data[at + 1] ?? 0) + 0.114 * (data[at + 2] ?? 0) >= 128;
+}
+
+function everyPixelIsOpaque(picture: ImageBitmap): boolean {
+  const context = aContext(picture.width, Math.min(BAND, picture.height));
+  for (let start = 0; start < picture.height; start += BAND) {
+    const rows = Math.min(BAND, picture.height - start);
+    context.clearRect(0, 0, picture.width, BAND);
+    context.drawImage(picture, 0, -start);
+    const { data } = context.getImageData(0, 0, picture.width, rows);
+    for (let at = 3; at < data.length; at += 4) if (data[at] !== 255) return false;
+  }
+  return true;
+}
+
+function aContext(width: number, height: number): CanvasRenderingContext2D {
+  const canvas = document.createElement('canvas');
+  canvas.width = width;
+  canvas.height = height;
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  if (!context) throw new Error('This browser gave no canvas to draw on');
+  return context;
+}

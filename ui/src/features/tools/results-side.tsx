@@ -1,0 +1,56 @@
+import type { ReactNode, Ref } from 'react';
+import type { Image, Job, ResultItem } from '@/lib/api-types';
+import { useCancelJob } from './cancel-job';
+import { JobProgress } from './job-progress';
+import { ResultsPanel } from './results/results-panel';
+import type { Tool } from './tool';
+
+type ResultsSideProps = {
+  ref: Ref<HTMLElement>;
+  tool: Tool;
+  image: Image;
+  run: { job: Job | null; onCancelled: (job: Job) => void };
+  selectedId: string | null;
+  onSelect: (resultId: string | null) => void;
+  /** What is to be said of a result besides what is said of all. */
+  describe?: (result: ResultItem) => ReactNode;
+};
+
+/** The results of a tool, and the one that is being made. */
+export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, describe }: ResultsSideProps) {
+  const cancel = useCancelJob(run.onCancelled);
+  const { job } = run;
+  return (
+    <section ref={ref} aria-labelledby="results" className="min-w-0">
+      <h2 id="results" className="mb-4 text-lg font-semibold">
+        Results
+      </h2>
+      <ResultsPanel
+        tool={tool}
+        image={image}
+        selectedId={selectedId}
+        onSelect={onSelect}
+        describe={describe}
+        progress={
+          job && (
+            <div className="absolute inset-x-3 bottom-3">
+              <JobProgress
+                job={job}
+                texts={tool.texts}
+                isCancelling={cancel.isPending}
+                onCancel={() => cancel.mutate(job.id)}
+              />
+            </div>
+          )
+        }
+      />
+    </section>
+  );
+}
+
+/** On a narrow screen the results are below the fold; beside the original they are in sight already. */
+export function bringIntoSight(element: HTMLElement | null, narrow = '(width < 48rem)') {
+  if (!window.matchMedia?.(narrow).matches) return;
+  const isCalm = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+  element?.scrollIntoView({ behavior: isCalm ? 'instant' : 'smooth' });
+}

@@ -1,0 +1,77 @@
+import { useMutation } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import { ApiError, connectionLost, isProblem } from '@/lib/api-client';
+import type { Job, Result } from '@/lib/api-types';
+import { newId } from '@/lib/new-id';
+import { notifyError } from '@/lib/notify';
+import { useFollowRun } from './follow-run';
+import type { Tool } from './tool';
+
+export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; detail: string };
+
+/** Why the API would not run, or why a run failed. */
+export type Refusal = { code?: string | null; detail: string };
+
+type RunOptions<Request> = {
+  tool: Tool;
+  imageId: string;
+  send: (request: Request, key: string) => Promise<Job | Result[]>;
+  /** Whether two requests ask for the same, so that the second is a repeat of a lost first one. */
+  isRepeat: (request: Request, earlier: Request) => boolean;
+  onDone: (results: Result[]) => void;
+  /** For a tool with words of its own: true when it has told the person, and nothing else needs to. */
+  onRefused: (refusal: Refusal, request: Request | null) => boolean;
+};
+
+/** One run on a stored image, from the click to the new results in the list. */
+export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefused }: RunOptions<Request>) {
+  const [problem, setProblem] = useState<RunProblem | null>(null);
+  // One key a click. It is kept when the connection broke: the run may exist, and a repeat must join it.
+  const open = useRef<{ request: Request; key: string } | null>(null);
+
+  function fail(detail: string) {
+    notifyError(tool.texts.runFailed);
+    setProblem(detail ? { kind: 'refused', detail } : null);
+  }
+
+  const run = useFollowRun({
+    imageId,
+    tool: tool.name,
+    resultsKey: tool.resultsKey(imageId),
+    onDone,
+    onFailed: ({ failure }) => {
+      if (!failure || !onRefused(failure, null)) fail(failure?.detail ?? '');
+    },
+  });
+
+  const submit = useMutation({
+    mutationFn: ({ request, key }: { request: Request; key: string }) => send(request, key),
+    onSuccess: (answer) => {
+      open.current = null;
+      if (Array.isArray(answer)) run.finishAtOnce(answer);
+      else run.track(answer);
+    },
+    onError: (error, { request }) => {
+      if (error instanceof ApiError) open.current = null;
+      if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
+      if (error instanceof ApiError && onRefused(error, request)) return;
+      fail(error instanceof ApiError ? error.detail : connectionLost);
+    },
+  });
+
+  function start(request: Request) {
+    if (submit.isPending || run.job) return;
+    setProblem(null);
+    if (!open.current || !isRepeat(request, open.current.request)) open.current = { request, key: newId() };
+    submit.mutate(open.current);
+  }
+
+  return {
+    start,
+    starting: submit.isPending ? (submit.variables?.request ?? null) : null,
+    job: run.job,
+    onCancelled: run.track,
+    isBusy: submit.isPending || run.job !== null || run.isLooking,
+    problem,
+  };
+}
