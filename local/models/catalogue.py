@@ -15,6 +15,8 @@ SOURCE_FIELDS = {
     "url": ({"url"}, set()),
 }
 CONVERTERS = {"ncnn"}
+# Tasks whose models are no one ONNX file: a fill without weights, and folders of nets.
+WITHOUT_FILE = {"exemplar-fill", "sd-inpaint", "flux2-klein"}
 
 
 class Catalogue:
@@ -33,9 +35,7 @@ class Catalogue:
             return Model(
                 name=name,
                 task=facts["task"],
-                path=path.with_name(facts["file"]),
-                sha256=facts["sha256"],
-                size_bytes=facts["size_bytes"],
+                files=stated_files(facts, path.parent),
                 licence=facts["licence"],
                 commercial_use=facts["commercial_use"],
                 homepage=facts["homepage"],
@@ -59,17 +59,29 @@ class Catalogue:
 
 
 @dataclass(frozen=True)
-class Model:
-    name: str
-    task: str
+class ModelFile:
     path: object
     sha256: str
     size_bytes: int
+
+
+@dataclass(frozen=True)
+class Model:
+    name: str
+    task: str
+    # The ONNX file first; several for a pipeline or a large model, none for a fill without weights.
+    files: tuple
     licence: str
     commercial_use: bool
     homepage: str
     # As in model.toml; None when whoever runs this brings the file.
     source: dict | None
+
+
+def stated_files(facts, folder):
+    own = [] if facts["task"] in WITHOUT_FILE else [facts]
+    entries = [*own, *facts.get("extra", [])]
+    return tuple(ModelFile(folder / entry["file"], entry["sha256"], entry["size_bytes"]) for entry in entries)
 
 
 def checked_source(source, path):

