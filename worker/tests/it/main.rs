@@ -1,6 +1,7 @@
 //! What the worker does to pictures and models, through its public doors.
 
 mod cutouts;
+mod demo;
 mod diffusion;
 mod halo;
 mod hostile;

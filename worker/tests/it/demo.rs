@@ -1,0 +1,114 @@
+//! The demo that follows words: on photos it has never seen it paints the hue that it was asked for.
+
+use std::collections::BTreeMap;
+use std::f64::consts::PI;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use image::{GrayImage, RgbImage};
+use retouch_core::magic_fix::Prompt;
+use retouch_worker::models::registry::ModelHandle;
+use retouch_worker::pipeline::{Limits, PixelPool};
+use retouch_worker::tools::magic_fix::{Engines, Tell, Wish, magic_fix};
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::{load, repository};
+
+const SEEDS: u64 = 3;
+
+/// `models/demo/eval/cases.json`, written by `models/demo/make_eval.py`.
+#[derive(Deserialize)]
+struct Judged {
+    /// Degrees of each colour that is asked for.
+    hues: BTreeMap<String, f64>,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    photo: String,
+    mask: String,
+    prompt: String,
+    colour: String,
+}
+
+fn eval() -> PathBuf {
+    repository().join("models/demo/eval")
+}
+
+/// How many of how many results have the prompted hue.
+async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
+    let judged = fs::read(eval().join("cases.json")).expect("the cases are there");
+    let judged: Judged = serde_json::from_slice(&judged).expect("the cases can be read");
+    let engines = Engines { bound: model, clarifier: None, judge: None };
+    let pixels = PixelPool::new(2).expect("threads");
+    let (mut right, mut of) = (0, 0);
+    for case in &judged.cases {
+        let photo = Bytes::from(fs::read(eval().join(&case.photo)).expect("a photo"));
+        let drawing = fs::read(eval().join(&case.mask)).expect("a mask");
+        let mask = image::load_from_memory(&drawing).expect("a mask").to_luma8();
+        for seed in 0..seeds {
+            let prompt = Prompt::read(&case.prompt).expect("a prompt");
+            let wish = Wish { prompt, mask: drawing.clone().into(), seed };
+            let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _| {}));
+            let limits = Limits::default();
+            let made = magic_fix(photo.clone(), wish, &engines, &pixels, &limits, &cancel, &tell);
+            let made = made.await.expect("it is painted").png;
+            let made = image::load_from_memory(&made).expect("a picture").to_rgb8();
+            right += usize::from(nearest_hue(&made, &mask, &judged.hues) == Some(&case.colour));
+            of += 1;
+        }
+    }
+    (right, of)
+}
+
+/// The hue that is nearest to what is in the mask, as `models/demo/evaluate.py` has it; nothing, where less
+/// than a tenth of the mask is coloured.
+fn nearest_hue<'a>(
+    picture: &RgbImage,
+    mask: &GrayImage,
+    hues: &'a BTreeMap<String, f64>,
+) -> Option<&'a String> {
+    let (mut x, mut y, mut coloured, mut masked) = (0.0, 0.0, 0_u32, 0_u32);
+    for (pixel, mark) in picture.pixels().zip(mask.pixels()) {
+        if mark.0[0] <= 127 {
+            continue;
+        }
+        masked += 1;
+        let [r, g, b] = pixel.0.map(|sample| f64::from(sample) / 255.0);
+        let chroma = r.max(g).max(b) - r.min(g).min(b);
+        if chroma < 0.2 {
+            continue;
+        }
+        coloured += 1;
+        let (along, across) = (r - g / 2.0 - b / 2.0, (g - b) * 3.0_f64.sqrt() / 2.0);
+        let length = along.hypot(across);
+        x += chroma * along / length;
+        y += chroma * across / length;
+    }
+    if coloured * 10 < masked {
+        return None;
+    }
+    let angle = y.atan2(x) * 180.0 / PI;
+    let off = |hue: f64| ((angle - hue + 180.0).rem_euclid(360.0) - 180.0).abs();
+    hues.iter().min_by(|a, b| off(*a.1).total_cmp(&off(*b.1))).map(|(name, _)| name)
+}
+
+#[tokio::test]
+async fn the_demo_paints_the_hue_that_it_is_asked_for() {
+    let model = load(&repository().join("models/shapes-demo")).await.expect("it loads");
+    assert!(model.task().is_demo());
+    let (right, of) = right_hues(model, SEEDS).await;
+    println!("{right} of {of} hues are right");
+    assert!(of >= 60 && right * 10 >= of * 9, "{right} of {of}");
+}
+
+#[tokio::test]
+async fn a_net_that_has_learnt_nothing_does_not() {
+    let model = load(&repository().join("models/tiny/sd-inpaint")).await.expect("it loads");
+    let (right, of) = right_hues(model, 1).await;
+    assert!(right * 2 < of, "{right} of {of}: the measure tells nothing");
+}
