@@ -72,7 +72,7 @@ fn nearest_hue<'a>(
     mask: &GrayImage,
     hues: &'a BTreeMap<String, f64>,
 ) -> Option<&'a String> {
-    let (mut x, mut y, mut coloured, mut masked) = (0.0, 0.0, 0_u32, 0_u32);
+    let (mut sum, mut coloured, mut masked) = ([0.0; 2], 0_u32, 0_u32);
     for (pixel, mark) in picture.pixels().zip(mask.pixels()) {
         if mark.0[0] <= 127 {
             continue;
@@ -86,13 +86,13 @@ fn nearest_hue<'a>(
         coloured += 1;
         let (along, across) = (r - g / 2.0 - b / 2.0, (g - b) * 3.0_f64.sqrt() / 2.0);
         let length = along.hypot(across);
-        x += chroma * along / length;
-        y += chroma * across / length;
+        sum[0] += chroma * along / length;
+        sum[1] += chroma * across / length;
     }
     if coloured * 10 < masked {
         return None;
     }
-    let angle = y.atan2(x) * 180.0 / PI;
+    let angle = sum[1].atan2(sum[0]) * 180.0 / PI;
     let off = |hue: f64| ((angle - hue + 180.0).rem_euclid(360.0) - 180.0).abs();
     hues.iter().min_by(|a, b| off(*a.1).total_cmp(&off(*b.1))).map(|(name, _)| name)
 }
