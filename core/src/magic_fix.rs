@@ -5,7 +5,7 @@
 //!
 //! | the prompt | mode | what follows it |
 //! |---|---|---|
-//! | begins with *remove, erase, delete, get rid of, take out, clean, clear, hide, without, no* …, and puts nothing in its place (*with, by, into*) | remove | a fill from what is around |
+//! | begins with *remove, erase, delete, get rid of, take out, hide, without* …, or *clean, clear, no* before a thing, or makes something *disappear*, and puts nothing in its place (*replace, instead, and add*) | remove | a fill from what is around |
 //! | begins with *restore, repair, mend, fix, heal, unscratch, inpaint*, or speaks of *scratches, damage, a tear, an old photo* | restore | a fill where strokes are thin, else the upscaler |
 //! | begins with *enhance, sharpen, improve, upscale, denoise, deblur, refine*, or speaks of *more detail, sharper, clearer, higher quality* | enhance | the upscaler |
 //! | begins with *add, put, insert, place, draw, paint, give* | add | a text-guided model |
@@ -78,16 +78,8 @@ impl FromStr for FixMode {
     }
 }
 
-/// Words that begin a prompt of a mode. Longer ones stand before their beginnings.
-const REMOVE: [&str; 16] = [
-    "get rid of",
-    "take out",
-    "take away",
-    "cut out",
-    "clean up",
-    "clean",
-    "clear",
-    "cover up",
+/// Words that begin a prompt of a mode.
+const REMOVE: [&str; 15] = [
     "remove",
     "erase",
     "delete",
@@ -95,8 +87,22 @@ const REMOVE: [&str; 16] = [
     "hide",
     "without",
     "wipe",
-    "no",
+    "removing",
+    "get rid of",
+    "take out",
+    "take away",
+    "cut out",
+    "cover up",
+    "clean up",
+    "clear up",
 ];
+/// Words that begin a removal only where a thing follows: "clean the wall", not "clean shaven".
+const REMOVE_A_THING: [&str; 3] = ["clean", "clear", "no"];
+const DETERMINERS: [&str; 14] = [
+    "the", "this", "that", "it", "these", "those", "all", "my", "his", "her", "its", "their",
+    "off", "away",
+];
+const VANISH: [&str; 5] = ["disappear", "vanish", "gone", "go away", "invisible"];
 const RESTORE: [&str; 9] =
     ["restore", "repair", "mend", "fix", "heal", "unscratch", "retouch", "recover", "reconstruct"];
 const ENHANCE: [&str; 10] = [
@@ -104,10 +110,37 @@ const ENHANCE: [&str; 10] = [
     "upgrade",
 ];
 const ADD: [&str; 8] = ["add", "put", "insert", "place", "draw", "paint", "give", "include"];
+/// Verbs of an edit: what follows them is no wish of its own.
+const CHANGE: [&str; 8] =
+    ["replace", "change", "turn", "make", "swap", "recolor", "recolour", "convert"];
+
+/// What is wrong with a whole picture, not a thing in it: to remove it is to make the rest clearer.
+const DEFECTS: [&str; 11] = [
+    "noise",
+    "grain",
+    "blur",
+    "blurriness",
+    "haze",
+    "artifacts",
+    "artefacts",
+    "pixelation",
+    "jpeg",
+    "photo",
+    "picture",
+];
 
 /// Words that mean a mode wherever they stand, unless the prompt begins with a verb of another.
-const RESTORE_ANYWHERE: [&str; 8] =
-    ["scratch", "scratches", "scratched", "damage", "damaged", "old photo", "tear", "crease"];
+const RESTORE_ANYWHERE: [&str; 9] = [
+    "scratch",
+    "scratches",
+    "scratched",
+    "damage",
+    "damaged",
+    "old photo",
+    "tears in",
+    "creases",
+    "a crease",
+];
 const ENHANCE_ANYWHERE: [&str; 8] = [
     "more detail",
     "more details",
@@ -120,7 +153,22 @@ const ENHANCE_ANYWHERE: [&str; 8] = [
 ];
 
 /// Words that put something in the place of what a verb takes away.
-const INSTEAD: [&str; 6] = ["with", "by", "into", "instead", "replace", "and add"];
+const INSTEAD: [&str; 8] = [
+    "replace",
+    "replacing",
+    "instead",
+    "and add",
+    "and put",
+    "and paint",
+    "and draw",
+    "and insert",
+];
+
+/// Courtesy, which is no part of the wish.
+const COURTESY: [&str; 18] = [
+    "please", "pls", "can", "could", "you", "just", "now", "kindly", "i", "i'd", "want", "would",
+    "like", "need", "to", "help", "me", "let's",
+];
 
 /// Why a prompt is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -173,19 +221,29 @@ impl Prompt {
     pub fn caption(&self) -> String {
         let words = words_of(&self.text);
         let lower: Vec<_> = words.iter().map(|word| word.to_lowercase()).collect();
-        let is_replacement = lower
-            .first()
-            .is_some_and(|verb| ["replace", "change", "turn", "swap"].contains(&verb.as_str()));
-        let after = |start: usize| words.get(start..).unwrap_or_default().join(" ");
-        let rest = if is_replacement {
-            let instead = ["with", "into", "to", "by", "for"];
-            let at = lower.iter().position(|word| instead.contains(&word.as_str()));
-            at.map(|at| after(at + 1))
-        } else {
-            leading(&lower, &ADD).or_else(|| leading(&lower, &["make", "it"])).map(after)
+        let start = courtesies(&lower);
+        let (words, lower) = (&words[start..], &lower[start..]);
+        // "Remove the cup and replace it with a flower" is a replacement that begins later.
+        let from = match lower.iter().position(|word| word == "replace" || word == "replacing") {
+            Some(at) if leading(lower, &REMOVE).is_some() => at,
+            _ => 0,
         };
+        let after = |start: usize| words.get(start..).unwrap_or_default().join(" ");
+        let instead: &[&str] = match lower.get(from).map(String::as_str) {
+            Some("replace" | "replacing") => &["with", "by"],
+            Some("swap") => &["for", "with"],
+            Some("change" | "turn" | "convert") => &["into", "to"],
+            _ => &[],
+        };
+        let put = instead
+            .iter()
+            .find_map(|word| lower[from..].iter().rposition(|own| own == word))
+            .map(|at| after(from + at + 1));
+        let rest = put.or_else(|| {
+            leading(lower, &ADD).or_else(|| leading(lower, &["make", "it"])).map(after)
+        });
         let rest = rest.map(|rest| strip_lead_in(&rest)).filter(|rest| !rest.is_empty());
-        rest.unwrap_or_else(|| self.text.clone())
+        rest.unwrap_or_else(|| after(0))
     }
 
     /// The words that `vocabulary` lacks, in lower case, each once. Numbers and signs count as words.
@@ -236,16 +294,32 @@ fn contains(words: &[String], phrases: &[&str]) -> bool {
     (0..words.len()).any(|start| leading(&words[start..], phrases).is_some())
 }
 
+/// How many words of courtesy a prompt begins with; all of them may be no more than that.
+fn courtesies(words: &[String]) -> usize {
+    let polite = words.iter().take_while(|word| COURTESY.contains(&word.as_str())).count();
+    if polite == words.len() { 0 } else { polite }
+}
+
 fn mode_of(text: &str) -> FixMode {
     let words: Vec<_> = words_of(text).into_iter().map(str::to_lowercase).collect();
-    // Courtesy is no part of the wish.
-    let polite = ["please", "can", "could", "you", "just", "now"];
-    let start = words.iter().take_while(|word| polite.contains(&word.as_str())).count();
-    let words = &words[start..];
+    let words = &words[courtesies(&words)..];
     let begins = |phrases: &[&str]| leading(words, phrases).is_some();
-    if begins(&REMOVE) {
+    let has = |phrases: &[&str]| contains(words, phrases);
+    let takes_a_thing = begins(&REMOVE_A_THING)
+        && words.get(1).is_none_or(|next| DETERMINERS.contains(&next.as_str()));
+    let takes_away = begins(&REMOVE) || takes_a_thing;
+    if takes_away && has(&INSTEAD) {
         // "Remove the cup and put a flower there" wants a flower.
-        return if contains(words, &INSTEAD) { FixMode::Edit } else { FixMode::Remove };
+        return FixMode::Edit;
+    }
+    if takes_away && has(&RESTORE_ANYWHERE) {
+        return FixMode::Restore;
+    }
+    if takes_away && has(&DEFECTS) || has(&ENHANCE_ANYWHERE) {
+        return FixMode::Enhance;
+    }
+    if takes_away || begins(&["make", "let"]) && has(&VANISH) {
+        return FixMode::Remove;
     }
     if begins(&ADD) {
         return FixMode::Add;
@@ -253,11 +327,10 @@ fn mode_of(text: &str) -> FixMode {
     if begins(&RESTORE) {
         return FixMode::Restore;
     }
-    if begins(&ENHANCE) || contains(words, &ENHANCE_ANYWHERE) {
+    if begins(&ENHANCE) {
         return FixMode::Enhance;
     }
-    let replaces = ["replace", "change", "turn", "make", "swap", "recolor", "recolour"];
-    if !begins(&replaces) && contains(words, &RESTORE_ANYWHERE) {
+    if !begins(&CHANGE) && has(&RESTORE_ANYWHERE) {
         return FixMode::Restore;
     }
     FixMode::Edit
@@ -356,6 +429,29 @@ mod tests {
             ("notice board", Edit),
             ("add a hat", Add),
             ("Put a cup on the table", Add),
+            ("remove the man with the hat", Remove),
+            ("remove the car by the road", Remove),
+            ("I want to remove the car", Remove),
+            ("help me remove this pls", Remove),
+            ("make it disappear", Remove),
+            ("clean the wall", Remove),
+            ("hide", Remove),
+            ("remove", Remove),
+            ("remove background people", Remove),
+            ("clear sky", Edit),
+            ("clean shaven face", Edit),
+            ("no parking sign", Edit),
+            ("cover with snow", Edit),
+            ("remove noise", Enhance),
+            ("get rid of the grain", Enhance),
+            ("clean up the photo", Enhance),
+            ("remove the scratches", Restore),
+            ("add more detail", Enhance),
+            ("make it clearer", Enhance),
+            ("a tear on her cheek", Edit),
+            ("give him a hat", Add),
+            ("paint the wall red", Add),
+            ("please", Edit),
             ("restore the old photo", Restore),
             ("fix the scratches", Restore),
             ("scratches on the face", Restore),
@@ -380,6 +476,11 @@ mod tests {
             ("add a hat", "a hat"),
             ("make it blue", "blue"),
             ("a red circle", "a red circle"),
+            ("please make it red", "red"),
+            ("please add a hat", "a hat"),
+            ("could you change it to a cat?", "a cat"),
+            ("replace the man standing by the door with a tree", "a tree"),
+            ("Remove the cup and replace it with a flower", "a flower"),
             ("replace it", "replace it"),
             ("add", "add"),
         ] {

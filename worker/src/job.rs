@@ -123,8 +123,8 @@ impl JobRunner {
         let stored = match job.tool {
             Tool::RemoveBackground => self.cut_out(job, input, &model, cancel).await?,
             Tool::Upscale(factor) => self.enlarge(job, factor, input, model, cancel).await?,
-            Tool::MagicFix(_) => {
-                let fixed = self.fix(job, input, model, cancel).await?;
+            Tool::MagicFix(mode) => {
+                let fixed = self.fix(job, mode, input, model, cancel).await?;
                 // What ran may be another model than the bound one.
                 identity = fixed.model.clone();
                 is_demo = fixed.is_demo;
@@ -214,6 +214,7 @@ impl JobRunner {
     async fn fix(
         &self,
         job: &Claimed,
+        mode: FixMode,
         input: Bytes,
         bound: ModelHandle,
         cancel: &CancellationToken,
@@ -224,13 +225,14 @@ impl JobRunner {
         let prompt = Prompt::read(job.prompt.as_deref().unwrap_or_default())
             .map_err(|error| PipelineError::Defect(format!("the job's prompt: {error}")))?;
         let enhance = Demand { tool: Tool::MagicFix(FixMode::Enhance), tier: job.tier };
-        let may_clarify = prompt.mode() == FixMode::Restore && self.registry.is_served(enhance);
+        let may_clarify = mode == FixMode::Restore && self.registry.is_served(enhance);
         let clarifier =
             if may_clarify { Some(self.registry.model_for(enhance).await?) } else { None };
         let engines = Engines { bound, clarifier, judge: self.judge.clone() };
         // Two runs of the same wish differ, and a run that is repeated after a loss does not.
         let seed = job.id.uuid().as_u64_pair().1;
-        let wish = Wish { prompt, mask, seed };
+        // The table may be another by now than when the words were accepted.
+        let wish = Wish { prompt, mode, mask, seed };
         let (news, id, started) = (self.news.clone(), job.id, Instant::now());
         let tell: Tell = Arc::new(move |stage, done| {
             let stage = stage_of(stage);

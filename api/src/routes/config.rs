@@ -104,7 +104,7 @@ pub struct CostView {
     credits: i32,
 }
 
-/// Which model serves a tool.
+/// Which model serves a tool; null where none does, or several do.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolModels)]
 pub struct ModelsView {
@@ -185,9 +185,16 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
 }
 
 fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
+    let serving = |tier: Tier| {
+        let fits = move |served: &&ServedModel| served.tool == tool && served.tier == tier;
+        served.iter().filter(fits).map(|served| served.model.as_str())
+    };
+    // Where a tool has a model for each thing it does, no one of them is its model.
     let model = |tier: Tier| {
-        let serving = |served: &&ServedModel| served.tool == tool && served.tier == tier;
-        served.iter().find(serving).map(|served| served.model.clone())
+        let mut names = serving(tier);
+        let first = names.next()?;
+        let is_only = tool != ToolName::MagicFix || names.all(|name| name == first);
+        is_only.then(|| first.to_owned())
     };
     let models = ModelsView { paid: model(Tier::Paid), free: model(Tier::Free) };
     let costs: &[Tool] = match tool {
@@ -198,8 +205,8 @@ fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
     };
     ToolOffer {
         tool: tool.into(),
-        available: models.paid.is_some(),
-        free_available: models.free.is_some(),
+        available: serving(Tier::Paid).next().is_some(),
+        free_available: serving(Tier::Free).next().is_some(),
         costs: costs
             .iter()
             .map(|tool| CostView { factor: tool.factor().map(Factor::get), credits: tool.cost() })

@@ -788,7 +788,7 @@ export interface components {
          * @enum {string}
          */
         Tool: "remove-background" | "upscale" | "magic-fix";
-        /** @description Which model serves a tool. */
+        /** @description Which model serves a tool; null where none does, or several do. */
         ToolModels: {
             free?: string | null;
             paid?: string | null;

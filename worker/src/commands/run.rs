@@ -172,7 +172,7 @@ impl Fix {
         let started = Instant::now();
         let judge = self.models.judge(&registry).await?;
         let (mode, engines) = (prompt.mode(), Engines { bound, clarifier, judge });
-        let wish = Wish { prompt, mask: mask.into(), seed: self.seed };
+        let wish = Wish { prompt, mode, mask: mask.into(), seed: self.seed };
         let tell: Tell = Arc::new(|_, _| {});
         let fixed = magic_fix(input.into(), wish, &engines, &pixels, &limits, &cancel, &tell)
             .await

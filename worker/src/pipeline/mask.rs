@@ -1,6 +1,8 @@
 //! Where to work: a drawing becomes a painted area, and the painted area an effective one, a little larger,
 //! inside of which a patch fades into its surroundings. Outside of it no sample changes.
 
+use std::collections::VecDeque;
+
 use image::{DynamicImage, ImageFormat, ImageReader};
 
 use super::PipelineError;
@@ -223,17 +225,21 @@ fn scaled(on: Vec<bool>, own: (usize, usize), size: (usize, usize)) -> Vec<bool>
 fn fill_holes(inside: &mut [bool], width: usize, most: usize) {
     let mut seen = inside.to_vec();
     let height = inside.len() / width;
-    let mut hole = Vec::new();
+    // What is too large is only walked through: of the rest of a picture nothing has to be remembered but
+    // where the walk stands.
+    let (mut hole, mut ahead) = (Vec::new(), VecDeque::new());
     for start in 0..seen.len() {
         if seen[start] {
             continue;
         }
         hole.clear();
-        hole.push(start);
+        ahead.push_back(start);
         seen[start] = true;
-        let (mut next, mut is_open) = (0, false);
-        while let Some(&at) = hole.get(next) {
-            next += 1;
+        let mut is_open = false;
+        while let Some(at) = ahead.pop_front() {
+            if hole.len() <= most {
+                hole.push(at);
+            }
             let (x, y) = (at % width, at / width);
             is_open |= x == 0 || y == 0 || x + 1 == width || y + 1 == height;
             let beside = [
@@ -245,7 +251,7 @@ fn fill_holes(inside: &mut [bool], width: usize, most: usize) {
             for at in beside.into_iter().flatten() {
                 if !seen[at] {
                     seen[at] = true;
-                    hole.push(at);
+                    ahead.push_back(at);
                 }
             }
         }

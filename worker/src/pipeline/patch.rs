@@ -10,7 +10,7 @@ use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
 use super::mask::Reach;
-use super::tile::Region;
+use super::tile::{self, Region};
 use super::{Picture, PipelineError};
 use crate::models::manifest::{Canvas, Fit};
 
@@ -55,8 +55,12 @@ pub fn plan(reach: &Reach, size: (u32, u32), canvas: Canvas) -> Vec<Region> {
         }
     }
     let mut boxes: Vec<_> = boxes.into_iter().flatten().collect();
-    // What has its surroundings in common is one part.
-    merge(&mut boxes, |a, b| a.with_context(size).touches(b.with_context(size)));
+    // What has its surroundings in common is one part, and so is what a crop would show half of.
+    merge(&mut boxes, |a, b| {
+        a.with_context(size).touches(b.with_context(size))
+            || b.touches(Box::of(&a.region(size, canvas)))
+            || a.touches(Box::of(&b.region(size, canvas)))
+    });
     let mut regions: Vec<_> = boxes.iter().map(|part| part.region(size, canvas)).collect();
     if regions.len() > 1 {
         let whole = boxes.iter().copied().reduce(Box::joined).map(|all| all.region(size, canvas));
@@ -98,6 +102,15 @@ struct Box {
 impl Box {
     const fn pixel(x: usize, y: usize) -> Self {
         Self { left: x, top: y, right: x + 1, bottom: y + 1 }
+    }
+
+    const fn of(region: &Region) -> Self {
+        Self {
+            left: region.x.start as usize,
+            top: region.y.start as usize,
+            right: region.x.end as usize,
+            bottom: region.y.end as usize,
+        }
     }
 
     fn joined(self, other: Self) -> Self {
@@ -171,13 +184,8 @@ pub fn take(
 ) -> Result<Crop, PipelineError> {
     let own = (region.width(), region.height());
     let (width, height) = canvas_size(own, canvas);
-    let stride = picture.width as usize * 3;
-    let columns = region.x.start as usize * 3..region.x.end as usize * 3;
-    let rgb: Vec<u8> = (region.y.start as usize..region.y.end as usize)
-        .flat_map(|y| &picture.rgb[y * stride..][columns.clone()])
-        .copied()
-        .collect();
-    let rgb = resized(rgb, own, (width, height))?;
+    // What is transparent has the colours of what is nearest: those that nobody sees are often black.
+    let rgb = resized(tile::cut(picture, region, 0, 1).rgb, own, (width, height))?;
     let mut hole = vec![false; width as usize * height as usize];
     // Everything that the effective mask touches: rounding never leaves a rim of what is to go.
     let range = |at: u32, from: u32, to: u32| {
@@ -195,6 +203,12 @@ pub fn take(
         }
     }
     Ok(Crop { region: region.clone(), width, height, rgb, hole })
+}
+
+/// Whether a model sees this part of a picture pixel for pixel.
+pub fn keeps_size(region: &Region, canvas: Canvas) -> bool {
+    let own = (region.width(), region.height());
+    canvas_size(own, canvas) == own
 }
 
 fn canvas_size((width, height): (u32, u32), canvas: Canvas) -> (u32, u32) {
@@ -270,11 +284,11 @@ fn matched(crop: &Crop, mut made: Vec<u8>) -> Vec<u8> {
     }
     for channel in 0..3 {
         let moments = |samples: &[u8]| {
-            let values = ring.iter().map(|at| f32::from(samples[at * 3 + channel]));
-            let mean = values.clone().sum::<f32>() / ring.len() as f32;
+            let values = ring.iter().map(|at| f64::from(samples[at * 3 + channel]));
+            let mean = values.clone().sum::<f64>() / ring.len() as f64;
             let variance =
-                values.map(|value| (value - mean).powi(2)).sum::<f32>() / ring.len() as f32;
-            (mean, variance.sqrt())
+                values.map(|value| (value - mean).powi(2)).sum::<f64>() / ring.len() as f64;
+            (mean as f32, variance.sqrt() as f32)
         };
         let (wanted, own) = (moments(&crop.rgb), moments(&made));
         let gain = (wanted.1 / own.1.max(1e-3)).clamp(*GAIN.start(), *GAIN.end());

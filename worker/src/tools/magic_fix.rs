@@ -5,6 +5,7 @@
 //! what makes the area clearer is the upscaler, brought back to size.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use retouch_core::magic_fix::{FixMode, Prompt};
@@ -24,17 +25,22 @@ use crate::pipeline::{Limits, Picture, PipelineError, PixelPool};
 
 mod clarify;
 
-/// What is worked on in one piece when an area is made clearer: tiles bound what the model is given.
-const CLARIFY_CANVAS: Canvas = Canvas { side: 4096, multiple_of: 1, fit: Fit::Keep };
+/// An area is made clearer at its own size, however large: tiles bound what the model is given.
+const CLARIFY_CANVAS: Canvas = Canvas { side: u32::MAX, multiple_of: 1, fit: Fit::Keep };
 
-/// Strokes up to this half width are scratches: what is below them is gone, and is filled in.
-const SCRATCH: u16 = 12;
+/// Strokes up to this half width, in pixels, are over scratches: what is below them is gone, and is filled
+/// in. On a large picture the same stroke has more pixels.
+fn scratch(longest: u32) -> u16 {
+    (longest / 160).clamp(12, 40) as u16
+}
 
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Wish {
     /// The words.
     pub prompt: Prompt,
+    /// What is to happen; what the words meant when they were accepted.
+    pub mode: FixMode,
     /// Where to work: a PNG.
     pub mask: Bytes,
     /// Where randomness begins: the same seed gives the same picture.
@@ -74,10 +80,11 @@ pub struct Fixed {
 /// How far a run is, from 0 to 1, and at which stage.
 pub type Tell = Arc<dyn Fn(Stage, f32) + Send + Sync>;
 
-/// What a run takes at the most, in bytes, models not counted: the decoded picture, the mask and what is
-/// computed of it, a crop as large as the picture, and the search of a fill.
+/// What a run takes, in bytes, models not counted: the decoded picture, the mask and what is computed of it, a
+/// crop as large as the picture, and the search of a fill whose hole is a quarter of the picture. Larger
+/// holes take more, up to 150 bytes for each of their pixels.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
-    u64::from(width) * u64::from(height) * 28 + (160 << 20)
+    u64::from(width) * u64::from(height) * (28 + 150 / 4) + (160 << 20)
 }
 
 /// Repaints what the mask covers.
@@ -99,24 +106,35 @@ pub async fn magic_fix(
     tell: &Tell,
 ) -> Result<Fixed, PipelineError> {
     let limits = *limits;
-    let mut steps = Steps::new(pixels, cancel, |stage| tell(stage, 0.0));
-    let mode = wish.prompt.mode();
+    // Of several parts the later ones are no step back: what is told of them is how much of all is done.
+    let is_under_way = AtomicBool::new(false);
+    let mut steps = Steps::new(pixels, cancel, |stage| {
+        if stage == Stage::Encode || !is_under_way.load(Ordering::Relaxed) {
+            tell(stage, 0.0);
+        }
+    });
+    let mode = wish.mode;
     let drawing = wish.mask.clone();
-    let (picture, mask) = steps
+    let (picture, mask, is_scratch) = steps
         .on_pixels(Stage::Decode, move || {
             let picture = decode(&input, &limits)?;
             let mask = Mask::read(&drawing, (picture.width, picture.height))?;
-            Ok((picture, mask))
+            let most = scratch(picture.width.max(picture.height));
+            let is_scratch = mode == FixMode::Restore && mask.thickness(most + 1) <= most;
+            Ok((picture, mask, is_scratch))
         })
         .await?;
-    let engine = Engine::choose(engines, mode, &mask)?;
-    let (canvas, is_exact) = (engine.canvas, engine.is_exact);
-    let (mut picture, mut reach, regions) = steps
+    let engine = Engine::choose(engines, mode, is_scratch)?;
+    let (canvas, keeps_known) = (engine.canvas, engine.keeps_known);
+    let (mut picture, mut reach, regions, is_exact) = steps
         .on_pixels(Stage::Preprocess, move || {
-            let reach = mask.reach(growth(mode, picture.width.max(picture.height)));
-            let reach = if is_exact { reach.solid() } else { reach };
+            let reach = mask.reach(growth(mode, (picture.width, picture.height)));
             let regions = patch::plan(&reach, (picture.width, picture.height), canvas);
-            Ok((picture, reach, regions))
+            // What was scaled on its way to the model and back is softer than its surroundings: it fades.
+            let is_exact =
+                keeps_known && regions.iter().all(|part| patch::keeps_size(part, canvas));
+            let reach = if is_exact { reach.solid() } else { reach };
+            Ok((picture, reach, regions, is_exact))
         })
         .await?;
     if picture.gray && picture.icc.is_none() && mode.needs_words() {
@@ -124,6 +142,8 @@ pub async fn magic_fix(
         picture.gray = false;
     }
     let of = regions.len() as f32;
+    is_under_way.store(true, Ordering::Relaxed);
+    tell(Stage::Infer, 0.0);
     let parts = regions.clone();
     for (index, region) in regions.into_iter().enumerate() {
         let (owned, left, crop) = steps
@@ -191,8 +211,12 @@ async fn finish<P: Fn(Stage)>(
 
 /// How far around the strokes a patch may reach, in pixels: shadows go with what casts them, and what only
 /// becomes clearer needs room to fade.
-fn growth(mode: FixMode, longest: u32) -> u16 {
-    let part = |share: u32, least: u32, most: u32| (longest / share).clamp(least, most) as u16;
+fn growth(mode: FixMode, size: (u32, u32)) -> u16 {
+    let (longest, shortest) = (size.0.max(size.1), size.0.min(size.1));
+    // Of a tiny picture something must be left to go on from.
+    let part = |share: u32, least: u32, most: u32| {
+        (longest / share).clamp(least, most).min((shortest / 8).max(1)) as u16
+    };
     match mode {
         FixMode::Remove => part(80, 8, 24),
         FixMode::Edit | FixMode::Add => part(200, 4, 8),
@@ -207,7 +231,7 @@ struct Engine<'a> {
     canvas: Canvas,
     /// Whether what it gives back outside of the hole is what it was given, so that nothing has to fade and
     /// no colour has to be matched.
-    is_exact: bool,
+    keeps_known: bool,
     kind: Kind,
 }
 
@@ -217,8 +241,11 @@ enum Kind {
 }
 
 impl<'a> Engine<'a> {
-    fn choose(engines: &'a Engines, mode: FixMode, mask: &Mask) -> Result<Self, PipelineError> {
-        let is_scratch = mode == FixMode::Restore && mask.thickness(SCRATCH + 1) <= SCRATCH;
+    fn choose(
+        engines: &'a Engines,
+        mode: FixMode,
+        is_scratch: bool,
+    ) -> Result<Self, PipelineError> {
         let is_wordless = matches!(engines.bound.task(), Task::Exemplar(_) | Task::Fill(_));
         // A fill does not restore a face: it puts something else in its place.
         let model = match &engines.clarifier {
@@ -228,14 +255,14 @@ impl<'a> Engine<'a> {
         match model.task() {
             Task::Upscale(_) => {
                 let kind = Kind::Clarifier(Box::new(Upscaler::new(model.clone())?));
-                Ok(Self { model, canvas: CLARIFY_CANVAS, is_exact: false, kind })
+                Ok(Self { model, canvas: CLARIFY_CANVAS, keeps_known: false, kind })
             }
             task => {
                 let canvas = task.canvas().ok_or_else(|| {
                     PipelineError::Model(format!("{} does not paint", model.identity()))
                 })?;
-                let is_exact = matches!(task, Task::Exemplar(_) | Task::Fill(_));
-                Ok(Self { model, canvas, is_exact, kind: Kind::Painter })
+                let keeps_known = matches!(task, Task::Exemplar(_) | Task::Fill(_));
+                Ok(Self { model, canvas, keeps_known, kind: Kind::Painter })
             }
         }
     }
@@ -263,7 +290,7 @@ impl<'a> Engine<'a> {
                     height: crop.height,
                     rgb: crop.rgb.clone(),
                     hole: crop.hole.clone(),
-                    mode: wish.prompt.mode(),
+                    mode: wish.mode,
                     prompt: wish.prompt.text().to_owned(),
                     caption: wish.prompt.caption(),
                     seed,
@@ -297,10 +324,11 @@ mod tests {
 
     #[test]
     fn a_patch_reaches_further_for_what_goes_away() {
-        assert_eq!(growth(FixMode::Remove, 1000), 12);
-        assert_eq!(growth(FixMode::Remove, 6000), 24);
-        assert_eq!(growth(FixMode::Edit, 64), 4);
-        assert_eq!(growth(FixMode::Restore, 64), 2);
-        assert_eq!(growth(FixMode::Enhance, 6000), 16);
+        assert_eq!(growth(FixMode::Remove, (1000, 700)), 12);
+        assert_eq!(growth(FixMode::Remove, (4000, 6000)), 24);
+        assert_eq!(growth(FixMode::Edit, (64, 64)), 4);
+        assert_eq!(growth(FixMode::Restore, (64, 64)), 2);
+        assert_eq!(growth(FixMode::Enhance, (6000, 4000)), 16);
+        assert_eq!(growth(FixMode::Remove, (1, 1)), 1);
     }
 }

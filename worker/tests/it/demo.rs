@@ -52,7 +52,7 @@ async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
         let mask = image::load_from_memory(&drawing).expect("a mask").to_luma8();
         for seed in 0..seeds {
             let prompt = Prompt::read(&case.prompt).expect("a prompt");
-            let wish = Wish { prompt, mask: drawing.clone().into(), seed };
+            let wish = Wish { mode: prompt.mode(), prompt, mask: drawing.clone().into(), seed };
             let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _| {}));
             let limits = Limits::default();
             let made = magic_fix(photo.clone(), wish, &engines, &pixels, &limits, &cancel, &tell);

@@ -58,7 +58,8 @@ async fn fix(
     prompt: &str,
     engines: &Engines,
 ) -> Result<Fixed, PipelineError> {
-    let wish = Wish { prompt: Prompt::read(prompt).expect("a prompt"), mask, seed: 5 };
+    let prompt = Prompt::read(prompt).expect("a prompt");
+    let wish = Wish { mode: prompt.mode(), prompt, mask, seed: 5 };
     let pixels = PixelPool::new(2).expect("threads");
     let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _| {}));
     magic_fix(input, wish, engines, &pixels, &Limits::default(), &cancel, &tell).await
@@ -209,6 +210,7 @@ async fn a_run_that_is_called_off_ends_within_its_steps() {
     let engines = only(tiny("sd-inpaint").await);
     let wish = Wish {
         prompt: Prompt::read("a red circle").expect("a prompt"),
+        mode: FixMode::Edit,
         mask: disc(128, 128, 30),
         seed: 1,
     };

@@ -104,6 +104,10 @@ impl Painter for FillPainter {
         if watch.cancel.is_cancelled() {
             return Err(PaintError::Cancelled);
         }
+        if !painting.hole.contains(&false) {
+            let nothing = "nothing of the picture is left to fill the hole from";
+            return Err(PaintError::NothingLeft(nothing.to_owned()));
+        }
         let made = self.run(painting)?;
         if !made.iter().all(|value| value.is_finite()) {
             return Err(PaintError::failed("its output holds values that are not numbers"));
