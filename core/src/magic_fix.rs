@@ -401,8 +401,8 @@ impl Offer {
 }
 
 /// What an operator can do about a prompt that cannot be followed.
-const OPERATOR: &str = "(Operators: a text-guided model such as sd15-inpainting makes more possible; \
-                        models/README.md says how.)";
+const OPERATOR: &str = "(Operators: a text-guided model makes more possible: `scripts/models fetch \
+                        sd15-inpainting` and models/README.md say how.)";
 
 #[cfg(test)]
 mod tests {

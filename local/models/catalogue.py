@@ -28,6 +28,12 @@ class Catalogue:
 
     def model(self, name):
         path = self.folder / name / "model.toml"
+        if not path.is_file() and (self.folder / "templates" / f"{name}.toml").is_file():
+            homepage = read_toml(self.folder / "templates" / f"{name}.toml")["homepage"]
+            raise Problem(
+                f"No package registry carries {name}: export it from {homepage} (models/README.md says how), then run "
+                f"`scripts/models adopt {name} FOLDER`, which takes it over with the checksums of all its files."
+            )
         if not path.is_file():
             raise Problem(f"There is no model {name!r} in {self.folder}; there are: {', '.join(self.names())}.")
         facts = read_toml(path)

@@ -69,6 +69,10 @@ class Adopting(unittest.TestCase):
         with self.assertRaisesRegex(Problem, "is no folder"):
             adopt.adopt(self.models, "mine", self.export / "missing")
 
+    def test_fetching_what_only_has_a_template_says_how_to_bring_it(self):
+        with self.assertRaisesRegex(Problem, "export it from https://example.com .* adopt mine FOLDER"):
+            Catalogue(self.models).model("mine")
+
     def test_a_model_without_a_template_is_refused(self):
         with self.assertRaisesRegex(Problem, "copy a template"):
             adopt.adopt(self.models, "other", self.export)
