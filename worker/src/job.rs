@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use retouch_core::db::{DatabaseError, PgPool};
-use retouch_core::jobs::{self, Claimed, Failure, Finish, Retry};
+use retouch_core::jobs::{self, Claimed, Finish, Retry};
 use retouch_core::magic_fix::{FixMode, Prompt};
 use retouch_core::queue::{JobNews, Progress, Queue, Stage};
 use retouch_core::results::NewResult;
 use retouch_core::storage::{self, Storage, StorageError, Upload};
+use retouch_core::telemetry;
 use retouch_core::tool::{Factor, JobClass, Tool};
 use retouch_core::{ResultId, WorkerId};
 use tokio::sync::mpsc;
@@ -19,12 +20,16 @@ use tracing::Instrument;
 use crate::faults::Faults;
 use crate::lease::Leases;
 use crate::models::bindings::Demand;
-use crate::models::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
+use crate::models::registry::{ModelHandle, ModelIdentity, Registry};
 use crate::pipeline::{PipelineError, PixelPool};
 use crate::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
 use crate::tools::remove_background::remove_background;
 use crate::tools::stage::{self, StageTimes};
 use crate::tools::upscale::{self, Settings, Upscaler, upscale};
+
+mod failure;
+
+use failure::{JobError, Verdict, judge};
 
 /// How long a finished job keeps trying to be recorded while the database does not answer.
 const RECORD_FOR: Duration = Duration::from_mins(1);
@@ -56,32 +61,12 @@ struct Stored {
     stages: StageTimes,
 }
 
-/// Why a job has no result.
-#[derive(Debug, thiserror::Error)]
-enum JobError {
-    #[error("the object store: {0}")]
-    Storage(#[from] StorageError),
-    #[error(transparent)]
-    Pipeline(#[from] PipelineError),
-    #[error(transparent)]
-    Model(#[from] LoadError),
-    #[error("the database: {0}")]
-    Database(#[from] DatabaseError),
-}
-
-/// What is to become of a job without a result.
-enum Verdict {
-    /// Another attempt may succeed.
-    Retry,
-    /// None will.
-    Fail,
-}
-
 impl JobRunner {
     /// Runs a claimed job to its end, whatever that is.
     pub async fn run(&self, job: Claimed) {
         let (tool, tier) = (job.tool.name(), job.tier);
         let span = tracing::info_span!("job", job.id = %job.id, job.tool = %tool, job.tier = %tier, job.attempt = job.attempt);
+        telemetry::continue_trace(&span, job.traceparent.as_deref());
         self.attempt(&job).instrument(span).await;
         let _ = self.news.send(JobNews::changed(job.id));
     }
@@ -100,7 +85,7 @@ impl JobRunner {
             made = self.make(job, lease.lost(), started) => made,
         };
         match made {
-            Ok(made) => self.finish(job, &made).await,
+            Ok(made) => self.finish(job, &made).instrument(tracing::info_span!("record")).await,
             Err(error) => self.give_up(job, &error).await,
         }
         drop(lease);
@@ -384,55 +369,6 @@ const fn stage_of(stage: stage::Stage) -> Stage {
         Step::Postprocess | Step::Foreground => Stage::Postprocess,
         Step::Encode => Stage::Encode,
     }
-}
-
-/// What an error means for the job, and what its owner is told.
-fn judge(error: &JobError) -> (Verdict, Failure) {
-    let (verdict, code, detail) = match error {
-        JobError::Storage(StorageError::Missing(_)) => {
-            (Verdict::Fail, "image_missing", "This image is no longer stored. Upload it again.")
-        }
-        JobError::Storage(_) => (
-            Verdict::Retry,
-            "storage_unavailable",
-            "Our picture store did not answer. You have not been charged; try again shortly.",
-        ),
-        JobError::Database(_) => (
-            Verdict::Retry,
-            "internal_error",
-            "Our records did not answer. You have not been charged; try again shortly.",
-        ),
-        JobError::Model(_) => (
-            Verdict::Retry,
-            "model_unavailable",
-            "This tool is out of order at the moment. You have not been charged; try again later.",
-        ),
-        JobError::Pipeline(error) => {
-            let verdict = if error.is_retryable() { Verdict::Retry } else { Verdict::Fail };
-            let detail = match error {
-                PipelineError::Unreadable(_) => {
-                    "This image is damaged or incomplete. You have not been charged; try another file."
-                }
-                PipelineError::TooLarge { .. } => {
-                    "This image is larger than this tool can take. You have not been charged."
-                }
-                PipelineError::Mask(_) => {
-                    "This area cannot be worked on. You have not been charged; draw it anew."
-                }
-                PipelineError::Unsafe(_) => {
-                    "The result was judged unsafe and thrown away. You have not been charged."
-                }
-                PipelineError::Model(_)
-                | PipelineError::OutOfMemory(_)
-                | PipelineError::Defect(_) => {
-                    "Something went wrong with this image on our side. You have not been charged."
-                }
-                PipelineError::Cancelled => "The run was cancelled. You have not been charged.",
-            };
-            (verdict, error.code(), detail)
-        }
-    };
-    (verdict, Failure { code: code.into(), detail: detail.into() })
 }
 
 /// Asks the database again until it answers, for a while. Only for questions that are safe to repeat.

@@ -85,11 +85,6 @@ impl SdInpaint {
         })
     }
 
-    /// The settings of the model's own scheduler, or of the one that took its place.
-    pub const fn scheduler(&self) -> &SchedulerConfig {
-        &self.scheduler
-    }
-
     /// Puts another scheduler in place of the model's own.
     pub fn set_scheduler(&mut self, scheduler: SchedulerConfig) {
         self.scheduler = scheduler;

@@ -68,11 +68,6 @@ impl Mask {
         Self::new(width, height, scaled(on, (own.0 as usize, own.1 as usize), (width, height)))
     }
 
-    /// How much of the picture is painted, from 0 to 1.
-    pub fn coverage(&self) -> f64 {
-        self.on.iter().filter(|on| **on).count() as f64 / self.on.len() as f64
-    }
-
     /// The half width of the widest stroke, in pixels: the largest distance of a painted pixel from one that
     /// is not, counted up to `most`. The picture's border is no end of a stroke.
     pub fn thickness(&self, most: u16) -> u16 {

@@ -1,0 +1,200 @@
+//! What prompts mean: the words that tell the modes apart, and the caption that is left of a wish.
+
+use super::FixMode;
+
+/// Words that begin a prompt of a mode.
+const REMOVE: [&str; 15] = [
+    "remove",
+    "erase",
+    "delete",
+    "eliminate",
+    "hide",
+    "without",
+    "wipe",
+    "removing",
+    "get rid of",
+    "take out",
+    "take away",
+    "cut out",
+    "cover up",
+    "clean up",
+    "clear up",
+];
+/// Words that begin a removal only where a thing follows: "clean the wall", not "clean shaven".
+const REMOVE_A_THING: [&str; 3] = ["clean", "clear", "no"];
+const DETERMINERS: [&str; 14] = [
+    "the", "this", "that", "it", "these", "those", "all", "my", "his", "her", "its", "their",
+    "off", "away",
+];
+const VANISH: [&str; 5] = ["disappear", "vanish", "gone", "go away", "invisible"];
+const RESTORE: [&str; 9] =
+    ["restore", "repair", "mend", "fix", "heal", "unscratch", "retouch", "recover", "reconstruct"];
+const ENHANCE: [&str; 10] = [
+    "enhance", "sharpen", "improve", "upscale", "denoise", "deblur", "unblur", "refine", "clarify",
+    "upgrade",
+];
+const ADD: [&str; 8] = ["add", "put", "insert", "place", "draw", "paint", "give", "include"];
+/// Verbs of an edit: what follows them is no wish of its own.
+const CHANGE: [&str; 8] =
+    ["replace", "change", "turn", "make", "swap", "recolor", "recolour", "convert"];
+
+/// What is wrong with a whole picture, not a thing in it: to remove it is to make the rest clearer.
+const DEFECTS: [&str; 11] = [
+    "noise",
+    "grain",
+    "blur",
+    "blurriness",
+    "haze",
+    "artifacts",
+    "artefacts",
+    "pixelation",
+    "jpeg",
+    "photo",
+    "picture",
+];
+
+/// Words that mean a mode wherever they stand, unless the prompt begins with a verb of another.
+const RESTORE_ANYWHERE: [&str; 9] = [
+    "scratch",
+    "scratches",
+    "scratched",
+    "damage",
+    "damaged",
+    "old photo",
+    "tears in",
+    "creases",
+    "a crease",
+];
+const ENHANCE_ANYWHERE: [&str; 8] = [
+    "more detail",
+    "more details",
+    "sharper",
+    "clearer",
+    "crisper",
+    "higher quality",
+    "better quality",
+    "higher resolution",
+];
+
+/// Words that put something in the place of what a verb takes away.
+const INSTEAD: [&str; 8] = [
+    "replace",
+    "replacing",
+    "instead",
+    "and add",
+    "and put",
+    "and paint",
+    "and draw",
+    "and insert",
+];
+
+/// Courtesy, which is no part of the wish.
+const COURTESY: [&str; 18] = [
+    "please", "pls", "can", "could", "you", "just", "now", "kindly", "i", "i'd", "want", "would",
+    "like", "need", "to", "help", "me", "let's",
+];
+
+/// What the masked area shall show: see [`super::Prompt::caption`].
+pub(super) fn caption_of(text: &str) -> String {
+    let words = words_of(text);
+    let lower: Vec<_> = words.iter().map(|word| word.to_lowercase()).collect();
+    let start = courtesies(&lower);
+    let (words, lower) = (&words[start..], &lower[start..]);
+    // "Remove the cup and replace it with a flower" is a replacement that begins later.
+    let from = match lower.iter().position(|word| word == "replace" || word == "replacing") {
+        Some(at) if leading(lower, &REMOVE).is_some() => at,
+        _ => 0,
+    };
+    let after = |start: usize| words.get(start..).unwrap_or_default().join(" ");
+    let instead: &[&str] = match lower.get(from).map(String::as_str) {
+        Some("replace" | "replacing") => &["with", "by"],
+        Some("swap") => &["for", "with"],
+        Some("change" | "turn" | "convert") => &["into", "to"],
+        _ => &[],
+    };
+    let put = instead
+        .iter()
+        .find_map(|word| lower[from..].iter().rposition(|own| own == word))
+        .map(|at| after(from + at + 1));
+    let rest =
+        put.or_else(|| leading(lower, &ADD).or_else(|| leading(lower, &["make", "it"])).map(after));
+    let rest = rest.map(|rest| strip_lead_in(&rest)).filter(|rest| !rest.is_empty());
+    rest.unwrap_or_else(|| after(0))
+}
+
+/// "it red" and "here a cup" begin with words that are no part of a caption.
+fn strip_lead_in(text: &str) -> String {
+    let words: Vec<_> = text.split(' ').collect();
+    let skip = words
+        .iter()
+        .take_while(|word| {
+            ["it", "this", "that", "here", "in", "there"].contains(&word.to_lowercase().as_str())
+        })
+        .count();
+    words[skip..].join(" ")
+}
+
+/// The words of a text, without the marks around them.
+pub(super) fn words_of(text: &str) -> Vec<&str> {
+    text.split(|c: char| c.is_whitespace() || ",.;:!?\"“”()".contains(c))
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// How many words the longest of `phrases` takes that these words begin with.
+fn leading(words: &[String], phrases: &[&str]) -> Option<usize> {
+    phrases
+        .iter()
+        .map(|phrase| phrase.split(' ').collect::<Vec<_>>())
+        .filter(|phrase| {
+            words.len() >= phrase.len() && words.iter().zip(phrase).all(|(a, b)| a == b)
+        })
+        .map(|phrase| phrase.len())
+        .max()
+}
+
+fn contains(words: &[String], phrases: &[&str]) -> bool {
+    (0..words.len()).any(|start| leading(&words[start..], phrases).is_some())
+}
+
+/// How many words of courtesy a prompt begins with; all of them may be no more than that.
+fn courtesies(words: &[String]) -> usize {
+    let polite = words.iter().take_while(|word| COURTESY.contains(&word.as_str())).count();
+    if polite == words.len() { 0 } else { polite }
+}
+
+pub(super) fn mode_of(text: &str) -> FixMode {
+    let words: Vec<_> = words_of(text).into_iter().map(str::to_lowercase).collect();
+    let words = &words[courtesies(&words)..];
+    let begins = |phrases: &[&str]| leading(words, phrases).is_some();
+    let has = |phrases: &[&str]| contains(words, phrases);
+    let takes_a_thing = begins(&REMOVE_A_THING)
+        && words.get(1).is_none_or(|next| DETERMINERS.contains(&next.as_str()));
+    let takes_away = begins(&REMOVE) || takes_a_thing;
+    if takes_away && has(&INSTEAD) {
+        // "Remove the cup and put a flower there" wants a flower.
+        return FixMode::Edit;
+    }
+    if takes_away && has(&RESTORE_ANYWHERE) {
+        return FixMode::Restore;
+    }
+    if takes_away && has(&DEFECTS) || has(&ENHANCE_ANYWHERE) {
+        return FixMode::Enhance;
+    }
+    if takes_away || begins(&["make", "let"]) && has(&VANISH) {
+        return FixMode::Remove;
+    }
+    if begins(&ADD) {
+        return FixMode::Add;
+    }
+    if begins(&RESTORE) {
+        return FixMode::Restore;
+    }
+    if begins(&ENHANCE) {
+        return FixMode::Enhance;
+    }
+    if !begins(&CHANGE) && has(&RESTORE_ANYWHERE) {
+        return FixMode::Restore;
+    }
+    FixMode::Edit
+}
