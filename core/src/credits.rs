@@ -4,9 +4,14 @@
 //! transaction that marks it done; anything else gives the hold back. The database keeps
 //! `credits >= reserved >= 0` and `credits = sum of the ledger`, whatever this code does.
 
+mod by_hand;
+
 use sqlx::{PgConnection, PgPool};
 
-use crate::{JobId, UserId};
+use crate::{JobId, OrderId, UserId};
+
+pub(crate) use by_hand::forfeit;
+pub use by_hand::{AdjustError, Adjusted, Adjustment, adjust};
 
 /// What a new user starts with, in credits.
 pub const SIGNUP_CREDITS: i32 = 20;
@@ -109,6 +114,93 @@ pub(crate) async fn debit(
     .map(drop)
 }
 
+/// Adds what was paid for. A second grant for the same order breaks a constraint.
+pub(crate) async fn grant_purchase(
+    conn: &mut PgConnection,
+    user: UserId,
+    order: OrderId,
+    credits: i32,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into ledger (user_id, kind, amount, order_id) values ($1, 'purchase', $2, $3)",
+        user.uuid(),
+        credits,
+        order.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Why credits of an order that was paid move again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reverse {
+    /// The money was given back.
+    Refund,
+    /// The payer's bank took the money back, or returned it.
+    Dispute,
+}
+
+impl Reverse {
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Refund => "refund",
+            Self::Dispute => "dispute",
+        }
+    }
+}
+
+/// Takes credits of an order back: at most `wanted`, and never more than the user has left beside what is
+/// held. Returns how many. The caller has locked the user's row.
+pub(crate) async fn take_back(
+    conn: &mut PgConnection,
+    user: UserId,
+    order: OrderId,
+    wanted: i32,
+    why: Reverse,
+) -> sqlx::Result<i32> {
+    let left = sqlx::query_scalar!(
+        r#"select credits - reserved as "left!" from users where id = $1"#,
+        user.uuid(),
+    )
+    .fetch_one(&mut *conn)
+    .await?;
+    let taken = wanted.min(left).max(0);
+    if taken > 0 {
+        move_of_order(conn, user, order, -taken, why).await?;
+    }
+    Ok(taken)
+}
+
+/// Returns credits of an order that a dispute had taken and that was decided for us.
+pub(crate) async fn give_back(
+    conn: &mut PgConnection,
+    user: UserId,
+    order: OrderId,
+    credits: i32,
+) -> sqlx::Result<()> {
+    move_of_order(conn, user, order, credits, Reverse::Dispute).await
+}
+
+async fn move_of_order(
+    conn: &mut PgConnection,
+    user: UserId,
+    order: OrderId,
+    amount: i32,
+    why: Reverse,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into ledger (user_id, kind, amount, order_id) values ($1, $2, $3, $4)",
+        user.uuid(),
+        why.kind(),
+        amount,
+        order.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
 /// Adds credits by an operator's hand, once for each `reference`. False when that one was used before.
 pub async fn grant_by_admin(
     pool: &PgPool,
@@ -126,6 +218,16 @@ pub async fn grant_by_admin(
     .execute(pool)
     .await?;
     Ok(granted.rows_affected() == 1)
+}
+
+/// What has been granted and spent in all, in credits, by the kind of entry.
+pub async fn sums_by_kind(pool: &PgPool) -> sqlx::Result<Vec<(String, i64)>> {
+    let rows = sqlx::query!(
+        r#"select kind, sum(amount)::bigint as "sum!" from ledger group by kind order by kind"#,
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.kind, row.sum)).collect())
 }
 
 /// A user whose balance does not agree with their ledger or whose hold does not agree with their jobs.

@@ -6,6 +6,7 @@ use anyhow::Context;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
 pub use sqlx::{Error as DatabaseError, PgPool};
+use sqlx::{Postgres, Transaction};
 
 use crate::config::DatabaseConfig;
 
@@ -19,6 +20,19 @@ pub fn pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
         .acquire_timeout(Duration::from_secs(5))
         .connect_lazy(&config.database_url)
         .context("DATABASE_URL is no address of a Postgres database")
+}
+
+/// Begins a transaction.
+///
+/// Not `PgPool::begin`: a caller that is dropped while it waits for that one (a browser that hangs up, a
+/// `select!`) leaves its connection inside a transaction that nobody ends, and what the next ones do on that
+/// connection is lost (sqlx 0.9.0, its issue 4393). Here the beginning is always waited for, and what nobody
+/// takes is rolled back.
+pub(crate) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
+    let pool = pool.clone();
+    #[expect(clippy::disallowed_methods, reason = "in a task of its own nobody drops it")]
+    let begun = tokio::spawn(async move { pool.begin().await });
+    begun.await.map_err(|_| sqlx::Error::WorkerCrashed)?
 }
 
 /// Applies the migrations that are missing. Safe to run from several processes at once.

@@ -26,6 +26,12 @@ pub enum OfJob {}
 /// Marks the id of a result.
 #[derive(Debug)]
 pub enum OfResult {}
+/// Marks the id of an order.
+#[derive(Debug)]
+pub enum OfOrder {}
+/// Marks the id of a program's key.
+#[derive(Debug)]
+pub enum OfApiKey {}
 /// Marks the id of a worker process.
 #[derive(Debug)]
 pub enum OfWorker {}
@@ -38,6 +44,10 @@ pub type ImageId = Id<OfImage>;
 pub type JobId = Id<OfJob>;
 /// A result.
 pub type ResultId = Id<OfResult>;
+/// An order of a pack of credits.
+pub type OrderId = Id<OfOrder>;
+/// A program's key.
+pub type ApiKeyId = Id<OfApiKey>;
 /// A worker process; a new one each time it starts.
 pub type WorkerId = Id<OfWorker>;
 

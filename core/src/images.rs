@@ -1,10 +1,12 @@
 //! Uploaded pictures: upright, without metadata, visible to nobody but their owner.
+//!
+//! Those of visitors, and those that a user's program sends for one run, live for an hour.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 use crate::tool::ToolName;
-use crate::{ImageId, JobId, UserId, jobs, storage};
+use crate::{ImageId, JobId, UserId, db, jobs, storage};
 
 /// An uploaded picture.
 #[derive(Clone, Debug)]
@@ -38,6 +40,8 @@ pub struct Image {
 pub enum Uploader {
     /// A signed-in user.
     User(UserId),
+    /// A user's program, for one run; the picture lives for an hour and is in no list of theirs.
+    Program(UserId),
     /// A visitor, by a keyed hash of their address; the picture lives for an hour.
     Visitor(String),
 }
@@ -67,20 +71,46 @@ pub async fn announce(pool: &PgPool, id: ImageId) -> sqlx::Result<()> {
     storage::announce(pool, &[storage::image_key(id), storage::image_thumbnail_key(id)]).await
 }
 
-/// Records a picture whose objects are in place.
-pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<()> {
+/// What became of a picture that was to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is there.
+    Yes,
+    /// It was announced so long ago that the janitor has taken its objects.
+    TooLate,
+    /// Its owner deleted their account meanwhile.
+    OwnerGone,
+}
+
+/// Records a picture that was announced and whose objects are in place. When it is not recorded, the
+/// janitor takes them.
+pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<Recorded> {
     let keys = [storage::image_key(image.id), storage::image_thumbnail_key(image.id)];
-    let mut tx = pool.begin().await?;
-    storage::keep(&mut tx, &keys).await?;
+    let mut tx = db::begin(pool).await?;
+    if let Uploader::User(id) | Uploader::Program(id) = image.uploader {
+        // Whoever deletes the account holds the row: this waits for them and then finds nobody.
+        let owner = sqlx::query!(
+            "select id from users where id = $1 and deleted_at is null for key share",
+            id.uuid(),
+        );
+        if owner.fetch_optional(&mut *tx).await?.is_none() {
+            return Ok(Recorded::OwnerGone);
+        }
+    }
+    // The janitor locks what it is about to delete, so that these rows are here only if the objects are.
+    if storage::keep(&mut tx, &keys).await? != 2 {
+        return Ok(Recorded::TooLate);
+    }
     let (owner, visitor) = match &image.uploader {
-        Uploader::User(id) => (Some(id.uuid()), None),
+        Uploader::User(id) | Uploader::Program(id) => (Some(id.uuid()), None),
         Uploader::Visitor(hash) => (None, Some(hash.as_str())),
     };
+    let expires = !matches!(image.uploader, Uploader::User(_));
     sqlx::query!(
         "insert into images (id, owner_id, visitor, object_key, thumbnail_key, content_type,
                              content_sha256, size_bytes, width, height, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-                 case when $2::uuid is null then now() + interval '1 hour' end)",
+                 case when $11 then now() + interval '1 hour' end)",
         image.id.uuid(),
         owner,
         visitor,
@@ -91,10 +121,12 @@ pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<()> {
         image.size_bytes,
         image.width,
         image.height,
+        expires,
     )
     .execute(&mut *tx)
     .await?;
-    tx.commit().await
+    tx.commit().await?;
+    Ok(Recorded::Yes)
 }
 
 /// The picture, whoever it belongs to: for the worker, and for addresses signed after an owner check.
@@ -107,7 +139,7 @@ pub async fn owned(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Op
     select(pool, Some(id), Some(owner)).await.map(|mut found| found.pop())
 }
 
-/// All pictures of `owner`, the newest first.
+/// All pictures that `owner` keeps, the newest first.
 pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Image>> {
     select(pool, None, Some(owner)).await
 }
@@ -127,7 +159,7 @@ async fn select(
                       as "free_upscale_used!"
            from images i
            where ($1::uuid is null or i.id = $1) and ($2::uuid is null or i.owner_id = $2)
-             and coalesce(i.expires_at > now(), true)
+             and case when $1 is null then i.expires_at is null else coalesce(i.expires_at > now(), true) end
            order by i.created_at desc"#,
         id.map(ImageId::uuid),
         owner.map(UserId::uuid),
@@ -154,11 +186,28 @@ pub async fn of_visitor(
     .await
 }
 
+/// The picture that a program of `owner` sent before, byte for byte, if it still lives.
+pub async fn of_program(
+    pool: &PgPool,
+    owner: UserId,
+    content_sha256: &[u8],
+) -> sqlx::Result<Option<ImageId>> {
+    sqlx::query_scalar!(
+        r#"select id as "id: ImageId" from images
+           where owner_id = $1 and content_sha256 = $2 and expires_at > now()
+           order by created_at limit 1"#,
+        owner.uuid(),
+        content_sha256,
+    )
+    .fetch_optional(pool)
+    .await
+}
+
 /// Deletes the picture with everything below it: active jobs are cancelled and their holds given back,
 /// results go, and all objects are left to the janitor. Returns the cancelled jobs, or `None` when
 /// `owner` has no such picture.
 pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Option<Vec<JobId>>> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db::begin(pool).await?;
     // The user's row first, as in submit: nothing can be submitted for the picture meanwhile.
     sqlx::query!("select id from users where id = $1 for update", owner.uuid())
         .fetch_optional(&mut *tx)
@@ -179,9 +228,21 @@ pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<O
     Ok(Some(cancelled))
 }
 
-/// Deletes visitors' pictures whose hour is over and that no job is using. Returns how many.
+/// Deletes all pictures of `owner` with everything below them; part of deleting the account. The caller has
+/// locked the owner's row and ended their jobs.
+pub(crate) async fn delete_all_of(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
+    let all = sqlx::query_scalar!(
+        r#"select id as "id: ImageId" from images where owner_id = $1 for update"#,
+        owner.uuid(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    doom_and_delete(conn, &all).await
+}
+
+/// Deletes visitors' and programs' pictures whose hour is over and that no job is using. Returns how many.
 pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db::begin(pool).await?;
     let expired = sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images i
            where expires_at < now()
@@ -195,7 +256,7 @@ pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
     Ok(expired.len())
 }
 
-async fn doom_and_delete(conn: &mut sqlx::PgConnection, ids: &[ImageId]) -> sqlx::Result<()> {
+async fn doom_and_delete(conn: &mut PgConnection, ids: &[ImageId]) -> sqlx::Result<()> {
     let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     sqlx::query!(
         "insert into doomed_objects (object_key)

@@ -13,7 +13,10 @@
 //! arrow it belongs to: the hold with `submit`, the debit with `finish`, the release with all others.
 //! Leases are measured with the database's clock, the only one that all nodes share.
 
+mod by_hand;
+mod depth;
 mod end;
+mod forget;
 mod lease;
 mod submit;
 
@@ -25,13 +28,17 @@ use crate::magic_fix::FixMode;
 use crate::tool::{JobClass, Tier, Tool, ToolName};
 use crate::{ImageId, JobId, UserId};
 
-pub(crate) use end::cancel_all_of;
+pub use by_hand::{RedriveError, fail_by_hand, failed, recent, redrive};
+pub use depth::{QueueDepth, queue_depths};
 pub use end::{Finish, cancel, fail, finish};
+pub(crate) use end::{cancel_all_of, cancel_all_of_owner};
+pub(crate) use forget::forget_all_of;
+pub use forget::{forget_keys, forget_old};
 pub use lease::{
     Claimed, Retry, Sweep, Turn, claim, hand_back, queued_by_class, renew, retry, suspects_waiting,
     sweep,
 };
-pub use submit::{Fix, NewJob, SubmitError, Submitted, submit};
+pub use submit::{Fix, MostWaiting, NewJob, SubmitError, Submitted, submit};
 
 /// After so many starts a job that never ended is given up.
 pub const MAX_ATTEMPTS: i32 = 3;
@@ -54,6 +61,17 @@ pub enum JobState {
 }
 
 impl JobState {
+    /// Its name in the database and in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
     /// Whether the job will change no more.
     pub const fn is_final(self) -> bool {
         match self {
@@ -195,7 +213,11 @@ pub async fn active(
     load(pool, &ids).await
 }
 
-async fn load(executor: impl sqlx::PgExecutor<'_>, ids: &[JobId]) -> sqlx::Result<Vec<Job>> {
+/// The jobs with these ids, the oldest first.
+pub(crate) async fn load(
+    executor: impl sqlx::PgExecutor<'_>,
+    ids: &[JobId],
+) -> sqlx::Result<Vec<Job>> {
     let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     sqlx::query_as!(
         JobRow,

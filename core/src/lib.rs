@@ -7,11 +7,16 @@
 //! | *job* | one run of a tool on an image; [`jobs`] is its life |
 //! | *result* | the picture a job made |
 //! | *credit* | what a paid job costs; [`credits`] is the only hand on a balance |
+//! | *pack* | an amount of credits on sale |
+//! | *order* | somebody's purchase of a pack; [`orders`] is its life |
 //! | *hold* | credits set aside for a job that has not ended (`users.reserved`) |
 //! | *doorbell* | a message in Redis that says "there is work"; the work itself is the row in Postgres |
 //! | *mode* | what a Magic Fix is asked to do; [`magic_fix`] reads it from the prompt |
 //! | *lease* | how long a worker may stay silent before its job is given to another |
 
+pub mod accounts;
+pub mod api_keys;
+pub mod audit;
 pub mod clock;
 pub mod config;
 pub mod credits;
@@ -21,6 +26,7 @@ pub mod images;
 pub mod janitor;
 pub mod jobs;
 pub mod magic_fix;
+pub mod orders;
 pub mod queue;
 pub mod results;
 pub mod storage;
@@ -30,4 +36,4 @@ pub mod users;
 pub mod workers;
 
 pub use clock::Clock;
-pub use id::{Id, ImageId, JobId, ResultId, UserId, WorkerId};
+pub use id::{ApiKeyId, Id, ImageId, JobId, OrderId, ResultId, UserId, WorkerId};

@@ -5,7 +5,7 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::magic_fix::FixMode;
 use crate::tool::{Tier, ToolName};
-use crate::{ImageId, JobId, ResultId, UserId, storage};
+use crate::{ImageId, JobId, ResultId, UserId, db, storage};
 
 /// A picture that a job made, and what really made it.
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ pub async fn delete(
     tool: ToolName,
     id: ResultId,
 ) -> sqlx::Result<bool> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db::begin(pool).await?;
     let keys = sqlx::query!(
         "delete from results where id = $1 and owner_id = $2 and tool = $3
          returning object_key, thumbnail_key",

@@ -21,9 +21,13 @@ use tokio::io::AsyncRead;
 use crate::config::StorageConfig;
 use crate::{ImageId, JobId};
 
+mod listing;
 mod upload;
 
+pub(crate) use listing::{FOLDERS, named, orphans, unknown};
+pub use listing::{Listed, Page};
 pub use upload::Upload;
+pub(crate) use upload::{Unfinished, abort_stale, forget_uploads, unfinished};
 
 /// The key of an uploaded picture.
 pub fn image_key(image: ImageId) -> String {
@@ -272,7 +276,8 @@ pub async fn doom_attempt(pool: &PgPool, job: JobId, attempt: i32) -> sqlx::Resu
 /// janitor deletes them. So a process that dies between the objects and their row leaves nothing behind.
 pub(crate) async fn announce(pool: &PgPool, keys: &[String]) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into doomed_objects (object_key, since) select unnest($1::text[]), now() + interval '1 hour'
+        "insert into doomed_objects (object_key, since, is_announced)
+         select unnest($1::text[]), now() + interval '1 hour', true
          on conflict do nothing",
         keys,
     )
@@ -281,25 +286,34 @@ pub(crate) async fn announce(pool: &PgPool, keys: &[String]) -> sqlx::Result<()>
     .map(drop)
 }
 
-/// Takes announced objects off the janitor's list, in the transaction that writes their row.
-pub(crate) async fn keep(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
+/// Takes announced objects off the janitor's list, in the transaction that writes their row. Returns how
+/// many were still announced: the others may be gone.
+pub(crate) async fn keep(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<u64> {
+    let kept = sqlx::query!(
+        "delete from doomed_objects where object_key = any($1) and is_announced",
+        keys,
+    )
+    .execute(conn)
+    .await?;
+    Ok(kept.rows_affected())
+}
+
+/// Takes deleted keys off the janitor's list.
+pub(crate) async fn forget_doomed(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
     sqlx::query!("delete from doomed_objects where object_key = any($1)", keys)
         .execute(conn)
         .await
         .map(drop)
 }
 
-/// Keys that wait for the janitor, the oldest first.
-pub(crate) async fn doomed(pool: &PgPool, most: i64) -> sqlx::Result<Vec<String>> {
+/// Keys that wait for the janitor, the oldest first, locked for the caller's transaction: whoever wants to
+/// keep one waits until it is gone, and another janitor takes others.
+pub(crate) async fn lock_doomed(conn: &mut PgConnection, most: i64) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
-        "select object_key from doomed_objects where since <= now() order by since limit $1",
+        "select object_key from doomed_objects where since <= now()
+         order by since limit $1 for update skip locked",
         most,
     )
-    .fetch_all(pool)
+    .fetch_all(conn)
     .await
-}
-
-/// Takes deleted keys off the janitor's list.
-pub(crate) async fn forget_doomed(pool: &PgPool, keys: &[String]) -> sqlx::Result<()> {
-    keep(&mut *pool.acquire().await?, keys).await
 }

@@ -101,10 +101,20 @@ pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
 
 /// The workers that reported within the last 20 seconds.
 pub async fn living(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
+    seen_within(pool, 20).await
+}
+
+/// The workers that reported within the hour, whether they still live or not.
+pub async fn reported(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
+    seen_within(pool, 3600).await
+}
+
+async fn seen_within(pool: &PgPool, secs: i32) -> sqlx::Result<Vec<Worker>> {
     sqlx::query!(
         r#"select id as "id: WorkerId", name, device, models as "models: Json<Vec<ServedModel>>",
                   problems as "problems: Json<Vec<ModelProblem>>", slots, version, seen_at
-           from workers where seen_at > now() - interval '20 seconds' order by name, id"#,
+           from workers where seen_at > now() - make_interval(secs => $1) order by name, id"#,
+        f64::from(secs),
     )
     .fetch_all(pool)
     .await

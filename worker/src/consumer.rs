@@ -93,11 +93,13 @@ impl Consumer {
     /// Runs one job; true when it was one that nobody pays for.
     async fn try_answer(&self) -> Result<bool, retouch_core::db::DatabaseError> {
         let (pool, worker) = (&self.runner.pool, self.runner.worker);
-        if jobs::suspects_waiting(pool, &self.classes).await? {
+        // Asked each time: models come and go while we run.
+        let modes = self.runner.registry.modes();
+        if jobs::suspects_waiting(pool, &self.classes, &modes).await? {
             // All slots: whatever runs ends first, and nothing starts until this is over.
             let Ok(_all) = self.slots.acquire_many(self.slot_count).await else { return Ok(false) };
             if let Some(job) =
-                jobs::claim(pool, worker, &self.classes, Turn::Alone, self.lease).await?
+                jobs::claim(pool, worker, &self.classes, &modes, Turn::Alone, self.lease).await?
             {
                 tracing::info!(job.id = %job.id, "Job {} has lost a worker before and runs alone", job.id);
                 let is_unpaid = job.tier != Tier::Paid;
@@ -109,7 +111,7 @@ impl Consumer {
         // What nobody pays for leaves a slot to those who pay.
         let unpaid = self.unpaid_slots.try_acquire();
         let classes = if unpaid.is_ok() { &self.classes } else { &self.paid_classes };
-        let claimed = jobs::claim(pool, worker, classes, Turn::Beside, self.lease).await?;
+        let claimed = jobs::claim(pool, worker, classes, &modes, Turn::Beside, self.lease).await?;
         let Some(job) = claimed else { return Ok(false) };
         let is_unpaid = job.tier != Tier::Paid;
         let _unpaid = unpaid.ok().filter(|_| is_unpaid);

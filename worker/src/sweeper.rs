@@ -41,7 +41,6 @@ async fn round(pool: &PgPool, queue: &Queue) -> anyhow::Result<()> {
         queue.tell(JobNews::changed(*job)).await?;
     }
     for (class, waiting) in jobs::queued_by_class(pool).await? {
-        metrics::gauge!("retouch_jobs_waiting", "class" => class.to_string()).set(waiting as f64);
         // A doorbell for each job that waits: what Redis lost, or never heard, is rung again.
         let waiting = usize::try_from(waiting).unwrap_or(0);
         let missing = waiting.saturating_sub(queue.unheard(class).await?);

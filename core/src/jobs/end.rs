@@ -4,7 +4,7 @@ use sqlx::{PgConnection, PgPool};
 
 use super::{Failure, JobState};
 use crate::results::NewResult;
-use crate::{ImageId, JobId, UserId, WorkerId, credits, results, storage};
+use crate::{ImageId, JobId, UserId, WorkerId, credits, db, results, storage};
 
 /// What became of a finished job's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub async fn finish(
     job: JobId,
     made: &NewResult,
 ) -> sqlx::Result<Finish> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db::begin(pool).await?;
     lock_payer(&mut tx, job).await?;
     let ended = sqlx::query!(
         r#"update jobs set state = 'done', finished_at = now(), lease_owner = null, lease_until = null
@@ -63,7 +63,7 @@ pub async fn fail(
     job: JobId,
     failure: &Failure,
 ) -> sqlx::Result<bool> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db::begin(pool).await?;
     lock_payer(&mut tx, job).await?;
     let ours = sqlx::query!(
         "select id from jobs where id = $2 and state = 'running' and lease_owner = $1 for update",
@@ -82,7 +82,7 @@ pub async fn fail(
 
 /// Calls the job off and gives the hold back. False when it had ended already.
 pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db::begin(pool).await?;
     lock_payer(&mut tx, job).await?;
     let active = sqlx::query!(
         "select id from jobs where id = $1 and state in ('queued', 'running') for update",
@@ -108,6 +108,25 @@ pub(crate) async fn cancel_all_of(
         r#"select id as "id: JobId" from jobs
            where image_id = $1 and state in ('queued', 'running') for update"#,
         image.uuid(),
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for job in &active {
+        end_without_result(conn, *job, JobState::Cancelled, None).await?;
+    }
+    Ok(active)
+}
+
+/// Calls off whatever `owner` has running or waiting; part of deleting the account. The caller has locked
+/// the owner's row.
+pub(crate) async fn cancel_all_of_owner(
+    conn: &mut PgConnection,
+    owner: UserId,
+) -> sqlx::Result<Vec<JobId>> {
+    let active = sqlx::query_scalar!(
+        r#"select id as "id: JobId" from jobs
+           where owner_id = $1 and state in ('queued', 'running') for update"#,
+        owner.uuid(),
     )
     .fetch_all(&mut *conn)
     .await?;

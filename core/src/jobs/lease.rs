@@ -9,7 +9,7 @@ use super::end::{end_without_result, lock_payer};
 use super::{Failure, JobState, MAX_ATTEMPTS};
 use crate::magic_fix::FixMode;
 use crate::tool::{JobClass, Tier, Tool, ToolName};
-use crate::{ImageId, JobId, UserId, WorkerId, storage};
+use crate::{ImageId, JobId, UserId, WorkerId, db, storage};
 
 /// Which jobs a worker asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +46,23 @@ pub struct Claimed {
     pub attempt: i32,
     /// How long it waited, in seconds.
     pub waited_secs: f64,
+    /// The trace of the request that it was submitted by; see [`crate::telemetry::continue_trace`].
+    pub traceparent: Option<String>,
 }
 
-/// Takes the next fair job of `classes`: paid before free, whoever has least running first, then by age.
+/// Takes the next fair job of `classes`: paid before free, whoever has least running first, then by age. Of
+/// Magic Fixes only those of `modes`: what this worker has no model for is left to one that has.
 ///
 /// The attempt is counted here, before anything touches the picture. `None` when nothing waits.
 pub async fn claim(
     pool: &PgPool,
     worker: WorkerId,
     classes: &[JobClass],
+    modes: &[FixMode],
     turn: Turn,
     lease: Duration,
 ) -> sqlx::Result<Option<Claimed>> {
-    let classes: Vec<String> = classes.iter().map(JobClass::to_string).collect();
+    let (classes, modes) = (names(classes), names(modes));
     let row = sqlx::query!(
         r#"with busy as (
                select owner_id, count(*) as running from jobs where state = 'running' group by owner_id
@@ -66,6 +70,7 @@ pub async fn claim(
                select j.id from jobs j left join busy b on b.owner_id = j.owner_id
                where j.state = 'queued' and j.run_after <= now() and j.attempt < $5
                  and j.tool || ':' || j.tier = any($2) and (j.losses > 0) = $3
+                 and (j.mode is null or j.mode = any($6))
                order by array_position(array['paid', 'free', 'visitor'], j.tier),
                         coalesce(b.running, 0), j.created_at, j.id
                limit 1 for update of j skip locked
@@ -76,13 +81,14 @@ pub async fn claim(
            where jobs.id = next.id and i.id = jobs.image_id
            returning jobs.id as "id: JobId", jobs.owner_id as "owner: UserId", i.id as "image: ImageId",
                      i.object_key, i.width, i.height, tool as "tool: ToolName", factor, mode as "mode: FixMode", prompt,
-                     tier as "tier: Tier", attempt,
+                     tier as "tier: Tier", attempt, traceparent,
                      extract(epoch from now() - jobs.created_at)::float8 as "waited_secs!""#,
         worker.uuid(),
         &classes,
         turn == Turn::Alone,
         interval(lease),
         MAX_ATTEMPTS,
+        &modes,
     )
     .fetch_optional(pool)
     .await?;
@@ -102,18 +108,24 @@ pub async fn claim(
         tier: row.tier,
         attempt: row.attempt,
         waited_secs: row.waited_secs,
+        traceparent: row.traceparent,
     }))
 }
 
-/// Whether a job of `classes` waits that must run alone.
-pub async fn suspects_waiting(pool: &PgPool, classes: &[JobClass]) -> sqlx::Result<bool> {
-    let classes: Vec<String> = classes.iter().map(JobClass::to_string).collect();
+/// Whether a job of `classes`, and of `modes` where it is a Magic Fix, waits that must run alone.
+pub async fn suspects_waiting(
+    pool: &PgPool,
+    classes: &[JobClass],
+    modes: &[FixMode],
+) -> sqlx::Result<bool> {
+    let (classes, modes) = (names(classes), names(modes));
     sqlx::query_scalar!(
         r#"select exists (
                select from jobs where state = 'queued' and losses > 0 and run_after <= now()
-                 and tool || ':' || tier = any($1)
+                 and tool || ':' || tier = any($1) and (mode is null or mode = any($2))
            ) as "waiting!""#,
         &classes,
+        &modes,
     )
     .fetch_one(pool)
     .await
@@ -223,7 +235,7 @@ pub async fn sweep(pool: &PgPool) -> sqlx::Result<Sweep> {
     .await?;
     let mut died = Vec::new();
     for job in hopeless {
-        let mut tx = pool.begin().await?;
+        let mut tx = db::begin(pool).await?;
         lock_payer(&mut tx, job).await?;
         // Another sweeper may have been here, or the worker have come back, since it was found.
         let still = sqlx::query!(
@@ -256,6 +268,10 @@ pub async fn queued_by_class(pool: &PgPool) -> sqlx::Result<Vec<(JobClass, i64)>
         .into_iter()
         .map(|row| (JobClass { tier: row.tier, tool: row.tool }, row.count))
         .collect())
+}
+
+fn names<T: ToString>(all: &[T]) -> Vec<String> {
+    all.iter().map(T::to_string).collect()
 }
 
 fn interval(duration: Duration) -> PgInterval {

@@ -6,7 +6,7 @@ use sqlx::{PgConnection, PgPool};
 use super::{Job, load};
 use crate::magic_fix::FixMode;
 use crate::tool::{Tier, Tool};
-use crate::{ImageId, JobId, UserId, credits};
+use crate::{ImageId, JobId, UserId, credits, db, telemetry};
 
 /// What somebody wants done.
 #[derive(Clone, Debug)]
@@ -24,7 +24,16 @@ pub struct NewJob {
     /// A key of the caller's choice that makes a repeat return the first job.
     pub idempotency_key: Option<String>,
     /// How many jobs of this tier may wait before another is refused; `None` for no limit.
-    pub most_waiting: Option<i64>,
+    pub most_waiting: Option<MostWaiting>,
+}
+
+/// How many jobs of a tier may wait before another is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct MostWaiting {
+    /// Of everybody. Submissions at the same moment do not see each other, so that a few more may get in.
+    pub in_all: i64,
+    /// Of whoever submits; `None` for no limit of their own. This one is exact.
+    pub of_owner: Option<i64>,
 }
 
 /// What a Magic Fix works with, besides the picture. The mode that the words mean is the tool's.
@@ -69,8 +78,11 @@ pub enum SubmitError {
     #[error("This Idempotency-Key was used for a different request")]
     IdempotencyKeyReused,
     /// Too many jobs of this tier are waiting already.
-    #[error("Too many free runs are waiting; try again in a minute")]
-    QueueFull,
+    #[error("Too many {}runs are waiting; try again in a minute", if *.0 == Tier::Paid { "" } else { "free " })]
+    QueueFull(Tier),
+    /// Too many jobs of this user are waiting already.
+    #[error("Too many of your runs are waiting; try again when some of them have ended")]
+    OwnersQueueFull,
     /// The picture was deleted meanwhile.
     #[error("Image not found")]
     NoSuchImage,
@@ -85,7 +97,7 @@ pub enum SubmitError {
 /// joined. The holds of one user are serialised by the lock on their row, so that two requests can
 /// neither spend the same credit nor both believe to be the first.
 pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitError> {
-    let mut tx = pool.begin().await?;
+    let mut tx = db::begin(pool).await?;
     if let Some(owner) = new.owner {
         sqlx::query!("select id from users where id = $1 for update", owner.uuid())
             .fetch_one(&mut *tx)
@@ -99,17 +111,7 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
     if image.fetch_optional(&mut *tx).await?.is_none() {
         return Err(SubmitError::NoSuchImage);
     }
-    if let Some(most) = new.most_waiting {
-        let waiting = sqlx::query_scalar!(
-            r#"select count(*) as "count!" from jobs where state = 'queued' and tier = $1"#,
-            new.tier.as_str(),
-        )
-        .fetch_one(&mut *tx)
-        .await?;
-        if waiting >= most {
-            return Err(SubmitError::QueueFull);
-        }
-    }
+    check_room(&mut tx, new).await?;
     let cost = match (new.tier, new.owner) {
         (Tier::Paid, Some(owner)) => {
             let cost = new.tool.cost();
@@ -123,8 +125,8 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
     let id = JobId::new();
     sqlx::query!(
         "insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key, mode, prompt,
-                           mask_sha256)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                           mask_sha256, traceparent)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         id.uuid(),
         new.owner.map(UserId::uuid),
         new.image.uuid(),
@@ -136,6 +138,7 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
         new.tool.mode().map(FixMode::as_str),
         new.fix.as_ref().map(|fix| fix.prompt.as_str()),
         new.fix.as_ref().map(|fix| fix.mask_sha256.as_slice()),
+        telemetry::current_trace(),
     )
     .execute(&mut *tx)
     .await?;
@@ -165,6 +168,35 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
     let job = load(&mut *tx, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
     tx.commit().await?;
     Ok(Submitted::New(job))
+}
+
+/// Refuses a job when too many wait already. The caller has locked the owner's row.
+async fn check_room(conn: &mut PgConnection, new: &NewJob) -> Result<(), SubmitError> {
+    let Some(most) = new.most_waiting else { return Ok(()) };
+    if let (Some(owner), Some(most)) = (new.owner, most.of_owner) {
+        let waiting = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from jobs
+               where owner_id = $1 and state = 'queued' and tier = $2"#,
+            owner.uuid(),
+            new.tier.as_str(),
+        )
+        .fetch_one(&mut *conn)
+        .await?;
+        if waiting >= most {
+            return Err(SubmitError::OwnersQueueFull);
+        }
+    }
+    // Counts no further than it has to: nobody waits for the length of a long queue.
+    let waiting = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from (
+               select from jobs where state = 'queued' and tier = $1 limit $2
+           ) first"#,
+        new.tier.as_str(),
+        most.in_all,
+    )
+    .fetch_one(conn)
+    .await?;
+    if waiting >= most.in_all { Err(SubmitError::QueueFull(new.tier)) } else { Ok(()) }
 }
 
 /// The job that `new` repeats, if there is one.
@@ -202,13 +234,32 @@ async fn earlier(
     };
     let Some(id) = found else { return Ok(None) };
     let job = load(&mut *conn, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
-    // A key's job whose image was deleted since has no image left to compare.
     let same = job.tool == new.tool
         && job.tier == new.tier
         && job.prompt.as_deref() == new.fix.as_ref().map(|fix| fix.prompt.as_str())
-        && job.image.is_none_or(|image| image == new.image)
+        && is_of_picture(conn, &job, new.image).await?
         && has_mask(conn, id, new.fix.as_ref()).await?;
     if same { Ok(Some(job)) } else { Err(SubmitError::IdempotencyKeyReused) }
+}
+
+/// Whether a job is of this picture. What a program sends twice is two images with the same bytes.
+async fn is_of_picture(
+    conn: &mut PgConnection,
+    job: &Job,
+    image: ImageId,
+) -> Result<bool, SubmitError> {
+    // A job whose image was deleted since has nothing left to compare.
+    let Some(of) = job.image.filter(|of| *of != image) else { return Ok(true) };
+    let same = sqlx::query_scalar!(
+        r#"select exists (
+               select from images a join images b on b.content_sha256 = a.content_sha256
+               where a.id = $1 and b.id = $2 and a.owner_id = b.owner_id
+                 and a.expires_at is not null and b.expires_at is not null
+           ) as "same!""#,
+        of.uuid(),
+        image.uuid(),
+    );
+    Ok(same.fetch_one(conn).await?)
 }
 
 /// Whether a job has this mask, or none where there is none.

@@ -6,7 +6,7 @@ use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use bytes::{Bytes, BytesMut};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use tokio::task::JoinSet;
 
 use super::{Storage, StorageError, failed};
@@ -50,21 +50,65 @@ impl Storage {
         }
     }
 
-    /// Aborts uploads to `key` that were begun and never ended.
-    pub(crate) async fn abort_uploads(&self, pool: &PgPool, key: &str) -> Result<(), StorageError> {
-        let recorded = sqlx::query_scalar!(
-            "select upload_id from unfinished_uploads where object_key = $1",
-            key
-        )
-        .fetch_all(pool)
-        .await
-        .map_err(|error| unrecorded(&error))?;
-        for upload_id in recorded {
-            abort(&self.client, &self.bucket, key, &upload_id).await?;
-            forget(pool, &upload_id).await?;
-        }
-        Ok(())
+    /// Ends an upload that nobody will complete; its parts go.
+    pub(crate) async fn abort(&self, upload: &Unfinished) -> Result<(), StorageError> {
+        abort(&self.client, &self.bucket, &upload.object_key, &upload.upload_id).await
     }
+}
+
+/// An upload that was begun and, as far as we know, never ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Unfinished {
+    upload_id: String,
+    /// What it was to write.
+    pub(crate) object_key: String,
+}
+
+/// The unfinished uploads to `keys`.
+pub(crate) async fn unfinished(
+    conn: &mut PgConnection,
+    keys: &[String],
+) -> sqlx::Result<Vec<Unfinished>> {
+    sqlx::query_as!(
+        Unfinished,
+        "select upload_id, object_key from unfinished_uploads where object_key = any($1)",
+        keys,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Takes uploads that were aborted off the list.
+pub(crate) async fn forget_uploads(
+    conn: &mut PgConnection,
+    uploads: &[Unfinished],
+) -> sqlx::Result<()> {
+    let ids: Vec<String> = uploads.iter().map(|upload| upload.upload_id.clone()).collect();
+    sqlx::query!("delete from unfinished_uploads where upload_id = any($1)", &ids)
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
+/// Aborts uploads that nobody can still be at: those begun more than `hours` ago. Returns how many.
+pub(crate) async fn abort_stale(
+    storage: &Storage,
+    pool: &PgPool,
+    hours: i32,
+) -> anyhow::Result<usize> {
+    let stale = sqlx::query_as!(
+        Unfinished,
+        "select upload_id, object_key from unfinished_uploads
+         where since < now() - make_interval(hours => $1) order by since limit 1000",
+        hours,
+    )
+    .fetch_all(pool)
+    .await?;
+    for upload in &stale {
+        storage.abort(upload).await?;
+    }
+    forget_uploads(&mut *pool.acquire().await?, &stale).await?;
+    Ok(stale.len())
 }
 
 impl Upload {

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use retouch_core::jobs::{
-    self, Claimed, Failure, Finish, JobState, NewJob, Retry, SubmitError, Submitted, Turn,
+    self, Claimed, Failure, Finish, Fix, JobState, MostWaiting, NewJob, Retry, SubmitError,
+    Submitted, Turn,
 };
+use retouch_core::magic_fix::FixMode;
 use retouch_core::results::{self, Filter, NewResult};
 use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, images, storage, users};
@@ -39,7 +41,7 @@ async fn submit(pool: &PgPool, new: &NewJob) -> JobId {
 }
 
 async fn claim(pool: &PgPool, worker: WorkerId) -> Option<Claimed> {
-    jobs::claim(pool, worker, &classes(), Turn::Beside, LEASE).await.unwrap()
+    jobs::claim(pool, worker, &classes(), &FixMode::ALL, Turn::Beside, LEASE).await.unwrap()
 }
 
 fn made(job: JobId, attempt: i32) -> NewResult {
@@ -126,10 +128,16 @@ async fn a_zombie_cannot_finish_what_another_worker_has(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let (zombie, heir) = (WorkerId::new(), WorkerId::new());
-    jobs::claim(&pool, zombie, &classes(), Turn::Beside, NO_LEASE).await.unwrap().unwrap();
+    jobs::claim(&pool, zombie, &classes(), &FixMode::ALL, Turn::Beside, NO_LEASE)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(jobs::sweep(&pool).await.unwrap().requeued, [job]);
     assert_eq!(jobs::renew(&pool, zombie, &[job], LEASE).await.unwrap(), []);
-    let second = jobs::claim(&pool, heir, &classes(), Turn::Alone, LEASE).await.unwrap().unwrap();
+    let second = jobs::claim(&pool, heir, &classes(), &FixMode::ALL, Turn::Alone, LEASE)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(second.attempt, 2);
     assert_eq!(jobs::finish(&pool, zombie, job, &made(job, 1)).await.unwrap(), Finish::NotOurs);
     assert_eq!(state(&pool, job).await, JobState::Running);
@@ -150,7 +158,9 @@ async fn a_job_that_loses_three_workers_dies_and_costs_nothing(pool: PgPool) {
     for attempt in 1..=3 {
         let turn = if attempt == 1 { Turn::Beside } else { Turn::Alone };
         let claimed =
-            jobs::claim(&pool, WorkerId::new(), &classes(), turn, NO_LEASE).await.unwrap();
+            jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, turn, NO_LEASE)
+                .await
+                .unwrap();
         assert_eq!(claimed.unwrap().attempt, attempt);
         let sweep = jobs::sweep(&pool).await.unwrap();
         assert_eq!(sweep.died.len(), usize::from(attempt == 3));
@@ -160,7 +170,7 @@ async fn a_job_that_loses_three_workers_dies_and_costs_nothing(pool: PgPool) {
     assert_eq!(job.failure.unwrap().code, "worker_crashed");
     assert_eq!(balance(&pool, "ada").await, (20, 0));
     assert!(
-        jobs::claim(&pool, WorkerId::new(), &classes(), Turn::Alone, LEASE)
+        jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Turn::Alone, LEASE)
             .await
             .unwrap()
             .is_none()
@@ -172,13 +182,16 @@ async fn a_job_that_loses_three_workers_dies_and_costs_nothing(pool: PgPool) {
 async fn a_suspect_is_given_only_to_a_worker_that_runs_nothing_else(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    jobs::claim(&pool, WorkerId::new(), &classes(), Turn::Beside, NO_LEASE).await.unwrap().unwrap();
-    assert!(!jobs::suspects_waiting(&pool, &classes()).await.unwrap());
+    jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Turn::Beside, NO_LEASE)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!jobs::suspects_waiting(&pool, &classes(), &FixMode::ALL).await.unwrap());
     jobs::sweep(&pool).await.unwrap();
-    assert!(jobs::suspects_waiting(&pool, &classes()).await.unwrap());
+    assert!(jobs::suspects_waiting(&pool, &classes(), &FixMode::ALL).await.unwrap());
     assert!(claim(&pool, WorkerId::new()).await.is_none());
     assert!(
-        jobs::claim(&pool, WorkerId::new(), &classes(), Turn::Alone, LEASE)
+        jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Turn::Alone, LEASE)
             .await
             .unwrap()
             .is_some()
@@ -373,10 +386,11 @@ async fn paid_runs_go_first_and_users_take_turns(pool: PgPool) {
 async fn a_full_free_queue_refuses_and_takes_nothing(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     for n in 0..3 {
+        let most = MostWaiting { in_all: 2, of_owner: None };
         let new =
-            NewJob { most_waiting: Some(2), ..free(ada, image(&pool, None, ada, b"x").await) };
+            NewJob { most_waiting: Some(most), ..free(ada, image(&pool, None, ada, b"x").await) };
         let submitted = jobs::submit(&pool, &new).await;
-        assert_eq!(matches!(submitted, Err(SubmitError::QueueFull)), n == 2);
+        assert_eq!(matches!(submitted, Err(SubmitError::QueueFull(Tier::Free))), n == 2);
         let used =
             images::get(&pool, new.image).await.unwrap().unwrap().free_remove_background_used;
         assert_eq!(used, n < 2);
@@ -420,4 +434,31 @@ async fn submit_finish_cancel_and_delete_at_once_never_deadlock_and_keep_the_boo
         run.await.unwrap().unwrap();
     }
     assert_books_balance(&pool).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_magic_fix_is_left_to_a_worker_that_has_a_model_for_it(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let fix = Fix { prompt: "a red cup".into(), mask: "png".into(), mask_sha256: vec![7; 32] };
+    let edit = NewJob {
+        tool: Tool::MagicFix(FixMode::Edit),
+        fix: Some(fix),
+        ..paid(ada, image(&pool, None, ada, b"x").await)
+    };
+    let job = submit(&pool, &edit).await;
+    let classes = [JobClass { tier: Tier::Paid, tool: ToolName::MagicFix }];
+    let (eraser, painter) = ([FixMode::Remove, FixMode::Restore], [FixMode::Add, FixMode::Edit]);
+    let worker = WorkerId::new();
+    let turn = Turn::Beside;
+    assert!(jobs::claim(&pool, worker, &classes, &eraser, turn, LEASE).await.unwrap().is_none());
+    assert!(jobs::claim(&pool, worker, &classes, &[], turn, LEASE).await.unwrap().is_none());
+    let claimed = jobs::claim(&pool, worker, &classes, &painter, turn, NO_LEASE).await.unwrap();
+    assert_eq!(claimed.unwrap().id, job);
+    // The same holds for one that must run alone.
+    assert_eq!(jobs::sweep(&pool).await.unwrap().requeued, [job]);
+    assert!(!jobs::suspects_waiting(&pool, &classes, &eraser).await.unwrap());
+    assert!(jobs::suspects_waiting(&pool, &classes, &painter).await.unwrap());
+    let alone = Turn::Alone;
+    assert!(jobs::claim(&pool, worker, &classes, &eraser, alone, LEASE).await.unwrap().is_none());
+    assert!(jobs::claim(&pool, worker, &classes, &painter, alone, LEASE).await.unwrap().is_some());
 }

@@ -35,7 +35,7 @@ impl Serve {
     /// Serves until SIGTERM or Ctrl-C.
     pub async fn execute(self) -> anyhow::Result<()> {
         let config = self.config;
-        telemetry::start(&config.telemetry)?;
+        let _telemetry = telemetry::start(&config.telemetry, "retouch-worker")?;
         let registry = Arc::new(self.models.registry()?);
         registry.load_all().await?;
         let judge = self.models.judge(&registry).await?;

@@ -9,6 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use retouch_core::magic_fix::FixMode;
 use retouch_core::tool::JobClass;
 use tokio::sync::OnceCell;
 
@@ -146,6 +147,15 @@ impl Registry {
     /// was told them then.
     pub fn classes(&self) -> Vec<JobClass> {
         self.classes.clone()
+    }
+
+    /// What this worker has a model for, of the things that a Magic Fix can be asked to do.
+    pub fn modes(&self) -> Vec<FixMode> {
+        let table = self.table();
+        let mut modes: Vec<_> =
+            table.routes.iter().filter_map(|(demand, _)| demand.tool.mode()).collect();
+        modes.dedup();
+        modes
     }
 
     /// Every demand that this worker meets, with the name of the model that meets it.

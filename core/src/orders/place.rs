@@ -1,0 +1,134 @@
+//! Before the payment: placing an order, telling where it is paid, giving it up.
+
+use sqlx::{PgConnection, PgPool};
+
+use super::{Order, get};
+use crate::credits::Pack;
+use crate::{OrderId, UserId, db};
+
+/// Why no order was placed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The key was used before, for another pack.
+    #[error("This Idempotency-Key was used for a different request")]
+    IdempotencyKeyReused,
+    /// The database did not answer or refused.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+}
+
+/// Places an order, or returns the one that the same click placed before.
+///
+/// A repeat is recognised by its key; without one, by an open order of the same pack in the last half
+/// minute, as a double click makes.
+pub async fn place(
+    pool: &PgPool,
+    user: UserId,
+    pack: &Pack,
+    idempotency_key: Option<&str>,
+) -> Result<Order, PlaceError> {
+    let mut tx = db::begin(pool).await?;
+    // Two clicks at once: the second waits here and finds the order of the first.
+    sqlx::query!("select id from users where id = $1 for update", user.uuid())
+        .fetch_one(&mut *tx)
+        .await?;
+    let number = i16::from(pack.number);
+    if let Some(earlier) = earlier(&mut tx, user, number, idempotency_key).await? {
+        let order = get(&mut tx, earlier).await?;
+        return if order.pack == number {
+            Ok(order)
+        } else {
+            Err(PlaceError::IdempotencyKeyReused)
+        };
+    }
+    let id = OrderId::new();
+    sqlx::query!(
+        "insert into orders (id, user_id, pack, credits, amount_cents, currency, idempotency_key)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        id.uuid(),
+        user.uuid(),
+        number,
+        pack.credits,
+        pack.amount_cents,
+        pack.currency,
+        idempotency_key,
+    )
+    .execute(&mut *tx)
+    .await?;
+    let order = get(&mut tx, id).await?;
+    tx.commit().await?;
+    tracing::info!(order.id = %id, user.id = %user, pack = number, "Placed order {id}");
+    Ok(order)
+}
+
+async fn earlier(
+    conn: &mut PgConnection,
+    user: UserId,
+    pack: i16,
+    idempotency_key: Option<&str>,
+) -> sqlx::Result<Option<OrderId>> {
+    match idempotency_key {
+        Some(key) => sqlx::query_scalar!(
+            r#"select id as "id: OrderId" from orders where user_id = $1 and idempotency_key = $2"#,
+            user.uuid(),
+            key,
+        )
+        .fetch_optional(conn)
+        .await,
+        None => {
+            sqlx::query_scalar!(
+                r#"select id as "id: OrderId" from orders
+                   where user_id = $1 and pack = $2 and status = 'open' and idempotency_key is null
+                     and created_at > now() - interval '30 seconds'
+                   order by created_at desc limit 1"#,
+                user.uuid(),
+                pack,
+            )
+            .fetch_optional(conn)
+            .await
+        }
+    }
+}
+
+/// Notes where the order is paid. The first answer counts; the same one again changes nothing.
+pub async fn attach_session(
+    pool: &PgPool,
+    order: OrderId,
+    session: &str,
+    checkout_url: &str,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update orders set session = $2, checkout_url = $3
+         where id = $1 and (session is null or session = $2)",
+        order.uuid(),
+        session,
+        checkout_url,
+    )
+    .execute(pool)
+    .await
+    .map(drop)
+}
+
+/// Gives up an order that the payment provider refused to hear of.
+pub async fn refuse(pool: &PgPool, order: OrderId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update orders set status = 'failed' where id = $1 and status = 'open' and session is null",
+        order.uuid(),
+    )
+    .execute(pool)
+    .await
+    .map(drop)
+}
+
+/// Gives up orders that nobody will pay any more: the provider's pages close after a day, and it has been
+/// asked about those that have one. A payment that is heard of later still counts. Returns how many.
+pub async fn expire_abandoned(pool: &PgPool) -> sqlx::Result<u64> {
+    let expired = sqlx::query!(
+        "update orders set status = 'expired'
+         where status = 'open' and created_at < now() - case when session is null then interval '25 hours'
+                                                             else interval '72 hours' end",
+    )
+    .execute(pool)
+    .await?;
+    Ok(expired.rows_affected())
+}

@@ -1,0 +1,361 @@
+//! Leaving takes everything but the books, whatever happens at the same moment; coming back is no source of
+//! free credits.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use retouch_core::accounts::{self, Deleted};
+use retouch_core::api_keys::{self, NewApiKey};
+use retouch_core::credits::{self, AdjustError, Adjusted, Adjustment, PACKS};
+use retouch_core::images::{self, NewImage, Recorded, Uploader};
+use retouch_core::jobs::{self, Finish, Fix, NewJob, SubmitError, Turn};
+use retouch_core::magic_fix::FixMode;
+use retouch_core::results::NewResult;
+use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
+use retouch_core::users::{self, Arrival, User};
+use retouch_core::{
+    Clock, ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor, orders, storage,
+};
+use retouch_local::testing::{Bucket, ISSUER, image, user};
+use sqlx::PgPool;
+
+const LEASE: Duration = Duration::from_mins(1);
+const HASH: [u8; 32] = [7; 32];
+
+fn run(owner: UserId, image: ImageId, tool: Tool) -> NewJob {
+    let fix = Fix {
+        prompt: "remove my brother".into(),
+        mask: Bytes::from_static(b"mask"),
+        mask_sha256: vec![1; 32],
+    };
+    NewJob {
+        owner: Some(owner),
+        image,
+        tool,
+        fix: (tool.name() == ToolName::MagicFix).then_some(fix),
+        tier: Tier::Paid,
+        idempotency_key: Some(format!("{} {image}", tool.name())),
+        most_waiting: None,
+    }
+}
+
+async fn submit(pool: &PgPool, new: &NewJob) -> JobId {
+    jobs::submit(pool, new).await.unwrap().into_job().id
+}
+
+async fn claim(pool: &PgPool, worker: WorkerId) -> Option<JobId> {
+    let classes = ToolName::ALL.map(|tool| JobClass { tier: Tier::Paid, tool });
+    let claimed =
+        jobs::claim(pool, worker, &classes, &FixMode::ALL, Turn::Beside, LEASE).await.unwrap();
+    claimed.map(|claimed| claimed.id)
+}
+
+fn made(job: JobId) -> NewResult {
+    NewResult {
+        id: ResultId::new(),
+        object_key: storage::result_key(job, 1),
+        thumbnail_key: storage::result_thumbnail_key(job, 1),
+        size_bytes: 100,
+        width: 64,
+        height: 48,
+        model: "tiny".into(),
+        model_sha256: "0".repeat(64),
+        device: "cpu".into(),
+        is_demo: false,
+        duration_ms: 12,
+    }
+}
+
+/// Stores what a job made and finishes it.
+async fn finish(pool: &PgPool, bucket: &Bucket, worker: WorkerId, job: JobId) -> Finish {
+    let made = made(job);
+    for key in [&made.object_key, &made.thumbnail_key] {
+        bucket.storage.put(key, "image/png", Bytes::from_static(b"result")).await.unwrap();
+    }
+    jobs::finish(pool, worker, job, &made).await.unwrap()
+}
+
+/// Leaves the books without a fault and, once the janitor has been, the bucket without an object.
+async fn assert_nothing_is_left(pool: &PgPool, bucket: &Bucket) {
+    assert_eq!(audit::books(pool).await.unwrap(), []);
+    janitor::delete_doomed(pool, &bucket.storage).await.unwrap();
+    assert_eq!(bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+}
+
+async fn count(pool: &PgPool, table: &'static str) -> i64 {
+    let query = format!("select count(*) from {table}");
+    sqlx::query_scalar(sqlx::AssertSqlSafe(query)).fetch_one(pool).await.unwrap()
+}
+
+async fn arrive(pool: &PgPool, token_made_at: Option<DateTime<Utc>>) -> Option<User> {
+    let arrival = Arrival { issuer: ISSUER, subject: "ada", identity_hash: &HASH, token_made_at };
+    users::arrive(pool, &arrival).await.unwrap()
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn deleting_an_account_takes_everything_but_the_books(pool: PgPool) {
+    let (bucket, worker) = (Bucket::start().await, WorkerId::new());
+    let ada = user(&pool, "ada", 50).await;
+    users::confirm_email(&pool, ada, Some("ada@example.test")).await.unwrap();
+    let picture = image(&pool, Some(&bucket.storage), ada, b"picture").await;
+    let tools = [Tool::RemoveBackground, Tool::MagicFix(FixMode::Remove)];
+    for tool in tools {
+        let job = submit(&pool, &run(ada, picture, tool)).await;
+        assert_eq!(claim(&pool, worker).await, Some(job));
+        assert_eq!(finish(&pool, &bucket, worker, job).await, Finish::Done);
+    }
+    let other = image(&pool, Some(&bucket.storage), ada, b"other").await;
+    let waiting = submit(&pool, &run(ada, other, tools[1])).await;
+    let running = submit(&pool, &run(ada, other, tools[0])).await;
+    jobs::claim(
+        &pool,
+        worker,
+        &[JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }],
+        &FixMode::ALL,
+        Turn::Beside,
+        LEASE,
+    )
+    .await
+    .unwrap()
+    .unwrap();
+    let key = NewApiKey { name: "batch", shown: "rt_abcdef", sha256: &[3; 32] };
+    api_keys::create(&pool, ada, &key).await.unwrap();
+    let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap();
+    orders::attach_session(&pool, order.id, "cs_open", "https://pay.test/1").await.unwrap();
+    sqlx::query("update orders set email = 'ada@example.test'").execute(&pool).await.unwrap();
+
+    let Deleted { mut cancelled, open_sessions } =
+        accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
+    cancelled.sort_by_key(|job| job.uuid());
+    assert_eq!((cancelled, open_sessions), (vec![waiting, running], vec!["cs_open".to_owned()]));
+
+    for table in ["images", "results", "masks", "api_keys", "free_runs"] {
+        assert_eq!(count(&pool, table).await, 0, "{table}");
+    }
+    let account = accounts::get(&pool, ada).await.unwrap().unwrap();
+    assert_eq!((account.credits, account.reserved), (0, 0));
+    assert_eq!((account.issuer.as_str(), account.subject), ("deleted", ada.to_string()));
+    assert!(account.email.is_none() && account.deleted_at.is_some());
+    let kinds: Vec<(String, i32)> = sqlx::query_as("select kind, amount from ledger order by id")
+        .fetch_all(&pool)
+        .await
+        .unwrap();
+    let kinds: Vec<_> = kinds.iter().map(|(kind, amount)| (kind.as_str(), *amount)).collect();
+    let price = tools.map(Tool::cost).iter().sum::<i32>();
+    assert_eq!(kinds[..2], [("signup_grant", 20), ("admin", 50)]);
+    assert_eq!(kinds[4..], [("forfeit", price - 70)]);
+    // The jobs that were paid for are all that is left of the jobs, and they say nothing of their owner.
+    let words: Vec<(Option<String>, Option<String>)> =
+        sqlx::query_as("select prompt, idempotency_key from jobs order by id")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    assert_eq!(words, [(None, None), (Some("(deleted)".to_owned()), None)]);
+    let left: (Option<String>, Option<String>) =
+        sqlx::query_as("select email, checkout_url from orders").fetch_one(&pool).await.unwrap();
+    assert_eq!(left, (None, None));
+    assert_eq!(finish(&pool, &bucket, worker, running).await, Finish::NotOurs);
+    assert_nothing_is_left(&pool, &bucket).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn whoever_comes_back_within_a_year_begins_with_nothing(pool: PgPool) {
+    let first = arrive(&pool, None).await.unwrap();
+    assert_eq!(first.credits, 20);
+    accounts::delete(&pool, first.id, &HASH).await.unwrap().unwrap();
+    let now = Clock::system().now();
+    let (before, after) = (now - TimeDelta::hours(1), now + TimeDelta::seconds(2));
+    assert!(arrive(&pool, Some(before)).await.is_none(), "a token from before opens nothing");
+    assert_eq!(count(&pool, "users").await, 1, "and creates nobody");
+    let second = arrive(&pool, Some(after)).await.unwrap();
+    assert_ne!(second.id, first.id);
+    assert_eq!(second.credits, 0);
+    assert_eq!(arrive(&pool, Some(before)).await.map(|user| user.id), Some(second.id));
+    // Leaving again does not help either; somebody else is not concerned.
+    accounts::delete(&pool, second.id, &HASH).await.unwrap().unwrap();
+    assert_eq!(arrive(&pool, None).await.unwrap().credits, 0);
+    assert_eq!(users::sign_in(&pool, ISSUER, "bob").await.unwrap().credits, 20);
+
+    assert_eq!(accounts::forget_former(&pool).await.unwrap(), 0);
+    sqlx::query("update former_users set deleted_at = now() - interval '12 months 1 minute'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let third = arrive(&pool, None).await.unwrap();
+    accounts::delete(&pool, third.id, &[8; 32]).await.unwrap().unwrap();
+    assert_eq!(arrive(&pool, None).await.unwrap().credits, 20, "a year later all is forgotten");
+    assert_eq!(accounts::forget_former(&pool).await.unwrap(), 1);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn deleting_twice_at_once_deletes_once(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let clicks = (0..12).map(|_| {
+        let pool = pool.clone();
+        tokio::spawn(async move { accounts::delete(&pool, ada, &HASH).await.unwrap().is_some() })
+    });
+    let mut deleted = 0;
+    for click in clicks.collect::<Vec<_>>() {
+        deleted += usize::from(click.await.unwrap());
+    }
+    assert_eq!(deleted, 1);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn whatever_happens_while_an_account_is_deleted_ends_before_or_finds_nothing(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let (mut finished, mut recorded) = (0, 0);
+    for round in 0..25 {
+        let ada = user(&pool, &format!("ada {round}"), 0).await;
+        let picture = image(&pool, Some(&bucket.storage), ada, b"picture").await;
+        let (worker, running) = (WorkerId::new(), run(ada, picture, Tool::RemoveBackground));
+        let job = submit(&pool, &running).await;
+        assert_eq!(claim(&pool, worker).await, Some(job));
+        let late = upload_under_way(&pool, &bucket).await;
+        let again = NewJob {
+            idempotency_key: None,
+            tool: Tool::Upscale(retouch_core::tool::Factor::X2),
+            ..running
+        };
+        let (hash, late) = ([round; 32], late_image(late, ada));
+        let (deleted, finish, insert, submit, arrival) = tokio::join!(
+            accounts::delete(&pool, ada, &hash),
+            finish(&pool, &bucket, worker, job),
+            images::insert(&pool, &late),
+            jobs::submit(&pool, &again),
+            users::confirm_email(&pool, ada, Some("ada@example.test")),
+        );
+        assert!(deleted.unwrap().is_some());
+        arrival.unwrap();
+        finished += usize::from(finish == Finish::Done);
+        recorded += usize::from(insert.unwrap() == Recorded::Yes);
+        assert!(matches!(
+            submit,
+            Ok(_) | Err(SubmitError::NoSuchImage | SubmitError::NotEnoughCredits)
+        ));
+        let account = accounts::get(&pool, ada).await.unwrap().unwrap();
+        assert_eq!((account.credits, account.reserved, account.email), (0, 0, None));
+        assert!(claim(&pool, worker).await.is_none());
+    }
+    assert!(finished < 25 || recorded < 25, "the deletion never came first: nothing was tried");
+    sqlx::query("update doomed_objects set since = now()").execute(&pool).await.unwrap();
+    assert_nothing_is_left(&pool, &bucket).await;
+}
+
+/// A picture that has been announced and stored, and not recorded yet.
+async fn upload_under_way(pool: &PgPool, bucket: &Bucket) -> ImageId {
+    let id = ImageId::new();
+    images::announce(pool, id).await.unwrap();
+    for key in [storage::image_key(id), storage::image_thumbnail_key(id)] {
+        bucket.storage.put(&key, "image/png", Bytes::from_static(b"late")).await.unwrap();
+    }
+    id
+}
+
+fn late_image(id: ImageId, owner: UserId) -> NewImage {
+    NewImage {
+        id,
+        uploader: Uploader::User(owner),
+        content_type: "image/png",
+        content_sha256: vec![1],
+        size_bytes: 4,
+        width: 64,
+        height: 48,
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_upload_of_somebody_who_left_is_not_recorded_and_goes(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 0).await;
+    let late = upload_under_way(&pool, &bucket).await;
+    accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
+    let insert = images::insert(&pool, &late_image(late, ada)).await.unwrap();
+    assert_eq!(insert, Recorded::OwnerGone);
+    // As the announcement says, within the hour.
+    sqlx::query("update doomed_objects set since = now()").execute(&pool).await.unwrap();
+    assert_nothing_is_left(&pool, &bucket).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_export_names_every_row_of_its_owner_once_and_nobody_elses(pool: PgPool) {
+    let (bucket, worker) = (Bucket::start().await, WorkerId::new());
+    let (ada, bob) = (user(&pool, "ada", 100).await, user(&pool, "bob", 100).await);
+    let mut expected = (Vec::new(), Vec::new());
+    for owner in [ada, bob, ada, bob, ada] {
+        let picture = image(&pool, None, owner, b"x").await;
+        let job = submit(&pool, &run(owner, picture, Tool::RemoveBackground)).await;
+        assert_eq!(claim(&pool, worker).await, Some(job));
+        finish(&pool, &bucket, worker, job).await;
+        if owner == ada {
+            expected.0.push(picture);
+            expected.1.push(job);
+        }
+    }
+    let (mut pictures, mut jobs, mut results, mut entries) = (vec![], vec![], vec![], vec![]);
+    let (mut picture, mut job, mut result, mut entry) = (None, None, None, 0);
+    // In pages of two, a full last one among them.
+    for _ in 0..3 {
+        let page = accounts::images_after(&pool, ada, picture, 2).await.unwrap();
+        picture = page.last().map(|image| image.id).or(picture);
+        pictures.extend(page.into_iter().map(|image| image.id));
+        let page = accounts::jobs_after(&pool, ada, job, 2).await.unwrap();
+        job = page.last().map(|job| job.id).or(job);
+        jobs.extend(page.into_iter().map(|job| job.id));
+        let page = accounts::results_after(&pool, ada, result, 2).await.unwrap();
+        result = page.last().map(|result| result.id).or(result);
+        results.extend(page.into_iter().map(|result| result.job));
+        let page = accounts::ledger_after(&pool, ada, entry, 2).await.unwrap();
+        entry = page.last().map_or(entry, |entry| entry.id);
+        entries.extend(page.into_iter().map(|entry| entry.amount));
+    }
+    assert_eq!((pictures, jobs.clone()), expected);
+    assert_eq!(results, jobs);
+    assert_eq!(entries, [20, 100, -5, -5, -5]);
+    assert_eq!(accounts::profile(&pool, ada).await.unwrap().unwrap().subject, "ada");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_operator_moves_credits_once_for_each_reference_and_never_what_is_held(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    submit(&pool, &run(ada, picture, Tool::RemoveBackground)).await;
+    let change = |user, amount, reference| {
+        let change = Adjustment { user, amount, reference, note: Some("sorry") };
+        let pool = pool.clone();
+        async move { credits::adjust(&pool, &change).await }
+    };
+    assert_eq!(change(ada, 30, "ticket 1").await.unwrap(), Adjusted::Now);
+    assert_eq!(change(ada, 30, "ticket 1").await.unwrap(), Adjusted::Before);
+    let reused = change(ada, 31, "ticket 1").await.unwrap_err();
+    assert!(matches!(reused, AdjustError::ReferenceReused));
+    let held = change(ada, -46, "ticket 2").await.unwrap_err();
+    assert!(matches!(held, AdjustError::Held { available: 45 }), "{held}");
+    assert_eq!(change(ada, -45, "ticket 2").await.unwrap(), Adjusted::Now);
+    assert!(matches!(change(ada, 0, "ticket 3").await.unwrap_err(), AdjustError::Nothing));
+    let nobody = change(UserId::new(), 5, "ticket 4").await.unwrap_err();
+    assert!(matches!(nobody, AdjustError::NoSuchUser));
+    accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
+    let gone = change(ada, 5, "ticket 5").await.unwrap_err();
+    assert!(matches!(gone, AdjustError::NoSuchUser));
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_account_is_found_by_id_address_or_subject(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let bob = user(&pool, "bob", 0).await;
+    for owner in [ada, bob] {
+        users::confirm_email(&pool, owner, Some("Shared@example.test")).await.unwrap();
+    }
+    let found = async |name: &str| -> Vec<UserId> {
+        accounts::find(&pool, name).await.unwrap().iter().map(|account| account.id).collect()
+    };
+    assert_eq!(found("ada").await, [ada]);
+    assert_eq!(found(&bob.to_string()).await, [bob]);
+    assert_eq!(found("shared@EXAMPLE.test").await, [ada, bob]);
+    assert_eq!(found("nobody").await, []);
+}

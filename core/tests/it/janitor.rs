@@ -1,0 +1,575 @@
+//! The janitor takes what nobody needs, and never what somebody does.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use retouch_core::credits::PACKS;
+use retouch_core::images::{self, NewImage, Recorded, Uploader};
+use retouch_core::jobs::{self, Claimed, Failure, Finish, NewJob, Turn};
+use retouch_core::magic_fix::FixMode;
+use retouch_core::orders::{self, OrderStatus};
+use retouch_core::results::{self, Filter, NewResult};
+use retouch_core::storage::{self, Page, Storage};
+use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
+use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor};
+use retouch_local::testing::{Bucket, eventually, image, user};
+use sqlx::PgPool;
+
+const LEASE: Duration = Duration::from_mins(1);
+const NO_AGE: Duration = Duration::ZERO;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn run(owner: UserId, image: ImageId, tier: Tier) -> NewJob {
+    NewJob {
+        owner: Some(owner),
+        image,
+        tool: Tool::RemoveBackground,
+        fix: None,
+        tier,
+        idempotency_key: None,
+        most_waiting: None,
+    }
+}
+
+async fn submit(pool: &PgPool, new: &NewJob) -> JobId {
+    jobs::submit(pool, new).await.unwrap().into_job().id
+}
+
+async fn claim(pool: &PgPool, worker: WorkerId) -> Option<Claimed> {
+    let classes = Tier::ALL.map(|tier| JobClass { tier, tool: ToolName::RemoveBackground });
+    jobs::claim(pool, worker, &classes, &FixMode::ALL, Turn::Beside, LEASE).await.unwrap()
+}
+
+fn made(job: JobId, attempt: i32) -> NewResult {
+    NewResult {
+        id: ResultId::new(),
+        object_key: storage::result_key(job, attempt),
+        thumbnail_key: storage::result_thumbnail_key(job, attempt),
+        size_bytes: 100,
+        width: 64,
+        height: 48,
+        model: "tiny".into(),
+        model_sha256: "0".repeat(64),
+        device: "cpu".into(),
+        is_demo: false,
+        duration_ms: 12,
+    }
+}
+
+async fn put(storage: &Storage, keys: &[String]) {
+    for key in keys {
+        storage.put(key, "image/png", Bytes::from_static(b"x")).await.unwrap();
+    }
+}
+
+fn keys_of(image: ImageId) -> [String; 2] {
+    [storage::image_key(image), storage::image_thumbnail_key(image)]
+}
+
+fn keys_of_attempt(job: JobId, attempt: i32) -> [String; 2] {
+    [storage::result_key(job, attempt), storage::result_thumbnail_key(job, attempt)]
+}
+
+fn new_image(id: ImageId, owner: UserId) -> NewImage {
+    NewImage {
+        id,
+        uploader: Uploader::User(owner),
+        content_type: "image/png",
+        content_sha256: vec![1],
+        size_bytes: 1,
+        width: 64,
+        height: 48,
+    }
+}
+
+/// As if two hours had passed for whatever was announced or doomed.
+async fn two_hours_later(pool: &PgPool) {
+    sqlx::query("update doomed_objects set since = since - interval '2 hours'")
+        .execute(pool)
+        .await
+        .unwrap();
+}
+
+async fn execute(pool: &PgPool, statement: &'static str) -> u64 {
+    sqlx::query(statement).execute(pool).await.unwrap().rows_affected()
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn only_old_objects_of_ours_that_nothing_names_are_orphans(pool: PgPool) {
+    let (bucket, worker) = (Bucket::start().await, WorkerId::new());
+    let storage = &bucket.storage;
+    let ada = user(&pool, "ada", 0).await;
+    let kept = image(&pool, Some(storage), ada, b"kept").await;
+    // A result, one on its way, and what an attempt left whose worker died after the job was called off.
+    let job = submit(&pool, &run(ada, kept, Tier::Paid)).await;
+    claim(&pool, worker).await.unwrap();
+    put(storage, &keys_of_attempt(job, 1)).await;
+    jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap();
+    let running = submit(&pool, &run(ada, kept, Tier::Paid)).await;
+    claim(&pool, worker).await.unwrap();
+    put(storage, &keys_of_attempt(running, 1)).await;
+    let cancelled = submit(&pool, &run(ada, kept, Tier::Free)).await;
+    jobs::cancel(&pool, cancelled).await.unwrap();
+    put(storage, &keys_of_attempt(cancelled, 1)).await;
+    let announced = ImageId::new();
+    images::announce(&pool, announced).await.unwrap();
+    put(storage, &keys_of(announced)).await;
+    let stray = ImageId::new();
+    put(storage, &keys_of(stray)).await;
+    put(storage, &["images/readme.txt".into(), "backup/1/original".into()]).await;
+
+    assert_eq!(janitor::delete_orphans(&pool, storage, janitor::ORPHAN_AGE).await.unwrap(), 0);
+    let before = storage.keys().await.unwrap();
+    assert_eq!(janitor::delete_orphans(&pool, storage, NO_AGE).await.unwrap(), 4);
+    assert_eq!(janitor::delete_doomed(&pool, storage).await.unwrap(), 4);
+    let orphans = [keys_of_attempt(cancelled, 1), keys_of(stray)].concat();
+    let left: Vec<_> = before.into_iter().filter(|key| !orphans.contains(key)).collect();
+    assert_eq!(storage.keys().await.unwrap(), left);
+    assert_eq!(janitor::delete_orphans(&pool, storage, NO_AGE).await.unwrap(), 0);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_bucket_of_many_pages_is_looked_through_to_its_end(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    for _ in 0..7 {
+        put(&bucket.storage, &keys_of(ImageId::new())).await;
+    }
+    let (mut from, mut pages, mut found) = (None, 0, 0);
+    loop {
+        let page = bucket.storage.page("images/", from, 3).await.unwrap();
+        found += janitor::doom_orphans(&pool, &page, NO_AGE).await.unwrap();
+        pages += 1;
+        from = page.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    assert_eq!((pages, found), (5, 14));
+    assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 14);
+    assert_eq!(bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_upload_that_took_too_long_is_not_recorded(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 0).await;
+    let late = ImageId::new();
+    images::announce(&pool, late).await.unwrap();
+    put(&bucket.storage, &keys_of(late)).await;
+    two_hours_later(&pool).await;
+    assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 2);
+    let recorded = images::insert(&pool, &new_image(late, ada)).await.unwrap();
+    assert_eq!(recorded, Recorded::TooLate);
+    assert_eq!(images::list(&pool, ada).await.unwrap().len(), 0);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_doomed_object_that_a_row_names_is_kept(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 0).await;
+    let kept = image(&pool, Some(&bucket.storage), ada, b"kept").await;
+    execute(&pool, "insert into doomed_objects (object_key) select object_key from images").await;
+    assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 0);
+    assert_eq!(bucket.storage.keys().await.unwrap(), [storage::image_key(kept)]);
+    assert_eq!(execute(&pool, "delete from doomed_objects").await, 0, "it is off the list");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_upload_that_nobody_ended_is_aborted_after_a_day(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let mut upload = bucket.storage.upload(&pool, "results/x/1.png".into(), "image/png");
+    upload.push(&vec![7; 17 << 20].into()).await.unwrap();
+    eventually(PATIENCE, "both parts arrived", async || {
+        (bucket.unfinished_parts() == 2).then_some(())
+    })
+    .await;
+    // A process that is killed runs no destructors.
+    std::mem::forget(upload);
+    assert!(janitor::hourly(&pool, &bucket.storage).await.unwrap());
+    assert_eq!(bucket.unfinished_parts(), 2, "it may still go on");
+    execute(&pool, "update unfinished_uploads set since = now() - interval '25 hours'").await;
+    execute(&pool, "delete from chores").await;
+    assert!(janitor::hourly(&pool, &bucket.storage).await.unwrap());
+    assert_eq!(bucket.unfinished_parts(), 0);
+    assert_eq!(execute(&pool, "delete from unfinished_uploads").await, 0);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn old_jobs_go_unless_something_still_speaks_of_them(pool: PgPool) {
+    let worker = WorkerId::new();
+    let ada = user(&pool, "ada", 0).await;
+    let ended = async |tier, ends: &str| {
+        let picture = image(&pool, None, ada, b"x").await;
+        let job = submit(&pool, &run(ada, picture, tier)).await;
+        claim(&pool, worker).await.unwrap();
+        let failure = Failure { code: "x".into(), detail: String::new() };
+        match ends {
+            "failed" => drop(jobs::fail(&pool, worker, job, &failure).await.unwrap()),
+            "cancelled" => drop(jobs::cancel(&pool, job).await.unwrap()),
+            _ => drop(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap()),
+        }
+        (picture, job)
+    };
+    let (_, failed) = ended(Tier::Paid, "failed").await;
+    let (_, cancelled) = ended(Tier::Free, "cancelled").await;
+    // A free run whose picture is gone leaves nothing; one whose picture is there is still used up.
+    let (gone, free_and_gone) = ended(Tier::Free, "done").await;
+    images::delete(&pool, ada, gone).await.unwrap();
+    let (_, free_with_result) = ended(Tier::Free, "done").await;
+    let (_, free_without) = ended(Tier::Free, "done").await;
+    let filter = Filter { job: Some(free_without), ..Filter::default() };
+    let result = results::list(&pool, filter).await.unwrap()[0].id;
+    results::delete(&pool, ada, ToolName::RemoveBackground, result).await.unwrap();
+    let (paid_and_gone, paid) = ended(Tier::Paid, "done").await;
+    images::delete(&pool, ada, paid_and_gone).await.unwrap();
+    let active = submit(&pool, &run(ada, image(&pool, None, ada, b"x").await, Tier::Paid)).await;
+
+    assert_eq!(jobs::forget_old(&pool, janitor::JOB_DAYS).await.unwrap(), 0);
+    execute(
+        &pool,
+        "update jobs set finished_at = now() - interval '91 days' where finished_at is not null",
+    )
+    .await;
+    assert_eq!(jobs::forget_old(&pool, janitor::JOB_DAYS).await.unwrap(), 3);
+    for job in [failed, cancelled, free_and_gone] {
+        assert!(jobs::get(&pool, job).await.unwrap().is_none());
+    }
+    for job in [free_with_result, free_without, paid, active] {
+        assert!(jobs::get(&pool, job).await.unwrap().is_some());
+    }
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_repeat_is_recognised_for_a_week_and_while_its_job_is_active(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let with_key =
+        |key: &str| NewJob { idempotency_key: Some(key.into()), ..run(ada, picture, Tier::Paid) };
+    let (old, active) = (with_key("old"), with_key("active"));
+    let first = submit(&pool, &old).await;
+    jobs::cancel(&pool, first).await.unwrap();
+    let waiting = submit(&pool, &active).await;
+    execute(&pool, "update jobs set created_at = now() - interval '6 days'").await;
+    assert_eq!(jobs::forget_keys(&pool, janitor::KEY_DAYS).await.unwrap(), 0);
+    assert_eq!(submit(&pool, &old).await, first);
+    execute(&pool, "update jobs set created_at = now() - interval '8 days'").await;
+    assert_eq!(jobs::forget_keys(&pool, janitor::KEY_DAYS).await.unwrap(), 1);
+    assert_eq!(submit(&pool, &active).await, waiting);
+    assert_ne!(submit(&pool, &old).await, first);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_hourly_tasks_are_done_once_an_hour_by_one_process(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 0).await;
+    let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap().id;
+    execute(&pool, "update orders set created_at = now() - interval '26 hours'").await;
+    put(&bucket.storage, &keys_of(ImageId::new())).await;
+    let processes = (0..8).map(|_| {
+        let (pool, storage) = (pool.clone(), bucket.storage.clone());
+        tokio::spawn(async move { janitor::hourly(&pool, &storage).await.unwrap() })
+    });
+    let mut did = 0;
+    for process in processes.collect::<Vec<_>>() {
+        did += usize::from(process.await.unwrap());
+    }
+    assert_eq!(did, 1);
+    let order = orders::owned(&pool, ada, order).await.unwrap().unwrap();
+    assert_eq!(order.status, OrderStatus::Expired);
+    assert_eq!(bucket.storage.keys().await.unwrap().len(), 2, "too young to be orphans");
+    execute(&pool, "update chores set begun_at = begun_at - interval '61 minutes'").await;
+    assert!(janitor::hourly(&pool, &bucket.storage).await.unwrap());
+    assert!(!janitor::hourly(&pool, &bucket.storage).await.unwrap());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_process_that_is_at_the_hourly_tasks_keeps_the_others_away(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let mut busy = pool.acquire().await.unwrap();
+    // What the janitor locks, as another process would hold it.
+    sqlx::query("select pg_advisory_lock($1)")
+        .bind(0x7265_746f_7563_6801_i64)
+        .execute(&mut *busy)
+        .await
+        .unwrap();
+    assert!(!janitor::hourly(&pool, &bucket.storage).await.unwrap());
+    sqlx::query("select pg_advisory_unlock($1)")
+        .bind(0x7265_746f_7563_6801_i64)
+        .execute(&mut *busy)
+        .await
+        .unwrap();
+    assert!(janitor::hourly(&pool, &bucket.storage).await.unwrap());
+}
+
+/// What can happen to one of a few pictures, its job and its objects, in any order; what makes no sense at
+/// the moment does nothing.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Announce(usize),
+    Put(usize),
+    Record(usize),
+    Delete,
+    Submit(usize),
+    Claim,
+    PutResult(usize),
+    Finish(usize),
+    LoseWorkers,
+    DeleteResults,
+    TwoHoursPass,
+    ListBucket,
+    DoomOrphans,
+    DeleteDoomed,
+}
+
+const PICTURES: usize = 2;
+
+fn step() -> impl Strategy<Value = Step> {
+    use Step::{
+        Announce, Claim, Delete, DeleteDoomed, DeleteResults, DoomOrphans, Finish, ListBucket,
+        LoseWorkers, Put, PutResult, Record, Submit, TwoHoursPass,
+    };
+    let picture = || 0..PICTURES;
+    prop_oneof![
+        6 => picture().prop_map(Announce),
+        6 => picture().prop_map(Put),
+        6 => picture().prop_map(Record),
+        1 => Just(Delete),
+        4 => picture().prop_map(Submit),
+        4 => Just(Claim),
+        5 => picture().prop_map(PutResult),
+        5 => picture().prop_map(Finish),
+        1 => Just(LoseWorkers),
+        1 => Just(DeleteResults),
+        1 => Just(TwoHoursPass),
+        2 => Just(ListBucket),
+        3 => Just(DoomOrphans),
+        3 => Just(DeleteDoomed),
+    ]
+}
+
+/// The world that the steps happen in.
+struct World<'a> {
+    pool: &'a PgPool,
+    storage: &'a Storage,
+    owner: UserId,
+    ids: [ImageId; PICTURES],
+    announced: [bool; PICTURES],
+    stored: [bool; PICTURES],
+    /// What workers hold or believe to hold, and whether they have stored its result.
+    claims: Vec<(WorkerId, Claimed, bool)>,
+    listed: Vec<Page>,
+    /// How often a picture was recorded, came too late, and a job was finished, and was not.
+    seen: [usize; 4],
+}
+
+impl<'a> World<'a> {
+    fn new(pool: &'a PgPool, storage: &'a Storage, owner: UserId) -> Self {
+        Self {
+            pool,
+            storage,
+            owner,
+            ids: std::array::from_fn(|_| ImageId::new()),
+            announced: [false; PICTURES],
+            stored: [false; PICTURES],
+            claims: Vec::new(),
+            listed: Vec::new(),
+            seen: [0; 4],
+        }
+    }
+
+    async fn take(&mut self, step: Step) {
+        let pool = self.pool;
+        match step {
+            Step::Announce(n) if !self.announced[n] => {
+                images::announce(pool, self.ids[n]).await.unwrap();
+                self.announced[n] = true;
+            }
+            Step::Put(n) if self.announced[n] && !self.stored[n] => {
+                put(self.storage, &keys_of(self.ids[n])).await;
+                self.stored[n] = true;
+            }
+            // Once only: a picture that was recorded is never uploaded again under the same id.
+            Step::Record(n) if self.stored[n] => {
+                let new = new_image(self.ids[n], self.owner);
+                let recorded = images::insert(pool, &new).await.unwrap();
+                self.seen[usize::from(recorded == Recorded::TooLate)] += 1;
+                self.ids[n] = self.renewed(n);
+            }
+            Step::Delete => {
+                if let Some(image) = images::list(pool, self.owner).await.unwrap().pop() {
+                    images::delete(pool, self.owner, image.id).await.unwrap();
+                }
+            }
+            Step::Submit(n) => {
+                let pictures = images::list(pool, self.owner).await.unwrap();
+                if let Some(image) = pictures.get(n % pictures.len().max(1)) {
+                    let new = NewJob {
+                        idempotency_key: Some(JobId::new().to_string()),
+                        ..run(self.owner, image.id, Tier::Paid)
+                    };
+                    submit(pool, &new).await;
+                }
+            }
+            Step::Claim => {
+                let worker = WorkerId::new();
+                let classes = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
+                for turn in [Turn::Beside, Turn::Alone] {
+                    let claimed = jobs::claim(pool, worker, &classes, &FixMode::ALL, turn, LEASE)
+                        .await
+                        .unwrap();
+                    self.claims.extend(claimed.map(|claimed| (worker, claimed, false)));
+                }
+            }
+            Step::PutResult(n) => {
+                let count = self.claims.len().max(1);
+                if let Some((_, job, has_put)) = self.claims.get_mut(n % count) {
+                    put(self.storage, &keys_of_attempt(job.id, job.attempt)).await;
+                    *has_put = true;
+                }
+            }
+            Step::Finish(n) => {
+                let stored = self.claims.iter().enumerate().filter(|(_, claim)| claim.2);
+                let stored: Vec<usize> = stored.map(|(place, _)| place).collect();
+                if let Some(place) = stored.get(n % stored.len().max(1)) {
+                    let (worker, job, _) = self.claims.remove(*place);
+                    let made = made(job.id, job.attempt);
+                    let finish = jobs::finish(pool, worker, job.id, &made).await.unwrap();
+                    self.seen[2 + usize::from(finish == Finish::NotOurs)] += 1;
+                }
+            }
+            Step::LoseWorkers => {
+                execute(pool, "update jobs set lease_until = now() - interval '1 minute' where state = 'running'").await;
+                jobs::sweep(pool).await.unwrap();
+            }
+            Step::DeleteResults => {
+                for result in results::list(pool, Filter::default()).await.unwrap() {
+                    results::delete(pool, self.owner, result.tool, result.id).await.unwrap();
+                }
+            }
+            Step::TwoHoursPass => two_hours_later(pool).await,
+            Step::ListBucket => {
+                for folder in ["images/", "results/"] {
+                    self.listed.push(self.storage.page(folder, None, 1000).await.unwrap());
+                }
+            }
+            // However old the list is by now.
+            Step::DoomOrphans => {
+                for page in std::mem::take(&mut self.listed) {
+                    janitor::doom_orphans(pool, &page, NO_AGE).await.unwrap();
+                }
+            }
+            Step::DeleteDoomed => drop(janitor::delete_doomed(pool, self.storage).await.unwrap()),
+            _ => {}
+        }
+    }
+
+    /// A picture in the place of one that was recorded or refused.
+    fn renewed(&mut self, n: usize) -> ImageId {
+        self.announced[n] = false;
+        self.stored[n] = false;
+        ImageId::new()
+    }
+
+    async fn named_keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = sqlx::query_scalar(
+            "select unnest(array[object_key, thumbnail_key]) from images
+             union all select unnest(array[object_key, thumbnail_key]) from results",
+        )
+        .fetch_all(self.pool)
+        .await
+        .unwrap();
+        keys.sort();
+        keys
+    }
+
+    /// Everybody goes home; then the janitor comes for what they left.
+    async fn settle(&mut self) {
+        execute(self.pool, "update jobs set state = 'cancelled', finished_at = now(), lease_owner = null, lease_until = null where state in ('queued', 'running')").await;
+        execute(self.pool, "update users set reserved = 0").await;
+        for step in [Step::TwoHoursPass, Step::DeleteDoomed, Step::ListBucket] {
+            self.take(step).await;
+        }
+        for step in [Step::DoomOrphans, Step::DeleteDoomed] {
+            self.take(step).await;
+        }
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn whatever_the_order_no_named_object_is_deleted_and_nothing_else_stays(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let owner = user(&pool, "ada", 100_000).await;
+    let mut runner = TestRunner::deterministic();
+    let mut seen = [0; 4];
+    for _ in 0..30 {
+        let steps = prop::collection::vec(step(), 80).new_tree(&mut runner).unwrap().current();
+        let mut world = World::new(&pool, &bucket.storage, owner);
+        for (number, step) in steps.iter().enumerate() {
+            world.take(*step).await;
+            // Nothing else deletes an object.
+            if !matches!(step, Step::DeleteDoomed) {
+                continue;
+            }
+            let present = bucket.storage.keys().await.unwrap();
+            for key in world.named_keys().await {
+                assert!(present.contains(&key), "{key} is gone after step {number} of {steps:?}");
+            }
+        }
+        for (sum, count) in seen.iter_mut().zip(world.seen) {
+            *sum += count;
+        }
+        world.settle().await;
+        let present = bucket.storage.keys().await.unwrap();
+        assert_eq!(present, world.named_keys().await, "after all of {steps:?}");
+        for image in images::list(&pool, owner).await.unwrap() {
+            images::delete(&pool, owner, image.id).await.unwrap();
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 0), "too little happened: {seen:?}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn uploads_and_two_janitors_at_the_same_time_lose_nothing(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = user(&pool, "ada", 0).await;
+    let uploads = (0..40).map(|n| {
+        let (pool, storage) = (pool.clone(), bucket.storage.clone());
+        tokio::spawn(async move {
+            let id = ImageId::new();
+            images::announce(&pool, id).await.unwrap();
+            put(&storage, &keys_of(id)).await;
+            // Every third takes so long that the janitor may come first.
+            if n % 3 == 0 {
+                let late = "update doomed_objects set since = now() where object_key = any($1)";
+                let late = sqlx::query(late).bind(keys_of(id).to_vec());
+                late.execute(&pool).await.unwrap();
+            }
+            let recorded = images::insert(&pool, &new_image(id, ada)).await.unwrap();
+            if n % 5 == 0 && recorded == Recorded::Yes {
+                images::delete(&pool, ada, id).await.unwrap();
+            }
+        })
+    });
+    let uploads: Vec<_> = uploads.collect();
+    let janitors = (0..2).map(|_| {
+        let (pool, storage) = (pool.clone(), bucket.storage.clone());
+        tokio::spawn(async move {
+            for _ in 0..15 {
+                janitor::delete_orphans(&pool, &storage, NO_AGE).await.unwrap();
+                janitor::delete_doomed(&pool, &storage).await.unwrap();
+            }
+        })
+    });
+    for task in janitors.collect::<Vec<_>>().into_iter().chain(uploads) {
+        task.await.unwrap();
+    }
+    assert_eq!(audit::objects(&pool, &bucket.storage, NO_AGE).await.unwrap().findings, []);
+    two_hours_later(&pool).await;
+    janitor::delete_doomed(&pool, &bucket.storage).await.unwrap();
+    let kept = images::list(&pool, ada).await.unwrap().len();
+    assert_eq!(bucket.storage.keys().await.unwrap().len(), 2 * kept);
+}

@@ -1,0 +1,424 @@
+//! The books under fire: random lives of users, jobs and orders, broken off between any two statements, beside
+//! what must be true of them.
+//!
+//! Each sequence has a seed of its own; a failure names it, and `RETOUCH_LEDGER_SEED` runs that one alone.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use retouch_core::credits::PACKS;
+use retouch_core::jobs::{self, Failure, JobState, NewJob, SubmitError, Turn};
+use retouch_core::magic_fix::FixMode;
+use retouch_core::orders::{
+    self, Message, News, Order, Payment, Progress, Reversal, ReversalEvent,
+};
+use retouch_core::results::NewResult;
+use retouch_core::tool::{Factor, JobClass, Tier, Tool};
+use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, storage, users};
+use retouch_local::testing::{ISSUER, image};
+use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+/// How many steps a sequence has.
+const STEPS: usize = 30;
+
+/// One sequence: a user, what was done for them so far, and the dice.
+struct Life {
+    pool: PgPool,
+    chance: StdRng,
+    tool: Tool,
+    user: UserId,
+    image: ImageId,
+    workers: [WorkerId; 2],
+    jobs: Vec<JobId>,
+    orders: Vec<Order>,
+    grants: Vec<(String, i32)>,
+    /// The last state of each job that had ended: it must never change again.
+    ended: HashMap<JobId, JobState>,
+    steps: u64,
+}
+
+/// What the books say.
+#[derive(Debug, PartialEq, Eq)]
+struct Books {
+    credits: i32,
+    reserved: i32,
+    ledger: i32,
+    active: i32,
+}
+
+impl Life {
+    async fn begin(pool: PgPool, seed: u64, tool: Tool) -> Self {
+        let user = users::sign_in(&pool, ISSUER, &format!("life {seed}")).await.unwrap().id;
+        let image = image(&pool, None, user, b"x").await;
+        Self {
+            pool,
+            chance: StdRng::seed_from_u64(seed),
+            tool,
+            user,
+            image,
+            workers: [WorkerId::new(), WorkerId::new()],
+            jobs: Vec::new(),
+            orders: Vec::new(),
+            grants: Vec::new(),
+            ended: HashMap::new(),
+            steps: 0,
+        }
+    }
+
+    async fn step(&mut self) {
+        self.steps += 1;
+        match self.chance.random_range(0..12) {
+            0 => self.grant().await,
+            1..=3 => self.submit().await,
+            4..=5 => self.claim().await,
+            6 => self.finish().await,
+            7 => self.fail_or_cancel().await,
+            8 => self.lose().await,
+            9 => self.buy().await,
+            _ => self.reverse().await,
+        }
+        self.check().await;
+    }
+
+    /// Runs `work`, or drops it at one of the points where it waits: what a process does that dies there.
+    async fn maybe_broken_off<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut left =
+            if self.chance.random_bool(0.3) { self.chance.random_range(1..12) } else { usize::MAX };
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if left == 0 {
+                return Poll::Ready(None);
+            }
+            left -= 1;
+            work.as_mut().poll(context).map(Some)
+        })
+        .await
+    }
+
+    fn some<T: Copy>(&mut self, all: &[T]) -> Option<T> {
+        (!all.is_empty()).then(|| all[self.chance.random_range(0..all.len())])
+    }
+
+    async fn grant(&mut self) {
+        let amount = self.chance.random_range(-15..40);
+        let reference = format!("{} {}", self.user, self.chance.random_range(0..6));
+        if amount == 0 {
+            return;
+        }
+        let before = self.books().await;
+        let pool = self.pool.clone();
+        let user = self.user;
+        let granted =
+            self.maybe_broken_off(credits::grant_by_admin(&pool, user, amount, &reference)).await;
+        let is_known = self.grants.iter().any(|(known, _)| *known == reference);
+        let is_there: Option<i32> =
+            sqlx::query_scalar("select amount from ledger where reference = $1")
+                .bind(&reference)
+                .fetch_optional(&self.pool)
+                .await
+                .unwrap();
+        match granted {
+            Some(Ok(new)) => assert_eq!(new, !is_known, "a reference counts once"),
+            Some(Err(_)) => {
+                assert!(
+                    before.credits + amount < before.reserved,
+                    "a grant is refused only where it would overdraw"
+                );
+                assert!(is_known || is_there.is_none());
+            }
+            None => {}
+        }
+        if let Some(amount) = is_there.filter(|_| !is_known) {
+            self.grants.push((reference, amount));
+        }
+    }
+
+    async fn submit(&mut self) {
+        let key = format!("key {}", self.chance.random_range(0..40));
+        let new = NewJob {
+            owner: Some(self.user),
+            image: self.image,
+            tool: self.tool,
+            fix: None,
+            tier: Tier::Paid,
+            idempotency_key: Some(key),
+            most_waiting: None,
+        };
+        let before = self.books().await;
+        let pool = self.pool.clone();
+        match self.maybe_broken_off(jobs::submit(&pool, &new)).await {
+            Some(Ok(submitted)) => {
+                let job = submitted.into_job();
+                if !self.jobs.contains(&job.id) {
+                    assert_eq!(self.books().await.reserved, before.reserved + job.cost);
+                }
+            }
+            Some(Err(SubmitError::NotEnoughCredits)) => {
+                assert!(before.credits - before.reserved < self.tool.cost());
+                assert_eq!(self.books().await, before);
+            }
+            Some(Err(error)) => panic!("{error}"),
+            None => {}
+        }
+        self.jobs = sqlx::query_scalar("select id from jobs where owner_id = $1 order by id")
+            .bind(self.user)
+            .fetch_all(&self.pool)
+            .await
+            .unwrap();
+    }
+
+    async fn claim(&mut self) {
+        let classes = [JobClass { tier: Tier::Paid, tool: self.tool.name() }];
+        let worker = self.some(&self.workers.clone()).unwrap();
+        let turn = if self.chance.random_bool(0.7) { Turn::Beside } else { Turn::Alone };
+        // A lease of nothing is one that ran out already.
+        let lease = Duration::from_secs(if self.chance.random_bool(0.7) { 600 } else { 0 });
+        let pool = self.pool.clone();
+        let claimed = self
+            .maybe_broken_off(jobs::claim(&pool, worker, &classes, &FixMode::ALL, turn, lease))
+            .await;
+        if let Some(Some(claimed)) = claimed.transpose().unwrap() {
+            assert!(self.jobs.contains(&claimed.id));
+            assert!((1..=jobs::MAX_ATTEMPTS).contains(&claimed.attempt));
+        }
+    }
+
+    async fn finish(&mut self) {
+        let (Some(job), Some(worker)) =
+            (self.some(&self.jobs.clone()), self.some(&self.workers.clone()))
+        else {
+            return;
+        };
+        let attempt = self.chance.random_range(1..=3);
+        let made = NewResult {
+            id: ResultId::new(),
+            object_key: storage::result_key(job, attempt),
+            thumbnail_key: storage::result_thumbnail_key(job, attempt),
+            size_bytes: 1,
+            width: 1,
+            height: 1,
+            model: "m".into(),
+            model_sha256: "0".repeat(64),
+            device: "cpu".into(),
+            is_demo: false,
+            duration_ms: 1,
+        };
+        let pool = self.pool.clone();
+        let finished = self.maybe_broken_off(jobs::finish(&pool, worker, job, &made)).await;
+        if let Some(finished) = finished {
+            let done = self.state(job).await == JobState::Done;
+            assert!(done || finished.unwrap() == jobs::Finish::NotOurs);
+        }
+    }
+
+    async fn fail_or_cancel(&mut self) {
+        let (Some(job), Some(worker)) =
+            (self.some(&self.jobs.clone()), self.some(&self.workers.clone()))
+        else {
+            return;
+        };
+        let before = self.state(job).await;
+        let failure = Failure { code: "test".into(), detail: "No.".into() };
+        let pool = self.pool.clone();
+        match self.chance.random_range(0..3) {
+            0 => {
+                let failed = self.maybe_broken_off(jobs::fail(&pool, worker, job, &failure)).await;
+                if let Some(true) = failed.transpose().unwrap() {
+                    assert_eq!(
+                        (before, self.state(job).await),
+                        (JobState::Running, JobState::Failed)
+                    );
+                }
+            }
+            1 => {
+                let cancelled = self.maybe_broken_off(jobs::cancel(&pool, job)).await;
+                if let Some(cancelled) = cancelled.transpose().unwrap() {
+                    assert_eq!(cancelled, !before.is_final());
+                }
+            }
+            _ => {
+                let handed = self.maybe_broken_off(jobs::hand_back(&pool, worker, job)).await;
+                if let Some(true) = handed.transpose().unwrap() {
+                    assert_eq!(self.state(job).await, JobState::Queued);
+                }
+            }
+        }
+    }
+
+    async fn lose(&mut self) {
+        let pool = self.pool.clone();
+        // Beside another sequence's sweep a row may be swept by either; both are right.
+        let swept = self.maybe_broken_off(jobs::sweep(&pool)).await;
+        swept.transpose().unwrap();
+    }
+
+    async fn buy(&mut self) {
+        let pack = self.chance.random_range(0..PACKS.len());
+        let key = format!("order {}", self.chance.random_range(0..10));
+        let pool = self.pool.clone();
+        let user = self.user;
+        let placing = async {
+            let order = orders::place(&pool, user, &PACKS[pack], Some(&key)).await.ok()?;
+            let session = format!("cs_{}", order.id);
+            orders::attach_session(&pool, order.id, &session, "https://pay.test").await.unwrap();
+            orders::owned(&pool, user, order.id).await.unwrap()
+        };
+        if let Some(Some(order)) = self.maybe_broken_off(placing).await
+            && self.orders.iter().all(|known| known.id != order.id)
+        {
+            self.orders.push(order);
+        }
+    }
+
+    /// Something is heard of a payment: that it is made, or that it went back.
+    async fn reverse(&mut self) {
+        if self.orders.is_empty() {
+            return self.buy().await;
+        }
+        let order = self.orders[self.chance.random_range(0..self.orders.len())].clone();
+        let intent = format!("pi_{}", order.id);
+        let progress =
+            [Progress::Paid, Progress::Paid, Progress::Unpaid, Progress::Failed, Progress::Expired];
+        let reversal = |event| News::Reversal(Reversal { payment_intent: intent.clone(), event });
+        let dispute = format!("dp_{}", order.id);
+        let news = match self.chance.random_range(0..8) {
+            0..=4 => News::Payment(Payment {
+                session: order.session.clone().unwrap(),
+                order: Some(order.id),
+                progress: self.some(&progress).unwrap(),
+                amount_cents: Some(order.amount_cents),
+                currency: Some(order.currency.clone()),
+                payment_intent: Some(intent.clone()),
+                email: None,
+            }),
+            5 => reversal(ReversalEvent::Refunded {
+                total_cents: self.chance.random_range(0..=order.amount_cents),
+            }),
+            6 => reversal(ReversalEvent::DisputeOpened { dispute }),
+            _ => reversal(ReversalEvent::DisputeClosed {
+                dispute,
+                won: self.chance.random_bool(0.5),
+            }),
+        };
+        let id = format!("evt_{}_{}", order.id, self.chance.random_range(0..30));
+        let message = Message { id, kind: "test".into(), payload: "{}".into(), news };
+        let pool = self.pool.clone();
+        let received = self.maybe_broken_off(orders::receive(&pool, &message)).await;
+        received.transpose().unwrap();
+    }
+
+    async fn state(&self, job: JobId) -> JobState {
+        jobs::get(&self.pool, job).await.unwrap().unwrap().state
+    }
+
+    async fn books(&self) -> Books {
+        let (credits, reserved, ledger, active) = sqlx::query_as(
+            "select credits, reserved,
+                    (select sum(amount) from ledger where user_id = u.id)::int,
+                    (select coalesce(sum(cost), 0) from jobs
+                     where owner_id = u.id and state in ('queued', 'running'))::int
+             from users u where id = $1",
+        )
+        .bind(self.user)
+        .fetch_one(&self.pool)
+        .await
+        .unwrap();
+        Books { credits, reserved, ledger, active }
+    }
+
+    /// What must be true after every step, whatever was broken off.
+    async fn check(&mut self) {
+        let books = self.books().await;
+        assert_eq!(books.credits, books.ledger, "a balance is the sum of its ledger");
+        assert_eq!(
+            books.reserved, books.active,
+            "what is held belongs to jobs that have not ended"
+        );
+        assert!(books.credits >= books.reserved && books.reserved >= 0, "{books:?}");
+
+        let mut spent = 0;
+        for job in self.jobs.clone() {
+            let job = jobs::get(&self.pool, job).await.unwrap().unwrap();
+            if let Some(end) = self.ended.get(&job.id) {
+                assert_eq!(*end, job.state, "a job ends once");
+            }
+            if job.state.is_final() {
+                self.ended.insert(job.id, job.state);
+            }
+            if job.state == JobState::Done {
+                spent += job.cost;
+            }
+        }
+        let (bought, reversed, missing): (i64, i64, i64) = sqlx::query_as(
+            "select coalesce(sum(credits) filter (where fulfilled_at is not null), 0),
+                    coalesce(sum(credits_reversed), 0), coalesce(sum(credits_missing), 0)
+             from orders where user_id = $1",
+        )
+        .bind(self.user)
+        .fetch_one(&self.pool)
+        .await
+        .unwrap();
+        let granted: i32 = self.grants.iter().map(|(_, amount)| amount).sum();
+        let expected =
+            i64::from(credits::SIGNUP_CREDITS + granted - spent) + bought - (reversed - missing);
+        assert_eq!(
+            i64::from(books.credits),
+            expected,
+            "what came in, less what was spent and taken back"
+        );
+    }
+}
+
+async fn live(pool: PgPool, seed: u64, tool: Tool) -> Result<(), String> {
+    let whole = tokio::spawn(async move {
+        let mut life = Life::begin(pool, seed, tool).await;
+        for _ in 0..STEPS {
+            life.step().await;
+        }
+        // Whatever waits is called off, so that the next sequence claims its own.
+        for job in life.jobs.clone() {
+            jobs::cancel(&life.pool, job).await.unwrap();
+        }
+        life.check().await;
+    });
+    whole.await.map_err(|panic| format!("RETOUCH_LEDGER_SEED={seed}: {panic}"))
+}
+
+/// How many sequences, and which one alone if only one is wanted.
+#[expect(clippy::disallowed_methods, reason = "whoever runs a test has no command line for it")]
+fn wanted() -> (u64, Option<u64>) {
+    let sequences = if std::env::var_os("RETOUCH_TEST_FULL").is_some() { 10_000 } else { 400 };
+    let only = std::env::var("RETOUCH_LEDGER_SEED").ok().map(|seed| seed.parse().unwrap());
+    (sequences, only)
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_books_balance_whatever_happens(pool: PgPoolOptions, connect: PgConnectOptions) {
+    // The test is of transactions, not of the disk.
+    let connect = connect.options([("synchronous_commit", "off")]);
+    let pool = pool.max_connections(12).connect_with(connect).await.unwrap();
+    let (sequences, only) = wanted();
+    // Workers take whatever waits for a tool: two sequences at once need two tools.
+    let lanes = [Tool::RemoveBackground, Tool::Upscale(Factor::X4)];
+    let lanes = lanes.into_iter().enumerate().map(|(lane, tool)| {
+        let pool = pool.clone();
+        async move {
+            for seed in (lane as u64..sequences).step_by(2) {
+                if only.is_none_or(|only| only == seed) {
+                    live(pool.clone(), seed, tool).await?;
+                }
+            }
+            Ok::<(), String>(())
+        }
+    });
+    for lane in futures::future::join_all(lanes).await {
+        lane.unwrap();
+    }
+    assert_eq!(credits::audit(&pool).await.unwrap(), []);
+}

@@ -1,0 +1,112 @@
+//! What an operator does to jobs by hand.
+
+use std::time::Duration;
+
+use retouch_core::jobs::{
+    self, Failure, JobState, NewJob, RedriveError, SubmitError, Submitted, Turn,
+};
+use retouch_core::magic_fix::FixMode;
+use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
+use retouch_core::{JobId, UserId, WorkerId, audit, images, users};
+use retouch_local::testing::{ISSUER, image, user};
+use sqlx::PgPool;
+
+fn paid(owner: UserId, image: retouch_core::ImageId) -> NewJob {
+    NewJob {
+        owner: Some(owner),
+        image,
+        tool: Tool::RemoveBackground,
+        fix: None,
+        tier: Tier::Paid,
+        idempotency_key: None,
+        most_waiting: None,
+    }
+}
+
+/// A job of `owner` that failed.
+async fn dead(pool: &PgPool, owner: UserId, image: retouch_core::ImageId, code: &str) -> JobId {
+    let worker = WorkerId::new();
+    let job = jobs::submit(pool, &paid(owner, image)).await.unwrap().into_job().id;
+    let classes = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
+    let claimed =
+        jobs::claim(pool, worker, &classes, &FixMode::ALL, Turn::Beside, Duration::from_mins(1))
+            .await
+            .unwrap();
+    assert_eq!(claimed.unwrap().id, job);
+    let failure = Failure { code: code.into(), detail: "Because".into() };
+    assert!(jobs::fail(pool, worker, job, &failure).await.unwrap());
+    job
+}
+
+async fn balance(pool: &PgPool) -> (i32, i32) {
+    let user = users::sign_in(pool, ISSUER, "ada").await.unwrap();
+    (user.credits, user.reserved)
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_failed_job_is_tried_again_as_one_new_job_that_holds_its_price(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = dead(&pool, ada, picture, "worker_crashed").await;
+    assert_eq!(balance(&pool).await, (20, 0));
+    let again = jobs::redrive(&pool, job).await.unwrap();
+    assert!(matches!(again, Submitted::New(_)));
+    let again = again.into_job();
+    assert_eq!((again.image, again.cost, again.state), (Some(picture), 5, JobState::Queued));
+    assert_eq!(balance(&pool).await, (20, 5));
+    let twice = jobs::redrive(&pool, job).await.unwrap();
+    assert!(matches!(&twice, Submitted::Joined(joined) if joined.id == again.id));
+    assert_eq!(balance(&pool).await, (20, 5));
+    assert_eq!(jobs::get(&pool, job).await.unwrap().unwrap().state, JobState::Failed);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_is_not_tried_again_without_its_picture_or_its_price(pool: PgPool) {
+    let ada = user(&pool, "ada", -12).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = dead(&pool, ada, picture, "worker_crashed").await;
+    let waiting = jobs::submit(&pool, &paid(ada, picture)).await.unwrap().into_job().id;
+    let broke = jobs::redrive(&pool, job).await.unwrap_err();
+    assert!(matches!(broke, RedriveError::Submit(SubmitError::NotEnoughCredits)), "{broke}");
+    let active = jobs::redrive(&pool, waiting).await.unwrap_err();
+    assert!(matches!(active, RedriveError::NotFailed(JobState::Queued)), "{active}");
+    images::delete(&pool, ada, picture).await.unwrap();
+    assert!(matches!(jobs::redrive(&pool, job).await.unwrap_err(), RedriveError::ImageGone));
+    let unknown = jobs::redrive(&pool, JobId::new()).await.unwrap_err();
+    assert!(matches!(unknown, RedriveError::NoSuchJob));
+    assert_eq!(balance(&pool).await, (8, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_that_is_ended_by_hand_costs_nothing_and_says_why(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let job = jobs::submit(&pool, &paid(ada, picture)).await.unwrap().into_job().id;
+    assert!(jobs::fail_by_hand(&pool, job, "This model is being replaced").await.unwrap());
+    assert!(!jobs::fail_by_hand(&pool, job, "Again").await.unwrap(), "it has ended");
+    assert!(!jobs::fail_by_hand(&pool, JobId::new(), "Nothing").await.unwrap());
+    let ended = jobs::get(&pool, job).await.unwrap().unwrap();
+    let failure = ended.failure.unwrap();
+    assert_eq!(ended.state, JobState::Failed);
+    assert_eq!(failure.code, "ended_by_operator");
+    assert_eq!(failure.detail, "This model is being replaced");
+    assert_eq!(balance(&pool).await, (20, 0));
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn dead_jobs_are_listed_by_their_end_and_by_reason(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let first = dead(&pool, ada, picture, "worker_crashed").await;
+    let second = dead(&pool, ada, picture, "image_unreadable").await;
+    let ids = async |code, most| -> Vec<JobId> {
+        jobs::failed(&pool, code, most).await.unwrap().iter().map(|job| job.id).collect()
+    };
+    assert_eq!(ids(None, 10).await, [second, first]);
+    assert_eq!(ids(None, 1).await, [second]);
+    assert_eq!(ids(Some("worker_crashed"), 10).await, [first]);
+    let recent = jobs::recent(&pool, ada, 10).await.unwrap();
+    assert_eq!(recent.iter().map(|job| job.id).collect::<Vec<_>>(), [second, first]);
+}
