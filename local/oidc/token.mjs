@@ -1,10 +1,11 @@
-// `node token.mjs someone@example.com` prints an access token of that local account. `scripts/token` calls it.
+// `node token.mjs someone@example.com …` prints an access token of each of these local accounts. `scripts/token` calls it.
 import { SignInError } from "./accounts.mjs";
 import { tokenFor } from "./issue-token.mjs";
 import { settingsFromEnvironment } from "./settings.mjs";
 
 try {
-  console.log(await tokenFor(process.argv[2], settingsFromEnvironment()));
+  const [first, ...more] = process.argv.slice(2);
+  for (const email of [first, ...more]) console.log(await tokenFor(email, settingsFromEnvironment()));
 } catch (error) {
   if (!(error instanceof SignInError)) throw error;
   console.error(error.message);

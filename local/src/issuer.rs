@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -14,6 +18,8 @@ use tokio::net::TcpListener;
 
 /// A key pair of the provider; made for these tests, it protects nothing.
 const KEY: &str = include_str!("issuer/test-key.pem");
+/// The public half of it, which everybody may know.
+pub const PUBLIC_KEY: &str = include_str!("issuer/test-key.pub.pem");
 /// A second one, to rotate to or to forge with.
 const OTHER_KEY: &str = include_str!("issuer/other-test-key.pem");
 
@@ -29,6 +35,34 @@ struct Shared {
     published: Mutex<Vec<Jwk>>,
     fetches: AtomicUsize,
     userinfo: Mutex<Value>,
+    mood: Mutex<Mood>,
+    asked: AtomicUsize,
+}
+
+/// How the provider answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mood {
+    /// As it should.
+    #[default]
+    Well,
+    /// 500, whatever is asked.
+    Broken,
+    /// 200, and no JSON.
+    Nonsense,
+    /// It publishes no key at all.
+    NoKeys,
+    /// Its keys, among others of kinds that nobody knows yet.
+    UnknownKindsToo,
+    /// As it should, with many megabytes of nothing behind it.
+    Endless,
+    /// As it should, after this time.
+    Slow(Duration),
+    /// It sends everybody elsewhere.
+    Elsewhere(String),
+    /// Its discovery document is another provider's.
+    SomebodyElses,
+    /// It takes a call and never answers.
+    Silent,
 }
 
 /// One of the provider's key pairs.
@@ -78,6 +112,8 @@ impl Issuer {
                 published: Mutex::new(vec![Key::First.jwk()]),
                 fetches: AtomicUsize::new(0),
                 userinfo: Mutex::new(Value::Null),
+                mood: Mutex::default(),
+                asked: AtomicUsize::new(0),
             }),
         };
         let discovery = json!({
@@ -89,6 +125,7 @@ impl Issuer {
             .route("/.well-known/openid-configuration", get(move || async move { Json(discovery) }))
             .route("/jwks", get(jwks))
             .route("/userinfo", get(userinfo))
+            .layer(middleware::from_fn_with_state(issuer.shared.clone(), in_this_mood))
             .with_state(issuer.shared.clone());
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -133,6 +170,21 @@ impl Issuer {
             vec![Key::First.jwk(), Key::Second.jwk()];
     }
 
+    /// Publishes the second key alone.
+    pub fn retire_the_first(&self) {
+        *self.shared.published.lock().expect("no panic") = vec![Key::Second.jwk()];
+    }
+
+    /// Makes the provider answer like this from now on.
+    pub fn set_mood(&self, mood: Mood) {
+        *self.shared.mood.lock().expect("no panic") = mood;
+    }
+
+    /// How often anything was asked for.
+    pub fn asked(&self) -> usize {
+        self.shared.asked.load(Ordering::SeqCst)
+    }
+
     /// How often the keys were fetched.
     pub fn fetches(&self) -> usize {
         self.shared.fetches.load(Ordering::SeqCst)
@@ -141,6 +193,47 @@ impl Issuer {
     /// What `/userinfo` answers; null is 401.
     pub fn set_userinfo(&self, answer: Value) {
         *self.shared.userinfo.lock().expect("no panic") = answer;
+    }
+}
+
+async fn in_this_mood(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    shared.asked.fetch_add(1, Ordering::SeqCst);
+    let mood = shared.mood.lock().expect("no panic").clone();
+    let path = request.uri().path().to_owned();
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    match mood {
+        Mood::Broken => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Mood::Nonsense => (json, "<html>Welcome!").into_response(),
+        Mood::Endless => {
+            let answer = next.run(request).await.into_body();
+            let answer = axum::body::to_bytes(answer, usize::MAX).await.expect("a body");
+            (json, [&answer[..], &vec![b' '; 16 * 1024 * 1024]].concat()).into_response()
+        }
+        Mood::Slow(time) => {
+            tokio::time::sleep(time).await;
+            next.run(request).await
+        }
+        Mood::Elsewhere(url) => Redirect::temporary(&format!("{url}{path}")).into_response(),
+        Mood::Silent => std::future::pending().await,
+        Mood::SomebodyElses if path.starts_with("/.well-known") => {
+            let theirs =
+                json!({"issuer": "https://evil.test", "jwks_uri": "https://evil.test/jwks"});
+            Json(theirs).into_response()
+        }
+        Mood::NoKeys if path == "/jwks" => Json(json!({"keys": []})).into_response(),
+        Mood::UnknownKindsToo if path == "/jwks" => {
+            let keys = shared.published.lock().expect("no panic").clone();
+            let mut keys: Vec<Value> = keys.iter().map(|key| json!(key)).collect();
+            keys.insert(
+                0,
+                json!({"kty": "AKP", "alg": "ML-DSA-65", "kid": "later", "pub": "AAAA"}),
+            );
+            keys.insert(0, json!({"kty": "oct", "kid": "shared", "k": "AAAA"}));
+            Json(json!({"keys": keys})).into_response()
+        }
+        Mood::Well | Mood::SomebodyElses | Mood::NoKeys | Mood::UnknownKindsToo => {
+            next.run(request).await
+        }
     }
 }
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use retouch_core::config::StorageConfig;
-use retouch_core::images::{self, NewImage, Uploader};
+use retouch_core::images::{self, NewImage, Recorded, Uploader};
 use retouch_core::storage::Storage;
 use retouch_core::{ImageId, UserId, credits, users};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use crate::s3::{self, Keys};
+use crate::s3::{self, Faults, Keys};
 
 /// The issuer of people made by [`user`].
 pub const ISSUER: &str = "https://issuer.test";
@@ -44,7 +44,8 @@ impl Bucket {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime").block_on(async move {
                 let listener = TcpListener::from_std(listener.into_std().expect("a listener"));
-                s3::serve(listener.expect("a listener"), &folder, &keys).await
+                let listener = listener.expect("a listener");
+                s3::serve(listener, &folder, &keys, Faults::default()).await
             })
         });
         let storage = Storage::new(&config);
@@ -91,7 +92,8 @@ pub async fn image(
         width: 64,
         height: 48,
     };
-    images::insert(pool, &image).await.expect("inserted");
+    images::announce(pool, id).await.expect("announced");
+    assert_eq!(images::insert(pool, &image).await.expect("inserted"), Recorded::Yes);
     id
 }
 

@@ -1,0 +1,77 @@
+//! A store that has too much to do: it refuses some requests, as S3 does, and leaves its objects alone.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Args;
+
+/// Which requests are refused.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// The share of requests that is answered with 503 `SlowDown`, from 0 to 1.
+    #[arg(long, default_value_t = 0.0, value_parser = share)]
+    pub fail_share: f64,
+    /// Which ones they are: the same number refuses the same ones, counted in the order of their arrival.
+    #[arg(long, default_value_t = 0)]
+    pub fail_seed: u64,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("not between 0 and 1".into()) }
+}
+
+/// Decides about each request as it arrives.
+#[derive(Debug)]
+pub(super) struct Overload {
+    faults: Faults,
+    arrived: AtomicU64,
+}
+
+impl Overload {
+    pub(super) fn new(faults: Faults) -> Self {
+        Self { faults, arrived: AtomicU64::new(0) }
+    }
+
+    /// Whether the request that has just arrived is refused.
+    pub(super) fn refuses(&self) -> bool {
+        let number = self.arrived.fetch_add(1, Ordering::Relaxed);
+        let refused = fraction(self.faults.fail_seed, number) < self.faults.fail_share;
+        if refused {
+            tracing::info!("Refused request {number}");
+        }
+        refused
+    }
+}
+
+/// A number from 0 to 1, as good as random, that is always the same for the same two (splitmix64).
+fn fraction(seed: u64, number: u64) -> f64 {
+    let mut mixed = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    mixed as f64 / u64::MAX as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(fail_share: f64, fail_seed: u64) -> Vec<bool> {
+        let overload = Overload::new(Faults { fail_share, fail_seed });
+        (0..10_000).map(|_| overload.refuses()).collect()
+    }
+
+    #[test]
+    fn the_share_that_is_asked_for_is_refused() {
+        let count = |share| refused(share, 1).into_iter().filter(|refused| *refused).count();
+        assert_eq!(count(0.0), 0);
+        assert!((1_900..2_100).contains(&count(0.2)), "{} of 10,000", count(0.2));
+        assert_eq!(count(1.0), 10_000);
+    }
+
+    #[test]
+    fn a_seed_always_refuses_the_same_requests_and_another_one_others() {
+        assert_eq!(refused(0.2, 1), refused(0.2, 1));
+        assert_ne!(refused(0.2, 1), refused(0.2, 2));
+    }
+}

@@ -1,0 +1,339 @@
+//! The page where a buyer pays, plain HTML that works without JavaScript, and what follows a payment.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::get;
+
+use super::books::{Books, DisputeStatus};
+use super::create::is_email;
+use super::desk::{Action, Desk, FirstTry};
+use super::form::Form;
+use super::money;
+use super::refusal::Refusal;
+use super::sessions::{Item, Outcome, PaymentState, Session, Status};
+use super::wire::Cause;
+
+const STYLE: &str = include_str!("page.css");
+/// How long the buyer waits for the webhook to be told before going back, as with Stripe.
+const WEBHOOK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The page and its buttons. Whoever knows a session's id may use it, as with Stripe.
+pub fn routes() -> Router<Arc<Desk>> {
+    Router::new().route("/pay/{id}", get(show).post(press))
+}
+
+async fn show(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let declined = query.as_deref() == Some("declined");
+    let notice = declined.then_some("The card was declined. Nothing was paid; try again.");
+    page(&desk, &id, StatusCode::OK, notice)
+}
+
+async fn press(State(desk): State<Arc<Desk>>, Path(id): Path<String>, body: Bytes) -> Response {
+    match pressed(&desk, &id, &body).await {
+        Ok(address) => {
+            ([(header::CACHE_CONTROL, "no-store")], Redirect::to(&address)).into_response()
+        }
+        Err(refusal) => page(&desk, &id, refusal.status, Some(refusal.message())),
+    }
+}
+
+/// Does what the button says; answers with where the buyer goes next.
+async fn pressed(desk: &Desk, id: &str, body: &[u8]) -> Result<String, Refusal> {
+    let form = Form::parse(body)?;
+    let here = format!("/pay/{id}");
+    let session = desk.look(|books| books.session(id).cloned())?;
+    let act = |action| desk.act(id, action, form.text("email"), &Cause::default());
+    match form.text("action") {
+        Some(button @ ("pay" | "pay_later")) => {
+            check_email(&session, &form)?;
+            let action = if button == "pay" { Action::Pay } else { Action::PayLater };
+            told(act(action)?).await;
+            Ok(session.after_paying().unwrap_or(here))
+        }
+        Some("fail") => act(Action::Fail).map(|_| format!("{here}?declined")),
+        Some("expire") => went_through(act(Action::Expire)?, here).await,
+        Some("back") => Ok(session.cancel_url.unwrap_or(here)),
+        Some("succeed") => went_through(act(Action::Settle(Outcome::Succeeded))?, here).await,
+        Some("fall_through") => went_through(act(Action::Settle(Outcome::Failed))?, here).await,
+        Some("refund") => {
+            let amount = form.integer("amount", "amount")?;
+            went_through(desk.refund(id, amount)?.1, here).await
+        }
+        Some("dispute") => {
+            let amount = form.integer("amount", "amount")?;
+            went_through(desk.open_dispute(id, amount, form.text("reason"))?.1, here).await
+        }
+        Some(button @ ("win" | "lose")) => {
+            let end = if button == "win" { DisputeStatus::Won } else { DisputeStatus::Lost };
+            let dispute = desk.look(|books| open_dispute_of(books, id));
+            let dispute = dispute.ok_or_else(|| Refusal::invalid("No dispute is open."))?;
+            went_through(desk.close_dispute(&dispute, end)?.1, here).await
+        }
+        _ => {
+            let known = "pay, pay_later, fail, expire, back, succeed, fall_through, refund, dispute, win, lose";
+            Err(Refusal::invalid(format!("`action` must be one of {known}.")))
+        }
+    }
+}
+
+async fn went_through(first_try: FirstTry, next: String) -> Result<String, Refusal> {
+    told(first_try).await;
+    Ok(next)
+}
+
+/// Waits until the webhook was told, or could not be.
+pub async fn told(first_try: FirstTry) {
+    if let Some(first_try) = first_try {
+        // Dropped, late, answered: whichever it is, the buyer goes on.
+        tokio::time::timeout(WEBHOOK_PATIENCE, first_try).await.ok();
+    }
+}
+
+fn check_email(session: &Session, form: &Form) -> Result<(), Refusal> {
+    if session.customer_email.is_some() || form.text("email").is_some_and(is_email) {
+        return Ok(());
+    }
+    Err(Refusal::invalid("Enter an email address like someone@example.com.").about("email"))
+}
+
+fn open_dispute_of(books: &Books, session: &str) -> Option<String> {
+    let mut disputes = books.disputes.values();
+    let open = |status| status == DisputeStatus::NeedsResponse;
+    disputes.find(|it| it.session == session && open(it.status)).map(|it| it.id.clone())
+}
+
+fn page(desk: &Desk, id: &str, status: StatusCode, notice: Option<&str>) -> Response {
+    let found = desk.look(|books| {
+        let dispute = books.disputes.values().rfind(|dispute| dispute.session == id);
+        let session = books.sessions.get(id).cloned();
+        session.map(|session| (session, dispute.map(|dispute| dispute.status)))
+    });
+    let (status, title, body) = if let Some((session, dispute)) = found {
+        (status, title(&session), body(&session, dispute, notice))
+    } else {
+        let text =
+            "<h1>There is no such checkout</h1>\n<p>Go back to the shop and begin again.</p>\n";
+        (StatusCode::NOT_FOUND, "There is no such checkout", text.to_owned())
+    };
+    let headers = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
+        ),
+    ];
+    (status, headers, Html(document(title, &body))).into_response()
+}
+
+fn title(session: &Session) -> &'static str {
+    match session.status {
+        Status::Open => "Pay for your order",
+        Status::Expired => "This checkout has expired",
+        Status::Complete if session.is_paid() => "Paid",
+        Status::Complete if session.is_settling() => "The payment is on its way",
+        Status::Complete => "The payment failed",
+    }
+}
+
+fn body(session: &Session, dispute: Option<DisputeStatus>, notice: Option<&str>) -> String {
+    let notice = notice.map(|text| {
+        format!("<p class=\"bad\" role=\"alert\" id=\"notice\">{}</p>\n", escape(text))
+    });
+    let rest = match session.status {
+        Status::Open => pay_form(session),
+        Status::Expired => way_back("Back to the shop", session.cancel_url.as_deref()),
+        Status::Complete => after_payment(session, dispute),
+    };
+    format!("<h1>{}</h1>\n{}{}{rest}", title(session), notice.unwrap_or_default(), order(session))
+}
+
+fn order(session: &Session) -> String {
+    let row = |item: &Item| {
+        let about =
+            item.description.as_ref().map(|text| format!("<small>{}</small>", escape(text)));
+        let times =
+            if item.quantity == 1 { String::new() } else { format!(" × {}", item.quantity) };
+        format!(
+            "<tr><th scope=\"row\">{}{times}{}</th><td>{}</td></tr>\n",
+            escape(&item.name),
+            about.unwrap_or_default(),
+            money::text(item.unit_amount * item.quantity, &session.currency)
+        )
+    };
+    let rows: String = session.items.iter().map(row).collect();
+    let total = money::text(session.amount(), &session.currency);
+    format!(
+        "<table aria-label=\"Your order\">\n<tbody>\n{rows}</tbody>\n\
+         <tfoot><tr><th scope=\"row\">Total</th><td>{total}</td></tr></tfoot>\n</table>\n"
+    )
+}
+
+fn pay_form(session: &Session) -> String {
+    let email = session.customer_email.as_deref().map(escape).unwrap_or_default();
+    let fixed = if session.customer_email.is_some() { " readonly" } else { "" };
+    let total = money::text(session.amount(), &session.currency);
+    format!(
+        "<form method=\"post\" action=\"/pay/{id}\">\n\
+         <label for=\"email\">Email</label>\n\
+         <input id=\"email\" name=\"email\" type=\"email\" autocomplete=\"email\" required value=\"{email}\"{fixed}>\n\
+         <button class=\"go\" name=\"action\" value=\"pay\">Pay {total}</button>\n\
+         <button name=\"action\" value=\"pay_later\" aria-describedby=\"later\">Pay later</button>\n\
+         <p id=\"later\">Like a bank transfer: the order is placed now, and this same page then decides whether the \
+         money comes.</p>\n\
+         <div class=\"pair\">\n\
+         <button name=\"action\" value=\"fail\" formnovalidate>Decline the card</button>\n\
+         <button name=\"action\" value=\"expire\" formnovalidate>Let it expire</button>\n\
+         </div>\n\
+         <button name=\"action\" value=\"back\" formnovalidate>Back to the shop</button>\n\
+         </form>\n",
+        id = escape(&session.id),
+    )
+}
+
+fn after_payment(session: &Session, dispute: Option<DisputeStatus>) -> String {
+    let way_back = way_back("Back to the shop", session.after_paying().as_deref());
+    let Some(payment) = &session.payment else { return way_back };
+    match payment.state {
+        PaymentState::Failed => way_back,
+        PaymentState::Processing => {
+            let buttons = pair(("succeed", "The money comes"), ("fall_through", "It never comes"));
+            format!("{}{way_back}", form(session, &buttons))
+        }
+        PaymentState::Succeeded => {
+            let left = session.amount() - payment.refunded;
+            let state = dispute_text(dispute).map_or_else(
+                || refund_text(payment.refunded, &session.currency),
+                |text| format!("<p>{text}</p>\n"),
+            );
+            let buttons = match dispute {
+                Some(DisputeStatus::NeedsResponse) => {
+                    pair(("win", "The shop wins"), ("lose", "The buyer wins"))
+                }
+                Some(DisputeStatus::Won | DisputeStatus::Lost) => String::new(),
+                None if left == 0 => String::new(),
+                None => format!(
+                    "<label for=\"amount\">Amount in the smallest unit, such as cents</label>\n\
+                     <input id=\"amount\" name=\"amount\" type=\"number\" min=\"1\" max=\"{left}\" value=\"{left}\">\n{}",
+                    pair(("refund", "Refund"), ("dispute", "Open a dispute"))
+                ),
+            };
+            let after = if buttons.is_empty() {
+                String::new()
+            } else {
+                format!("<h2>What may happen later</h2>\n{}", form(session, &buttons))
+            };
+            format!("{state}{way_back}{after}")
+        }
+    }
+}
+
+fn dispute_text(dispute: Option<DisputeStatus>) -> Option<&'static str> {
+    Some(match dispute? {
+        DisputeStatus::NeedsResponse => "The buyer's bank asks for the money back.",
+        DisputeStatus::Won => "There was a dispute; the shop keeps the money.",
+        DisputeStatus::Lost => "There was a dispute; the buyer has the money back.",
+    })
+}
+
+fn refund_text(refunded: i64, currency: &str) -> String {
+    if refunded == 0 {
+        return String::new();
+    }
+    format!("<p>Refunded: {}</p>\n", money::text(refunded, currency))
+}
+
+fn pair(first: (&str, &str), second: (&str, &str)) -> String {
+    let button = |(value, text): (&str, &str)| {
+        format!("<button name=\"action\" value=\"{value}\">{text}</button>\n")
+    };
+    format!("<div class=\"pair\">\n{}{}</div>\n", button(first), button(second))
+}
+
+fn form(session: &Session, inner: &str) -> String {
+    format!("<form method=\"post\" action=\"/pay/{}\">\n{inner}</form>\n", escape(&session.id))
+}
+
+fn way_back(text: &str, address: Option<&str>) -> String {
+    let link = |address| format!("<p><a href=\"{}\">{text}</a></p>\n", escape(address));
+    address.map(link).unwrap_or_default()
+}
+
+fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <p class=\"banner\" role=\"note\"><strong>No money moves here.</strong> This is the local stand-in for \
+         Stripe's payment page.</p>\n{body}</main>\n</body>\n</html>\n"
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut escaped, letter| {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+        escaped
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sessions::tests::session;
+    use super::*;
+
+    #[test]
+    fn the_page_says_what_is_bought_for_how_much_and_that_it_is_no_real_money() {
+        let mut session = session();
+        session.items[0].name = "<20> credits & \"more\"".into();
+        session.customer_email = Some("o'neil@b.c".into());
+        let html = document(title(&session), &body(&session, None, None));
+        for text in [
+            "No money moves here",
+            "&lt;20&gt; credits &amp; &quot;more&quot; × 2",
+            "$2.00",
+            "value=\"o&#39;neil@b.c\" readonly",
+            "value=\"pay_later\"",
+        ] {
+            assert!(html.contains(text), "{text}");
+        }
+        assert!(!html.contains("//"), "it loads nothing from elsewhere");
+    }
+
+    #[test]
+    fn a_page_whose_time_is_over_has_no_button() {
+        let mut session = session();
+        session.expire().unwrap();
+        let html = body(&session, None, None);
+        assert!(!html.contains("<button"));
+        assert!(html.contains("href=\"http://ui.test/pricing\""));
+    }
+
+    #[test]
+    fn the_buttons_follow_the_payment() {
+        let mut session = session();
+        session.pay_later(None, 1500).unwrap();
+        assert!(body(&session, None, None).contains("value=\"fall_through\""));
+        session.settle(Outcome::Succeeded).unwrap();
+        assert!(body(&session, None, None).contains("value=\"refund\""));
+        let disputed = body(&session, Some(DisputeStatus::NeedsResponse), None);
+        assert!(disputed.contains("value=\"win\"") && !disputed.contains("value=\"refund\""));
+        assert!(!body(&session, Some(DisputeStatus::Lost), None).contains("<button"));
+    }
+}
