@@ -3,17 +3,18 @@
 //! The algorithm comes from the key and never from the token (RFC 8725 §3.1); ID tokens are not accepted
 //! in place of access tokens; a token must have been made for us.
 
+mod ask;
 mod keys;
 
-use std::time::Duration;
-
-use anyhow::Context;
+use chrono::{DateTime, Utc};
 use jsonwebtoken::Validation;
+use retouch_core::Clock;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::config::IdentityConfig;
 use crate::error::ApiError;
+use ask::ask;
 use keys::{Keys, Provider};
 
 /// What is wrong with a token, in the words that a caller gets.
@@ -32,6 +33,8 @@ pub struct Identity {
     pub subject: String,
     /// Their address, where the token says it.
     pub email: Option<String>,
+    /// When the token was made, as far as it says.
+    pub token_made_at: Option<DateTime<Utc>>,
 }
 
 #[derive(Deserialize)]
@@ -41,10 +44,13 @@ struct Claims {
     aud: Audience,
     client_id: Option<String>,
     azp: Option<String>,
+    /// Seconds since 1970; the standard allows fractions.
+    iat: Option<f64>,
     token_use: Option<String>,
     typ: Option<String>,
     nonce: Option<Value>,
     at_hash: Option<Value>,
+    c_hash: Option<Value>,
     email: Option<String>,
 }
 
@@ -79,17 +85,14 @@ pub struct Authenticator {
 
 impl Authenticator {
     /// Prepares the checks; the provider need not be reachable yet.
-    pub fn new(config: &IdentityConfig) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder()
-            .timeout(Duration::from_secs(5))
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .context("preparing the HTTP client")?;
+    pub fn new(config: &IdentityConfig, clock: Clock) -> anyhow::Result<Self> {
+        let http = ask::client()?;
+        let provider = Provider { issuer: config.oidc_issuer.clone(), http: http.clone() };
         Ok(Self {
             issuer: config.oidc_issuer.clone(),
             client_id: config.oidc_client_id.clone(),
             audience: config.oidc_audience.clone().filter(|audience| !audience.is_empty()),
-            keys: Keys::new(Provider { issuer: config.oidc_issuer.clone(), http: http.clone() }),
+            keys: Keys::new(provider, clock),
             http,
         })
     }
@@ -122,10 +125,15 @@ impl Authenticator {
                 }
             })?
             .claims;
-        if claims.sub.is_empty() || !claims.is_access_token() || !self.is_for_us(&claims) {
+        if !claims.name_somebody() || !claims.is_access_token() || !self.is_for_us(&claims) {
             return Err(ApiError::Unauthorized(INVALID));
         }
-        Ok(Identity { issuer: self.issuer.clone(), subject: claims.sub, email: claims.email })
+        Ok(Identity {
+            issuer: self.issuer.clone(),
+            subject: claims.sub,
+            email: claims.email.filter(|email| is_plain(email)),
+            token_made_at: claims.iat.and_then(|secs| DateTime::from_timestamp(secs as i64, 0)),
+        })
     }
 
     fn is_for_us(&self, claims: &Claims) -> bool {
@@ -148,11 +156,10 @@ impl Authenticator {
             email: Option<String>,
         }
         let address = self.keys.userinfo_endpoint().await?;
-        let answer =
-            self.http.get(address).header("authorization", authorization).send().await.ok()?;
-        let info: UserInfo = answer.error_for_status().ok()?.json().await.ok()?;
+        let request = self.http.get(address).header("authorization", authorization);
+        let info: UserInfo = ask(request).await.ok()?;
         // An answer about somebody else must never be believed (OpenID Connect Core 5.3.2).
-        info.email.filter(|_| info.sub == identity.subject)
+        info.email.filter(|email| info.sub == identity.subject && is_plain(email))
     }
 
     /// Whether the provider's keys are at hand.
@@ -162,13 +169,22 @@ impl Authenticator {
 }
 
 impl Claims {
+    fn name_somebody(&self) -> bool {
+        is_plain(&self.sub)
+    }
+
     fn is_access_token(&self) -> bool {
-        let is_id_token = self.nonce.is_some() || self.at_hash.is_some();
+        let is_id_token = self.nonce.is_some() || self.at_hash.is_some() || self.c_hash.is_some();
         let uses_fit = self.token_use.as_deref().is_none_or(|token_use| token_use == "access");
         // Keycloak says in the claims what others say in the header.
         let type_fits = self.typ.as_deref().is_none_or(|typ| typ.eq_ignore_ascii_case("bearer"));
         !is_id_token && uses_fit && type_fits
     }
+}
+
+/// Whether this is a name that can be kept: Postgres stores no NUL, and no name has line breaks.
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.chars().any(char::is_control)
 }
 
 fn is_access_token_type(typ: &str) -> bool {

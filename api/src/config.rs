@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
+use retouch_core::jobs::MostWaiting;
 use retouch_core::telemetry::TelemetryConfig;
-use retouch_core::tool::ToolName;
+use retouch_core::tool::{Tier, ToolName};
 use url::Url;
 
 /// Everything `serve` needs to know.
@@ -22,6 +23,8 @@ pub struct ApiConfig {
     pub telemetry: TelemetryConfig,
     #[command(flatten)]
     pub identity: IdentityConfig,
+    #[command(flatten)]
+    pub payments: PaymentsConfig,
     #[command(flatten)]
     pub limits: LimitsConfig,
     /// Where to listen.
@@ -89,6 +92,33 @@ pub enum LogoutStyle {
     Cognito,
 }
 
+/// Who takes payments.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PaymentsConfig {
+    /// The address that browsers reach this installation at: where they come back to after paying.
+    #[arg(long, env = "RETOUCH_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
+    pub public_url: Url,
+    /// Stripe's secret key (`sk_…`, or a restricted `rk_…`). Without it credits cannot be bought.
+    #[arg(long, env, hide_env_values = true)]
+    pub stripe_secret_key: Option<Secret>,
+    /// What Stripe signs its messages to `/api/payments/webhook` with (`whsec_…`). Several, separated by commas,
+    /// while one is being replaced.
+    #[arg(long, env, hide_env_values = true)]
+    pub stripe_webhook_secret: Option<Secret>,
+    /// Where Stripe's API is, for a stand-in; empty for Stripe itself.
+    #[arg(long, env)]
+    pub stripe_api_url: Option<Url>,
+}
+
+impl PaymentsConfig {
+    /// Each secret that a message may be signed with.
+    pub fn stripe_webhook_secrets(&self) -> Vec<Secret> {
+        let all = self.stripe_webhook_secret.as_ref().map_or("", Secret::reveal);
+        let each = all.split(',').map(str::trim).filter(|secret| !secret.is_empty());
+        each.filter_map(|secret| secret.parse().ok()).collect()
+    }
+}
+
 /// What is refused.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LimitsConfig {
@@ -101,21 +131,30 @@ pub struct LimitsConfig {
     /// The largest upload, in bytes.
     #[arg(long, env = "RETOUCH_MAX_UPLOAD_BYTES", default_value_t = 25 * 1024 * 1024)]
     pub max_upload_bytes: usize,
-    /// The longest prompt, in Unicode scalar values.
-    #[arg(long, env = "RETOUCH_MAX_PROMPT_LENGTH", default_value_t = 500)]
-    pub max_prompt_length: usize,
     /// How long a run route waits before it answers with the job instead, in seconds.
     #[arg(long, env = "RETOUCH_WAIT_SECS", default_value_t = 120)]
     pub wait_secs: u64,
     /// How many free runs a visitor's address gets in an hour.
     #[arg(long, env = "RETOUCH_VISITOR_RUNS_PER_HOUR", default_value_t = 10)]
     pub visitor_runs_per_hour: u32,
+    /// How many runs a user may start in a minute, with browsers and programs together.
+    #[arg(long, env = "RETOUCH_USER_RUNS_PER_MINUTE", default_value_t = 60)]
+    pub user_runs_per_minute: u32,
+    /// How many pictures a user may upload in a minute, with browsers and programs together.
+    #[arg(long, env = "RETOUCH_USER_UPLOADS_PER_MINUTE", default_value_t = 60)]
+    pub user_uploads_per_minute: u32,
     /// How many visitors' runs may wait before another is refused.
     #[arg(long, env = "RETOUCH_VISITOR_QUEUE", default_value_t = 20)]
     pub visitor_queue: i64,
     /// How many users' free runs may wait before another is refused.
     #[arg(long, env = "RETOUCH_FREE_QUEUE", default_value_t = 200)]
     pub free_queue: i64,
+    /// How many paid runs may wait before another is refused.
+    #[arg(long, env = "RETOUCH_PAID_QUEUE", default_value_t = 5000)]
+    pub paid_queue: i64,
+    /// How many paid runs of one user may wait before another of theirs is refused.
+    #[arg(long, env = "RETOUCH_USER_QUEUE", default_value_t = 200)]
+    pub user_queue: i64,
 }
 
 impl LimitsConfig {
@@ -124,6 +163,15 @@ impl LimitsConfig {
         match tool {
             ToolName::Upscale => self.max_upscale_dimension.min(self.max_dimension),
             ToolName::RemoveBackground | ToolName::MagicFix => self.max_dimension,
+        }
+    }
+
+    /// How much may wait beside a new job of `tier`.
+    pub fn most_waiting(&self, tier: Tier) -> MostWaiting {
+        match tier {
+            Tier::Paid => MostWaiting { in_all: self.paid_queue, of_owner: Some(self.user_queue) },
+            Tier::Free => MostWaiting { in_all: self.free_queue, of_owner: None },
+            Tier::Visitor => MostWaiting { in_all: self.visitor_queue, of_owner: None },
         }
     }
 

@@ -3,6 +3,7 @@
 use retouch_core::db::DatabaseError;
 use retouch_core::jobs::{Failure, SubmitError};
 use retouch_core::magic_fix::PromptError;
+use retouch_core::orders::PlaceError;
 use retouch_core::storage::StorageError;
 
 /// Why a request was not fulfilled.
@@ -11,6 +12,9 @@ pub enum ApiError {
     /// 401: no token, or one that is not valid. The text says which.
     #[error("{0}")]
     Unauthorized(&'static str),
+    /// 403: a program's key was sent where a person must sign in.
+    #[error("An API key cannot do this: sign in to do it yourself")]
+    InPersonOnly,
     /// 402: less than the price is left.
     #[error("Not enough credits")]
     NotEnoughCredits,
@@ -48,7 +52,7 @@ pub enum ApiError {
     #[error("{0}")]
     MaskInvalid(String),
     /// 422: nothing is painted.
-    #[error("You have to draw to select area you want to fix")]
+    #[error("You have to draw to select area you want to fix 1")]
     MaskEmpty,
     /// 422: no words, or too many.
     #[error(transparent)]
@@ -56,12 +60,26 @@ pub enum ApiError {
     /// 422: no installed engine can follow these words. The text says what is possible.
     #[error("{0}")]
     PromptNotPossible(String),
+    /// 422: understood, and against a rule of the product that the text names.
+    #[error("{0}")]
+    AgainstTheRules(String),
+    /// 503: credits cannot be bought here, or not at the moment.
+    #[error("Failed to redirect to payment, please try again later")]
+    NoPayments,
     /// 422: a key that was used for something else.
     #[error("This Idempotency-Key was used for a different request")]
     IdempotencyKeyReused,
     /// 429: too many requests from one place.
     #[error("Too many free runs from your network. Try again in {} minutes, or sign up", .retry_after_secs.div_ceil(60))]
     TooManyRequests {
+        /// When to try again.
+        retry_after_secs: u64,
+    },
+    /// 429: a user asks for more than their share. The text says of what.
+    #[error("{detail}")]
+    TooMuchOfOne {
+        /// What a person should know.
+        detail: String,
         /// When to try again.
         retry_after_secs: u64,
     },
@@ -73,7 +91,7 @@ pub enum ApiError {
         /// When to try again.
         retry_after_secs: u64,
     },
-    /// 422 when the picture is to blame, else 500: the run failed and cost nothing.
+    /// 422 when the picture, the mask or the result is to blame, else 500: the run failed and cost nothing.
     #[error("{}", .0.detail)]
     RunFailed(Failure),
     /// 500: our fault; the details are in the log.
@@ -89,14 +107,7 @@ impl From<anyhow::Error> for ApiError {
 
 impl From<DatabaseError> for ApiError {
     fn from(error: DatabaseError) -> Self {
-        let unreachable = matches!(
-            error,
-            DatabaseError::Io(_)
-                | DatabaseError::PoolTimedOut
-                | DatabaseError::PoolClosed
-                | DatabaseError::Tls(_)
-        );
-        if unreachable {
+        if is_away(&error) {
             tracing::warn!(%error, "The database does not answer");
             return Self::Unavailable {
                 detail: "The service is starting or being maintained. Try again in a moment".into(),
@@ -107,6 +118,31 @@ impl From<DatabaseError> for ApiError {
     }
 }
 
+/// Whether the server cannot be asked at the moment, rather than refuses what it was asked.
+fn is_away(error: &DatabaseError) -> bool {
+    match error {
+        DatabaseError::Io(_)
+        | DatabaseError::PoolTimedOut
+        | DatabaseError::PoolClosed
+        | DatabaseError::Tls(_)
+        | DatabaseError::WorkerCrashed => true,
+        // Stopping (57P01, 57P02), starting (57P03), or without a connection left (53300).
+        DatabaseError::Database(refusal) => {
+            refusal.code().is_some_and(|code| code.starts_with("57P0") || code == "53300")
+        }
+        _ => false,
+    }
+}
+
+impl From<PlaceError> for ApiError {
+    fn from(error: PlaceError) -> Self {
+        match error {
+            PlaceError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
+            PlaceError::Database(error) => error.into(),
+        }
+    }
+}
+
 impl From<SubmitError> for ApiError {
     fn from(error: SubmitError) -> Self {
         match error {
@@ -114,8 +150,11 @@ impl From<SubmitError> for ApiError {
             SubmitError::FreeExists => Self::FreeExists,
             SubmitError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             SubmitError::NoSuchImage => Self::NotFound("Image"),
-            SubmitError::QueueFull => {
+            SubmitError::QueueFull(_) => {
                 Self::Unavailable { detail: error.to_string(), retry_after_secs: 60 }
+            }
+            SubmitError::OwnersQueueFull => {
+                Self::TooMuchOfOne { detail: error.to_string(), retry_after_secs: 10 }
             }
             SubmitError::Database(error) => error.into(),
         }

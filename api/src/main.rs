@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
+use retouch_api::admin::Admin;
 use retouch_api::config::ApiConfig;
+use retouch_api::measure;
 use retouch_api::router;
 use retouch_api::state::App;
+use retouch_api::usecases::settle_payment;
 use retouch_core::config::{DatabaseConfig, StorageConfig};
 use retouch_core::storage::Storage;
 use retouch_core::{Clock, db, telemetry};
@@ -29,6 +32,8 @@ enum Command {
     },
     /// Print the `OpenAPI` document.
     Openapi,
+    /// Look after accounts, jobs and the books.
+    Admin(Box<Admin>),
     /// Ask a running API whether it lives; for containers, whose image has no curl.
     Healthcheck {
         /// Where it listens.
@@ -40,24 +45,32 @@ enum Command {
 #[tokio::main]
 async fn main() -> ExitCode {
     let ended = match Command::parse() {
+        Command::Admin(admin) => return administer(*admin).await,
         Command::Serve(config) => serve(&config).await,
         Command::Migrate { database, storage } => migrate(&database, &storage).await,
         Command::Openapi => print_openapi(),
         Command::Healthcheck { listen } => healthcheck(listen).await,
     };
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("retouch-api: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    ended.map_or_else(failed, |()| ExitCode::SUCCESS)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "its signature is what `map_or_else` wants")]
+fn failed(error: anyhow::Error) -> ExitCode {
+    eprintln!("retouch-api: {error:#}");
+    ExitCode::FAILURE
+}
+
+async fn administer(admin: Admin) -> ExitCode {
+    telemetry::log_to_stderr();
+    admin.run().await.unwrap_or_else(failed)
 }
 
 async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
-    telemetry::start(&config.telemetry)?;
+    let _telemetry = telemetry::start(&config.telemetry, "retouch-api")?;
     let app = App::new(config, Clock::system())?;
     app.news.start(app.queue.clone());
+    tokio::spawn(measure::watch(app.clone()));
+    tokio::spawn(settle_payment::watch_payments(app.clone()));
     let service = router::router(app.clone(), &config.ui_dir);
     let listener = TcpListener::bind(config.listen)
         .await

@@ -2,7 +2,7 @@
 //! lost, by looking at Postgres once a second.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use retouch_core::JobId;
@@ -16,44 +16,115 @@ use crate::error::ApiError;
 
 /// How often a waiting request looks for itself.
 const LOOK: Duration = Duration::from_secs(1);
+/// How many messages about one job may lie unread; whoever is further behind looks for themselves.
+const UNREAD: usize = 16;
 
 /// The news of this process.
+#[derive(Default)]
 pub struct News {
-    sender: broadcast::Sender<JobNews>,
+    rooms: Arc<Rooms>,
     /// The last progress of jobs that run; only a convenience for those who ask between two messages.
     progress: Arc<Mutex<HashMap<JobId, Progress>>>,
 }
 
-impl News {
-    #[expect(clippy::new_without_default, reason = "there is one, made by the state")]
-    pub fn new() -> Self {
-        Self { sender: broadcast::channel(4096).0, progress: Arc::default() }
+/// Who waits for which job. News of one job wakes nobody who waits for another.
+#[derive(Default)]
+struct Rooms(Mutex<HashMap<JobId, broadcast::Sender<JobNews>>>);
+
+impl Rooms {
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, broadcast::Sender<JobNews>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn tell(&self, news: JobNews) {
+        if let Some(room) = self.lock().get(&news.job) {
+            // Nobody waiting is no error.
+            let _ = room.send(news);
+        }
+    }
+
+    fn tell_everybody_to_look(&self) {
+        for (job, room) in self.lock().iter() {
+            let _ = room.send(JobNews::changed(*job));
+        }
+    }
+}
+
+/// Somebody who waits for news of one job.
+pub struct Listener {
+    job: JobId,
+    rooms: Arc<Rooms>,
+    /// Only empty while this is dropped.
+    heard: Option<broadcast::Receiver<JobNews>>,
+}
+
+impl Listener {
+    /// Waits until something is said about the job, but no longer than `limit`.
+    pub async fn wait(&mut self, limit: Duration) {
+        self.wait_for(limit, |_| true).await;
+    }
+
+    /// Waits until the job's row changed, but no longer than `limit`.
+    async fn wait_for_change(&mut self, limit: Duration) {
+        self.wait_for(limit, |news| news.progress.is_none()).await;
+    }
+
+    async fn wait_for(&mut self, limit: Duration, matters: impl Fn(&JobNews) -> bool) {
+        let Some(heard) = &mut self.heard else { return };
+        let something = async {
+            while let Ok(news) = heard.recv().await {
+                if matters(&news) {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(limit, something).await;
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut rooms = self.rooms.lock();
+        // Counted under the lock, so that nobody enters a room that is being given up.
+        self.heard = None;
+        if rooms.get(&self.job).is_some_and(|room| room.receiver_count() == 0) {
+            rooms.remove(&self.job);
+        }
+    }
+}
+
+impl News {
     /// Starts passing on what the workers tell.
     pub fn start(&self, queue: Queue) {
-        let (sender, progress) = (self.sender.clone(), self.progress.clone());
-        let mut heard = sender.subscribe();
+        let (rooms, progress) = (self.rooms.clone(), self.progress.clone());
+        let (sender, mut heard) = broadcast::channel::<JobNews>(4096);
         tokio::spawn(async move { queue.listen(sender).await });
         tokio::spawn(async move {
             loop {
                 let news = match heard.recv().await {
                     Ok(news) => news,
-                    Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(broadcast::error::RecvError::Lagged(_)) => {
+                        rooms.tell_everybody_to_look();
+                        continue;
+                    }
                     Err(broadcast::error::RecvError::Closed) => return,
                 };
-                let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-                match news.progress {
-                    Some(at) => drop(progress.insert(news.job, at)),
-                    None => drop(progress.remove(&news.job)),
+                {
+                    let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+                    match news.progress {
+                        Some(at) => drop(progress.insert(news.job, at)),
+                        None => drop(progress.remove(&news.job)),
+                    }
                 }
+                rooms.tell(news);
             }
         });
     }
 
     /// Tells the requests of this process that a job changed.
     pub fn tell_here(&self, job: JobId) {
-        let _ = self.sender.send(JobNews::changed(job));
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).remove(&job);
+        self.rooms.tell(JobNews::changed(job));
     }
 
     /// The last progress that was heard of.
@@ -61,22 +132,11 @@ impl News {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).get(&job).copied()
     }
 
-    /// All news from now on.
-    pub fn subscribe(&self) -> broadcast::Receiver<JobNews> {
-        self.sender.subscribe()
-    }
-
-    /// Waits until something is said about `job`, but no longer than `limit`.
-    pub async fn wait(news: &mut broadcast::Receiver<JobNews>, job: JobId, limit: Duration) {
-        let something = async {
-            loop {
-                match news.recv().await {
-                    Ok(heard) if heard.job != job => {}
-                    _ => return,
-                }
-            }
-        };
-        let _ = tokio::time::timeout(limit, something).await;
+    /// All news of `job` from now on.
+    pub fn listen(&self, job: JobId) -> Listener {
+        let mut rooms = self.rooms.lock();
+        let room = rooms.entry(job).or_insert_with(|| broadcast::channel(UNREAD).0);
+        Listener { job, rooms: self.rooms.clone(), heard: Some(room.subscribe()) }
     }
 
     /// Waits until the job ends, for at most `limit`; returns it as it is then.
@@ -86,8 +146,8 @@ impl News {
         id: JobId,
         limit: Duration,
     ) -> Result<Job, ApiError> {
-        // Subscribed before the first look: what happens in between is not missed.
-        let mut news = self.subscribe();
+        // Listening before the first look: what happens in between is not missed.
+        let mut news = self.listen(id);
         let deadline = Instant::now() + limit;
         loop {
             let job = jobs::get(pool, id).await?.ok_or(ApiError::NotFound("Job"))?;
@@ -95,7 +155,8 @@ impl News {
             if job.state.is_final() || left.is_zero() {
                 return Ok(job);
             }
-            Self::wait(&mut news, id, LOOK.min(left)).await;
+            // How far it is changes nothing here.
+            news.wait_for_change(LOOK.min(left)).await;
         }
     }
 }

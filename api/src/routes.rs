@@ -1,15 +1,20 @@
 //! HTTP: parse, authorise, call a use case, shape JSON. No SQL, no Redis, no S3.
 
+pub mod account;
 pub mod caller;
+pub mod checkouts;
 pub mod config;
 pub mod files;
 pub mod free;
 pub mod health;
 pub mod images;
 pub mod jobs;
+pub mod keys;
 pub mod magic_images;
+pub mod payments;
 pub mod problem;
 pub mod remove_background;
+pub mod removebg;
 pub mod run;
 pub mod ui;
 pub mod upscale;

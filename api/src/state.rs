@@ -12,7 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Authenticator;
 use crate::config::{ApiConfig, IdentityConfig, LimitsConfig};
+use crate::former::FormerUsers;
 use crate::news::News;
+use crate::payments::Payments;
+use crate::rates::Rates;
 use crate::signing::UrlSigner;
 use crate::visitors::Visitors;
 
@@ -29,6 +32,10 @@ pub struct Parts {
     pub authenticator: Authenticator,
     pub signer: UrlSigner,
     pub visitors: Visitors,
+    pub former: FormerUsers,
+    pub rates: Rates,
+    /// Nothing where no key is configured: then credits cannot be bought.
+    pub payments: Option<Payments>,
     pub clock: Clock,
     pub limits: LimitsConfig,
     pub identity: IdentityConfig,
@@ -63,10 +70,14 @@ impl App {
             pool,
             queue: Queue::new(&config.redis)?,
             storage: Storage::new(&config.storage),
-            news: News::new(),
-            authenticator: Authenticator::new(&config.identity).context("preparing sign-in")?,
+            news: News::default(),
+            authenticator: Authenticator::new(&config.identity, clock.clone())
+                .context("preparing sign-in")?,
             signer: UrlSigner::new(secret, clock.clone()),
+            former: FormerUsers::new(secret),
+            rates: Rates::new(&config.limits),
             visitors: Visitors::new(secret, &config.limits, &config.trusted_proxies),
+            payments: Payments::new(&config.payments).context("preparing payments")?,
             clock,
             limits: config.limits.clone(),
             identity: config.identity.clone(),

@@ -1,7 +1,13 @@
 //! One file for each thing a person can do; rules only, nothing of HTTP.
 
+pub mod buy_credits;
+pub mod create_key;
+pub mod delete_account;
+pub mod export_account;
 pub mod magic_fix;
+pub mod removebg;
 pub mod run_tool;
 pub mod run_visitor_tool;
+pub mod settle_payment;
 pub mod sign_in;
 pub mod upload_image;

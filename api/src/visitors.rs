@@ -88,11 +88,14 @@ mod tests {
             max_dimension: 6000,
             max_upscale_dimension: 1440,
             max_upload_bytes: 1,
-            max_prompt_length: 500,
             wait_secs: 1,
             visitor_runs_per_hour: 3,
+            user_runs_per_minute: 60,
+            user_uploads_per_minute: 60,
             visitor_queue: 20,
             free_queue: 200,
+            paid_queue: 5000,
+            user_queue: 200,
         };
         let trusted: Vec<IpAddr> = trusted.iter().map(|proxy| proxy.parse().expect("ip")).collect();
         Visitors::new(b"secret", &limits, &trusted)

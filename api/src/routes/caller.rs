@@ -1,41 +1,102 @@
 //! Who calls: extractors for tokens, addresses, ids and uploaded files.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
 use axum::extract::multipart::{Field, MultipartError};
-use axum::extract::{ConnectInfo, FromRequestParts, Multipart};
+use axum::extract::{self, ConnectInfo, FromRequestParts, Multipart};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
+use retouch_core::api_keys;
 use retouch_core::users::User;
+use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
 use crate::state::App;
-use crate::usecases::sign_in::sign_in;
+use crate::usecases::sign_in::{sign_in, sign_in_by_key};
 
-/// A caller with a valid token.
+/// A caller with a valid token, or a program with a valid key of theirs.
 pub struct SignedIn(pub User);
 
 impl FromRequestParts<App> for SignedIn {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        sign_in(app, text(&parts.headers, "authorization")).await.map(Self)
+        match Credential::of(&parts.headers) {
+            Credential::Key(key) => sign_in_by_key(app, key).await.map(Self),
+            Credential::Token(token) => sign_in(app, token).await.map(Self),
+        }
     }
 }
 
-/// A caller with or without a token. A token that is there must be valid.
+/// A caller with a valid token: a person, for what no program may do in their name.
+pub struct InPerson(pub User);
+
+impl FromRequestParts<App> for InPerson {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        match Credential::of(&parts.headers) {
+            // Whether the key is a good one is nobody's business here.
+            Credential::Key(_) => Err(ApiError::InPersonOnly),
+            Credential::Token(token) => sign_in(app, token).await.map(Self),
+        }
+    }
+}
+
+/// A program with a valid key, where nobody else calls.
+pub struct Program(pub User);
+
+impl FromRequestParts<App> for Program {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        match Credential::of(&parts.headers) {
+            Credential::Key(key) => sign_in_by_key(app, key).await.map(Self),
+            Credential::Token(_) => Err(ApiError::Unauthorized("The header X-Api-Key is missing")),
+        }
+    }
+}
+
+/// A caller with or without a token or key. One that is there must be valid.
 pub struct Anybody(pub Option<User>);
 
 impl FromRequestParts<App> for Anybody {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        match text(&parts.headers, "authorization") {
-            None => Ok(Self(None)),
-            token => sign_in(app, token).await.map(|user| Self(Some(user))),
+        match Credential::of(&parts.headers) {
+            Credential::Token(None) => Ok(Self(None)),
+            Credential::Token(token) => sign_in(app, token).await.map(|user| Self(Some(user))),
+            Credential::Key(key) => sign_in_by_key(app, key).await.map(|user| Self(Some(user))),
+        }
+    }
+}
+
+/// What a caller shows of themselves.
+enum Credential<'a> {
+    /// A program's key, in `X-Api-Key` or as a bearer token.
+    Key(&'a str),
+    /// The value of `Authorization`, if there is one.
+    Token(Option<&'a str>),
+}
+
+impl<'a> Credential<'a> {
+    fn of(headers: &'a HeaderMap) -> Self {
+        let authorization = text(headers, "authorization");
+        let bearer =
+            authorization.and_then(|value| value.split_once(' ')).filter(|(scheme, key)| {
+                scheme.eq_ignore_ascii_case("bearer")
+                    && key.trim_start().starts_with(api_keys::PREFIX)
+            });
+        // A key that is no text is a wrong one, and not none.
+        let key = headers.get("x-api-key").map(|key| key.to_str().unwrap_or_default());
+        match key.or(bearer.map(|(_, key)| key)) {
+            Some(key) => Self::Key(key.trim()),
+            None => Self::Token(authorization),
         }
     }
 }
@@ -65,7 +126,10 @@ impl FromRequestParts<App> for Wishes {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let idempotency_key = text(&parts.headers, "idempotency-key").map(str::to_owned);
+        // A key that is no text is refused, and never overlooked: a repeat would be a run of its own.
+        let idempotency_key = parts.headers.get("idempotency-key");
+        let idempotency_key =
+            idempotency_key.map(|key| key.to_str().unwrap_or_default().to_owned());
         if idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > 255) {
             return Err(ApiError::BadRequest("An Idempotency-Key has 1 to 255 characters".into()));
         }
@@ -84,6 +148,36 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 /// The value of a header that the caller may have sent.
 pub fn sent(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// What a query says. One that is not understood is answered as a problem, like all else.
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        match extract::Query::try_from_uri(&parts.uri) {
+            Ok(extract::Query(query)) => Ok(Self(query)),
+            Err(error) => Err(ApiError::BadRequest(error.body_text())),
+        }
+    }
+}
+
+/// The ids in a path. Bytes that are no text, or none that Postgres takes, name nothing, and so do the empty ids
+/// that are taken for them.
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Default + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        if parts.uri.path().contains("%00") {
+            return Ok(Self(T::default()));
+        }
+        let path = extract::Path::<T>::from_request_parts(parts, state).await;
+        Ok(Self(path.map(|extract::Path(ids)| ids).unwrap_or_default()))
+    }
 }
 
 /// An id from a path or query. One that is malformed is answered like one that is unknown.

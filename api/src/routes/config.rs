@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::extract::State;
 use retouch_core::credits::{PACKS, SIGNUP_CREDITS};
-use retouch_core::magic_fix::{FixMode, Offer};
+use retouch_core::magic_fix::{FixMode, MAX_PROMPT_LENGTH, Offer};
 use retouch_core::tool::{Factor, Tier, Tool, ToolName};
 use retouch_core::workers::{self, ServedModel};
 use serde::Serialize;
@@ -152,7 +152,7 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
             max_dimension: app.limits.max_dimension,
             max_upscale_dimension: app.limits.max_upscale_dimension,
             max_upload_bytes: app.limits.max_upload_bytes,
-            max_prompt_length: app.limits.max_prompt_length,
+            max_prompt_length: MAX_PROMPT_LENGTH,
         },
         packs: PACKS
             .iter()
@@ -180,7 +180,7 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
         },
         tools: ToolName::ALL.iter().map(|tool| offer(*tool, &served)).collect(),
         magic_fix: workers::fix_offer(&served).into(),
-        features: FeaturesView { payments: false },
+        features: FeaturesView { payments: app.payments.is_some() },
     }))
 }
 

@@ -1,7 +1,7 @@
 //! `/api/files`: pictures, at signed addresses on our own origin, streamed from the bucket.
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use chrono::{DateTime, Utc};
@@ -9,7 +9,7 @@ use retouch_core::images;
 use retouch_core::results::{self, Filter};
 use tokio_util::io::ReaderStream;
 
-use super::caller::sent;
+use super::caller::{Path, Query, sent};
 use super::problem::Problem;
 use crate::error::ApiError;
 use crate::signing::File;
@@ -29,11 +29,11 @@ pub struct Signature {
 #[utoipa::path(get, path = "/api/files/{kind}/{id}", tag = "files",
     params(("kind" = String, Path), ("id" = String, Path), Signature),
     responses((status = 200, content_type = "image/png", body = Vec<u8>), (status = 206), (status = 304),
-        (status = 307), (status = 404, body = Problem)))]
+        (status = 307), (status = 400, body = Problem), (status = 404, body = Problem), (status = 503, body = Problem)))]
 pub async fn get_file(
     State(app): State<App>,
     Path((kind, id)): Path<(String, String)>,
-    signature: Result<Query<Signature>, axum::extract::rejection::QueryRejection>,
+    signature: Result<Query<Signature>, ApiError>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     const GONE: ApiError = ApiError::NotFound("File");

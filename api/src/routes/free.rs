@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use axum::extract::multipart::MultipartRejection;
-use axum::extract::{Multipart, Query, State};
+use axum::extract::{Multipart, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_core::tool::{Factor, Tool};
 
-use super::caller::{Address, FileUpload, Wishes, uploaded_file};
+use super::caller::{Address, FileUpload, Query, Wishes, uploaded_file};
 use super::problem::Problem;
 use super::run::{accepted, no_store};
 use super::views::JobView;
@@ -124,7 +124,7 @@ pub struct OversizeReport {
 
 /// Counts the choice of a picture that is too big.
 #[utoipa::path(get, path = "/api/free/upload", tag = "free", params(OversizeReport),
-    responses((status = 204)))]
+    responses((status = 204), (status = 400, body = Problem)))]
 pub async fn report_oversize(Query(report): Query<OversizeReport>) -> StatusCode {
     metrics::counter!("retouch_oversize_choices_total").increment(1);
     let number = |text: Option<String>| text.and_then(|text| text.parse::<u32>().ok());
@@ -137,10 +137,11 @@ pub async fn report_oversize(Query(report): Query<OversizeReport>) -> StatusCode
     StatusCode::NO_CONTENT
 }
 
-/// The path of an address that a stranger sent: no query, no line breaks, not too long.
+/// The path of a page's address that a stranger sent: no query, nobody's name, no line breaks, not too long.
 fn page_of(url: &str) -> String {
-    let path = url::Url::parse(url).map(|url| url.path().to_owned()).unwrap_or_default();
-    path.chars().filter(|c| !c.is_control()).take(200).collect()
+    let url = url::Url::parse(url).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
+    let path = url.as_ref().map_or("", url::Url::path);
+    path.chars().filter(|c| c.is_ascii_alphanumeric() || "/-_.%".contains(*c)).take(200).collect()
 }
 
 #[cfg(test)]
@@ -150,7 +151,10 @@ mod tests {
     #[test]
     fn a_reported_address_leaves_nothing_but_its_path_in_the_log() {
         assert_eq!(page_of("https://x.test/upscale?token=secret#a"), "/upscale");
-        assert_eq!(page_of("not an address\r\nINFO forged"), "");
+        assert_eq!(page_of("https://ada:pass@x.test/a b\u{1b}[31m;c"), "/a%20b%1B31mc");
+        for other in ["not an address\r\nINFO forged", "mailto:ada@x.test", "data:,secret", "/a"] {
+            assert_eq!(page_of(other), "");
+        }
         assert_eq!(page_of(&format!("https://x.test/{}", "a".repeat(900))).len(), 200);
     }
 }

@@ -1,11 +1,11 @@
 //! `/api/images`: uploaded pictures.
 
 use axum::Json;
-use axum::extract::{Multipart, Path, State};
+use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use retouch_core::images::{self, Uploader};
 
-use super::caller::{FileUpload, SignedIn, id, uploaded_file};
+use super::caller::{FileUpload, Path, SignedIn, id, uploaded_file};
 use super::problem::Problem;
 use super::run::tell_of_cancelled;
 use super::views::{ImageListView, ImageView};
@@ -16,7 +16,7 @@ use crate::usecases::upload_image::upload_image;
 /// All pictures of the caller, the newest first.
 #[utoipa::path(get, path = "/api/images", tag = "images",
     responses((status = 200, body = ImageListView), (status = 401, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn list_images(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -30,7 +30,7 @@ pub async fn list_images(
 #[utoipa::path(get, path = "/api/images/{imageId}", tag = "images",
     params(("imageId" = String, Path)),
     responses((status = 200, body = ImageView), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn get_image(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -45,13 +45,15 @@ pub async fn get_image(
 #[utoipa::path(post, path = "/api/images/upload", tag = "images",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 201, body = ImageView), (status = 400, body = Problem), (status = 401, body = Problem),
-        (status = 413, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem)),
-    security(("token" = [])))]
+        (status = 413, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem),
+        (status = 429, body = Problem)),
+    security(("token" = []), ("key" = [])))]
 pub async fn upload(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
+    app.rates.count_upload(user.id)?;
     let body = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);
@@ -63,7 +65,7 @@ pub async fn upload(
 #[utoipa::path(delete, path = "/api/images/{imageId}", tag = "images",
     params(("imageId" = String, Path)),
     responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn delete_image(
     State(app): State<App>,
     SignedIn(user): SignedIn,

@@ -4,18 +4,18 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::Stream;
 use retouch_core::jobs::{self, Job};
 use retouch_core::users::User;
 
-use super::caller::{Anybody, SignedIn, id};
+use super::caller::{Anybody, Path, Query, SignedIn, id};
 use super::problem::Problem;
 use super::run::{tell_of_cancelled, view};
 use super::views::{JobListView, JobStateView, JobView};
 use crate::error::ApiError;
-use crate::news::News;
+use crate::news::Listener;
 use crate::state::App;
 
 /// How often an event stream looks whether the position in the queue changed.
@@ -34,14 +34,17 @@ pub struct JobQuery {
 
 /// The caller's jobs that have not ended.
 #[utoipa::path(get, path = "/api/jobs", tag = "jobs", params(JobQuery),
-    responses((status = 200, body = JobListView), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    responses((status = 200, body = JobListView), (status = 400, body = Problem), (status = 401, body = Problem)),
+    security(("token" = []), ("key" = [])))]
 pub async fn list_jobs(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     Query(query): Query<JobQuery>,
 ) -> Result<Json<JobListView>, ApiError> {
-    let image = query.image_id.as_deref().map(|image| id(image, "Image")).transpose()?;
+    // Of a picture that does not exist there are none, and so of one whose id is none.
+    let Ok(image) = query.image_id.as_deref().map(str::parse).transpose() else {
+        return Ok(Json(JobListView { jobs: Vec::new() }));
+    };
     let mut views = Vec::new();
     for job in jobs::active(&app.pool, user.id, image).await? {
         views.push(view(&app, &job).await?);
@@ -52,7 +55,7 @@ pub async fn list_jobs(
 /// One job. A visitor's can be read by whoever knows its id.
 #[utoipa::path(get, path = "/api/jobs/{jobId}", tag = "jobs", params(("jobId" = String, Path)),
     responses((status = 200, body = JobView), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security((), ("token" = [])))]
+    security((), ("token" = []), ("key" = [])))]
 pub async fn get_job(
     State(app): State<App>,
     Anybody(caller): Anybody,
@@ -65,7 +68,7 @@ pub async fn get_job(
 /// Calls a job off; it costs nothing then. One that has ended stays as it is.
 #[utoipa::path(delete, path = "/api/jobs/{jobId}", tag = "jobs", params(("jobId" = String, Path)),
     responses((status = 200, body = JobView), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security((), ("token" = [])))]
+    security((), ("token" = []), ("key" = [])))]
 pub async fn cancel_job(
     State(app): State<App>,
     Anybody(caller): Anybody,
@@ -81,23 +84,37 @@ pub async fn cancel_job(
 
 /// Events named `job`, each the whole job: one at once, one at every change, the last with its end.
 #[utoipa::path(get, path = "/api/jobs/{jobId}/events", tag = "jobs", params(("jobId" = String, Path)),
-    responses((status = 200, content_type = "text/event-stream", body = String), (status = 401, body = Problem),
+    responses((status = 200, content_type = "text/event-stream", body = JobEvent), (status = 401, body = Problem),
         (status = 404, body = Problem)),
-    security((), ("token" = [])))]
+    security((), ("token" = []), ("key" = [])))]
 pub async fn job_events(
     State(app): State<App>,
     Anybody(caller): Anybody,
     Path(job): Path<String>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
-    let state = Watching { news: app.news.subscribe(), app, job, sent: None, number: 0 };
+    let state = Watching { news: app.news.listen(job.id), app, job, sent: None, number: 0 };
     let events = futures::stream::unfold(state, Watching::next);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
 
+/// One event of the stream, for the `OpenAPI` document.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "describes what is written as lines of text")]
+pub struct JobEvent {
+    /// Always `job`.
+    #[schema(example = "job")]
+    event: String,
+    /// The number of the event in this stream, from 1.
+    #[schema(example = "1")]
+    id: String,
+    /// The whole job, as the JSON that `/api/jobs/{jobId}` answers with.
+    data: String,
+}
+
 struct Watching {
     app: App,
-    news: tokio::sync::broadcast::Receiver<retouch_core::queue::JobNews>,
+    news: Listener,
     job: Job,
     sent: Option<String>,
     number: u64,
@@ -114,7 +131,7 @@ impl Watching {
             if self.sent.is_some() {
                 tokio::select! {
                     () = self.app.stopping.cancelled() => return None,
-                    () = News::wait(&mut self.news, self.job.id, LOOK) => {}
+                    () = self.news.wait(LOOK) => {}
                 }
             }
             // A database that is away for a moment ends no stream; the next look finds it again.

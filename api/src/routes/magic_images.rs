@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::extract::multipart::MultipartRejection;
-use axum::extract::{Multipart, Path, State};
+use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_core::tool::ToolName;
 
-use super::caller::{MaskUpload, SignedIn, Wishes, id, uploaded_mask};
+use super::caller::{MaskUpload, Path, SignedIn, Wishes, id, uploaded_mask};
 use super::problem::Problem;
 use super::run::{self, RunAnswers, RunHeaders};
 use super::views::ResultView;
@@ -19,7 +19,7 @@ use crate::usecases::magic_fix::{Fix, magic_fix};
 #[utoipa::path(get, path = "/api/magic-images/{imageId}", tag = "magic fix",
     params(("imageId" = String, Path)),
     responses((status = 200, body = [ResultView]), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn list_magic_images(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -37,7 +37,7 @@ pub async fn list_magic_images(
 #[utoipa::path(post, path = "/api/magic-images/fix/{imageId}", tag = "magic fix",
     params(("imageId" = String, Path), RunHeaders),
     request_body(content = MaskUpload, content_type = "multipart/form-data"),
-    responses(RunAnswers, (status = 413, body = Problem)), security(("token" = [])))]
+    responses(RunAnswers, (status = 413, body = Problem)), security(("token" = []), ("key" = [])))]
 pub async fn run_magic_fix(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -45,6 +45,7 @@ pub async fn run_magic_fix(
     wishes: Wishes,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
+    app.rates.count_run(user.id)?;
     let image = id(&image, "Image")?;
     let body = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let (mask, prompt) = uploaded_mask(body, app.limits.max_upload_bytes).await?;
@@ -57,7 +58,7 @@ pub async fn run_magic_fix(
 #[utoipa::path(delete, path = "/api/magic-images/{imageId}", tag = "magic fix",
     params(("imageId" = String, Path, description = "The id of the result")),
     responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn delete_magic_image(
     State(app): State<App>,
     SignedIn(user): SignedIn,

@@ -62,9 +62,11 @@ impl ApiError {
         Some(code.to_owned())
     }
 
-    fn status(&self) -> StatusCode {
+    /// What it answers with.
+    pub fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
+            Self::InPersonOnly => StatusCode::FORBIDDEN,
             Self::NotEnoughCredits => StatusCode::PAYMENT_REQUIRED,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
@@ -77,15 +79,23 @@ impl ApiError {
             | Self::MaskEmpty
             | Self::Prompt(_)
             | Self::PromptNotPossible(_)
+            | Self::AgainstTheRules(_)
             | Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
-            Self::RunFailed(failure) if failure.code.starts_with("image_") => {
+            Self::TooManyRequests { .. } | Self::TooMuchOfOne { .. } => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::Unavailable { .. } | Self::NoPayments => StatusCode::SERVICE_UNAVAILABLE,
+            Self::RunFailed(failure) if is_of_what_was_sent(&failure.code) => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
             Self::RunFailed(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
+}
+
+/// Whether a run failed for what it was given, rather than for us.
+fn is_of_what_was_sent(code: &str) -> bool {
+    code.starts_with("image_") || code.starts_with("mask_") || code == "result_unsafe"
 }
 
 impl IntoResponse for ApiError {
@@ -101,6 +111,7 @@ impl IntoResponse for ApiError {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::TooManyRequests { retry_after_secs }
+            | Self::TooMuchOfOne { retry_after_secs, .. }
             | Self::Unavailable { retry_after_secs, .. } => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
             }

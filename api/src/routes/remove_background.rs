@@ -1,12 +1,12 @@
 //! `/api/rmbg-images`: cutting the subject out of its background.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_core::tool::{Tier, Tool, ToolName};
 
-use super::caller::{ImageQuery, SignedIn, Wishes};
+use super::caller::{ImageQuery, Path, Query, SignedIn, Wishes};
 use super::problem::Problem;
 use super::run::{self, RunAnswers, RunHeaders};
 use super::views::ResultView;
@@ -17,7 +17,7 @@ use crate::state::App;
 #[utoipa::path(get, path = "/api/rmbg-images/{imageId}", tag = "remove background",
     params(("imageId" = String, Path)),
     responses((status = 200, body = [ResultView]), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn list_cutouts(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -29,7 +29,7 @@ pub async fn list_cutouts(
 /// Removes the background with the best model, for 5 credits. Waits for the new results; with
 /// `Prefer: respond-async` it answers 202 with the job at once.
 #[utoipa::path(post, path = "/api/rmbg-images/remove-bg-ai", tag = "remove background",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_remove_background(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -41,7 +41,7 @@ pub async fn run_remove_background(
 
 /// The same as POST, for clients that only know GET.
 #[utoipa::path(get, path = "/api/rmbg-images/remove-bg-ai", tag = "remove background",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_remove_background(
     app: State<App>,
     user: SignedIn,
@@ -53,7 +53,7 @@ pub async fn get_remove_background(
 
 /// Removes the background with the small model, free, once for each picture.
 #[utoipa::path(post, path = "/api/rmbg-images/remove-bg-free", tag = "remove background",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_free_remove_background(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -65,7 +65,7 @@ pub async fn run_free_remove_background(
 
 /// The same as POST, for clients that only know GET.
 #[utoipa::path(get, path = "/api/rmbg-images/remove-bg-free", tag = "remove background",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_free_remove_background(
     app: State<App>,
     user: SignedIn,
@@ -79,7 +79,7 @@ pub async fn get_free_remove_background(
 #[utoipa::path(delete, path = "/api/rmbg-images/{imageId}", tag = "remove background",
     params(("imageId" = String, Path, description = "The id of the result")),
     responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn delete_cutout(
     State(app): State<App>,
     SignedIn(user): SignedIn,

@@ -4,16 +4,16 @@ use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_core::jobs::{self, Job};
-use retouch_core::queue::JobNews;
 use retouch_core::results::{self, Filter};
 use retouch_core::tool::{Tier, Tool, ToolName};
-use retouch_core::{JobId, UserId, images};
+use retouch_core::{UserId, images};
 
 use super::caller::{ImageQuery, Wishes, id};
 use super::problem::Problem;
 use super::views::{JobView, ResultView};
 use crate::error::ApiError;
 use crate::state::App;
+pub use crate::usecases::run_tool::tell_of_cancelled;
 use crate::usecases::run_tool::{Ran, Run, results_of, run_tool};
 
 /// The headers that every run route heeds, for the `OpenAPI` document; [`super::caller::Wishes`] reads them.
@@ -56,6 +56,9 @@ pub enum RunAnswers {
     /// The picture cannot be worked on.
     #[response(status = 422)]
     Unprocessable(Problem),
+    /// Too many runs a minute, or too many of the caller's are waiting.
+    #[response(status = 429)]
+    TooManyRequests(Problem),
     /// Too much is waiting.
     #[response(status = 503)]
     Unavailable(Problem),
@@ -69,6 +72,7 @@ pub async fn run(
     query: &ImageQuery,
     wishes: Wishes,
 ) -> Result<Response, ApiError> {
+    app.rates.count_run(user)?;
     let run = Run {
         image: query.id()?,
         tool,
@@ -128,7 +132,7 @@ pub async fn accepted(app: &App, job: &Job) -> Result<Response, ApiError> {
 pub fn no_store(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::VARY, HeaderValue::from_static("authorization, prefer"));
+    headers.insert(header::VARY, HeaderValue::from_static("authorization, x-api-key, prefer"));
 }
 
 /// The job with all that is known about it.
@@ -141,14 +145,4 @@ pub async fn view(app: &App, job: &Job) -> Result<JobView, ApiError> {
     let forecast =
         if job.state.is_final() { None } else { Some(jobs::forecast(&app.pool, job).await?) };
     Ok(JobView::new(job, forecast, app.news.progress(job.id), results))
-}
-
-/// Tells everybody, the worker too, that jobs were called off.
-pub async fn tell_of_cancelled(app: &App, cancelled: &[JobId]) {
-    for job in cancelled {
-        app.news.tell_here(*job);
-        if let Err(error) = app.queue.tell(JobNews::changed(*job)).await {
-            tracing::warn!(%error, job.id = %job, "Could not tell that job {job} was cancelled");
-        }
-    }
 }

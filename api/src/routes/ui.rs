@@ -23,7 +23,7 @@ pub fn page(dir: &Path) -> ServeDir<ServeFile> {
 /// Keeps addresses that only programs use from being answered with the page.
 pub async fn not_for_programs(request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    if path.starts_with("/api/") || path == "/api" {
+    if path.starts_with("/api/") || path == "/api" || path.starts_with("/v1.0/") {
         return problem::no_such_path();
     }
     if request.method() != Method::GET && request.method() != Method::HEAD {

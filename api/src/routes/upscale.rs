@@ -1,12 +1,12 @@
 //! `/api/upscale`: making a picture larger.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_core::tool::{Factor, Tier, Tool, ToolName};
 
-use super::caller::{ImageQuery, SignedIn, Wishes};
+use super::caller::{ImageQuery, Path, Query, SignedIn, Wishes};
 use super::problem::Problem;
 use super::run::{self, RunAnswers, RunHeaders};
 use super::views::ResultView;
@@ -17,7 +17,7 @@ use crate::state::App;
 #[utoipa::path(get, path = "/api/upscale/{imageId}", tag = "upscale",
     params(("imageId" = String, Path)),
     responses((status = 200, body = [ResultView]), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn list_upscaled(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -29,7 +29,7 @@ pub async fn list_upscaled(
 /// Makes the picture twice as wide and twice as high, for 3 credits. Waits for the new results;
 /// with `Prefer: respond-async` it answers 202 with the job at once.
 #[utoipa::path(post, path = "/api/upscale/upscale-ai-2", tag = "upscale",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_upscale_x2(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -41,7 +41,7 @@ pub async fn run_upscale_x2(
 
 /// The same as POST, for clients that only know GET.
 #[utoipa::path(get, path = "/api/upscale/upscale-ai-2", tag = "upscale",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_upscale_x2(
     app: State<App>,
     user: SignedIn,
@@ -54,7 +54,7 @@ pub async fn get_upscale_x2(
 /// Makes the picture four times as wide and four times as high, for 6 credits. Waits for the new results;
 /// with `Prefer: respond-async` it answers 202 with the job at once.
 #[utoipa::path(post, path = "/api/upscale/upscale-ai-4", tag = "upscale",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_upscale_x4(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -66,7 +66,7 @@ pub async fn run_upscale_x4(
 
 /// The same as POST, for clients that only know GET.
 #[utoipa::path(get, path = "/api/upscale/upscale-ai-4", tag = "upscale",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_upscale_x4(
     app: State<App>,
     user: SignedIn,
@@ -78,7 +78,7 @@ pub async fn get_upscale_x4(
 
 /// Makes the picture twice as wide and twice as high with the small model, free, once for each picture.
 #[utoipa::path(post, path = "/api/upscale/upscale-free", tag = "upscale",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_free_upscale(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -90,7 +90,7 @@ pub async fn run_free_upscale(
 
 /// The same as POST, for clients that only know GET.
 #[utoipa::path(get, path = "/api/upscale/upscale-free", tag = "upscale",
-    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = [])))]
+    params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_free_upscale(
     app: State<App>,
     user: SignedIn,
@@ -104,7 +104,7 @@ pub async fn get_free_upscale(
 #[utoipa::path(delete, path = "/api/upscale/{imageId}", tag = "upscale",
     params(("imageId" = String, Path, description = "The id of the result")),
     responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn delete_upscaled(
     State(app): State<App>,
     SignedIn(user): SignedIn,

@@ -9,7 +9,7 @@ use super::views::UserView;
 /// The person whose token was sent; created, with 20 free credits, by their first call.
 #[utoipa::path(get, path = "/api/user/get", tag = "user",
     responses((status = 200, body = UserView), (status = 401, body = Problem)),
-    security(("token" = [])))]
+    security(("token" = []), ("key" = [])))]
 pub async fn get_user(SignedIn(user): SignedIn) -> Json<UserView> {
     Json(UserView {
         id: user.id.uuid(),

@@ -54,7 +54,7 @@ pub async fn magic_fix(app: &App, user: UserId, fix: Fix) -> Result<Ran, ApiErro
         }),
         tier: Tier::Paid,
         idempotency_key: fix.idempotency_key,
-        most_waiting: None,
+        most_waiting: Some(app.limits.most_waiting(Tier::Paid)),
     };
     let job = submit_and_ring(app, &new).await?;
     await_result(app, job, fix.wait).await

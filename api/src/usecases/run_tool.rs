@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use retouch_core::db::PgPool;
 use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
+use retouch_core::queue::JobNews;
 use retouch_core::results::{self, Filter, ResultImage};
 use retouch_core::tool::{Tier, Tool};
 use retouch_core::{ImageId, JobId, UserId, images};
@@ -40,11 +41,6 @@ pub async fn run_tool(app: &App, user: UserId, run: Run) -> Result<Ran, ApiError
     let image = images::owned(&app.pool, user, run.image).await?;
     let image = image.ok_or(ApiError::NotFound("Image"))?;
     check_size(app, run.tool, image.width.max(image.height))?;
-    let most_waiting = match run.tier {
-        Tier::Paid => None,
-        Tier::Free => Some(app.limits.free_queue),
-        Tier::Visitor => Some(app.limits.visitor_queue),
-    };
     let new = NewJob {
         owner: Some(user),
         image: image.id,
@@ -52,7 +48,7 @@ pub async fn run_tool(app: &App, user: UserId, run: Run) -> Result<Ran, ApiError
         fix: None,
         tier: run.tier,
         idempotency_key: run.idempotency_key,
-        most_waiting,
+        most_waiting: Some(app.limits.most_waiting(run.tier)),
     };
     let job = submit_and_ring(app, &new).await?;
     await_result(app, job, run.wait).await
@@ -95,6 +91,16 @@ pub(super) async fn await_result(app: &App, job: Job, wait: Duration) -> Result<
             Some(failure) => ApiError::RunFailed(failure),
             None => ApiError::Internal(anyhow::anyhow!("job {} failed without a reason", job.id)),
         }),
+    }
+}
+
+/// Tells everybody, the worker too, that jobs were called off.
+pub async fn tell_of_cancelled(app: &App, cancelled: &[JobId]) {
+    for job in cancelled {
+        app.news.tell_here(*job);
+        if let Err(error) = app.queue.tell(JobNews::changed(*job)).await {
+            tracing::warn!(%error, job.id = %job, "Could not tell that job {job} was cancelled");
+        }
     }
 }
 

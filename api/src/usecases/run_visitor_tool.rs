@@ -42,7 +42,7 @@ pub async fn run_visitor_tool(
         tier: Tier::Visitor,
         idempotency_key: None,
         fix: None,
-        most_waiting: Some(app.limits.visitor_queue),
+        most_waiting: Some(app.limits.most_waiting(Tier::Visitor)),
     };
     let job = submit_and_ring(app, &new).await?;
     await_result(app, job, wait).await

@@ -3,13 +3,14 @@
 use anyhow::Context;
 use bytes::Bytes;
 use retouch_core::ImageId;
-use retouch_core::images::{self, Image, NewImage, Uploader};
+use retouch_core::images::{self, Image, NewImage, Recorded, Uploader};
 use retouch_core::storage::{image_key, image_thumbnail_key};
 use sha2::{Digest, Sha256};
 
 use crate::error::ApiError;
 use crate::picture;
 use crate::state::App;
+use crate::usecases::sign_in::ACCOUNT_DELETED;
 
 /// Stores `file` as a picture of `uploader`. Nothing stays behind when it is refused, as one is that has
 /// more than `max_dimension` pixels a side.
@@ -45,7 +46,16 @@ pub async fn upload_image(
         width: picture.width as i32,
         height: picture.height as i32,
     };
-    images::insert(&app.pool, &new).await?;
+    match images::insert(&app.pool, &new).await? {
+        Recorded::Yes => {}
+        Recorded::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
+        Recorded::TooLate => {
+            return Err(ApiError::Unavailable {
+                detail: "Storing the picture took too long. Try again".into(),
+                retry_after_secs: 1,
+            });
+        }
+    }
     tracing::info!(image.id = %id, width = picture.width, height = picture.height, "Stored image {id}");
     images::get(&app.pool, id).await?.ok_or(ApiError::NotFound("Image"))
 }

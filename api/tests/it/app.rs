@@ -1,5 +1,6 @@
 //! The application as a test sees it: requests in, status and JSON out, and a worker to act for.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -12,11 +13,13 @@ use retouch_api::config::ApiConfig;
 use retouch_api::router;
 use retouch_api::state::App;
 use retouch_core::jobs::{self, Claimed, Failure, Turn};
+use retouch_core::magic_fix::FixMode;
 use retouch_core::results::NewResult;
 use retouch_core::tool::{JobClass, Tier, ToolName};
 use retouch_core::{Clock, JobId, ResultId, WorkerId, storage};
 use retouch_local::issuer::Issuer;
 use retouch_local::redis_server::RedisServer;
+use retouch_local::stripe::StripeStandIn;
 use retouch_local::testing::Bucket;
 use serde_json::Value;
 use sqlx::PgPool;
@@ -51,8 +54,26 @@ impl TestApp {
         Self::start_with(pool, &[]).await
     }
 
+    /// With a payment provider, and a clock that agrees with its signatures.
+    pub async fn start_selling(pool: PgPool) -> (Self, StripeStandIn) {
+        let stripe = StripeStandIn::start().await;
+        let settings = [
+            format!("--stripe-secret-key={}", stripe.secret_key),
+            format!("--stripe-webhook-secret={}", stripe.webhook_secret),
+            format!("--stripe-api-url={}/", stripe.url),
+            "--public-url=https://retouch.test".to_owned(),
+        ];
+        let settings: Vec<_> = settings.iter().map(String::as_str).collect();
+        (Self::start_at(pool, &settings, Clock::system()).await, stripe)
+    }
+
     /// With `settings` on the command line.
     pub async fn start_with(pool: PgPool, settings: &[&str]) -> Self {
+        let clock = Clock::fixed("2026-03-01T10:20:00Z".parse::<DateTime<Utc>>().unwrap());
+        Self::start_at(pool, settings, clock).await
+    }
+
+    async fn start_at(pool: PgPool, settings: &[&str], clock: Clock) -> Self {
         let (issuer, bucket) = (Issuer::start().await, Bucket::start().await);
         let redis = RedisServer::start();
         let page = tempfile::TempDir::new().unwrap();
@@ -76,7 +97,6 @@ impl TestApp {
         ];
         let args = args.into_iter().chain(settings.iter().copied());
         let api = Settings::parse_from(args).api;
-        let clock = Clock::fixed("2026-03-01T10:20:00Z".parse::<DateTime<Utc>>().unwrap());
         let app = App::with_pool(&api, clock.clone(), pool.clone()).unwrap();
         app.news.start(app.queue.clone());
         let router = router::router(app.clone(), &api.ui_dir);
@@ -140,7 +160,9 @@ impl TestApp {
             .flat_map(|tier| ToolName::ALL.map(|tool| JobClass { tier, tool }))
             .collect();
         let lease = Duration::from_mins(1);
-        jobs::claim(&self.pool, self.worker, &classes, Turn::Beside, lease).await.unwrap()
+        jobs::claim(&self.pool, self.worker, &classes, &FixMode::ALL, Turn::Beside, lease)
+            .await
+            .unwrap()
     }
 
     /// Finishes a job as a worker does, with `png` as its result.
@@ -199,6 +221,23 @@ impl TestApp {
         })
     }
 
+    /// Serves the application on a free port, for clients that know nothing but HTTP.
+    pub async fn listen(&self) -> SocketAddr {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = self.router.clone().into_make_service_with_connect_info::<SocketAddr>();
+        tokio::spawn(async move { axum::serve(listener, service).await });
+        address
+    }
+
+    /// Makes an API key of `name`.
+    pub async fn key(&self, name: &str) -> String {
+        let wanted = serde_json::json!({"name": "test"});
+        let made = self.post("/api/keys").by(&self.token(name)).json_body(&wanted).send().await;
+        assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
+        made.json()["key"].as_str().unwrap().to_owned()
+    }
+
     /// The Redis server, to break.
     pub const fn redis(&self) -> &RedisServer {
         &self.redis
@@ -228,6 +267,17 @@ impl TestRequest<'_> {
         self.header("prefer", "respond-async")
     }
 
+    /// As a program, with a key.
+    pub fn with_key(self, key: &str) -> Self {
+        self.header("x-api-key", key)
+    }
+
+    /// With a body of any kind.
+    pub fn body(mut self, content_type: &str, body: impl Into<Body>) -> Self {
+        self.body = body.into();
+        self.header("content-type", content_type)
+    }
+
     /// With a file in the multipart field `file`.
     pub fn file(self, bytes: &[u8]) -> Self {
         self.field("file", bytes)
@@ -243,6 +293,17 @@ impl TestRequest<'_> {
         body.extend_from_slice(b"\r\n--frontier--\r\n");
         self.body = body.into();
         self.header("content-type", "multipart/form-data; boundary=frontier")
+    }
+
+    /// With a JSON body.
+    pub fn json_body(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").raw(body.to_string().into_bytes())
+    }
+
+    /// With these bytes as its body.
+    pub fn raw(mut self, body: Vec<u8>) -> Self {
+        self.body = body.into();
+        self
     }
 
     /// With a mask and words, as Magic Fix takes them.

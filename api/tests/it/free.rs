@@ -77,16 +77,3 @@ async fn a_visitors_picture_is_gone_after_an_hour(pool: PgPool) {
     retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
     assert_eq!(app.bucket.storage.keys().await.unwrap(), Vec::<String>::new());
 }
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_oversize_report_is_counted_and_its_address_never_fetched(pool: PgPool) {
-    let app = TestApp::start(pool).await;
-    let canary = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    canary.set_nonblocking(true).unwrap();
-    let url = format!("http://{}/secret", canary.local_addr().unwrap());
-    for query in [format!("x=7000&y=9&url={url}"), "x=a&y=-1".into(), String::new()] {
-        let answer = app.get(&format!("/api/free/upload?{query}")).send().await;
-        assert_eq!(answer.status, StatusCode::NO_CONTENT, "{query}");
-    }
-    assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-}

@@ -13,7 +13,7 @@ use sqlx::PgPool;
 use crate::app::TestApp;
 
 /// A drawing of this size with something painted in it.
-fn mask(width: u32, height: u32) -> Vec<u8> {
+pub fn mask(width: u32, height: u32) -> Vec<u8> {
     drawing(width, height, 255)
 }
 
@@ -27,7 +27,7 @@ fn drawing(width: u32, height: u32, paint: u8) -> Vec<u8> {
 }
 
 /// A worker reports that it serves these modes.
-async fn install(app: &TestApp, modes: &[FixMode], vocabulary: Option<&[&str]>) {
+pub async fn install(app: &TestApp, modes: &[FixMode], vocabulary: Option<&[&str]>) {
     let serving = |mode: &FixMode| ServedModel {
         tool: ToolName::MagicFix,
         tier: Tier::Paid,
@@ -176,4 +176,28 @@ async fn the_config_says_what_is_possible(pool: PgPool) {
     let offer = config["tools"].as_array().unwrap().last().unwrap();
     assert_eq!((&offer["tool"], &offer["available"]), (&json!("magic-fix"), &json!(true)));
     assert_eq!(offer["costs"], json!([{"factor": null, "credits": 8}]));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_that_fails_for_what_was_sent_is_no_fault_of_the_server(pool: PgPool) {
+    for (code, status) in [("mask_invalid", 422), ("result_unsafe", 422), ("model_failed", 500)] {
+        let app = Arc::new(TestApp::start(pool.clone()).await);
+        let (ada, image) = (app.token("ada"), app.upload("ada").await);
+        install(&app, &[FixMode::Remove], None).await;
+        let worker = {
+            let app = Arc::clone(&app);
+            tokio::spawn(async move {
+                let patience = std::time::Duration::from_secs(10);
+                let job = retouch_local::testing::eventually(patience, "a job", || app.claim());
+                let failure = jobs::Failure { code: code.into(), detail: "Not this time.".into() };
+                app.fail(job.await.id, &failure).await;
+            })
+        };
+        let answer =
+            app.post(&address(&image)).by(&ada).fix(&mask(64, 48), "remove it").send().await;
+        worker.await.unwrap();
+        answer.is_problem(status, "Not this time.");
+        assert_eq!(answer.json()["code"], json!(code));
+        assert_eq!(app.balance("ada").await, (20, 0));
+    }
 }

@@ -47,6 +47,20 @@ async fn a_paid_run_waits_for_its_result_and_costs_five_credits(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn asking_for_the_head_of_an_answer_runs_nothing(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    for path in [paid(&image), free(&image), "/api/payments/create-checkout-session-1".into()] {
+        let head = app.request(axum::http::Method::HEAD, &path).by(&ada).asynchronously();
+        assert_eq!(head.send().await.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+    }
+    let head = app.request(axum::http::Method::HEAD, "/api/images").by(&ada).send().await;
+    assert_eq!(head.status, StatusCode::OK);
+    assert_eq!(app.balance("ada").await, (20, 0));
+    assert!(app.claim().await.is_none());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_missing_image_id_is_said_to_be_missing(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");

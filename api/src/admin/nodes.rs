@@ -1,0 +1,51 @@
+//! `admin nodes`: the workers.
+
+use anyhow::Context;
+use retouch_core::Clock;
+use retouch_core::db::PgPool;
+use retouch_core::workers::{self, Worker};
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::table::table;
+
+pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
+    let all = workers::reported(pool).await.context("reading the workers")?;
+    let living = workers::living(pool).await.context("reading the workers")?;
+    let lives = |worker: &Worker| living.iter().any(|living| living.id == worker.id);
+    let now = Clock::system().now();
+    let mut rows = Vec::new();
+    for worker in &all {
+        let mut models: Vec<String> =
+            worker.models.iter().map(|served| served.model.clone()).collect();
+        models.sort();
+        models.dedup();
+        let problems = worker.problems.iter().map(|problem| {
+            format!("{} is refused at {}: {}", problem.model, problem.step, problem.reason)
+        });
+        rows.push(vec![
+            worker.name.clone(),
+            if lives(worker) { "lives".into() } else { "silent".into() },
+            format!("{} s ago", (now - worker.seen_at).num_seconds().max(0)),
+            worker.device.clone(),
+            worker.slots.to_string(),
+            worker.version.clone(),
+            models.join(", "),
+            problems.collect::<Vec<_>>().join("; "),
+        ]);
+    }
+    let text = if rows.is_empty() {
+        "No worker has reported within the hour.".into()
+    } else {
+        table(&["node", "state", "seen", "device", "slots", "version", "models", "problems"], &rows)
+    };
+    Ok(Answer::good(text, all.iter().map(|worker| as_json(worker, lives(worker))).collect()))
+}
+
+fn as_json(worker: &Worker, lives: bool) -> Value {
+    json!({
+        "id": worker.id, "name": worker.name, "lives": lives, "seenAt": worker.seen_at,
+        "device": worker.device, "slots": worker.slots, "version": worker.version,
+        "models": worker.models, "problems": worker.problems,
+    })
+}

@@ -1,0 +1,74 @@
+//! `admin user`: one account.
+
+use std::fmt::Write;
+
+use anyhow::Context;
+use clap::Args;
+use retouch_core::accounts::{self, Account, LedgerEntry};
+use retouch_core::db::PgPool;
+use retouch_core::jobs;
+use serde_json::json;
+
+use super::table::table;
+use super::{Answer, account};
+
+/// How many jobs and changes are shown.
+const LAST: i64 = 10;
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// An email address, an id, or what the identity provider calls the person.
+    name: String,
+}
+
+impl Show {
+    pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
+        let account = account(pool, &self.name).await?;
+        let jobs = jobs::recent(pool, account.id, LAST).await.context("reading the jobs")?;
+        let ledger =
+            accounts::last_changes(pool, account.id, LAST).await.context("reading the ledger")?;
+        let text = format!(
+            "{}\nLast jobs\n{}\nLast changes of the balance\n{}",
+            facts(&account),
+            super::jobs::listed(&jobs),
+            changes(&ledger),
+        );
+        let jobs: Vec<_> = jobs.iter().map(super::jobs::as_json).collect();
+        Ok(Answer::good(text, json!({ "account": account, "jobs": jobs, "ledger": ledger })))
+    }
+}
+
+fn facts(account: &Account) -> String {
+    let mut text = format!(
+        "user      {}\nemail     {}\nsubject   {} at {}\ncredits   {} ({} held)\nsince     {}\n",
+        account.id,
+        account.email.as_deref().unwrap_or("unknown"),
+        account.subject,
+        account.issuer,
+        account.credits,
+        account.reserved,
+        account.created_at.format("%F %T UTC"),
+    );
+    if let Some(deleted_at) = account.deleted_at {
+        let _ = writeln!(text, "deleted   {}", deleted_at.format("%F %T UTC"));
+    }
+    text
+}
+
+fn changes(ledger: &[LedgerEntry]) -> String {
+    let rows: Vec<Vec<String>> = ledger
+        .iter()
+        .map(|entry| {
+            let why = entry.job.map(|job| format!("job {job}"));
+            let why = why.or_else(|| entry.order.map(|order| format!("order {order}")));
+            vec![
+                entry.created_at.format("%F %T").to_string(),
+                entry.kind.as_str().into(),
+                format!("{:+}", entry.amount),
+                why.or_else(|| entry.reference.clone()).unwrap_or_default(),
+                entry.note.clone().unwrap_or_default(),
+            ]
+        })
+        .collect();
+    table(&["when (UTC)", "kind", "credits", "for", "note"], &rows)
+}

@@ -1,0 +1,128 @@
+//! `/api/checkouts`: what somebody has bought.
+
+use axum::Json;
+use axum::extract::State;
+use retouch_core::orders::{self, Order, OrderStatus};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::caller::{InPerson, Path, id};
+use super::problem::Problem;
+use crate::error::ApiError;
+use crate::state::App;
+
+/// Where an order is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = OrderStatus)]
+pub enum OrderStatusView {
+    Open,
+    Unpaid,
+    Paid,
+    Failed,
+    Expired,
+    Refunded,
+    Disputed,
+}
+
+impl From<OrderStatus> for OrderStatusView {
+    fn from(status: OrderStatus) -> Self {
+        match status {
+            OrderStatus::Open => Self::Open,
+            OrderStatus::Unpaid => Self::Unpaid,
+            OrderStatus::Paid => Self::Paid,
+            OrderStatus::Failed => Self::Failed,
+            OrderStatus::Expired => Self::Expired,
+            OrderStatus::Refunded => Self::Refunded,
+            OrderStatus::Disputed => Self::Disputed,
+        }
+    }
+}
+
+/// An order.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Checkout)]
+pub struct CheckoutView {
+    pub id: Uuid,
+    /// `paid` is success.
+    pub status: OrderStatusView,
+    /// Whether the credits are on the account.
+    pub fulfilled: bool,
+    /// Seconds since 1970.
+    #[schema(example = 1_772_359_200)]
+    pub created_at: i64,
+    #[schema(example = 20)]
+    pub credits: i32,
+    /// What the buyer gave as their address when they paid.
+    pub email: Option<String>,
+    /// In the currency's smallest unit.
+    #[schema(example = 200)]
+    pub total_amount: Option<i64>,
+    /// ISO 4217, lower case.
+    #[schema(example = "usd")]
+    pub currency: Option<String>,
+    /// How many of the credits were taken back after a refund or a dispute.
+    pub credits_taken_back: i32,
+    /// The provider's name for the page it is paid on; `session-status` takes it.
+    pub session_id: Option<String>,
+}
+
+impl From<Order> for CheckoutView {
+    fn from(order: Order) -> Self {
+        Self {
+            id: order.id.uuid(),
+            status: order.status.into(),
+            fulfilled: order.fulfilled_at.is_some(),
+            created_at: order.created_at.timestamp(),
+            credits: order.credits,
+            email: order.email,
+            total_amount: Some(order.amount_cents),
+            currency: Some(order.currency),
+            credits_taken_back: order.credits_taken_back,
+            session_id: order.session,
+        }
+    }
+}
+
+/// All orders of a user.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CheckoutList)]
+pub struct CheckoutListView {
+    pub sessions: Vec<CheckoutView>,
+}
+
+/// One order.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CheckoutDetail)]
+pub struct CheckoutDetailView {
+    pub checkout: CheckoutView,
+}
+
+/// All orders of the caller, the newest first.
+#[utoipa::path(get, path = "/api/checkouts/", tag = "checkouts",
+    responses((status = 200, body = CheckoutListView), (status = 401, body = Problem), (status = 403, body = Problem)),
+    security(("token" = [])))]
+pub async fn list_checkouts(
+    State(app): State<App>,
+    InPerson(user): InPerson,
+) -> Result<Json<CheckoutListView>, ApiError> {
+    let orders = orders::list(&app.pool, user.id).await?;
+    Ok(Json(CheckoutListView { sessions: orders.into_iter().map(CheckoutView::from).collect() }))
+}
+
+/// One order.
+#[utoipa::path(get, path = "/api/checkouts/{checkoutId}", tag = "checkouts",
+    params(("checkoutId" = String, Path)),
+    responses((status = 200, body = CheckoutDetailView), (status = 401, body = Problem),
+        (status = 403, body = Problem), (status = 404, body = Problem)),
+    security(("token" = [])))]
+pub async fn get_checkout(
+    State(app): State<App>,
+    InPerson(user): InPerson,
+    Path(order): Path<String>,
+) -> Result<Json<CheckoutDetailView>, ApiError> {
+    let order = orders::owned(&app.pool, user.id, id(&order, "Checkout")?).await?;
+    let order = order.ok_or(ApiError::NotFound("Checkout"))?;
+    Ok(Json(CheckoutDetailView { checkout: order.into() }))
+}

@@ -1,0 +1,274 @@
+//! What the fields of a call mean. Each is done as remove.bg describes it, or refused by its name.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::Bytes;
+
+use super::form::{Form, shown};
+use super::refusal::Refusal;
+use crate::cutout::{Channels, Format, Length, Margins, Position, Shape, colour};
+use crate::error::ApiError;
+
+/// Base64 with or without the padding at its end: clients differ.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+/// The widest margin in pixels, and as a share of the subject.
+const WIDEST_MARGIN: (u32, f64) = (500, 0.5);
+const NO_MARGIN: Margins = Margins {
+    top: Length::Pixels(0),
+    right: Length::Pixels(0),
+    bottom: Length::Pixels(0),
+    left: Length::Pixels(0),
+};
+
+/// The values of the fields, as far as they have been read.
+struct Values {
+    crop: bool,
+    margins: Margins,
+    position: Option<Position>,
+    shape: Shape,
+}
+
+/// The picture, and the shape in which its cut-out is wanted.
+pub fn read(form: Form) -> Result<(Bytes, Shape), Refusal> {
+    let Form { mut files, fields, max_bytes } = form;
+    let mut values = Values {
+        crop: false,
+        margins: NO_MARGIN,
+        position: None,
+        shape: Shape {
+            crop: None,
+            scale: None,
+            position: Position::Original,
+            max_pixels: Some(250_000),
+            background: None,
+            channels: Channels::Rgba,
+            format: Format::Auto,
+        },
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    for (name, value) in &fields {
+        if seen.contains(&name.as_str()) {
+            return Err(wrong(name, "was sent twice"));
+        }
+        seen.push(name);
+        match name.as_str() {
+            "image_file_b64" => files.push(decode(value, max_bytes)?),
+            name => values.set(name, value.trim())?,
+        }
+    }
+    match files.len() {
+        0 => {
+            let title = "There is no picture: send image_file or image_file_b64".into();
+            Err(Refusal::of_parameter("missing_source", title))
+        }
+        1 => Ok((files.remove(0), values.shape()?)),
+        _ => {
+            let title = "There is more than one picture: send image_file or image_file_b64".into();
+            Err(Refusal::of_parameter("multiple_sources", title))
+        }
+    }
+}
+
+impl Values {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
+        match name {
+            "size" => self.shape.max_pixels = size(value)?,
+            "format" => self.shape.format = format(value)?,
+            "channels" => self.shape.channels = channels(value)?,
+            "bg_color" => {
+                let known = colour(value).ok_or_else(|| wrong(name, "is no colour"))?;
+                self.shape.background = Some(known);
+            }
+            "crop" => self.crop = yes_or_no(name, value)?,
+            "crop_margin" => self.margins = margins(value)?,
+            "scale" => self.shape.scale = scale(value)?,
+            "position" => self.position = Some(position(value)?),
+            "type" => {
+                let types = [
+                    "auto",
+                    "person",
+                    "product",
+                    "car",
+                    "animal",
+                    "graphic",
+                    "graphics",
+                    "transportation",
+                    "other",
+                ];
+                one_of(name, value, &types)?;
+            }
+            "type_level" => one_of(name, value, &["none", "latest", "1", "2"])?,
+            // What these ask for is what happens anyway, or cannot be done.
+            "roi" => {
+                let whole = ["0%", "0%", "100%", "100%"];
+                only(name, value.split_whitespace().eq(whole), "the whole picture")?;
+            }
+            "add_shadow" => only(name, !yes_or_no(name, value)?, "false")?,
+            "shadow_type" => only(name, value.eq_ignore_ascii_case("none"), "none")?,
+            "semitransparency" => only(name, yes_or_no(name, value)?, "true")?,
+            "image_url" => {
+                let title = "image_url is not supported: nothing is fetched from other servers. \
+                    Send the picture as image_file or image_file_b64";
+                return Err(Refusal::of_parameter("unsupported_parameter", title.into()));
+            }
+            _ => {
+                let title = format!("{} is not supported", shown(name));
+                return Err(Refusal::of_parameter("unsupported_parameter", title));
+            }
+        }
+        Ok(())
+    }
+
+    fn shape(self) -> Result<Shape, Refusal> {
+        let Self { crop, margins, position, mut shape } = self;
+        if shape.channels == Channels::Alpha && shape.background.is_some() {
+            return Err(wrong("bg_color", "does not go with channels=alpha"));
+        }
+        if shape.channels == Channels::Alpha && shape.format == Format::Zip {
+            return Err(wrong("format", "zip does not go with channels=alpha"));
+        }
+        shape.crop = crop.then_some(margins);
+        // What is scaled stands in the middle, unless it is said where.
+        let middle = Position::At { x: 0.5, y: 0.5 };
+        let unsaid = if shape.scale.is_some() { middle } else { Position::Original };
+        shape.position = position.unwrap_or(unsaid);
+        Ok(shape)
+    }
+}
+
+fn decode(value: &str, max_bytes: usize) -> Result<Bytes, Refusal> {
+    let text = match value.split_once(',') {
+        Some((head, text)) if head.starts_with("data:") && head.ends_with(";base64") => text,
+        _ => value,
+    };
+    let text: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let bytes = BASE64.decode(text).map_err(|_| wrong("image_file_b64", "is no base64"))?;
+    match bytes.len() {
+        0 => Err(wrong("image_file_b64", "is empty")),
+        size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }.into()),
+        _ => Ok(bytes.into()),
+    }
+}
+
+fn size(value: &str) -> Result<Option<u32>, Refusal> {
+    match value.to_ascii_lowercase().as_str() {
+        "preview" | "small" | "regular" => Ok(Some(250_000)),
+        "medium" => Ok(Some(1_500_000)),
+        "hd" => Ok(Some(4_000_000)),
+        "full" | "4k" | "auto" | "50mp" => Ok(None),
+        _ => Err(wrong(
+            "size",
+            "is none of preview, small, regular, medium, hd, full, 4k, 50MP, auto",
+        )),
+    }
+}
+
+fn format(value: &str) -> Result<Format, Refusal> {
+    match value.to_ascii_lowercase().as_str() {
+        "auto" => Ok(Format::Auto),
+        "png" => Ok(Format::Png),
+        "jpg" | "jpeg" => Ok(Format::Jpeg),
+        "webp" => Ok(Format::WebP),
+        "zip" => Ok(Format::Zip),
+        _ => Err(wrong("format", "is none of auto, png, jpg, webp, zip")),
+    }
+}
+
+fn channels(value: &str) -> Result<Channels, Refusal> {
+    match value.to_ascii_lowercase().as_str() {
+        "rgba" => Ok(Channels::Rgba),
+        "alpha" => Ok(Channels::Alpha),
+        _ => Err(wrong("channels", "is neither rgba nor alpha")),
+    }
+}
+
+fn scale(value: &str) -> Result<Option<f64>, Refusal> {
+    if value.eq_ignore_ascii_case("original") {
+        return Ok(None);
+    }
+    match share(value) {
+        Some(share) if (0.1..=1.0).contains(&share) => Ok(Some(share)),
+        _ => Err(wrong("scale", "is neither original nor 10% to 100%")),
+    }
+}
+
+fn position(value: &str) -> Result<Position, Refusal> {
+    let within = |value| share(value).filter(|share| (0.0..=1.0).contains(share));
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let found = match words.as_slice() {
+        [one] if one.eq_ignore_ascii_case("original") => Some(Position::Original),
+        [one] if one.eq_ignore_ascii_case("center") => Some(Position::At { x: 0.5, y: 0.5 }),
+        [both] => within(both).map(|share| Position::At { x: share, y: share }),
+        [x, y] => within(x).zip(within(y)).map(|(x, y)| Position::At { x, y }),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        wrong("position", "is neither original, center nor one or two of 0% to 100%")
+    })
+}
+
+fn margins(value: &str) -> Result<Margins, Refusal> {
+    let lengths: Option<Vec<Length>> = value.split_whitespace().map(margin).collect();
+    match lengths.as_deref() {
+        Some([all]) => Ok(Margins { top: *all, right: *all, bottom: *all, left: *all }),
+        Some([high, wide]) => Ok(Margins { top: *high, right: *wide, bottom: *high, left: *wide }),
+        Some([top, right, bottom, left]) => {
+            Ok(Margins { top: *top, right: *right, bottom: *bottom, left: *left })
+        }
+        _ => Err(wrong("crop_margin", "is not one, two or four of up to 500px or 50%")),
+    }
+}
+
+fn margin(word: &str) -> Option<Length> {
+    let (most_pixels, most_share) = WIDEST_MARGIN;
+    if let Some(share) = share(word) {
+        return (0.0..=most_share).contains(&share).then_some(Length::Share(share));
+    }
+    let pixels = if word == "0" { 0 } else { word.strip_suffix("px")?.parse().ok()? };
+    (pixels <= most_pixels).then_some(Length::Pixels(pixels))
+}
+
+/// `12.5%` as 0.125.
+fn share(word: &str) -> Option<f64> {
+    let number = word.strip_suffix('%')?;
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if !is_plain {
+        return None;
+    }
+    number.parse::<f64>().ok().map(|percent| percent / 100.0)
+}
+
+fn yes_or_no(name: &str, value: &str) -> Result<bool, Refusal> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(wrong(name, "is neither true nor false")),
+    }
+}
+
+fn one_of(name: &str, value: &str, known: &[&str]) -> Result<(), Refusal> {
+    if known.iter().any(|known| known.eq_ignore_ascii_case(value)) {
+        Ok(())
+    } else {
+        Err(wrong(name, &format!("is none of {}", known.join(", "))))
+    }
+}
+
+fn only(name: &str, is_so: bool, possible: &str) -> Result<(), Refusal> {
+    if is_so {
+        return Ok(());
+    }
+    let title = format!("{name} is not supported, except for {possible}");
+    Err(Refusal::of_parameter("unsupported_parameter", title))
+}
+
+fn wrong(name: &str, what: &str) -> Refusal {
+    Refusal::of_parameter("invalid_parameter", format!("{} {what}", shown(name)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! Buying a pack: the order is written first, then the payment provider is asked for a page to pay on.
+
+use retouch_core::credits::PACKS;
+use retouch_core::orders;
+use retouch_core::users::User;
+
+use crate::error::ApiError;
+use crate::payments::PaymentsError;
+use crate::state::App;
+
+/// Places an order for pack `number` and returns the address of the page to pay it on. A repeat of the same
+/// click returns the same page.
+pub async fn buy_credits(
+    app: &App,
+    user: &User,
+    number: u8,
+    idempotency_key: Option<&str>,
+) -> Result<String, ApiError> {
+    let pack = PACKS.iter().find(|pack| pack.number == number).ok_or(ApiError::NotFound("Pack"))?;
+    let payments = app.payments.as_ref().ok_or(ApiError::NoPayments)?;
+    let order = orders::place(&app.pool, user.id, pack, idempotency_key).await?;
+    if let Some(url) = order.checkout_url {
+        return Ok(url);
+    }
+    let page = match payments.open(&order, user.email.as_deref()).await {
+        Ok(page) => page,
+        Err(error) => {
+            tracing::error!(order.id = %order.id, "No page to pay order {} on: {error}", order.id);
+            if matches!(error, PaymentsError::Refused(_)) {
+                orders::refuse(&app.pool, order.id).await?;
+            }
+            return Err(ApiError::NoPayments);
+        }
+    };
+    orders::attach_session(&app.pool, order.id, &page.session, &page.url).await?;
+    Ok(page.url)
+}

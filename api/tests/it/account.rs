@@ -1,0 +1,317 @@
+//! Leaving, taking along what is kept, and what an operator does about accounts.
+
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use clap::Parser;
+use retouch_api::admin::{Admin, Answer};
+use retouch_core::jobs::Failure;
+use retouch_core::{audit, janitor};
+use retouch_local::issuer::Key;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use crate::app::{AUDIENCE, TestApp, png};
+
+const DELETED: &str = "This account was deleted. Sign in again to begin a new one";
+
+/// A token of `name` as the provider makes it when they sign in again.
+fn later_token(app: &TestApp, name: &str) -> String {
+    let mut claims = app.issuer.claims(name, AUDIENCE);
+    claims["iat"] = json!(claims["iat"].as_u64().unwrap() + 5);
+    app.issuer.sign(Key::First, &claims)
+}
+
+/// Runs a tool on a new picture of `name` to its end; returns the picture and the job.
+async fn run_a_tool(app: &Arc<TestApp>, name: &str) -> (String, String) {
+    let image = app.upload(name).await;
+    let worker = app.work_once();
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    let answer = app.get(&path).by(&app.token(name)).send().await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    (image, worker.await.unwrap().to_string())
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_account_is_deleted_with_everything_in_it(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (ada, key) = (app.token("ada"), app.key("ada").await);
+    let (image, _) = run_a_tool(&app, "ada").await;
+    let url = app.get(&format!("/api/images/{image}")).by(&ada).send().await.json()["url"].clone();
+    let other = app.upload("ada").await;
+    let run = format!("/api/upscale/upscale-ai-2?imageId={other}");
+    let waiting = {
+        let (app, ada, run) = (app.clone(), ada.clone(), run.clone());
+        tokio::spawn(async move { app.post(&run).by(&ada).send().await })
+    };
+    retouch_local::testing::eventually(std::time::Duration::from_secs(10), "a job", async || {
+        let jobs = app.get("/api/jobs").by(&ada).send().await.json();
+        (!jobs["jobs"].as_array().unwrap().is_empty()).then_some(())
+    })
+    .await;
+
+    let by_program = app.delete("/api/user").header("x-api-key", &key).send().await;
+    by_program.is_problem(403, "An API key cannot do this: sign in to do it yourself");
+    assert_eq!(app.delete("/api/user").by(&ada).send().await.status, StatusCode::NO_CONTENT);
+
+    // Whoever was waiting for a run hears that there will be none.
+    let waiting = waiting.await.unwrap().status;
+    assert!(matches!(waiting, StatusCode::NOT_FOUND | StatusCode::CONFLICT), "{waiting}");
+    app.get(url.as_str().unwrap()).send().await.is_problem(404, "File not found");
+    let again = app.delete("/api/user").by(&ada).send().await;
+    assert_eq!(again.status, StatusCode::NO_CONTENT, "a repeat is answered like the first");
+    app.get("/api/user/get").by(&ada).send().await.is_problem(401, DELETED);
+    app.post("/api/images/upload").by(&ada).file(&png(8, 8)).send().await.is_problem(401, DELETED);
+    let by_program = app.get("/api/images").header("x-api-key", &key).send().await;
+    assert_eq!(by_program.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(audit::books(&app.pool).await.unwrap(), []);
+    janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
+    assert_eq!(app.bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn signing_in_again_begins_a_new_account_without_free_credits(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    app.upload("ada").await;
+    let first = app.get("/api/user/get").by(&app.token("ada")).send().await.json();
+    let (one, two) = tokio::join!(
+        app.delete("/api/user").by(&app.token("ada")).send(),
+        app.delete("/api/user").by(&app.token("ada")).send(),
+    );
+    assert_eq!([one.status, two.status], [StatusCode::NO_CONTENT; 2], "a double click");
+    let back = later_token(&app, "ada");
+    let second = app.get("/api/user/get").by(&back).send().await.json();
+    assert_ne!(second["id"], first["id"]);
+    assert_eq!((&second["credits"], &second["email"]), (&json!(0), &json!("ada@example.test")));
+    let images = app.get("/api/images").by(&back).send().await.json();
+    assert_eq!(images["images"], json!([]));
+    // Somebody else of the same provider is new to us.
+    assert_eq!(app.balance("bob").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_page_to_pay_on_is_closed_with_the_account(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let ada = app.token("ada");
+    let bought = app.post("/api/payments/create-checkout-session-1").by(&ada).send().await;
+    assert_eq!(bought.status, StatusCode::OK, "{}", bought.text());
+    let session = stripe.sessions().pop().unwrap();
+    assert_eq!(app.delete("/api/user").by(&ada).send().await.status, StatusCode::NO_CONTENT);
+    assert_eq!(stripe.session(&session).unwrap()["status"], "expired");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_export_holds_everything_of_its_owner_and_nothing_else(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let ada = app.token("ada");
+    let empty = app.get("/api/user/export").by(&ada).send().await.json();
+    for list in ["images", "results", "jobs", "checkouts", "keys"] {
+        assert_eq!(empty[list], json!([]), "{list}");
+    }
+    app.key("ada").await;
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        expected.push(run_a_tool(&app, "ada").await);
+        run_a_tool(&app, "bob").await;
+    }
+    let answer = app.get("/api/user/export").by(&ada).send().await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(answer.header("content-type"), "application/json");
+    assert_eq!(answer.header("cache-control"), "no-store");
+    assert!(answer.header("content-disposition").starts_with("attachment; filename="));
+    let document = answer.json();
+    let column = |list: &str, name: &str| -> Vec<String> {
+        let rows = document[list].as_array().unwrap();
+        rows.iter().map(|row| row[name].as_str().unwrap().to_owned()).collect()
+    };
+    let (images, jobs): (Vec<_>, Vec<_>) = expected.into_iter().unzip();
+    assert_eq!(column("images", "id"), images);
+    assert_eq!((column("jobs", "id"), column("results", "jobId")), (jobs.clone(), jobs));
+    assert_eq!(column("ledger", "kind"), ["signup_grant", "job", "job", "job"]);
+    assert_eq!(document["keys"].as_array().unwrap().len(), 1);
+    assert_eq!(document["user"]["email"], "ada@example.test");
+    assert_eq!(document["user"]["subject"], "ada");
+    assert!(!answer.text().contains("bob"), "{}", answer.text());
+    let picture = app.get(document["results"][0]["url"].as_str().unwrap()).send().await;
+    assert_eq!(picture.status, StatusCode::OK, "the addresses work");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_export_comes_whole_to_browsers_which_take_it_compressed(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    for kind in ["gzip", "br"] {
+        let export = app.get("/api/user/export").by(&ada).header("accept-encoding", kind);
+        let answer = export.send().await;
+        assert_eq!((answer.status, answer.header("content-encoding")), (StatusCode::OK, kind));
+        assert!(!answer.body.is_empty());
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_export_of_many_pages_is_one_whole_document(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    app.get("/api/user/get").by(&ada).send().await;
+    sqlx::query(
+        "insert into ledger (user_id, kind, amount, reference)
+         select id, 'admin', 1, 'n' || n from users, generate_series(1, 1499) n",
+    )
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    // Three full pages: the fourth is empty.
+    let document = app.get("/api/user/export").by(&ada).send().await.json();
+    let ids: Vec<i64> = document["ledger"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["id"].as_i64().unwrap())
+        .collect();
+    assert_eq!(ids.len(), 1500);
+    assert!(ids.is_sorted_by(|a, b| a < b), "each entry once");
+    assert_eq!(document["checkouts"], json!([]));
+}
+
+#[derive(Parser)]
+struct AdminCommand {
+    #[command(flatten)]
+    admin: Admin,
+}
+
+/// What `retouch-api admin` has to say to `words`.
+async fn admin(app: &TestApp, words: &[&str]) -> anyhow::Result<Answer> {
+    let args = ["admin", "--database-url=postgres://unused"].iter().chain(words);
+    AdminCommand::try_parse_from(args)?.admin.perform(&app.pool).await
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_operator_looks_up_an_account_and_grants_credits_once(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    run_a_tool(&app, "ada").await;
+    let granting =
+        ["grant", "ada@example.test", "30", "--note", "an outage", "--reference", "ticket 7"];
+    let granted = admin(&app, &granting).await.unwrap();
+    assert!(granted.text.starts_with("Recorded +30 credits"), "{}", granted.text);
+    let again = admin(&app, &granting).await.unwrap();
+    assert_eq!((&again.json["isNew"], &again.json["credits"]), (&json!(false), &json!(45)));
+    assert_eq!(app.balance("ada").await, (45, 0));
+    admin(&app, &["grant", "ada", "-40", "--note", "a mistake"]).await.unwrap();
+    let too_much = admin(&app, &["grant", "ada", "-6", "--note", "too much"]).await.unwrap_err();
+    assert!(format!("{too_much:#}").contains("only 5 credits can be taken away"), "{too_much:#}");
+    assert_eq!(app.balance("ada").await, (5, 0));
+
+    let shown = admin(&app, &["user", "ADA@example.test"]).await.unwrap();
+    for part in ["ada@example.test", "5 (0 held)", "remove-background", "ticket 7", "an outage"] {
+        assert!(shown.text.contains(part), "no {part} in {}", shown.text);
+    }
+    assert_eq!(shown.json["ledger"].as_array().unwrap().len(), 4);
+    let nobody = admin(&app, &["user", "eve"]).await.unwrap_err();
+    assert_eq!(nobody.to_string(), "there is no such account");
+    sqlx::query("update users set email = 'ada@example.test'").execute(&app.pool).await.unwrap();
+    app.balance("bob").await;
+    sqlx::query("update users set email = 'ada@example.test'").execute(&app.pool).await.unwrap();
+    let several =
+        admin(&app, &["grant", "ada@example.test", "5", "--note", "x"]).await.unwrap_err();
+    assert!(several.to_string().starts_with("several accounts"), "{several}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_operator_sees_dead_jobs_and_tries_or_ends_them(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let ada = app.token("ada");
+    let image = app.upload("ada").await;
+    let run = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    app.post(&run).by(&ada).asynchronously().send().await;
+    let job = app.claim().await.unwrap().id;
+    let failure = Failure { code: "worker_crashed".into(), detail: "It broke off".into() };
+    app.fail(job, &failure).await;
+    let id = job.to_string();
+
+    let dead = admin(&app, &["jobs", "dead"]).await.unwrap();
+    assert!(dead.text.contains(&id) && dead.text.contains("worker_crashed: It broke off"));
+    assert_eq!(admin(&app, &["jobs", "dead", "--code", "x"]).await.unwrap().json, json!([]));
+    let again = admin(&app, &["jobs", "retry", &id]).await.unwrap().json["job"]["id"].clone();
+    assert_eq!(app.balance("ada").await, (20, 5));
+    let twice = admin(&app, &["jobs", "retry", &id]).await.unwrap().json;
+    assert_eq!((&twice["isNew"], &twice["job"]["id"]), (&json!(false), &again));
+    let again = again.as_str().unwrap();
+    admin(&app, &["jobs", "fail", again, "--reason", "We are moving"]).await.unwrap();
+    assert_eq!(app.balance("ada").await, (20, 0));
+    let ended = app.get(&format!("/api/jobs/{again}")).by(&ada).send().await.json();
+    assert_eq!(ended["failure"], json!({"code": "ended_by_operator", "detail": "We are moving"}));
+    let over = admin(&app, &["jobs", "fail", again, "--reason", "x"]).await.unwrap_err();
+    assert_eq!(over.to_string(), "there is no such job, or it has ended already");
+    app.delete(&format!("/api/images/{image}")).by(&ada).send().await;
+    let gone = admin(&app, &["jobs", "retry", &id]).await.unwrap_err();
+    assert!(format!("{gone:#}").ends_with("its picture is gone"), "{gone:#}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_operator_sees_the_workers(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    assert!(admin(&app, &["nodes"]).await.unwrap().text.starts_with("No worker"));
+    sqlx::query(
+        r"insert into workers (id, name, device, models, slots, version, seen_at)
+           values (gen_random_uuid(), 'gpu-1', 'cuda', $1, 4, '0.1.0', now()),
+                  (gen_random_uuid(), 'gpu-2', 'cpu', '[]', 1, '0.1.0', now() - interval '5 minutes')",
+    )
+    .bind(json!([{"tool": "upscale", "tier": "paid", "model": "x4plus", "sha256": "0"}]))
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    let nodes = admin(&app, &["nodes"]).await.unwrap();
+    let lives: Vec<_> = nodes.json.as_array().unwrap().iter().map(|node| &node["lives"]).collect();
+    assert_eq!(lives, [&json!(true), &json!(false)]);
+    let lines: Vec<_> = nodes.text.lines().collect();
+    assert!(lines[1].contains("gpu-1") && lines[1].contains("cuda") && lines[1].contains("x4plus"));
+    assert!(lines[2].contains("gpu-2") && lines[2].contains("silent"));
+}
+
+/// The real program, as an operator starts it.
+fn program(app: &TestApp, words: &[&str]) -> Output {
+    let at = app.pool.connect_options();
+    let user = at.get_username();
+    let (host, port, name) = (at.get_host(), at.get_port(), at.get_database().unwrap());
+    Command::new(env!("CARGO_BIN_EXE_retouch-api"))
+        .arg("admin")
+        .args(words)
+        .env("DATABASE_URL", format!("postgres://{user}@{host}:{port}/{name}"))
+        .env("S3_ENDPOINT", app.bucket.config.s3_endpoint.clone().unwrap())
+        .env("S3_BUCKET", "test")
+        .env("S3_ACCESS_KEY_ID", "test")
+        .env("S3_SECRET_ACCESS_KEY", "test-secret")
+        .output()
+        .unwrap()
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_program_audits_and_ends_with_1_when_something_does_not_add_up(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (image, _) = run_a_tool(&app, "ada").await;
+    let good = program(&app, &["audit"]);
+    let said = String::from_utf8_lossy(&good.stdout).into_owned();
+    assert_eq!(
+        (good.status.code(), said.trim()),
+        (Some(0), "Everything balances: the books and 4 objects.")
+    );
+    assert!(
+        String::from_utf8_lossy(&good.stderr).contains("Audited"),
+        "it leaves a line in the log"
+    );
+
+    let key = retouch_core::storage::image_key(image.parse().unwrap());
+    app.bucket.storage.delete(&key).await.unwrap();
+    let bad = program(&app, &["audit", "--json"]);
+    assert_eq!(bad.status.code(), Some(1));
+    let said: Value = serde_json::from_slice(&bad.stdout).unwrap();
+    assert_eq!(said["findings"], json!([{"finding": "missing_object", "key": key}]));
+    assert_eq!(program(&app, &["audit", "--books-only"]).status.code(), Some(0));
+    let unknown = program(&app, &["user", "nobody"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8_lossy(&unknown.stderr).trim(),
+        "retouch-api: there is no such account"
+    );
+}

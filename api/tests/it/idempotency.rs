@@ -1,0 +1,178 @@
+//! A key makes a repeat return the first answer: however often it is sent, at once or later, there is one job, one debit
+//! and one answer; with anything else in the request it is refused; another user's key is another key.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use futures::future::join_all;
+use retouch_core::magic_fix::FixMode;
+use sqlx::PgPool;
+
+use crate::app::{Answer, TestApp};
+use crate::magic_images::{install, mask};
+
+const REUSED: &str = "This Idempotency-Key was used for a different request";
+
+async fn jobs(app: &TestApp) -> i64 {
+    sqlx::query_scalar("select count(*) from jobs").fetch_one(&app.pool).await.unwrap()
+}
+
+async fn debits(app: &TestApp) -> Vec<i32> {
+    let amounts = sqlx::query_scalar("select amount from ledger where kind = 'job' order by id");
+    amounts.fetch_all(&app.pool).await.unwrap()
+}
+
+fn assert_all_alike(answers: &[Answer], status: StatusCode) {
+    for answer in answers {
+        assert_eq!(answer.status, status, "{}", answer.text());
+        assert_eq!(answer.json(), answers[0].json());
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn fifty_at_once_are_one_job_one_debit_and_one_answer(pool: PgPool) {
+    let app = Arc::new(TestApp::start_with(pool, &["--user-runs-per-minute=100000"]).await);
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    for (key, tool, price) in
+        [("one", "rmbg-images/remove-bg-ai", 5), ("two", "upscale/upscale-ai-2", 3)]
+    {
+        let path = format!("/api/{tool}?imageId={image}");
+        let (before, left) = (jobs(&app).await, app.balance("ada").await.0);
+        let worker = app.work_once();
+        // All of them wait for the result, GET and POST alike.
+        let answers = join_all((0..50).map(|n| {
+            let method = if n % 2 == 0 { "POST" } else { "GET" };
+            let request = app.request(method.parse().unwrap(), &path).by(&ada);
+            request.header("idempotency-key", key).send()
+        }))
+        .await;
+        worker.await.unwrap();
+        assert_all_alike(&answers, StatusCode::OK);
+        assert_eq!(answers[0].json().as_array().unwrap().len(), 1);
+        assert_eq!(jobs(&app).await - before, 1);
+        assert_eq!(app.balance("ada").await, (left - price, 0));
+    }
+    assert_eq!(debits(&app).await, [-5, -3]);
+    // Long after it has ended, too.
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    let later =
+        join_all((0..50).map(|_| app.post(&path).by(&ada).header("idempotency-key", "one").send()));
+    assert_all_alike(&later.await, StatusCode::OK);
+    assert_eq!((jobs(&app).await, debits(&app).await.len()), (2, 2));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn another_picture_tool_tier_or_factor_is_another_request(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--user-runs-per-minute=100000"]).await;
+    let (ada, image, other) = (app.token("ada"), app.upload("ada").await, app.upload("ada").await);
+    let run = async |tool: &str, image: &str| {
+        let path = format!("/api/{tool}?imageId={image}");
+        app.post(&path).by(&ada).header("idempotency-key", "click").asynchronously().send().await
+    };
+    let first = run("upscale/upscale-ai-2", &image).await;
+    assert_eq!(first.status, StatusCode::ACCEPTED);
+    for (tool, image) in [
+        ("upscale/upscale-ai-2", &other),
+        ("upscale/upscale-ai-4", &image),
+        ("upscale/upscale-free", &image),
+        ("rmbg-images/remove-bg-ai", &image),
+        ("rmbg-images/remove-bg-free", &image),
+    ] {
+        let refused = join_all((0..10).map(|_| run(tool, image))).await;
+        refused.iter().for_each(|answer| answer.is_problem(422, REUSED));
+    }
+    let again = run("upscale/upscale-ai-2", &image).await;
+    assert_eq!(again.json()["id"], first.json()["id"]);
+    assert_eq!((jobs(&app).await, app.balance("ada").await), (1, (20, 3)));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn two_different_requests_with_one_key_at_once_are_one_job(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    let answers = join_all((0..50).map(|n| {
+        let factor = if n % 2 == 0 { 2 } else { 4 };
+        let path = format!("/api/upscale/upscale-ai-{factor}?imageId={image}");
+        let request = app.post(&path).by(&ada).header("idempotency-key", "click");
+        async move { request.asynchronously().send().await }
+    }))
+    .await;
+    let (accepted, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.status == StatusCode::ACCEPTED);
+    assert_eq!((accepted.len(), refused.len()), (25, 25));
+    refused.iter().for_each(|answer| answer.is_problem(422, REUSED));
+    assert!(accepted.iter().all(|answer| answer.json()["id"] == accepted[0].json()["id"]));
+    let held = accepted[0].json()["cost"].as_i64().unwrap();
+    assert_eq!((jobs(&app).await, app.balance("ada").await), (1, (20, held)));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_same_key_of_two_users_is_two_keys(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let users = ["ada", "bob"];
+    let images = [app.upload("ada").await, app.upload("bob").await];
+    let answers = join_all((0..50).map(|n| {
+        let path = format!("/api/rmbg-images/remove-bg-ai?imageId={}", images[n % 2]);
+        let (app, token) = (&app, app.token(users[n % 2]));
+        async move {
+            let request = app.post(&path).by(&token).header("idempotency-key", "click");
+            request.asynchronously().send().await
+        }
+    }))
+    .await;
+    let id = |answer: &Answer| {
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
+        answer.json()["id"].clone()
+    };
+    for n in 2..50 {
+        assert_eq!(id(&answers[n]), id(&answers[n % 2]));
+    }
+    assert_ne!(id(&answers[0]), id(&answers[1]));
+    assert_eq!(jobs(&app).await, 2);
+    for user in users {
+        assert_eq!(app.balance(user).await, (20, 5));
+    }
+    // A picture of somebody else's stays not found, whatever the key.
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={}", images[0]);
+    let bob = app.post(&path).by(&app.token("bob")).header("idempotency-key", "click").send().await;
+    bob.is_problem(404, "Image not found");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn for_magic_fix_the_mask_and_the_words_count(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    install(&app, &[FixMode::Remove], None).await;
+    let path = format!("/api/magic-images/fix/{image}");
+    let fix = async |mask: &[u8], words: &str| {
+        let request = app.post(&path).by(&ada).header("idempotency-key", "click");
+        request.fix(mask, words).asynchronously().send().await
+    };
+    let (drawing, other) = (mask(64, 48), mask(32, 24));
+    let answers = join_all((0..50).map(|_| fix(&drawing, "remove it"))).await;
+    assert_eq!(answers[0].status, StatusCode::ACCEPTED, "{}", answers[0].text());
+    assert!(answers.iter().all(|answer| answer.json()["id"] == answers[0].json()["id"]));
+    for (mask, words) in [(&other, "remove it"), (&drawing, "erase it")] {
+        let answer = fix(mask, words).await;
+        answer.is_problem(422, REUSED);
+    }
+    let cut_out = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    let cut_out = app.post(&cut_out).by(&ada).header("idempotency-key", "click").send().await;
+    cut_out.is_problem(422, REUSED);
+    assert_eq!((jobs(&app).await, app.balance("ada").await), (1, (20, 8)));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_key_that_cannot_be_read_is_refused_and_never_overlooked(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    for key in ["", "clé", "k\u{1F511}", &"k".repeat(256)] {
+        let answer = app.post(&path).by(&ada).header("idempotency-key", key).send().await;
+        answer.is_problem(400, "An Idempotency-Key has 1 to 255 characters");
+    }
+    let once = "k".repeat(255);
+    let answer = app.post(&path).by(&ada).header("idempotency-key", &once);
+    assert_eq!(answer.asynchronously().send().await.status, StatusCode::ACCEPTED);
+    assert_eq!((jobs(&app).await, app.balance("ada").await), (1, (20, 5)));
+}

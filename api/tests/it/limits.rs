@@ -1,0 +1,153 @@
+//! How much one may ask for: a minute, at once, and in all. What is refused holds and costs nothing.
+
+use axum::http::StatusCode;
+use retouch_core::{UserId, credits};
+use sqlx::PgPool;
+
+use crate::app::{TestApp, png};
+
+/// Gives `name` credits for many runs.
+async fn enrich(app: &TestApp, name: &str) {
+    let user = app.get("/api/user/get").by(&app.token(name)).send().await.json();
+    let user: UserId = user["id"].as_str().unwrap().parse().unwrap();
+    assert!(credits::grant_by_admin(&app.pool, user, 480, &format!("test {name}")).await.unwrap());
+}
+
+fn paid(image: &str) -> String {
+    format!("/api/rmbg-images/remove-bg-ai?imageId={image}")
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_user_may_start_so_many_runs_a_minute_with_browser_and_programs_together(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--user-runs-per-minute=3"]).await;
+    let (ada, key, image) = (app.token("ada"), app.key("ada").await, app.upload("ada").await);
+    let free = format!("/api/upscale/upscale-free?imageId={image}");
+    let accepted = [
+        app.post(&paid(&image)).by(&ada),
+        app.post(&paid(&image)).with_key(&key),
+        app.get(&free).header("authorization", &format!("Bearer {key}")),
+    ];
+    for request in accepted {
+        let answer = request.asynchronously().send().await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
+    }
+    let before = app.balance("ada").await;
+    let fix = format!("/api/magic-images/fix/{image}");
+    let refused = [
+        app.post(&paid(&image)).by(&ada),
+        app.get(&paid(&image)).with_key(&key),
+        app.post(&free).with_key(&key),
+        app.post(&fix).by(&ada).fix(b"never read", "remove it"),
+    ];
+    for request in refused {
+        let answer = request.asynchronously().send().await;
+        let wait: u64 = answer.header("retry-after").parse().unwrap();
+        assert!((1..=20).contains(&wait), "{wait}");
+        let unit = if wait == 1 { "second" } else { "seconds" };
+        let detail = format!("That was more than 3 runs in a minute. Try again in {wait} {unit}");
+        answer.is_problem(429, &detail);
+    }
+    assert_eq!(app.balance("ada").await, before);
+    // Somebody else is not slowed down.
+    let hers = app.upload("bob").await;
+    let answer = app.post(&paid(&hers)).by(&app.token("bob")).asynchronously().send().await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_user_may_upload_so_many_pictures_a_minute(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--user-uploads-per-minute=2"]).await;
+    for _ in 0..2 {
+        app.upload("ada").await;
+    }
+    // Refused before anything is read: this is no picture.
+    let answer = app.post("/api/images/upload").by(&app.token("ada")).file(b"text").send().await;
+    assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(
+        answer.text().contains("That was more than 2 uploads in a minute"),
+        "{}",
+        answer.text()
+    );
+    assert!(!answer.header("retry-after").is_empty());
+    app.upload("bob").await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn so_many_paid_runs_of_one_user_may_wait(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--user-queue=2"]).await;
+    enrich(&app, "ada").await;
+    let ada = app.token("ada");
+    let mut images = Vec::new();
+    for _ in 0..6 {
+        images.push(app.upload("ada").await);
+    }
+    let requests =
+        images.iter().map(|image| app.post(&paid(image)).by(&ada).asynchronously().send());
+    let answers = futures::future::join_all(requests).await;
+    let (accepted, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.status == StatusCode::ACCEPTED);
+    assert_eq!(accepted.len(), 2);
+    for answer in refused {
+        answer.is_problem(
+            429,
+            "Too many of your runs are waiting; try again when some of them have ended",
+        );
+        assert_eq!(answer.header("retry-after"), "10");
+    }
+    assert_eq!(app.balance("ada").await, (500, 10));
+    // A repeat of what waits joins it, and somebody else has a queue of their own.
+    let first = accepted[0].json()["imageId"].as_str().map(str::to_owned);
+    let again = app.post(&paid(&first.unwrap())).by(&ada).asynchronously().send().await;
+    assert_eq!(again.status, StatusCode::ACCEPTED, "{}", again.text());
+    let his = app.upload("bob").await;
+    let his = app.post(&paid(&his)).by(&app.token("bob")).asynchronously().send().await;
+    assert_eq!(his.status, StatusCode::ACCEPTED);
+    // One that starts makes room.
+    app.claim().await.unwrap();
+    let free_place = images.iter().map(|image| app.post(&paid(image)).by(&ada).asynchronously());
+    let mut now = Vec::new();
+    for request in free_place {
+        now.push(request.send().await.status);
+    }
+    assert_eq!(now.iter().filter(|status| **status == StatusCode::ACCEPTED).count(), 3);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn so_many_paid_runs_may_wait_in_all(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--paid-queue=2"]).await;
+    for (name, accepted) in [("ada", true), ("bob", true), ("eve", false)] {
+        let image = app.upload(name).await;
+        let answer = app.post(&paid(&image)).by(&app.token(name)).asynchronously().send().await;
+        if accepted {
+            assert_eq!(answer.status, StatusCode::ACCEPTED);
+        } else {
+            answer.is_problem(503, "Too many runs are waiting; try again in a minute");
+            assert_eq!(answer.header("retry-after"), "60");
+            assert_eq!(app.balance(name).await, (20, 0));
+        }
+    }
+    // Free runs have a queue of their own.
+    let image = app.upload("eve").await;
+    let free = format!("/api/rmbg-images/remove-bg-free?imageId={image}");
+    let answer = app.post(&free).by(&app.token("eve")).asynchronously().send().await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_visitor_who_invents_addresses_stays_one_visitor(pool: PgPool) {
+    let run = "/api/free/remove-bg-fr";
+    // Nobody is believed; then the peer is, a proxy: about its neighbour, not about what stands left of that.
+    for (trusted, forged) in [(&[][..], true), (&["--trusted-proxies=127.0.0.1"][..], false)] {
+        let settings = [&["--visitor-runs-per-hour=2"], trusted].concat();
+        let app = TestApp::start_with(pool.clone(), &settings).await;
+        let mut answers = Vec::new();
+        for n in 0..4_u32 {
+            let said = if forged { format!("9.9.9.{n}") } else { format!("9.9.9.{n}, 7.7.7.7") };
+            // Another picture each time, and each app: the same one would be the same free run.
+            let picture = png(60 + n, if forged { 40 } else { 50 });
+            let request = app.post(run).header("x-forwarded-for", &said).file(&picture);
+            answers.push(request.asynchronously().send().await.status.as_u16());
+        }
+        assert_eq!(answers, [202, 202, 429, 429], "trusted: {trusted:?}");
+    }
+}

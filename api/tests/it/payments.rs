@@ -1,0 +1,349 @@
+//! Buying packs, against a stand-in that speaks the payment provider's protocol.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use retouch_api::usecases::settle_payment::ask_about_silent;
+use retouch_core::credits;
+use retouch_local::stripe::{DisputeStatus, EventKind, Failure, Outcome, StripeStandIn};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+
+use crate::app::{Answer, TestApp};
+
+const FAILED: &str = "Failed to redirect to payment, please try again later";
+
+async fn buy(app: &TestApp, name: &str, pack: u8) -> Answer {
+    let path = format!("/api/payments/create-checkout-session-{pack}");
+    app.post(&path).by(&app.token(name)).send().await
+}
+
+/// Buys a pack as far as the page to pay on; returns that page's session.
+async fn begin(app: &TestApp, stripe: &StripeStandIn, name: &str, pack: u8) -> String {
+    let answer = buy(app, name, pack).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    let url = answer.json()["url"].as_str().unwrap().to_owned();
+    let session = stripe.sessions().into_iter().find(|id| url.contains(id.as_str()));
+    session.unwrap_or_else(|| panic!("{url} is no page of the provider's"))
+}
+
+async fn status_of(app: &TestApp, name: &str, session: &str) -> Answer {
+    let path = format!("/api/payments/session-status/{session}");
+    app.get(&path).by(&app.token(name)).send().await
+}
+
+async fn orders(app: &TestApp, name: &str) -> Vec<Value> {
+    let answer = app.get("/api/checkouts/").by(&app.token(name)).send().await;
+    answer.json()["sessions"].as_array().unwrap().clone()
+}
+
+/// The same message, of the mode in which money moves.
+fn live(body: &str) -> String {
+    let mut event: Value = serde_json::from_str(body).unwrap();
+    event["livemode"] = json!(true);
+    event.to_string()
+}
+
+/// Delivers a message as the provider does.
+async fn deliver(app: &TestApp, (body, signature): &(String, String)) -> Answer {
+    let post = app.post("/api/payments/webhook").header("stripe-signature", signature);
+    post.header("content-type", "application/json").raw(body.clone().into_bytes()).send().await
+}
+
+async fn deliver_all(app: &TestApp, stripe: &StripeStandIn) {
+    for event in stripe.events() {
+        assert_eq!(deliver(app, &event).await.status, StatusCode::OK);
+    }
+}
+
+async fn assert_books_balance(app: &TestApp) {
+    assert_eq!(credits::audit(&app.pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_pack_is_bought_from_the_click_to_the_credits(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    assert_eq!(app.get("/api/config").send().await.json()["features"]["payments"], true);
+    let opened = buy(&app, "ada", 2).await;
+    assert_eq!(opened.header("cache-control"), "no-store");
+    let session = begin(&app, &stripe, "ada", 2).await;
+    let asked = stripe.session(&session).unwrap();
+    assert_eq!((&asked["amount_total"], &asked["currency"]), (&json!(500), &json!("usd")));
+    assert_eq!(asked["customer_email"], "ada@example.test");
+    assert_eq!(
+        asked["success_url"],
+        "https://retouch.test/return?session_id={CHECKOUT_SESSION_ID}"
+    );
+    assert_eq!(asked["cancel_url"], "https://retouch.test/pricing");
+    let order = &orders(&app, "ada").await[0];
+    assert_eq!(
+        asked["metadata"]["order"], order["id"],
+        "our row is there first, and its id goes along"
+    );
+    let open = status_of(&app, "ada", &session).await.json();
+    assert_eq!((&open["status"], &open["fulfilled"]), (&json!("open"), &json!(false)));
+    assert!(open["url"].as_str().unwrap().starts_with(&stripe.url));
+
+    stripe.pay(&session).await;
+    deliver_all(&app, &stripe).await;
+    let done = status_of(&app, "ada", &session).await.json();
+    assert_eq!(
+        done,
+        json!({"status": "complete", "customer_email": "ada@example.test", "url": null,
+               "checkout_id": order["id"], "credits": 55, "order_status": "paid", "fulfilled": true})
+    );
+    assert_eq!(app.balance("ada").await, (75, 0));
+    let path = format!("/api/checkouts/{}", order["id"].as_str().unwrap());
+    let detail = app.get(&path).by(&app.token("ada")).send().await.json();
+    let detail = &detail["checkout"];
+    assert_eq!((&detail["status"], &detail["fulfilled"]), (&json!("paid"), &json!(true)));
+    assert_eq!((&detail["total_amount"], &detail["currency"]), (&json!(500), &json!("usd")));
+    assert_eq!((&detail["credits"], &detail["email"]), (&json!(55), &json!("ada@example.test")));
+    assert!(detail["created_at"].as_i64().unwrap() > 1_700_000_000);
+    assert_eq!(orders(&app, "bob").await, Vec::<Value>::new());
+    assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn every_pack_costs_what_the_price_list_says(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    for (pack, cents, bought) in [(1, 200, 20), (2, 500, 55), (3, 1500, 180)] {
+        let before = app.balance("ada").await.0;
+        // By GET, as the product's table has it.
+        let path = format!("/api/payments/create-checkout-session-{pack}");
+        let answer = app.get(&path).by(&app.token("ada")).send().await;
+        assert_eq!(answer.status, StatusCode::OK);
+        let session = stripe.sessions().pop().unwrap();
+        assert_eq!(stripe.session(&session).unwrap()["amount_total"], cents);
+        stripe.pay(&session).await;
+        assert_eq!(status_of(&app, "ada", &session).await.json()["credits"], bought);
+        assert_eq!(app.balance("ada").await.0, before + bought);
+    }
+    let none = app.post("/api/payments/create-checkout-session-4").by(&app.token("ada"));
+    assert_eq!(none.send().await.status, StatusCode::NOT_FOUND);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_return_page_is_enough_when_no_message_ever_comes(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 1).await;
+    stripe.pay(&session).await;
+    let looks = futures::future::join_all((0..20).map(|_| status_of(&app, "ada", &session))).await;
+    assert!(looks.iter().all(|look| look.json()["status"] == "complete"));
+    assert_eq!(app.balance("ada").await, (40, 0));
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (40, 0));
+    assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn we_ask_when_neither_message_nor_buyer_comes_back(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 1).await;
+    stripe.pay(&session).await;
+    let payments = app.app.payments.as_ref().unwrap();
+    ask_about_silent(&app.app, payments).await.unwrap();
+    assert_eq!(app.balance("ada").await, (20, 0), "not yet: the message may be on its way");
+    sqlx::query("update orders set next_check_at = now()").execute(&app.pool).await.unwrap();
+    ask_about_silent(&app.app, payments).await.unwrap();
+    assert_eq!(app.balance("ada").await, (40, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_payment_that_takes_days_grants_when_it_arrives_and_only_then(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let comes = begin(&app, &stripe, "ada", 1).await;
+    let fails = begin(&app, &stripe, "ada", 2).await;
+    for session in [&comes, &fails] {
+        stripe.pay_later(session).await;
+        let standing = status_of(&app, "ada", session).await.json();
+        assert_eq!(
+            (&standing["status"], &standing["order_status"], &standing["fulfilled"]),
+            (&json!("complete"), &json!("unpaid"), &json!(false))
+        );
+    }
+    assert_eq!(app.balance("ada").await, (20, 0));
+    stripe.settle(&comes, Outcome::Succeeded).await;
+    stripe.settle(&fails, Outcome::Failed).await;
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (40, 0));
+    let statuses: Vec<_> =
+        orders(&app, "ada").await.iter().map(|order| order["status"].clone()).collect();
+    assert_eq!(statuses, ["failed", "paid"]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_page_that_is_left_or_refused_costs_and_grants_nothing(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 1).await;
+    stripe.fail(&session).await;
+    assert_eq!(status_of(&app, "ada", &session).await.json()["status"], "open");
+    stripe.expire(&session).await;
+    deliver_all(&app, &stripe).await;
+    let standing = status_of(&app, "ada", &session).await.json();
+    assert_eq!((&standing["status"], &standing["url"]), (&json!("expired"), &Value::Null));
+    assert_eq!(orders(&app, "ada").await[0]["status"], "expired");
+    assert_eq!(app.balance("ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn refunds_and_disputes_take_credits_back(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 2).await;
+    stripe.pay(&session).await;
+    stripe.refund(&session, Some(250)).await;
+    // The refund's message overtakes the payment's.
+    let mut events = stripe.events();
+    events.reverse();
+    for event in &events {
+        deliver(&app, event).await;
+    }
+    assert_eq!(app.balance("ada").await, (20 + 55 - 27, 0));
+    assert_eq!(orders(&app, "ada").await[0]["credits_taken_back"], 27);
+    let dispute = stripe.dispute(&session).await;
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (20, 0));
+    assert_eq!(orders(&app, "ada").await[0]["status"], "disputed");
+    stripe.close_dispute(&dispute, DisputeStatus::Won).await;
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (48, 0));
+    assert_eq!(orders(&app, "ada").await[0]["status"], "paid");
+    let other = begin(&app, &stripe, "ada", 1).await;
+    stripe.pay(&other).await;
+    stripe.refund(&other, None).await;
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (48, 0));
+    assert_eq!(orders(&app, "ada").await[0]["status"], "refunded");
+    assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_message_that_the_provider_did_not_sign_grants_nothing(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 1).await;
+    stripe.pay(&session).await;
+    let (body, good) = stripe.events_of(EventKind::SessionCompleted).pop().unwrap();
+    let other = StripeStandIn::start().await;
+    let mut wrong = vec![
+        (body.clone(), String::new()),
+        (body.clone(), "t=1,v1=00".into()),
+        (body.clone(), "nonsense".into()),
+        (body.clone(), other.sign(&body)),
+        (body.clone(), stripe.sign_aged(&body, 301)),
+        (body.clone(), stripe.sign_aged(&body, -301)),
+        (format!("{body} "), good.clone()),
+        (String::new(), good.clone()),
+    ];
+    // One byte changed, in a hundred places.
+    for place in (0..body.len()).step_by(body.len() / 100) {
+        let mut bytes = body.clone().into_bytes();
+        bytes[place] ^= 1;
+        if let Ok(changed) = String::from_utf8(bytes) {
+            wrong.push((changed, good.clone()));
+        }
+    }
+    for event in &wrong {
+        let answer = deliver(&app, event).await;
+        answer.is_problem(400, "This message is not signed by the payment provider");
+    }
+    // Signed well, and of the other mode or no message at all.
+    for odd in [live(&body), "{}".into(), "[]".into()] {
+        assert_eq!(
+            deliver(&app, &(odd.clone(), stripe.sign(&odd))).await.status,
+            StatusCode::BAD_REQUEST
+        );
+    }
+    let (events,): (i64,) =
+        sqlx::query_as("select count(*) from payment_events").fetch_one(&app.pool).await.unwrap();
+    assert_eq!((events, app.balance("ada").await), (0, (20, 0)));
+    // Of two signatures, as while a secret is being replaced, one has to be right.
+    let (time, right) = good.split_once(',').unwrap();
+    let both = (body.clone(), format!("{time},v1={},{right}", "0".repeat(64)));
+    assert_eq!(deliver(&app, &both).await.status, StatusCode::OK);
+    assert_eq!(app.balance("ada").await, (40, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_double_click_pays_once_and_a_repeated_key_returns_the_same_page(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let clicks = futures::future::join_all((0..10).map(|_| buy(&app, "ada", 1))).await;
+    let mut urls: Vec<_> = clicks.iter().map(|click| click.json()["url"].clone()).collect();
+    urls.dedup();
+    assert_eq!((urls.len(), stripe.sessions().len(), orders(&app, "ada").await.len()), (1, 1, 1));
+    let keyed = |pack: u8| {
+        let path = format!("/api/payments/create-checkout-session-{pack}");
+        app.post(&path).by(&app.token("ada")).header("idempotency-key", "click").send()
+    };
+    let first = keyed(1).await.json();
+    assert_ne!(first["url"], urls[0]);
+    assert_eq!(keyed(1).await.json(), first);
+    keyed(2).await.is_problem(422, "This Idempotency-Key was used for a different request");
+    assert_eq!(stripe.sessions().len(), 2);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_provider_in_trouble_is_asked_again_and_then_said_to_be(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    stripe.fail_next(Failure::ServerError, 2);
+    begin(&app, &stripe, "ada", 1).await;
+    stripe.fail_next(Failure::ServerError, 100);
+    buy(&app, "ada", 2).await.is_problem(503, FAILED);
+    stripe.fail_next(Failure::ServerError, 0);
+    // The same click again goes on with the order that is there.
+    begin(&app, &stripe, "ada", 2).await;
+    assert_eq!((stripe.sessions().len(), orders(&app, "ada").await.len()), (2, 2));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn without_a_key_nothing_is_sold(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    assert_eq!(app.get("/api/config").send().await.json()["features"]["payments"], false);
+    buy(&app, "ada", 1).await.is_problem(503, FAILED);
+    let message = ("{}".to_owned(), "t=1,v1=00".to_owned());
+    deliver(&app, &message).await.is_problem(404, "Payment not found");
+    let (placed,): (i64,) =
+        sqlx::query_as("select count(*) from orders").fetch_one(&app.pool).await.unwrap();
+    assert_eq!(placed, 0);
+}
+
+/// 100 sessions, their messages delivered 100 times over, shuffled, 16 at a time, between looks at the return page.
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_hundred_sessions_replayed_a_hundred_times_are_a_hundred_grants(pool: PgPool) {
+    use futures::StreamExt;
+
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let app = Arc::new(app);
+    let mut sessions = Vec::new();
+    for buyer in 0..100 {
+        let session = begin(&app, &stripe, &format!("buyer-{buyer}"), 1).await;
+        stripe.pay(&session).await;
+        sessions.push((buyer, session));
+    }
+    let events = stripe.events();
+    assert_eq!(events.len(), 100);
+    // A step that has no common divisor with their number visits all of them in an order of no order.
+    let total = events.len() * 100;
+    let visits = (0..total).map(|visit| visit * 7919 % total);
+    let answers = futures::stream::iter(visits)
+        .map(|visit| {
+            let (app, event) = (app.clone(), events[visit % 100].clone());
+            let (buyer, session) = sessions[visit % 100].clone();
+            async move {
+                if visit / 100 % 10 == 3 {
+                    status_of(&app, &format!("buyer-{buyer}"), &session).await.status
+                } else {
+                    deliver(&app, &event).await.status
+                }
+            }
+        })
+        .buffer_unordered(16)
+        .all(|status| async move { status == StatusCode::OK });
+    assert!(answers.await);
+    let (grants, sum): (i64, i64) =
+        sqlx::query_as("select count(*), sum(amount) from ledger where kind = 'purchase'")
+            .fetch_one(&app.pool)
+            .await
+            .unwrap();
+    assert_eq!((grants, sum), (100, 2000));
+    assert_books_balance(&app).await;
+}

@@ -1,0 +1,482 @@
+//! The wire format of remove.bg: what its clients send is done or refused by name, and costs what the answer
+//! says.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use retouch_core::jobs::{self, Failure, Turn};
+use retouch_core::results::NewResult;
+use retouch_core::tool::{JobClass, Tier, ToolName};
+use retouch_core::{ResultId, WorkerId, storage};
+use retouch_local::testing::eventually;
+use serde_json::json;
+use sqlx::PgPool;
+use tokio::task::JoinHandle;
+
+use crate::app::{Answer, TestApp, TestRequest, png};
+
+const REMOVE: &str = "/v1.0/removebg";
+const ACCOUNT: &str = "/v1.0/account";
+
+/// 64 × 48, with a red subject of 16 × 12 at (8, 4) and nothing else.
+fn cutout() -> Vec<u8> {
+    let picture = image::RgbaImage::from_fn(64, 48, |x, y| {
+        let inside = (8..24).contains(&x) && (4..16).contains(&y);
+        if inside { image::Rgba([200, 10, 20, 255]) } else { image::Rgba([0; 4]) }
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
+/// Cuts out the next `number` pictures like a worker.
+fn work(app: &Arc<TestApp>, number: usize) -> JoinHandle<()> {
+    let app = app.clone();
+    tokio::spawn(async move {
+        for _ in 0..number {
+            let job = eventually(Duration::from_secs(20), "a job", || app.claim()).await;
+            app.finish(job.id, &cutout()).await;
+        }
+    })
+}
+
+/// A multipart body with the picture and other fields.
+fn form(picture: &[u8], fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, value) in fields {
+        let head = format!("--frontier\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n");
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(value.as_bytes());
+        body.extend_from_slice(b"\r\n");
+    }
+    let head =
+        "--frontier\r\ncontent-disposition: form-data; name=\"image_file\"; filename=\"a\"\r\n\r\n";
+    body.extend_from_slice(head.as_bytes());
+    body.extend_from_slice(picture);
+    body.extend_from_slice(b"\r\n--frontier--\r\n");
+    body
+}
+
+fn remove<'a>(app: &'a TestApp, key: &str, fields: &[(&str, &str)]) -> TestRequest<'a> {
+    let body = form(&png(64, 48), fields);
+    app.post(REMOVE).with_key(key).body("multipart/form-data; boundary=frontier", body)
+}
+
+#[track_caller]
+fn is_refused(answer: &Answer, status: u16, code: &str) {
+    let body = answer.json();
+    let errors = body["errors"].as_array().unwrap();
+    assert_eq!((answer.status.as_u16(), errors[0]["code"].as_str().unwrap()), (status, code));
+    assert_eq!(errors.len(), 1);
+    assert!(!errors[0]["title"].as_str().unwrap().is_empty());
+    assert_eq!(answer.header("access-control-allow-origin"), "*");
+    assert_eq!(answer.header("x-credits-charged"), "");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_picture_comes_back_without_its_background_for_five_credits(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let key = app.key("ada").await;
+    let worker = work(&app, 1);
+    let answer = remove(&app, &key, &[("size", "auto"), ("format", "png")]).send().await;
+    worker.await.unwrap();
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!((answer.header("content-type"), &answer.body[..]), ("image/png", &cutout()[..]));
+    for (name, value) in [
+        ("x-credits-charged", "5"),
+        ("x-width", "64"),
+        ("x-height", "48"),
+        ("x-max-width", "64"),
+        ("x-max-height", "48"),
+        ("x-ratelimit-limit", "60"),
+        ("x-ratelimit-remaining", "59"),
+        // The clock of a test stands; one of sixty comes back in a second.
+        ("x-ratelimit-reset", &(app.clock.now().timestamp() + 1).to_string()),
+        ("access-control-allow-origin", "*"),
+        ("cache-control", "no-store"),
+        // No type is detected, so none is told.
+        ("x-type", ""),
+    ] {
+        assert_eq!(answer.header(name), value, "{name}");
+    }
+    assert_eq!(app.balance("ada").await, (15, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn every_kind_of_body_is_understood_and_json_is_given_to_who_asks(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let key = app.key("ada").await;
+    let worker = work(&app, 3);
+    let b64 = STANDARD.encode(png(64, 48));
+    let encoded = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("image_file_b64", &b64)
+        .append_pair("format", "png")
+        .finish();
+    let requests = [
+        remove(&app, &key, &[("format", "png")]),
+        app.post(REMOVE).with_key(&key).body("application/x-www-form-urlencoded", encoded),
+        // As a bearer token, and with what clients send for parameters that were not given.
+        app.post(REMOVE).by(&key).json_body(&json!(
+            {"image_file_b64": b64, "format": "png", "crop": false, "roi": null, "bg_color": ""}
+        )),
+    ];
+    for request in requests {
+        let answer = request.header("accept", "application/json").send().await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+        let result = answer.json()["data"]["result_b64"].as_str().unwrap().to_owned();
+        assert_eq!(STANDARD.decode(result).unwrap(), cutout());
+        assert_eq!(answer.header("x-credits-charged"), "5");
+    }
+    worker.await.unwrap();
+    assert_eq!(app.balance("ada").await, (5, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_cut_out_has_the_shape_that_was_asked_for(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let key = app.key("ada").await;
+    let worker = work(&app, 3);
+    let fields = [("crop", "true"), ("crop_margin", "2px 25%"), ("bg_color", "00f8")];
+    let cropped = remove(&app, &key, &fields).send().await;
+    assert_eq!((cropped.status, cropped.header("content-type")), (StatusCode::OK, "image/png"));
+    assert_eq!((cropped.header("x-width"), cropped.header("x-height")), ("24", "16"));
+    let cropped = image::load_from_memory(&cropped.body).unwrap().into_rgba8();
+    assert_eq!(cropped.get_pixel(3, 2).0, [0, 0, 255, 0x88]);
+    assert_eq!(cropped.get_pixel(4, 2).0, [200, 10, 20, 255]);
+    assert_eq!(cropped.dimensions(), (24, 16));
+
+    let zip = remove(&app, &key, &[("format", "zip")]).send().await;
+    assert_eq!(zip.header("content-type"), "application/zip");
+    let mut zip = zip::ZipArchive::new(std::io::Cursor::new(zip.body)).unwrap();
+    let mut alpha = Vec::new();
+    zip.by_name("alpha.png").unwrap().read_to_end(&mut alpha).unwrap();
+    let alpha = image::load_from_memory(&alpha).unwrap().into_luma8();
+    assert_eq!((alpha.get_pixel(8, 4).0, alpha.get_pixel(7, 4).0), ([255], [0]));
+    assert!(zip.by_name("color.jpg").is_ok());
+
+    let moved = remove(&app, &key, &[("scale", "100%"), ("format", "png")]).send().await;
+    let moved = image::load_from_memory(&moved.body).unwrap().into_rgba8();
+    assert_eq!(moved.dimensions(), (64, 48));
+    assert_eq!((moved.get_pixel(0, 0).0[3], moved.get_pixel(63, 47).0[3]), (255, 255));
+    worker.await.unwrap();
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn nobody_gets_in_without_a_good_key(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, key) = (app.token("ada"), app.key("ada").await);
+    is_refused(&app.post(REMOVE).send().await, 403, "auth_failed");
+    is_refused(&app.get(ACCOUNT).send().await, 403, "auth_failed");
+    is_refused(&remove(&app, "rt_wrong", &[]).send().await, 403, "auth_failed");
+    // Tokens are for browsers, and a browser has other routes.
+    is_refused(&app.get(ACCOUNT).by(&ada).send().await, 403, "auth_failed");
+    let id = app.get("/api/keys").by(&ada).send().await.json()["keys"][0]["id"].clone();
+    app.delete(&format!("/api/keys/{}", id.as_str().unwrap())).by(&ada).send().await;
+    is_refused(&remove(&app, &key, &[]).send().await, 403, "auth_failed");
+    is_refused(&app.get(ACCOUNT).with_key(&key).send().await, 403, "auth_failed");
+    assert_eq!(app.balance("ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn what_is_wrong_or_not_supported_is_named_and_costs_nothing(pool: PgPool) {
+    let settings = ["--max-upload-bytes=20000", "--max-dimension=100"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let key = app.key("ada").await;
+    for (name, value) in [
+        ("bg_image_url", "https://x.test/a.png"),
+        ("roi", "0% 0% 50% 50%"),
+        ("add_shadow", "true"),
+        ("semitransparency", "false"),
+        ("no_such_thing", "1"),
+    ] {
+        let answer = remove(&app, &key, &[(name, value)]).send().await;
+        is_refused(&answer, 400, "unsupported_parameter");
+        assert!(answer.text().contains(&format!("\"title\":\"{name} ")), "{}", answer.text());
+        assert_eq!(answer.header("x-ratelimit-limit"), "60");
+    }
+    for (name, value) in [("size", "huge"), ("scale", "9%"), ("bg_color", "no colour")] {
+        let answer = remove(&app, &key, &[(name, value)]).send().await;
+        is_refused(&answer, 400, "invalid_parameter");
+        assert!(answer.text().contains(&format!("\"title\":\"{name} ")), "{}", answer.text());
+    }
+    let multipart = "multipart/form-data; boundary=frontier";
+    let send = |kind: &str, body: Vec<u8>| app.post(REMOVE).with_key(&key).body(kind, body).send();
+    let json = "application/json";
+    is_refused(&send(json, b"{}".to_vec()).await, 400, "missing_source");
+    is_refused(&send(json, b"[1]".to_vec()).await, 400, "bad_request");
+    is_refused(&send(json, b"{\"size\":[]}".to_vec()).await, 400, "invalid_parameter");
+    is_refused(&send("text/plain", Vec::new()).await, 400, "invalid_content_type");
+    is_refused(&send("multipart/form-data", Vec::new()).await, 400, "bad_request");
+    is_refused(&send(multipart, b"--frontier\r\nbroken".to_vec()).await, 400, "bad_request");
+    let both = form(&png(64, 48), &[("image_file_b64", "aGVsbG8=")]);
+    is_refused(&send(multipart, both).await, 400, "multiple_sources");
+    is_refused(&send(multipart, form(b"text", &[])).await, 400, "invalid_file_type");
+    is_refused(&send(multipart, form(&png(64, 48)[..99], &[])).await, 400, "failed_to_read_image");
+    is_refused(&send(multipart, form(&png(101, 10), &[])).await, 400, "resolution_too_high");
+    let large = vec![0; 20_001];
+    is_refused(&send(multipart, form(&large, &[])).await, 413, "file_size_too_large");
+    let large = json!({"image_file_b64": STANDARD.encode(&large)}).to_string();
+    is_refused(&send(json, large.into()).await, 413, "file_size_too_large");
+    let far_larger = vec![b' '; 200_000];
+    is_refused(&send(json, far_larger).await, 413, "file_size_too_large");
+    assert_eq!(app.balance("ada").await, (20, 0));
+    let jobs: i64 =
+        sqlx::query_scalar("select count(*) from jobs").fetch_one(&app.pool).await.unwrap();
+    assert_eq!(jobs, 0);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_address_is_refused_and_never_fetched(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let key = app.key("ada").await;
+    let canary = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    canary.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/a.png", canary.local_addr().unwrap());
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("image_url", &url)
+        .append_pair("size", "auto")
+        .finish();
+    for request in [
+        app.post(REMOVE).with_key(&key).body("application/x-www-form-urlencoded", body),
+        app.post(REMOVE).with_key(&key).json_body(&json!({"image_url": url})),
+        remove(&app, &key, &[("image_url", &url)]),
+        remove(&app, &key, &[("bg_image_url", &url)]),
+    ] {
+        is_refused(&request.send().await, 400, "unsupported_parameter");
+    }
+    assert_eq!(canary.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn without_credits_nothing_is_held_or_stored(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, key) = (app.token("ada"), app.key("ada").await);
+    for _ in 0..4 {
+        let image = app.upload("ada").await;
+        let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+        app.post(&path).by(&ada).asynchronously().send().await;
+    }
+    let objects = app.bucket.storage.keys().await.unwrap().len();
+    is_refused(&remove(&app, &key, &[]).send().await, 402, "insufficient_credits");
+    assert_eq!(app.balance("ada").await, (20, 20));
+    assert_eq!(app.bucket.storage.keys().await.unwrap().len(), objects);
+    let account = app.get(ACCOUNT).with_key(&key).send().await.json();
+    assert_eq!(account["data"]["attributes"]["credits"]["total"], 0);
+    // With a key the first answer may be paid for already: refused when it turns out not to be.
+    let keyed = remove(&app, &key, &[]).header("idempotency-key", "one").send().await;
+    is_refused(&keyed, 402, "insufficient_credits");
+    assert_eq!(app.balance("ada").await, (20, 20));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_that_fails_says_why_and_costs_nothing(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let key = app.key("ada").await;
+    for (code, status) in [("image_unreadable", 400), ("model_failed", 500)] {
+        let request = remove(&app, &key, &[]).send();
+        let worker = async {
+            let job = eventually(Duration::from_secs(10), "a job", || app.claim()).await;
+            let failure = Failure { code: code.into(), detail: "It did not work.".into() };
+            app.fail(job.id, &failure).await;
+        };
+        let (answer, ()) = tokio::join!(request, worker);
+        is_refused(&answer, status, code);
+        assert_eq!(answer.json()["errors"][0]["title"], "It did not work.");
+        assert_eq!(app.balance("ada").await, (20, 0));
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_that_takes_too_long_is_called_off_and_costs_nothing(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--wait-secs=1"]).await;
+    let key = app.key("ada").await;
+    let answer = remove(&app, &key, &[]).send().await;
+    is_refused(&answer, 503, "unavailable");
+    assert_eq!(answer.header("retry-after"), "30");
+    assert_eq!(app.balance("ada").await, (20, 0));
+    assert!(app.claim().await.is_none(), "it is still queued");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_result_that_cannot_be_fetched_is_said_to_be_paid_for(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let key = app.key("ada").await;
+    let request = remove(&app, &key, &[]).header("idempotency-key", "one").send();
+    let worker = async {
+        let worker = WorkerId::new();
+        let class = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
+        let lease = Duration::from_mins(1);
+        let claim = || jobs::claim(&app.pool, worker, &class, &[], Turn::Beside, lease);
+        let job = eventually(Duration::from_secs(10), "a job", async || claim().await.unwrap());
+        let job = job.await.id;
+        let lost = storage::result_key(job, 1);
+        let made = NewResult {
+            id: ResultId::new(),
+            object_key: lost.clone(),
+            thumbnail_key: storage::result_thumbnail_key(job, 1),
+            size_bytes: 1,
+            width: 64,
+            height: 48,
+            model: "tiny".into(),
+            model_sha256: "0".repeat(64),
+            device: "cpu".into(),
+            is_demo: false,
+            duration_ms: 12,
+        };
+        jobs::finish(&app.pool, worker, job, &made).await.unwrap();
+        lost
+    };
+    let (answer, lost) = tokio::join!(request, worker);
+    assert_eq!((answer.status.as_u16(), answer.header("x-credits-charged")), (503, "5"));
+    assert_eq!(answer.json()["errors"][0]["code"], "result_unavailable");
+    assert!(answer.text().contains("Idempotency-Key"), "{}", answer.text());
+    assert_eq!(app.balance("ada").await, (15, 0));
+    app.bucket.storage.put(&lost, "image/png", cutout().into()).await.unwrap();
+    let again = remove(&app, &key, &[]).header("idempotency-key", "one").send().await;
+    assert_eq!((again.status, again.header("x-credits-charged")), (StatusCode::OK, "5"));
+    assert_eq!(app.balance("ada").await, (15, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn too_many_calls_are_told_when_to_come_back(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--user-runs-per-minute=2"]).await;
+    let key = app.key("ada").await;
+    for left in ["1", "0"] {
+        // Refused for another reason, and counted.
+        let answer = remove(&app, &key, &[("size", "huge")]).send().await;
+        is_refused(&answer, 400, "invalid_parameter");
+        assert_eq!(answer.header("x-ratelimit-remaining"), left);
+    }
+    let answer = remove(&app, &key, &[]).send().await;
+    is_refused(&answer, 429, "rate_limit_exceeded");
+    let wait: u64 = answer.header("retry-after").parse().unwrap();
+    assert!((1..=30).contains(&wait), "{wait}");
+    assert_eq!(answer.header("x-ratelimit-limit"), "2");
+    assert_eq!(answer.header("x-ratelimit-remaining"), "0");
+    let reset: i64 = answer.header("x-ratelimit-reset").parse().unwrap();
+    assert_eq!(reset, app.clock.now().timestamp() + 60);
+    assert_eq!(app.balance("ada").await, (20, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_repeat_with_the_same_idempotency_key_is_one_run(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let key = app.key("ada").await;
+    let worker = work(&app, 1);
+    let once = || remove(&app, &key, &[("format", "png")]).header("idempotency-key", "one").send();
+    // At once, so that several upload before the first submits; then again, when it has ended.
+    let mut answers = futures::future::join_all((0..20).map(|_| once())).await;
+    worker.await.unwrap();
+    answers.push(once().await);
+    for answer in &answers {
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+        assert_eq!((answer.header("x-credits-charged"), &answer.body), ("5", &answers[0].body));
+    }
+    assert_eq!(app.balance("ada").await, (15, 0));
+    let other = app.post(REMOVE).with_key(&key).header("idempotency-key", "one");
+    let other = other.body("multipart/form-data; boundary=frontier", form(&png(65, 48), &[]));
+    is_refused(&other.send().await, 422, "idempotency_key_reused");
+    assert_eq!(app.balance("ada").await, (15, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn nothing_is_kept_and_nothing_is_in_the_gallery(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (ada, key) = (app.token("ada"), app.key("ada").await);
+    let worker = work(&app, 1);
+    let keyed = || remove(&app, &key, &[]).header("idempotency-key", "one").send();
+    assert_eq!(keyed().await.status, StatusCode::OK);
+    worker.await.unwrap();
+    let gallery = app.get("/api/images").by(&ada).send().await.json();
+    assert_eq!(gallery["images"], json!([]));
+    retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
+    assert_eq!(app.bucket.storage.keys().await.unwrap().len(), 4);
+
+    sqlx::query("update images set expires_at = now() - interval '1 second'")
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
+    assert_eq!(app.bucket.storage.keys().await.unwrap(), Vec::<String>::new());
+    for table in ["images", "results"] {
+        let query = format!("select count(*) from {table}");
+        let rows: i64 =
+            sqlx::query_scalar(sqlx::AssertSqlSafe(query)).fetch_one(&app.pool).await.unwrap();
+        assert_eq!(rows, 0, "{table}");
+    }
+    // What was paid for stays in the books, and a late repeat is told that it is late.
+    assert_eq!(app.balance("ada").await, (15, 0));
+    is_refused(&keyed().await, 422, "not_possible");
+    assert_eq!(app.balance("ada").await, (15, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_account_says_what_is_left(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, key) = (app.token("ada"), app.key("ada").await);
+    let image = app.upload("ada").await;
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
+    app.post(&path).by(&ada).asynchronously().send().await;
+    let answer = app.get(ACCOUNT).with_key(&key).send().await;
+    assert_eq!(answer.header("access-control-allow-origin"), "*");
+    let credits = json!({"total": 15, "subscription": 0, "payg": 15, "enterprise": 0});
+    let api = json!({"free_calls": 0, "sizes": "all"});
+    assert_eq!(answer.json(), json!({"data": {"attributes": {"credits": credits, "api": api}}}));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_page_of_another_origin_may_call(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    for path in [REMOVE, ACCOUNT] {
+        let answer =
+            app.request(Method::OPTIONS, path).header("origin", "https://x.test").send().await;
+        assert_eq!(answer.status, StatusCode::NO_CONTENT);
+        assert_eq!(answer.header("access-control-allow-origin"), "*");
+        assert!(answer.header("access-control-allow-headers").contains("X-Api-Key"));
+        assert!(answer.header("access-control-allow-methods").contains("POST"));
+    }
+    // And nowhere else.
+    let answer = app.get("/api/config").header("origin", "https://x.test").send().await;
+    assert_eq!(answer.header("access-control-allow-origin"), "");
+    let unknown = app.get("/v1.0/improve").send().await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_client_of_remove_bg_gets_its_picture(pool: PgPool) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/removebg-client");
+    assert!(
+        folder.join("node_modules/remove.bg").is_dir(),
+        "the client is not installed: run `npm ci` in {}, or scripts/test, which does",
+        folder.display()
+    );
+    let app = Arc::new(TestApp::start(pool).await);
+    let key = app.key("ada").await;
+    let address = app.listen().await;
+    // One for each call of the client that is to succeed.
+    let worker = work(&app, 3);
+    let facts = json!({
+        "origin": format!("http://{address}"),
+        "key": key,
+        "picture": STANDARD.encode(png(64, 48)),
+        "cutout": STANDARD.encode(cutout()),
+    });
+    let client = tokio::process::Command::new("node")
+        .args(["--test", "client.test.mjs"])
+        .current_dir(&folder)
+        .env("RETOUCH_CLIENT_FACTS", facts.to_string())
+        .stdin(Stdio::null())
+        .output();
+    let client = tokio::time::timeout(Duration::from_mins(1), client).await;
+    let client = client.expect("the client ends within a minute").expect("node is installed");
+    let said = String::from_utf8_lossy(&client.stdout);
+    assert!(client.status.success(), "{said}{}", String::from_utf8_lossy(&client.stderr));
+    tokio::time::timeout(Duration::from_secs(5), worker).await.expect("three runs").unwrap();
+    assert_eq!(app.balance("ada").await, (5, 0));
+}
