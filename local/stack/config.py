@@ -25,6 +25,7 @@ class Settings:
     postgres_port: int
     redis_port: int
     s3_port: int
+    stripe_port: int
     oidc_port: int
     # An own Postgres that only tests use may lose its data when the machine loses power.
     throw_away: bool = False
@@ -57,6 +58,11 @@ class Settings:
     @property
     def issuer(self):
         return f"http://127.0.0.1:{self.oidc_port}"
+
+    @property
+    def stripe_url(self):
+        """Where the API, and the browser of whoever pays, reach the Stripe stand-in."""
+        return f"http://127.0.0.1:{self.stripe_port}"
 
     def secret(self, name):
         """A secret made once and kept in a file that only the owner reads."""
@@ -93,6 +99,7 @@ def load(environment=None):
         postgres_port=port(values, "RETOUCH_POSTGRES_PORT", 15432),
         redis_port=port(values, "RETOUCH_REDIS_PORT", 16379),
         s3_port=port(values, "RETOUCH_S3_PORT", 19000),
+        stripe_port=port(values, "RETOUCH_STRIPE_PORT", 19001),
         oidc_port=port(values, "RETOUCH_OIDC_PORT", 19400),
     )
 

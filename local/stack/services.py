@@ -47,6 +47,8 @@ def plan(settings, runtime=None):
         services.append(s3_service(settings, shared))
     if not settings.given("OIDC_ISSUER"):
         services.append(oidc_service(settings, shared))
+    if not settings.given("STRIPE_SECRET_KEY"):
+        services.append(stripe_service(settings, shared))
     if runtime is not None:
         services += [api_service(settings, shared), worker_service(settings, shared, runtime)]
     return services
@@ -68,6 +70,12 @@ def shared_environment(settings):
         environment["REDIS_URL"] = f"redis://:{settings.secret('redis-password')}@127.0.0.1:{settings.redis_port}"
     if not settings.given("OIDC_ISSUER"):
         environment |= {"OIDC_ISSUER": settings.issuer, "OIDC_CLIENT_ID": "retouch", "OIDC_AUDIENCE": "retouch-api"}
+    if not settings.given("STRIPE_SECRET_KEY"):
+        environment |= {
+            "STRIPE_SECRET_KEY": f"sk_test_{settings.secret('stripe-key')}",
+            "STRIPE_WEBHOOK_SECRET": f"whsec_{settings.secret('stripe-webhook-secret')}",
+            "STRIPE_API_URL": f"{settings.stripe_url}/",
+        }
     return environment
 
 
@@ -146,6 +154,25 @@ def oidc_environment(settings):
         "OIDC_CLIENT_ID": "retouch",
         "OIDC_AUDIENCE": "retouch-api",
     }
+
+
+def stripe_service(settings, shared):
+    listen = f"127.0.0.1:{settings.stripe_port}"
+    webhook = f"{settings.api_url}/api/payments/webhook"
+    folder = settings.data / "stripe"
+    return Service(
+        name="stripe",
+        label="The Stripe stand-in",
+        command=lambda: [
+            *(PROGRAMS / "retouch-local", "stripe", "--listen", listen, "--public-url", settings.stripe_url),
+            *("--webhook", webhook, "--data", folder),
+        ],
+        ready=lambda: get_json(f"{settings.stripe_url}/stand-in") is not None,
+        # It takes its secrets from STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, where no list of processes shows them.
+        environment=shared,
+        port=(settings.stripe_port, "RETOUCH_STRIPE_PORT"),
+        prepare=lambda: folder.mkdir(parents=True, exist_ok=True, mode=0o700),
+    )
 
 
 def api_service(settings, shared):

@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from . import build, lint, prerequisites, wheels
+from . import bench, build, contract, lint, prerequisites, proofs, wheels
 from .config import CACHE, REPO, load
 from .sandbox import Sandbox
 from .say import Problem, line, took, warn
@@ -29,15 +29,14 @@ class Counts:
 
 def main():
     options = arguments()
-    parts = {"lint": test_lint, "local": test_local, "ui": test_ui, "rust": test_rust, "e2e": test_e2e}
-    chosen = [name for name in parts if not options.only or name in options.only]
+    chosen = [name for name in PARTS if name in (options.only or usual_parts(options.full))]
     if options.full:
         os.environ["RETOUCH_TEST_FULL"] = "1"
     results = {}
     try:
         prepare(chosen)
         for name in chosen:
-            results[name] = run_part(name, parts[name])
+            results[name] = run_part(name, PARTS[name])
     except Problem as problem:
         warn(str(problem))
         results["preparation"] = (Counts(failed=1), 0)
@@ -46,8 +45,7 @@ def main():
 
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/test", description="Runs the tests.")
-    names = ["lint", "local", "ui", "rust", "e2e"]
-    parser.add_argument("--only", action="append", choices=names, help="run only this part; may be repeated")
+    parser.add_argument("--only", action="append", choices=PARTS, help="run only this part; may be repeated")
     parser.add_argument("--full", action="store_true", help="add the long proofs")
     return parser.parse_args()
 
@@ -58,8 +56,12 @@ def prepare(chosen):
     REPORTS.mkdir(parents=True, exist_ok=True)
     if {"lint", "ui", "e2e"} & set(chosen):
         build.install_packages_of("ui")
-    if {"local", "e2e"} & set(chosen):
+    if {"local", "contract", "e2e", "proofs", "bench"} & set(chosen):
         build.install_packages_of("local/oidc")
+    if "rust" in chosen:
+        build.install_packages_of("api/tests/removebg-client")
+    if {"contract", "proofs", "bench"} & set(chosen):
+        build.build_programs()
 
 
 def run_part(name, part):
@@ -118,6 +120,11 @@ def test_rust():
         return counted(command, pattern, by_place, env=environment)
 
 
+def test_contract():
+    """The API against its own description."""
+    return Counts(*contract.run())
+
+
 def test_e2e():
     """The page in a real browser against the whole stack, on ports and data of its own."""
     chromium = find_chromium()
@@ -141,6 +148,32 @@ def test_e2e():
             show([REPO / "scripts/down"], env=environment)
     stats = lambda found: Counts(found["stats"]["expected"] + found["stats"]["flaky"], found["stats"]["unexpected"])  # noqa: E731
     return from_report(report, code, stats)
+
+
+def test_proofs():
+    """The whole stack while things go wrong."""
+    return Counts(*proofs.run())
+
+
+def measure():
+    """The whole stack as fast as it goes; only where it is asked for, on a machine that does nothing else."""
+    return Counts(*bench.run())
+
+
+PARTS = {
+    "lint": test_lint,
+    "local": test_local,
+    "ui": test_ui,
+    "rust": test_rust,
+    "contract": test_contract,
+    "e2e": test_e2e,
+    "proofs": test_proofs,
+    "bench": measure,
+}
+
+
+def usual_parts(full):
+    return [name for name in PARTS if name != "bench" and (full or name != "proofs")]
 
 
 def models_environment(names):
