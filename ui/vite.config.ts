@@ -32,7 +32,15 @@ export default defineConfig(({ mode }) => ({
             {
               name: 'shared',
               priority: 1,
-              test: /vite\/preload-helper|src\/app\/shell\/account-button|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download|tabs)/,
+              test: /vite\/preload-helper|src\/app\/shell\/(account-button|navigation-links)|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download|tabs|date-time|load-failure)/,
+            },
+            {
+              name: 'orders',
+              test: /src\/features\/checkouts/,
+            },
+            {
+              name: 'loaded',
+              test: /src\/components\/(date-time|load-failure)/,
             },
             {
               name: 'picture',

@@ -2,13 +2,13 @@ import { gzipSync } from 'node:zlib';
 import type { Page, Response } from '@playwright/test';
 import { expectAccessible } from './accessible';
 import { signInAsSomeoneNew } from './sign-in';
+import { expectSound } from './sound';
 import { expect, test } from './test';
 import { expectResults, freeButton, freeUpscale, openTool } from './tool';
 
 const BUDGET_BYTES = 150_000;
 /** Magic Fix draws with konva, and react-konva brings a renderer of its own. */
 const EDITOR_BUDGET_BYTES = 245_000;
-const widths = [360, 768, 1440];
 const everyone = [
   '/dashboard',
   '/pricing',
@@ -19,19 +19,6 @@ const everyone = [
   '/privacy',
   '/nothing',
 ];
-
-/** In both themes, nothing wider than the window at any width. */
-async function expectSound(page: Page) {
-  for (const width of widths) {
-    await page.setViewportSize({ width, height: 900 });
-    const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-    expect(excess, `${page.url()} at ${width} px`).toBeLessThanOrEqual(0);
-  }
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    await expectAccessible(page);
-  }
-}
 
 /** What a first visit of a page has to download, compressed as any server would. */
 async function firstLoad(page: Page, path: string): Promise<number> {
@@ -93,6 +80,7 @@ test('the screens of a user are sound and small', async ({ page }) => {
     '/upscale',
     upscale,
     '/checkouts',
+    '/account',
     '/magic',
   ]) {
     expect(await firstLoad(page, path), path).toBeLessThan(BUDGET_BYTES);

@@ -62,6 +62,10 @@ test.describe('a visitor', () => {
     for (const path of [
       '/images',
       '/checkouts',
+      `/checkouts/${image}`,
+      '/checkout',
+      '/return?session_id=cs_test_1',
+      '/account',
       `/remove-background/${image}`,
       `/upscale/${image}`,
       `/magic/${image}`,

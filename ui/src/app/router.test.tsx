@@ -16,6 +16,10 @@ describe('who may go where', () => {
     '/upscale/1',
     '/magic/1',
     '/checkouts',
+    '/checkouts/1',
+    '/checkout',
+    '/return',
+    '/account',
   ])('sends a visitor from %s to the login page', async (path) => {
     const { router } = renderApp(path);
     expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
@@ -77,30 +81,12 @@ describe('signing in', () => {
   });
 });
 
-describe('prices', () => {
-  test('a visitor is led to sign up', async () => {
-    renderApp('/pricing');
-    expect(await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' })).toBeVisible();
-    expect(screen.getByText('20 Free Credits for New Users')).toBeVisible();
-    for (const link of screen.getAllByRole('link', { name: 'Try for free' })) {
-      expect(link).toHaveAttribute('href', '/signup');
-    }
-  });
-
-  test('Choose is disabled with a reason where payments are off', async () => {
-    renderApp('/pricing', { signedIn: true });
-    for (const button of await screen.findAllByRole('button', { name: 'Choose' })) {
-      expect(button).toBeDisabled();
-      expect(button).toHaveAccessibleDescription(/Packs cannot be bought/);
-    }
-  });
-});
-
 describe('the menu on the email', () => {
-  test('leads to the checkouts and out', async () => {
+  test('leads to the checkouts, the account and out', async () => {
     renderApp('/dashboard', { signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: 'ada@example.com' }));
     expect(await screen.findByRole('menuitem', { name: 'Checkouts' })).toHaveAttribute('href', '/checkouts');
+    expect(screen.getByRole('menuitem', { name: 'Account' })).toHaveAttribute('href', '/account');
     expect(screen.getByRole('menuitem', { name: 'Logout' })).toBeInTheDocument();
   });
 });

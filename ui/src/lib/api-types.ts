@@ -12,6 +12,10 @@ export type User = Schemas['User'];
 export type Image = Schemas['Image'];
 export type Result = Schemas['Result'];
 export type Job = Schemas['Job'];
+export type Checkout = Schemas['Checkout'];
+export type PaymentStatus = Schemas['PaymentStatus'];
+export type ApiKey = Schemas['KeyView'];
+export type NewApiKey = Schemas['NewKeyView'];
 
 /** A result as the page keeps it: `isNew` is the page's own and never comes from the API. */
 export type ResultItem = Result & { isNew: boolean };

@@ -5,12 +5,20 @@ export const useToasts = create<{ areNeeded: boolean }>(() => ({ areNeeded: fals
 
 export const loadToasts = () => import('react-toastify');
 
-export async function notifyError(message: string) {
+export function notifyError(message: string) {
+  return notify('error', message);
+}
+
+export function notifySuccess(message: string) {
+  return notify('success', message);
+}
+
+async function notify(kind: 'error' | 'success', message: string) {
   useToasts.setState({ areNeeded: true });
   try {
     const { toast } = await loadToasts();
-    // The text is the id: the same failure twice is one toast. Until the container is there, it waits.
-    toast.error(message, { toastId: message });
+    // The text is the id: the same news twice is one toast. Until the container is there, it waits.
+    toast[kind](message, { toastId: message });
   } catch {
     // The network went before the library came; the page itself says what failed.
   }

@@ -59,6 +59,9 @@ export function useSession() {
       });
     },
 
+    /** Signs out of this browser alone, without a visit to the identity provider. */
+    forget: () => auth.removeUser(),
+
     async signOut() {
       const back = window.location.origin + paths.login;
       if (identity.logoutStyle === 'cognito' && identity.logoutEndpoint) {

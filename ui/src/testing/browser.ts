@@ -1,5 +1,5 @@
 import { setupWorker } from 'msw/browser';
-import { anImage, aResult } from './builders';
+import { aCheckout, anApiKey, anImage, anOpenCheckout, aResult } from './builders';
 import { MockApi } from './mock-api';
 import { storeSession } from './session';
 
@@ -51,6 +51,19 @@ export async function startMock() {
       }),
     ];
   }
+  api.config.features.payments = true;
+  api.checkouts = [
+    anOpenCheckout({ id: 'checkout-open', credits: 180, total_amount: 1500 }),
+    aCheckout({ id: 'checkout-paid', created_at: Date.UTC(2026, 9, 3, 8, 30) / 1000 }),
+    aCheckout({
+      id: 'checkout-refunded',
+      status: 'refunded',
+      credits: 55,
+      total_amount: 500,
+      credits_taken_back: 40,
+    }),
+  ];
+  api.apiKeys = [anApiKey(), anApiKey({ id: 'key-shop', name: 'shop', lastUsedAt: '2026-11-21T08:00:00Z' })];
   if (!window.location.search.includes('as=visitor')) storeSession(api.config.identity);
   await setupWorker(...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });
 }

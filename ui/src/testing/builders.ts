@@ -1,4 +1,4 @@
-import type { Config, Image, Job, Result, User } from '@/lib/api-types';
+import type { ApiKey, Checkout, Config, Image, Job, Result, User } from '@/lib/api-types';
 
 // Plain, valid data; a test overrides only what it is about.
 
@@ -120,6 +120,38 @@ export function aJob(change: Partial<Job> = {}): Job {
     createdAt: '2026-11-20T10:00:30Z',
     startedAt: null,
     finishedAt: null,
+    ...change,
+  };
+}
+
+export function aCheckout(change: Partial<Checkout> = {}): Checkout {
+  const id = change.id ?? 'checkout-1';
+  return {
+    id,
+    status: 'paid',
+    fulfilled: true,
+    created_at: Date.UTC(2026, 10, 20, 10) / 1000,
+    credits: 20,
+    email: 'ada@example.com',
+    total_amount: 200,
+    currency: 'usd',
+    credits_taken_back: 0,
+    session_id: `cs_${id}`,
+    ...change,
+  };
+}
+
+export function anOpenCheckout(change: Partial<Checkout> = {}): Checkout {
+  return aCheckout({ status: 'open', fulfilled: false, email: null, ...change });
+}
+
+export function anApiKey(change: Partial<ApiKey> = {}): ApiKey {
+  return {
+    id: 'key-1',
+    name: 'nightly batch',
+    prefix: 'rt_kJ2v9x',
+    createdAt: '2026-11-20T10:00:00Z',
+    lastUsedAt: null,
     ...change,
   };
 }

@@ -1,6 +1,16 @@
 import { HttpResponse, http } from 'msw';
-import type { Config, Image, Job, Result, ToolName, User } from '@/lib/api-types';
-import { aConfig, aJob, anImage, aResult, aUser } from './builders';
+import type {
+  ApiKey,
+  Checkout,
+  Config,
+  Image,
+  Job,
+  PaymentStatus,
+  Result,
+  ToolName,
+  User,
+} from '@/lib/api-types';
+import { aConfig, aJob, anApiKey, anImage, anOpenCheckout, aResult, aUser } from './builders';
 
 /** A whole API in memory: what the tests and `npm run dev:mock` talk to. */
 export class MockApi {
@@ -12,6 +22,9 @@ export class MockApi {
   upscaled: Result[] = [];
   fixed: Result[] = [];
   jobs: Job[] = [];
+  /** Orders, the newest first. */
+  checkouts: Checkout[] = [];
+  apiKeys: ApiKey[] = [];
   /** Everything that was asked, as `METHOD /path?query`, for assertions. */
   calls: string[] = [];
   idempotencyKeys: string[] = [];
@@ -45,6 +58,34 @@ export class MockApi {
 
   private listOf(tool: ToolName): Result[] {
     return { 'remove-background': this.results, upscale: this.upscaled, 'magic-fix': this.fixed }[tool];
+  }
+
+  /** What the payment provider does when somebody pays; the credits come with the next question, as in the API. */
+  pay(sessionId: string) {
+    this.paid.add(sessionId);
+  }
+
+  private paid = new Set<string>();
+
+  private settle(sessionId: string) {
+    const order = this.checkouts.find(({ session_id }) => session_id === sessionId);
+    if (!order || order.fulfilled || !this.paid.has(sessionId)) return;
+    Object.assign(order, { status: 'paid', fulfilled: true, email: this.user.email });
+    this.user = { ...this.user, credits: this.user.credits + order.credits };
+  }
+
+  private paymentOf(order: Checkout): PaymentStatus {
+    const { status, session_id, email, id, credits, fulfilled } = order;
+    const isOpen = status === 'open';
+    return {
+      status: isOpen ? 'open' : status === 'expired' ? 'expired' : 'complete',
+      customer_email: email,
+      url: isOpen ? `http://pay.test/${session_id}` : null,
+      checkout_id: id,
+      credits,
+      order_status: status,
+      fulfilled,
+    };
   }
 
   /** The states a job goes through, each stored and handed out. */
@@ -221,6 +262,46 @@ export class MockApi {
         });
         return new HttpResponse(body, { headers: { 'Content-Type': 'text/event-stream' } });
       }),
+      http.post('*/api/payments/:action', ({ request, params }) => {
+        const number = Number(String(params.action).match(/^create-checkout-session-([123])$/)?.[1]);
+        const pack = this.config.packs.find((one) => one.number === number);
+        this.idempotencyKeys.push(request.headers.get('Idempotency-Key') ?? '');
+        if (!pack || !this.config.features.payments) {
+          return problem(503, 'Failed to redirect to payment, please try again later');
+        }
+        const order = anOpenCheckout({
+          id: this.id('checkout'),
+          created_at: Math.floor(Date.now() / 1000),
+          credits: pack.credits,
+          total_amount: pack.amount,
+          currency: pack.currency,
+        });
+        this.checkouts = [order, ...this.checkouts];
+        return HttpResponse.json({ url: `http://pay.test/${order.session_id}` });
+      }),
+      http.get('*/api/payments/session-status/:id', ({ params }) => {
+        this.settle(String(params.id));
+        const order = this.checkouts.find(({ session_id }) => session_id === params.id);
+        return order ? HttpResponse.json(this.paymentOf(order)) : problem(404, 'Payment not found');
+      }),
+      http.get('*/api/checkouts/', () => HttpResponse.json({ sessions: this.checkouts })),
+      http.get('*/api/checkouts/:id', ({ params }) => {
+        const checkout = this.checkouts.find(({ id }) => id === params.id);
+        return checkout ? HttpResponse.json({ checkout }) : problem(404, 'Checkout not found');
+      }),
+      http.get('*/api/keys', () => HttpResponse.json({ keys: this.apiKeys })),
+      http.post('*/api/keys', async ({ request }) => {
+        const { name } = (await request.json()) as { name: string };
+        const key = anApiKey({ id: this.id('key'), name, createdAt: new Date().toISOString() });
+        this.apiKeys = [...this.apiKeys, key];
+        return HttpResponse.json({ ...key, key: `${key.prefix}-the-whole-key` }, { status: 201 });
+      }),
+      http.delete('*/api/keys/:id', ({ params }) => {
+        this.apiKeys = this.apiKeys.filter(({ id }) => id !== params.id);
+        return new HttpResponse(null, { status: 204 });
+      }),
+      http.delete('*/api/user', () => new HttpResponse(null, { status: 204 })),
+      http.get('*/api/user/export', () => HttpResponse.json({ user: this.user })),
       http.post('*/api/free/remove-bg-fr', runOfVisitor('remove-background', null)),
       http.post('*/api/free/upscale-fr', runOfVisitor('upscale', 2)),
       http.get('*/api/free/upload', () => new HttpResponse(null, { status: 204 })),

@@ -1,4 +1,6 @@
 import { Notice } from '@/components/notice';
+import { type PackNumber, useBuyPack } from '@/features/credits/buy-pack';
+import { LeavingOverlay } from '@/features/credits/leaving-overlay';
 import { PackCard } from '@/features/credits/pack-card';
 import { PriceList } from '@/features/credits/price-list';
 import { useConfig } from '@/lib/env';
@@ -7,6 +9,7 @@ import { useSession } from '@/lib/session';
 export default function PricingRoute() {
   const { packs, features, newUserCredits } = useConfig();
   const { isSignedIn } = useSession();
+  const buy = useBuyPack();
   return (
     <div className="page py-8 md:py-12">
       <title>Pricing · Retouch</title>
@@ -15,7 +18,7 @@ export default function PricingRoute() {
         <p className="mt-3 text-lg text-soft">{newUserCredits} Free Credits for New Users</p>
       </header>
       {isSignedIn && !features.payments && (
-        <div className="mb-6" id="payments-off">
+        <div className="mb-6">
           <Notice>Packs cannot be bought on this server yet. Your free credits work all the same.</Notice>
         </div>
       )}
@@ -25,7 +28,7 @@ export default function PricingRoute() {
             key={pack.number}
             pack={pack}
             isHighlighted={pack.label === 'Most popular'}
-            explanation="payments-off"
+            onChoose={() => buy.start(pack.number as PackNumber)}
           />
         ))}
       </ul>
@@ -39,6 +42,7 @@ export default function PricingRoute() {
           cancelled costs nothing.
         </p>
       </section>
+      {buy.isPending && <LeavingOverlay />}
     </div>
   );
 }

@@ -1,8 +1,8 @@
 import * as Menu from 'radix-ui/dropdown-menu';
 import { Link } from 'react-router';
-import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 import { AccountButton } from './account-button';
+import { menuLinks } from './navigation-links';
 
 const item =
   'flex min-h-10 items-center rounded-sm px-3 text-sm outline-none data-highlighted:bg-accent-wash data-highlighted:text-accent';
@@ -21,9 +21,11 @@ export default function AccountMenu() {
           sideOffset={8}
           className="z-50 min-w-48 animate-rise rounded-md border border-line bg-surface p-1 shadow-overlay"
         >
-          <Menu.Item asChild className={item}>
-            <Link to={paths.checkouts}>Checkouts</Link>
-          </Menu.Item>
+          {menuLinks.map(({ to, label }) => (
+            <Menu.Item key={to} asChild className={item}>
+              <Link to={to}>{label}</Link>
+            </Menu.Item>
+          ))}
           <Menu.Item className={item} onSelect={() => void session.signOut()}>
             Logout
           </Menu.Item>

@@ -6,6 +6,7 @@ import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { menuLinks } from './navigation-links';
 
 type MobileDrawerProps = { links: { to: string; label: string }[]; onClose: () => void };
 
@@ -32,24 +33,22 @@ export default function MobileDrawer({ links, onClose }: MobileDrawerProps) {
           </div>
           <nav aria-label="Mobile">
             <ul className="grid gap-1">
-              {[...links, ...(isSignedIn ? [{ to: paths.checkouts, label: 'Checkouts' }] : [])].map(
-                ({ to, label }) => (
-                  <li key={to}>
-                    <NavLink
-                      to={to}
-                      onClick={onClose}
-                      className={({ isActive }) =>
-                        classNames(
-                          'flex min-h-11 items-center rounded-md px-3 font-medium hover:bg-sunken',
-                          isActive && 'bg-accent-wash text-accent',
-                        )
-                      }
-                    >
-                      {label}
-                    </NavLink>
-                  </li>
-                ),
-              )}
+              {[...links, ...(isSignedIn ? menuLinks : [])].map(({ to, label }) => (
+                <li key={to}>
+                  <NavLink
+                    to={to}
+                    onClick={onClose}
+                    className={({ isActive }) =>
+                      classNames(
+                        'flex min-h-11 items-center rounded-md px-3 font-medium hover:bg-sunken',
+                        isActive && 'bg-accent-wash text-accent',
+                      )
+                    }
+                  >
+                    {label}
+                  </NavLink>
+                </li>
+              ))}
             </ul>
           </nav>
           <div className="mt-auto grid gap-3 border-t border-line pt-4">

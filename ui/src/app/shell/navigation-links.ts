@@ -9,3 +9,9 @@ export const publicLinks = [
 ];
 
 export const ownLinks = [{ to: paths.images, label: 'My Images' }];
+
+/** In the menu on the email. */
+export const menuLinks = [
+  { to: paths.checkouts, label: 'Checkouts' },
+  { to: paths.account, label: 'Account' },
+];

@@ -1,17 +1,19 @@
+import { useId } from 'react';
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
+import type { ButtonLook } from '@/components/button-style';
+import { Skeleton } from '@/components/skeleton';
 import type { Pack } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
-import { formatMoney } from '@/lib/format';
+import { credits, formatMoney } from '@/lib/format';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 
-type PackCardProps = { pack: Pack; isHighlighted: boolean; explanation: string };
+type PackCardProps = { pack: Pack; isHighlighted: boolean; onChoose: () => void };
 
-export function PackCard({ pack, isHighlighted, explanation }: PackCardProps) {
-  const { isSignedIn } = useSession();
-  const { features, newUserCredits } = useConfig();
+export function PackCard({ pack, isHighlighted, onChoose }: PackCardProps) {
+  const id = useId();
   const each = formatMoney(Math.round((pack.amount / pack.credits) * 10) / 10, pack.currency);
 
   return (
@@ -22,7 +24,9 @@ export function PackCard({ pack, isHighlighted, explanation }: PackCardProps) {
       )}
     >
       <div className="flex min-h-7 flex-wrap items-center justify-between gap-2">
-        <h2 className="text-base font-semibold">{pack.label}</h2>
+        <h2 id={`${id}-label`} className="text-base font-semibold">
+          {pack.label}
+        </h2>
         {pack.note && (
           <span className="rounded-full bg-accent-wash px-3 py-1 text-xs font-semibold text-accent">
             {pack.note}
@@ -35,27 +39,44 @@ export function PackCard({ pack, isHighlighted, explanation }: PackCardProps) {
         </span>
       </p>
       <p className="mt-2 text-lg">
-        <strong>{pack.credits} credits</strong>
+        <strong id={`${id}-credits`}>{credits(pack.credits)}</strong>
         <span className="ml-2 text-sm text-soft">about {each} each</span>
       </p>
-      <div className="mt-8 grid gap-2">
-        {isSignedIn ? (
-          <Button
-            look={isHighlighted ? 'primary' : 'secondary'}
-            disabled={!features.payments}
-            aria-describedby={features.payments ? undefined : explanation}
-          >
-            Choose
-          </Button>
-        ) : (
-          <>
-            <ButtonLink to={paths.signup} look={isHighlighted ? 'primary' : 'secondary'}>
-              Try for free
-            </ButtonLink>
-            <p className="text-center text-xs text-soft">Starts with {newUserCredits} free credits</p>
-          </>
-        )}
+      <div className="mt-8 grid content-start gap-2">
+        <WayIn
+          look={isHighlighted ? 'primary' : 'secondary'}
+          description={`${id}-label ${id}-credits`}
+          onChoose={onChoose}
+        />
       </div>
     </li>
+  );
+}
+
+type WayInProps = { look: ButtonLook; description: string; onChoose: () => void };
+
+/** For a visitor to an account, for a user to the payment. */
+function WayIn({ look, description, onChoose }: WayInProps) {
+  const { isLoading, isSignedIn } = useSession();
+  const { features, newUserCredits } = useConfig();
+
+  if (isLoading) return <Skeleton className="h-11" />;
+  if (!isSignedIn) {
+    return (
+      <>
+        <ButtonLink to={paths.signup} look={look}>
+          Try for free
+        </ButtonLink>
+        <p className="text-center text-xs text-soft">Starts with {newUserCredits} free credits</p>
+      </>
+    );
+  }
+  if (!features.payments) {
+    return <p className="grid min-h-11 place-items-center text-center text-sm text-soft">Not for sale yet</p>;
+  }
+  return (
+    <Button look={look} aria-describedby={description} onClick={onChoose}>
+      Choose
+    </Button>
   );
 }

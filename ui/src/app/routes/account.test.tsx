@@ -1,0 +1,207 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { delay, HttpResponse, http } from 'msw';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { saveFile } from '@/lib/download';
+import { anApiKey } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+// jsdom saves nothing.
+vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
+
+const button = (name: string) => screen.findByRole('button', { name });
+
+describe('the data of an account', () => {
+  test('is handed out as a file', async () => {
+    vi.mocked(saveFile).mockReset();
+    renderApp('/account', { signedIn: true });
+    await userEvent.click(await button('Export my data'));
+    await waitFor(() => expect(saveFile).toHaveBeenCalled());
+    const [blob, name] = vi.mocked(saveFile).mock.calls[0] ?? [];
+    expect(name).toBe('retouch-account.json');
+    expect(JSON.parse(String(await blob?.text()))).toMatchObject({ user: { email: 'ada@example.com' } });
+  });
+
+  test('says when it cannot be handed out', async () => {
+    renderApp('/account', { signedIn: true });
+    server.use(http.get('*/api/user/export', () => new HttpResponse(null, { status: 500 })));
+    await userEvent.click(await button('Export my data'));
+    expect(await screen.findByText('Failed to export your data, try again later')).toBeVisible();
+    expect(await button('Export my data')).toBeEnabled();
+  });
+});
+
+describe('API keys', () => {
+  const field = () => screen.findByRole('textbox', { name: 'Name of a new key' });
+  const keys = (...apiKeys: ReturnType<typeof anApiKey>[]) => Object.assign(new MockApi(), { apiKeys });
+
+  test('are listed with what tells them apart', async () => {
+    const api = keys(anApiKey(), anApiKey({ id: 'key-2', name: 'shop', lastUsedAt: '2026-11-21T08:00:00Z' }));
+    renderApp('/account', { api, signedIn: true });
+    const list = await screen.findByRole('list', { name: 'Your API keys' });
+    const [first, second] = within(list).getAllByRole('listitem');
+    expect(first).toHaveTextContent(/nightly batchrt_kJ2v9x… · created .* · never used/);
+    expect(second).toHaveTextContent(/shop.*last used/);
+  });
+
+  test('a new key is shown once, to be copied', async () => {
+    const person = userEvent.setup();
+    renderApp('/account', { signedIn: true });
+    expect(await screen.findByText('No keys yet')).toBeVisible();
+    await person.type(await field(), ' my shop {Enter}');
+    const key = await screen.findByRole('textbox', { name: 'Your new key “my shop”' });
+    expect(key).toHaveValue('rt_kJ2v9x-the-whole-key');
+    expect(key).toHaveFocus();
+    await person.click(screen.getByRole('button', { name: 'Copy' }));
+    expect(await screen.findByText('Copied')).toBeVisible();
+    expect(await navigator.clipboard.readText()).toBe('rt_kJ2v9x-the-whole-key');
+    expect(await screen.findByRole('list', { name: 'Your API keys' })).toHaveTextContent('my shop');
+    expect(await field()).toHaveValue('');
+
+    await person.click(screen.getByRole('button', { name: 'Done' }));
+    expect(screen.queryByDisplayValue('rt_kJ2v9x-the-whole-key')).toBeNull();
+  });
+
+  test('without a clipboard the key is marked, and the way to copy it is said', async () => {
+    const person = userEvent.setup();
+    renderApp('/account', { signedIn: true });
+    await person.type(await field(), 'shop{Enter}');
+    const key = await screen.findByRole<HTMLInputElement>('textbox', { name: 'Your new key “shop”' });
+    vi.spyOn(navigator.clipboard, 'writeText').mockRejectedValue(new Error('not allowed'));
+    await person.click(screen.getByRole('button', { name: 'Copy' }));
+    expect(await screen.findByText('Press Ctrl+C or ⌘C to copy it')).toBeVisible();
+    expect(key.selectionEnd).toBe(key.value.length);
+    expect(key).toHaveFocus();
+  });
+
+  test('a key without a name is not asked for', async () => {
+    const { api } = renderApp('/account', { signedIn: true });
+    await userEvent.type(await field(), '  {Enter}');
+    expect(await screen.findByText('A key needs a name')).toBeVisible();
+    expect(await field()).toHaveFocus();
+    expect(api.calls).not.toContain('POST /api/keys');
+  });
+
+  test.each([
+    [
+      422,
+      { detail: 'You have 20 keys already; revoke one first' },
+      'You have 20 keys already; revoke one first',
+    ],
+    [500, { detail: 'Something broke' }, 'Failed to create the key, try again later'],
+  ])('says why there is no new key after a %i', async (status, body, sentence) => {
+    renderApp('/account', { signedIn: true });
+    server.use(http.post('*/api/keys', () => HttpResponse.json(body, { status })));
+    await userEvent.type(await field(), 'shop{Enter}');
+    expect(await screen.findByText(sentence)).toBeVisible();
+    expect(await field()).toHaveValue('shop');
+    expect(await field()).toHaveAccessibleDescription(sentence);
+  });
+
+  test('a key is revoked after a question', async () => {
+    const { api } = renderApp('/account', { api: keys(anApiKey()), signedIn: true });
+    await userEvent.click(await button('Revoke nightly batch'));
+    const question = await screen.findByRole('alertdialog', { name: 'Revoke “nightly batch”?' });
+    expect(api.apiKeys).toHaveLength(1);
+    await userEvent.click(within(question).getByRole('button', { name: 'Revoke' }));
+    expect(await screen.findByText('No keys yet')).toBeVisible();
+    expect(api.apiKeys).toEqual([]);
+  });
+
+  test.each([
+    [404, 'No keys yet'],
+    [500, 'Failed to revoke the key, try again later'],
+  ])('a revocation that is answered with %i says "%s"', async (status, sentence) => {
+    renderApp('/account', { api: keys(anApiKey()), signedIn: true });
+    server.use(http.delete('*/api/keys/:id', () => new HttpResponse(null, { status })));
+    await userEvent.click(await button('Revoke nightly batch'));
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Revoke' }),
+    );
+    expect(await screen.findByText(sentence)).toBeVisible();
+  });
+
+  test('hold their place while they are on their way', async () => {
+    renderApp('/account', { signedIn: true });
+    server.use(http.get('*/api/keys', () => delay('infinite')));
+    expect(await screen.findByRole('status', { name: 'Loading API keys' })).toBeVisible();
+    expect(await field()).toBeEnabled();
+  });
+
+  test('that cannot be loaded are asked for again', async () => {
+    renderApp('/account', { signedIn: true });
+    server.use(http.get('*/api/keys', () => new HttpResponse(null, { status: 500 }), { once: true }));
+    expect(await screen.findByText('Failed to load API keys')).toBeVisible();
+    await userEvent.click(await button('Try again'));
+    expect(await screen.findByText('No keys yet')).toBeVisible();
+  });
+});
+
+describe('deleting the account', () => {
+  const api = () => Object.assign(new MockApi(), { apiKeys: [anApiKey()] });
+
+  async function ask() {
+    await screen.findByRole('link', { name: 'credits 20' });
+    await userEvent.click(await button('Delete my account'));
+    const dialog = await screen.findByRole('alertdialog', { name: 'Delete your account?' });
+    return {
+      dialog,
+      field: within(dialog).getByRole('textbox'),
+      confirm: within(dialog).getByRole('button', { name: 'Delete my account' }),
+    };
+  }
+
+  beforeEach(() => {
+    server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
+  });
+
+  test('says what goes and what stays', async () => {
+    renderApp('/account', { api: api(), signedIn: true });
+    const { dialog } = await ask();
+    expect(dialog).toHaveTextContent('all your images and everything made from them');
+    expect(dialog).toHaveTextContent('the 20 credits you have left, without a refund');
+    expect(dialog).toHaveTextContent('What stays, without your name or address');
+  });
+
+  test.each(['DELETE', 'Ada@Example.com'])('needs "%s" typed, and ends signed out', async (words) => {
+    const { api: mock, router } = renderApp('/account', { api: api(), signedIn: true });
+    const seen: string[] = [];
+    router.subscribe(({ location }) => seen.push(location.pathname));
+    const { field, confirm } = await ask();
+    expect(confirm).toBeDisabled();
+    await userEvent.type(field, words.slice(0, -1));
+    expect(confirm).toBeDisabled();
+    await userEvent.type(field, words.slice(-1));
+    await userEvent.click(confirm);
+    expect(await screen.findByRole('heading', { name: 'AI Image Editing Made Simple' })).toBeVisible();
+    expect(await screen.findByRole('link', { name: 'Login' })).toBeVisible();
+    expect(await screen.findByText('Your account was deleted')).toBeVisible();
+    expect(router.state.location.pathname).toBe('/dashboard');
+    expect(seen).not.toContain('/login');
+    expect(sessionStorage.length).toBe(0);
+    // A call with the old token could only be refused.
+    expect(mock.calls.at(-1)).toBe('DELETE /api/user');
+  });
+
+  test('is not done without the words, nor after Cancel', async () => {
+    const { api: mock } = renderApp('/account', { api: api(), signedIn: true });
+    const { field, dialog } = await ask();
+    await userEvent.type(field, 'delete{Enter}');
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Cancel' }));
+    await waitFor(() => expect(screen.queryByRole('alertdialog')).toBeNull());
+    expect(await button('Delete my account')).toHaveFocus();
+    expect(mock.calls).not.toContain('DELETE /api/user');
+  });
+
+  test('says when it failed, and can be tried again', async () => {
+    const { router } = renderApp('/account', { api: api(), signedIn: true });
+    server.use(http.delete('*/api/user', () => new HttpResponse(null, { status: 503 }), { once: true }));
+    const { field, dialog, confirm } = await ask();
+    await userEvent.type(field, 'DELETE{Enter}');
+    expect(await within(dialog).findByText('Failed to delete your account, try again later')).toBeVisible();
+    await userEvent.click(confirm);
+    await waitFor(() => expect(router.state.location.pathname).toBe('/dashboard'));
+  });
+});

@@ -1,0 +1,23 @@
+import { PageHeader } from '@/components/page-header';
+import { ApiKeysSection } from '@/features/account/api-keys-section';
+import { DataSection } from '@/features/account/data-section';
+import { DeleteAccountSection } from '@/features/account/delete-account-section';
+import { useUser } from '@/features/credits/get-user';
+import { useSession } from '@/lib/session';
+
+export default function AccountRoute() {
+  const session = useSession();
+  const user = useUser();
+  const email = user.data?.email ?? session.email;
+  return (
+    <div className="page py-8 md:py-12">
+      <PageHeader
+        title="Account"
+        text={email && <span className="wrap-anywhere">Signed in as {email}</span>}
+      />
+      <DataSection />
+      <ApiKeysSection />
+      <DeleteAccountSection email={email} creditsLeft={user.data?.credits ?? null} />
+    </div>
+  );
+}

@@ -1,0 +1,52 @@
+import { Navigate, useSearchParams } from 'react-router';
+import { LoadFailure } from '@/components/load-failure';
+import { useCheckouts } from '@/features/checkouts/get-checkouts';
+import { usePaymentStatus } from '@/features/checkouts/get-payment-status';
+import { OpenPayment, OpenPaymentSkeleton } from '@/features/checkouts/open-payment';
+import { checkoutTexts } from '@/features/checkouts/texts';
+import { isProblem } from '@/lib/api-client';
+import { paths } from '@/lib/paths';
+
+/** A payment that was begun: the one that is named, else the newest that is still open. */
+export default function CheckoutRoute() {
+  const [search] = useSearchParams();
+  const sessionId = search.get('session_id');
+  return sessionId ? <Payment sessionId={sessionId} /> : <NewestPayment />;
+}
+
+function NewestPayment() {
+  const checkouts = useCheckouts();
+  const open = checkouts.data?.find(({ status, session_id }) => status === 'open' && session_id);
+
+  if (open?.session_id) return <Payment sessionId={open.session_id} />;
+  // Also while an older list is being asked for again: the order may be newer.
+  if (checkouts.isPending || (checkouts.data && checkouts.isFetching)) return <OpenPaymentSkeleton />;
+  if (checkouts.data) return <Navigate to={paths.pricing} replace />;
+  return <Failure text={checkoutTexts.listFailed} query={checkouts} />;
+}
+
+function Payment({ sessionId }: { sessionId: string }) {
+  const payment = usePaymentStatus(sessionId);
+
+  if (payment.isPending) return <OpenPaymentSkeleton />;
+  if (!payment.data) {
+    // Not ours, or no payment at all: there is nothing to go on with.
+    if (isProblem(payment.error, 404)) return <Navigate to={paths.pricing} replace />;
+    return <Failure text={checkoutTexts.paymentFailed} query={payment} />;
+  }
+  if (payment.data.status === 'complete') return <Navigate to={paths.paidOf(sessionId)} replace />;
+  if (payment.data.status === 'expired') return <Navigate to={paths.pricing} replace />;
+  return <OpenPayment payment={payment.data} />;
+}
+
+type FailureProps = { text: string; query: { isFetching: boolean; refetch: () => unknown } };
+
+function Failure({ text, query }: FailureProps) {
+  return (
+    <div className="page py-8 md:py-12">
+      <title>Checkout · Retouch</title>
+      <h1 className="mb-6 text-xl font-bold md:text-2xl">Checkout</h1>
+      <LoadFailure text={text} isTrying={query.isFetching} onTryAgain={() => void query.refetch()} />
+    </div>
+  );
+}

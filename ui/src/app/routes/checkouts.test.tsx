@@ -1,0 +1,136 @@
+import { act, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { delay, HttpResponse, http } from 'msw';
+import { describe, expect, test, vi } from 'vitest';
+import { formatDate } from '@/lib/format';
+import { aCheckout, aConfig, anOpenCheckout } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+const withOrders = (...checkouts: ReturnType<typeof aCheckout>[]) =>
+  Object.assign(new MockApi(), { checkouts, config: aConfig({ features: { payments: true } }) });
+
+/** The value under a title. */
+const card = (title: string) => screen.getByText(title).nextElementSibling;
+
+describe('the list of orders', () => {
+  test('shows when, whether and how many, and each row leads to its order', async () => {
+    const made = Date.UTC(2026, 9, 3, 8, 30);
+    const api = withOrders(
+      anOpenCheckout({ id: 'new', credits: 55 }),
+      aCheckout({ id: 'old', created_at: made / 1000 }),
+    );
+    renderApp('/checkouts', { api, signedIn: true });
+    await screen.findByText('20 credits');
+    const table = screen.getByRole('table');
+    const [head, first, second] = within(table).getAllByRole('row');
+    const cells = (row: HTMLElement | undefined, role: 'cell' | 'columnheader') =>
+      within(row as HTMLElement)
+        .getAllByRole(role)
+        .map(({ textContent }) => textContent);
+    expect(cells(head, 'columnheader')).toEqual(['Date', 'Fulfilled', 'Quantity']);
+    expect(cells(first, 'cell').slice(1)).toEqual(['Not fulfilled', '55 credits']);
+    expect(cells(second, 'cell')).toEqual([formatDate(new Date(made)), 'Fulfilled', '20 credits']);
+    const links = within(table).getAllByRole('link');
+    expect(links.map((link) => link.getAttribute('href'))).toEqual(['/checkouts/new', '/checkouts/old']);
+  });
+
+  test('holds the place of its rows while they are on their way', async () => {
+    renderApp('/checkouts', { signedIn: true });
+    server.use(http.get('*/api/checkouts/', () => delay('infinite')));
+    const place = await screen.findByRole('status', { name: 'Loading checkouts' });
+    expect(within(place).getByRole('columnheader', { name: 'Date' })).toBeVisible();
+  });
+
+  test('says when there are none, and where to get one', async () => {
+    renderApp('/checkouts', { api: withOrders(), signedIn: true });
+    expect(await screen.findByText('No orders to show')).toBeVisible();
+    expect(screen.getByRole('link', { name: 'See the packs' })).toHaveAttribute('href', '/pricing');
+  });
+
+  test('says Failed to load checkouts, and tries again when asked', async () => {
+    renderApp('/checkouts', { api: withOrders(aCheckout()), signedIn: true });
+    server.use(http.get('*/api/checkouts/', () => new HttpResponse(null, { status: 500 }), { once: true }));
+    expect(await screen.findByText('Failed to load checkouts')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText('20 credits')).toBeVisible();
+  });
+});
+
+describe('one order', () => {
+  test('shows its state, date, quantity, buyer and price', async () => {
+    renderApp('/checkouts/checkout-1', {
+      api: withOrders(aCheckout({ email: 'bob@example.com' })),
+      signedIn: true,
+    });
+    expect(await screen.findByRole('heading', { name: 'Order Details' })).toBeVisible();
+    expect(await screen.findByText('paid')).toBeVisible();
+    expect(screen.getByText('Fulfilled')).toBeVisible();
+    expect(card('Date')).toHaveTextContent(formatDate(new Date(Date.UTC(2026, 10, 20, 10))));
+    expect(card('Quantity')).toHaveTextContent('20 Credits');
+    expect(card('Customer Email')).toHaveTextContent('bob@example.com');
+    expect(card('Amount')).toHaveTextContent('$2');
+    expect(screen.queryByText(/taken back/)).toBeNull();
+    expect(screen.queryByRole('link', { name: 'Continue payment' })).toBeNull();
+    await userEvent.click(screen.getByRole('link', { name: 'Back to Checkouts' }));
+    expect(await screen.findByRole('heading', { name: 'Checkouts' })).toBeVisible();
+  });
+
+  test('what is not known is Unknown, and an open order can still be paid', async () => {
+    const order = anOpenCheckout({ total_amount: null, currency: null });
+    renderApp('/checkouts/checkout-1', { api: withOrders(order), signedIn: true });
+    expect(await screen.findByText('open')).toBeVisible();
+    expect(screen.getByText('To be fulfilled')).toBeVisible();
+    expect(card('Amount')).toHaveTextContent('Unknown');
+    expect(card('Customer Email')).toHaveTextContent('Unknown');
+    expect(screen.getByRole('link', { name: 'Continue payment' })).toHaveAttribute(
+      'href',
+      '/checkout?session_id=cs_checkout-1',
+    );
+  });
+
+  test.each([
+    ['refunded', 12, '12 credits of these 20 were taken back, because money was paid back.'],
+    ['disputed', 1, '1 credit of these 20 was taken back, because the payment was disputed.'],
+  ] as const)('says how many credits a %s order has lost', async (status, taken, sentence) => {
+    const order = aCheckout({ status, credits_taken_back: taken });
+    renderApp('/checkouts/checkout-1', { api: withOrders(order), signedIn: true });
+    expect(await screen.findByText(sentence)).toBeVisible();
+    expect(screen.getByText(status)).toBeVisible();
+  });
+
+  test("an order that is somebody else's, or none, cannot be seen", async () => {
+    renderApp('/checkouts/other', { api: withOrders(aCheckout()), signedIn: true });
+    expect(
+      await screen.findByText('There is no such order, or it belongs to another account.'),
+    ).toBeVisible();
+    expect(await screen.findByText('Failed to load checkout')).toBeVisible();
+    expect(screen.getByRole('link', { name: 'Back to Checkouts' })).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
+  });
+
+  test('says Failed to load checkout, and tries again when asked', async () => {
+    renderApp('/checkouts/checkout-1', { api: withOrders(aCheckout()), signedIn: true });
+    server.use(http.get('*/api/checkouts/:id', () => HttpResponse.error(), { once: true }));
+    expect(await screen.findByText('Failed to load checkout')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText('20 Credits')).toBeVisible();
+  });
+
+  test('is asked for again every three minutes', async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    try {
+      const order = anOpenCheckout();
+      const { api } = renderApp('/checkouts/checkout-1', { api: withOrders(order), signedIn: true });
+      await screen.findByText('To be fulfilled');
+      api.checkouts = [aCheckout()];
+      await act(() => vi.advanceTimersByTimeAsync(170_000));
+      expect(screen.getByText('To be fulfilled')).toBeVisible();
+      await act(() => vi.advanceTimersByTimeAsync(10_000));
+      await waitFor(() => expect(screen.getByText('Fulfilled')).toBeVisible());
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});

@@ -1,0 +1,94 @@
+import { useRef } from 'react';
+import { ConfirmButton } from '@/components/confirm-button';
+import { DateTime } from '@/components/date-time';
+import { LoadFailure } from '@/components/load-failure';
+import { Skeleton } from '@/components/skeleton';
+import type { ApiKey } from '@/lib/api-types';
+import { useApiKeys } from './get-api-keys';
+import { useRevokeApiKey } from './revoke-api-key';
+import { accountTexts } from './texts';
+
+export function ApiKeyList({ onRevoked }: { onRevoked: (keyId: string) => void }) {
+  const keys = useApiKeys();
+  const list = useRef<HTMLDivElement>(null);
+  const revoke = useRevokeApiKey((keyId) => {
+    // Its button is gone, and the keyboard with it.
+    list.current?.focus();
+    onRevoked(keyId);
+  });
+
+  if (keys.isPending) {
+    return (
+      <div role="status" aria-label="Loading API keys" className="grid gap-3">
+        <Skeleton className="h-18" />
+        <Skeleton className="h-18" />
+      </div>
+    );
+  }
+  if (!keys.data) {
+    return (
+      <LoadFailure
+        text={accountTexts.keysFailed}
+        isTrying={keys.isFetching}
+        onTryAgain={() => void keys.refetch()}
+      />
+    );
+  }
+  return (
+    <div ref={list} tabIndex={-1} className="rounded-lg border border-line bg-surface outline-none">
+      {keys.data.length === 0 ? (
+        <p className="px-4 py-6 text-center text-sm text-soft">No keys yet</p>
+      ) : (
+        <ul aria-label="Your API keys" className="divide-y divide-line">
+          {keys.data.map((key) => (
+            <Row
+              key={key.id}
+              apiKey={key}
+              isBusy={revoke.isPending && revoke.variables === key.id}
+              onRevoke={() => revoke.mutate(key.id)}
+            />
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+type RowProps = { apiKey: ApiKey; isBusy: boolean; onRevoke: () => void };
+
+function Row({ apiKey: { name, prefix, createdAt, lastUsedAt }, isBusy, onRevoke }: RowProps) {
+  return (
+    <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3 p-4">
+      <div className="min-w-0">
+        <p className="font-semibold wrap-anywhere">{name}</p>
+        <p className="mt-1 text-sm text-soft">
+          <code>{prefix}…</code>
+          {' · created '}
+          <DateTime at={new Date(createdAt)} />
+          {' · '}
+          {lastUsedAt ? (
+            <>
+              last used <DateTime at={new Date(lastUsedAt)} />
+            </>
+          ) : (
+            'never used'
+          )}
+        </p>
+      </div>
+      <ConfirmButton
+        look="danger"
+        size="sm"
+        isBusy={isBusy}
+        aria-label={`Revoke ${name}`}
+        question={{
+          title: `Revoke “${name}”?`,
+          text: 'Programs that use this key can do nothing more with it, from this moment on. This cannot be undone.',
+          action: 'Revoke',
+          onConfirm: onRevoke,
+        }}
+      >
+        Revoke
+      </ConfirmButton>
+    </li>
+  );
+}

@@ -1,0 +1,13 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { api, unwrap } from '@/lib/api-client';
+import { apiKeysKey } from '@/lib/query-keys';
+
+export function useCreateApiKey() {
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn: async (name: string) => unwrap(await api.POST('/api/keys', { body: { name } })),
+    onSuccess: () => void queryClient.invalidateQueries({ queryKey: apiKeysKey }),
+    // The key is shown once and kept nowhere.
+    gcTime: 0,
+  });
+}

@@ -1,0 +1,101 @@
+import * as Dialog from 'radix-ui/alert-dialog';
+import { type FormEvent, useState } from 'react';
+import { Button } from '@/components/button';
+import { buttonStyle } from '@/components/button-style';
+import { Notice } from '@/components/notice';
+import { credits } from '@/lib/format';
+import { useDeleteAccount } from './delete-account';
+import { accountTexts } from './texts';
+
+type DeleteAccountDialogProps = {
+  email: string | null;
+  creditsLeft: number | null;
+  onClose: () => void;
+  onClosed: () => void;
+};
+
+/** Says what goes and what stays, and lets nobody delete an account by a slip. */
+export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
+  const { email, creditsLeft, onClose, onClosed } = props;
+  const [typed, setTyped] = useState('');
+  const remove = useDeleteAccount();
+  const isGoing = remove.isPending || remove.isSuccess;
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (isConfirmed(typed, email) && !isGoing) remove.mutate();
+  }
+
+  return (
+    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && !isGoing && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="fixed inset-0 z-40 bg-scrim" />
+        <Dialog.Content
+          onCloseAutoFocus={onClosed}
+          className="fixed top-1/2 left-1/2 z-50 max-h-[calc(100dvh-2rem)] w-[calc(100%-2rem)] max-w-lg -translate-1/2 overflow-y-auto rounded-lg bg-surface p-6 shadow-overlay"
+        >
+          <Dialog.Title className="text-lg font-semibold">Delete your account?</Dialog.Title>
+          <Dialog.Description className="mt-2 text-sm text-soft">
+            This happens at once and cannot be undone.
+          </Dialog.Description>
+          <div className="mt-4 grid gap-4 text-sm">
+            <div>
+              <h3 className="font-semibold">What goes</h3>
+              <ul className="mt-1 list-disc pl-5">
+                <li>all your images and everything made from them; what is still running is cancelled</li>
+                <li>
+                  {creditsLeft === null
+                    ? 'the credits you have left'
+                    : `the ${credits(creditsLeft)} you have left`}
+                  , without a refund
+                </li>
+                <li>your API keys and your email address</li>
+              </ul>
+            </div>
+            <div>
+              <h3 className="font-semibold">What stays, without your name or address</h3>
+              <ul className="mt-1 list-disc pl-5">
+                <li>the record of orders and spent credits, for the books</li>
+                <li>
+                  for twelve months, a fingerprint of your sign-in: a new account gets no free credits again
+                </li>
+              </ul>
+            </div>
+          </div>
+          <form onSubmit={submit} className="mt-6 grid gap-4">
+            <div className="grid gap-2">
+              <label htmlFor="delete-confirmation" className="text-sm font-semibold">
+                Type DELETE{email ? ' or your email address' : ''} to confirm
+              </label>
+              <input
+                id="delete-confirmation"
+                name="delete-confirmation"
+                autoComplete="off"
+                autoCapitalize="off"
+                spellCheck={false}
+                value={typed}
+                disabled={isGoing}
+                onChange={(event) => setTyped(event.target.value)}
+                className="min-h-11 rounded-md border border-control bg-surface px-3"
+              />
+            </div>
+            {remove.isError && <Notice tone="error">{accountTexts.deleteFailed}</Notice>}
+            <div className="flex flex-wrap justify-end gap-3">
+              <Dialog.Cancel disabled={isGoing} className={buttonStyle('secondary')}>
+                Cancel
+              </Dialog.Cancel>
+              <Button type="submit" look="danger" disabled={!isConfirmed(typed, email)} isBusy={isGoing}>
+                Delete my account
+              </Button>
+            </div>
+          </form>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+function isConfirmed(typed: string, email: string | null): boolean {
+  const text = typed.trim();
+  return text === 'DELETE' || (email !== null && text.toLowerCase() === email.toLowerCase());
+}

@@ -1,0 +1,44 @@
+import { lazy, Suspense, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { Icon } from '@/components/icon';
+import { Section } from './section';
+
+const loadDialog = () => import('./delete-account-dialog');
+const DeleteAccountDialog = lazy(loadDialog);
+
+type DeleteAccountSectionProps = { email: string | null; creditsLeft: number | null };
+
+export function DeleteAccountSection({ email, creditsLeft }: DeleteAccountSectionProps) {
+  const [isAsking, setAsking] = useState(false);
+  const trigger = useRef<HTMLButtonElement>(null);
+  return (
+    <Section
+      title="Delete my account"
+      text="With all images and credits, at once and for good. Download first what you want to keep."
+    >
+      <div>
+        <Button
+          ref={trigger}
+          look="danger"
+          aria-haspopup="dialog"
+          onPointerEnter={loadDialog}
+          onFocus={loadDialog}
+          onClick={() => setAsking(true)}
+        >
+          <Icon name="trash" />
+          Delete my account
+        </Button>
+      </div>
+      {isAsking && (
+        <Suspense>
+          <DeleteAccountDialog
+            email={email}
+            creditsLeft={creditsLeft}
+            onClose={() => setAsking(false)}
+            onClosed={() => trigger.current?.focus()}
+          />
+        </Suspense>
+      )}
+    </Section>
+  );
+}

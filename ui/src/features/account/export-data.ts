@@ -1,0 +1,16 @@
+import { useMutation } from '@tanstack/react-query';
+import { api, unwrap } from '@/lib/api-client';
+import { notifyError } from '@/lib/notify';
+import { accountTexts } from './texts';
+
+/** All that is kept of the user, as a file. */
+export function useExportData() {
+  return useMutation({
+    mutationFn: async () => {
+      const data = unwrap(await api.GET('/api/user/export', { parseAs: 'blob' }));
+      const { saveFile } = await import('@/lib/download');
+      saveFile(data, 'retouch-account.json');
+    },
+    onError: () => notifyError(accountTexts.exportFailed),
+  });
+}

@@ -1,0 +1,14 @@
+import { useQuery } from '@tanstack/react-query';
+import { api, unwrap } from '@/lib/api-client';
+import { keepFor } from '@/lib/query-client';
+import { apiKeysKey } from '@/lib/query-keys';
+import { accountTexts } from './texts';
+
+export function useApiKeys() {
+  return useQuery({
+    queryKey: apiKeysKey,
+    queryFn: async ({ signal }) => unwrap(await api.GET('/api/keys', { signal })).keys,
+    gcTime: keepFor.account,
+    meta: { failure: accountTexts.keysFailedToast },
+  });
+}

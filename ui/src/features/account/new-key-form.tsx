@@ -1,0 +1,80 @@
+import { type FormEvent, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { ApiError, connectionLost } from '@/lib/api-client';
+import type { NewApiKey } from '@/lib/api-types';
+import { classNames } from '@/lib/class-names';
+import { useCreateApiKey } from './create-api-key';
+import { accountTexts } from './texts';
+
+const MAX_NAME_LENGTH = 60;
+
+export function NewKeyForm({ onMade }: { onMade: (made: NewApiKey) => void }) {
+  const create = useCreateApiKey();
+  const field = useRef<HTMLInputElement>(null);
+  const [name, setName] = useState('');
+  const [problem, setProblem] = useState<string | null>(null);
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (create.isPending) return;
+    if (!name.trim()) return refuse('A key needs a name');
+    setProblem(null);
+    create.mutate(name.trim(), {
+      onSuccess: (made) => {
+        setName('');
+        onMade(made);
+        // Its key is on the screen now and need not stay anywhere else.
+        create.reset();
+      },
+      onError: (error) => refuse(reasonOf(error)),
+    });
+  }
+
+  function refuse(why: string) {
+    setProblem(why);
+    field.current?.focus();
+  }
+
+  return (
+    <form onSubmit={submit} noValidate className="grid gap-2">
+      <label htmlFor="key-name" className="font-semibold">
+        Name of a new key
+      </label>
+      <div className="flex flex-wrap gap-3">
+        <input
+          ref={field}
+          id="key-name"
+          name="key-name"
+          autoComplete="off"
+          maxLength={MAX_NAME_LENGTH}
+          value={name}
+          placeholder="What will use it?"
+          aria-required
+          aria-invalid={problem !== null}
+          aria-describedby={problem ? 'key-name-problem' : undefined}
+          onChange={(event) => {
+            setName(event.target.value);
+            setProblem(null);
+          }}
+          className={classNames(
+            'min-h-11 min-w-0 flex-1 basis-48 rounded-md border bg-surface px-3 placeholder:text-soft',
+            problem ? 'border-danger' : 'border-control',
+          )}
+        />
+        <Button type="submit" isBusy={create.isPending}>
+          Create key
+        </Button>
+      </div>
+      {problem && (
+        <p id="key-name-problem" role="alert" className="text-sm text-danger">
+          {problem}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function reasonOf(error: Error): string {
+  if (!(error instanceof ApiError)) return connectionLost;
+  return error.status < 500 && error.detail ? error.detail : accountTexts.keyNotMade;
+}

@@ -1,0 +1,26 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { api, isProblem, unwrap } from '@/lib/api-client';
+import type { ApiKey } from '@/lib/api-types';
+import { notifyError } from '@/lib/notify';
+import { apiKeysKey } from '@/lib/query-keys';
+import { accountTexts } from './texts';
+
+export function useRevokeApiKey(onRevoked: (keyId: string) => void) {
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn: async (keyId: string) => {
+      const answer = await api.DELETE('/api/keys/{keyId}', { params: { path: { keyId } } });
+      try {
+        unwrap(answer);
+      } catch (error) {
+        // Revoked already, in another tab: what was wanted is true.
+        if (!isProblem(error, 404)) throw error;
+      }
+    },
+    onSuccess: (_, keyId) => {
+      queryClient.setQueryData<ApiKey[]>(apiKeysKey, (old) => old?.filter(({ id }) => id !== keyId));
+      onRevoked(keyId);
+    },
+    onError: () => notifyError(accountTexts.keyNotRevoked),
+  });
+}

@@ -1,0 +1,22 @@
+import { type ReactNode, useId } from 'react';
+
+type SectionProps = { title: string; text: ReactNode; children: ReactNode };
+
+/** One thing to do with an account: what it is on the left, the doing on the right. */
+export function Section({ title, text, children }: SectionProps) {
+  const id = useId();
+  return (
+    <section
+      aria-labelledby={id}
+      className="grid gap-4 border-t border-line py-8 lg:grid-cols-[1fr_2fr] lg:gap-12"
+    >
+      <div>
+        <h2 id={id} className="text-lg font-semibold">
+          {title}
+        </h2>
+        <div className="mt-2 text-sm text-soft">{text}</div>
+      </div>
+      <div className="grid min-w-0 content-start gap-6">{children}</div>
+    </section>
+  );
+}

@@ -1,0 +1,76 @@
+import type { ReactNode } from 'react';
+import { ButtonLink } from '@/components/button-link';
+import { DateTime } from '@/components/date-time';
+import { Notice } from '@/components/notice';
+import { Skeleton } from '@/components/skeleton';
+import type { Checkout } from '@/lib/api-types';
+import { credits, formatMoney } from '@/lib/format';
+import { paths } from '@/lib/paths';
+import { Chip } from './chip';
+
+const cards = 'grid gap-4 sm:grid-cols-2';
+
+export function CheckoutDetails({ checkout }: { checkout: Checkout }) {
+  const { status, total_amount: amount, currency, session_id: sessionId } = checkout;
+  return (
+    <>
+      <div className="mb-6 flex flex-wrap gap-2">
+        {/* As the API names it; only its look begins with a capital. */}
+        <Chip tone={status === 'paid' ? 'success' : 'error'}>
+          <span className="inline-block first-letter:uppercase">{status}</span>
+        </Chip>
+        <Chip tone={checkout.fulfilled ? 'success' : 'warning'}>
+          {checkout.fulfilled ? 'Fulfilled' : 'To be fulfilled'}
+        </Chip>
+      </div>
+      <dl className={cards}>
+        <Card title="Date">
+          <DateTime at={new Date(checkout.created_at * 1000)} />
+        </Card>
+        <Card title="Quantity">{`${checkout.credits} Credits`}</Card>
+        <Card title="Customer Email">{checkout.email || 'Unknown'}</Card>
+        <Card title="Amount">{amount != null && currency ? formatMoney(amount, currency) : 'Unknown'}</Card>
+      </dl>
+      {checkout.credits_taken_back > 0 && (
+        <div className="mt-6">
+          <Notice>{takenBack(checkout)}</Notice>
+        </div>
+      )}
+      {status === 'open' && sessionId && (
+        <ButtonLink to={paths.paymentOf(sessionId)} className="mt-6">
+          Continue payment
+        </ButtonLink>
+      )}
+    </>
+  );
+}
+
+function takenBack({ credits_taken_back: taken, credits: bought, status }: Checkout): string {
+  const why = status === 'disputed' ? 'the payment was disputed' : 'money was paid back';
+  return `${credits(taken)} of these ${bought} ${taken === 1 ? 'was' : 'were'} taken back, because ${why}.`;
+}
+
+function Card({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div className="min-w-0 rounded-lg border border-line bg-surface p-6">
+      <dt className="text-sm text-soft">{title}</dt>
+      <dd className="mt-1 text-lg font-semibold tabular-nums">{children}</dd>
+    </div>
+  );
+}
+
+export function CheckoutDetailsSkeleton() {
+  return (
+    <div role="status" aria-label="Loading the order">
+      <div className="mb-6 flex gap-2">
+        <Skeleton className="h-7 w-20" />
+        <Skeleton className="h-7 w-28" />
+      </div>
+      <div className={cards}>
+        {['date', 'quantity', 'email', 'amount'].map((slot) => (
+          <Skeleton key={slot} className="h-26" />
+        ))}
+      </div>
+    </div>
+  );
+}

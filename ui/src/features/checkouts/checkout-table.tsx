@@ -1,0 +1,122 @@
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { ButtonLink } from '@/components/button-link';
+import { DateTime } from '@/components/date-time';
+import { EmptyState } from '@/components/empty-state';
+import { Icon } from '@/components/icon';
+import { LoadFailure } from '@/components/load-failure';
+import { Skeleton } from '@/components/skeleton';
+import type { Checkout } from '@/lib/api-types';
+import { useConfig } from '@/lib/env';
+import { credits } from '@/lib/format';
+import { paths } from '@/lib/paths';
+import { useCheckouts } from './get-checkouts';
+import { checkoutTexts } from './texts';
+
+export function CheckoutTable() {
+  const { features } = useConfig();
+  const checkouts = useCheckouts();
+
+  if (checkouts.isPending) return <SkeletonTable />;
+  if (!checkouts.data) {
+    return (
+      <LoadFailure
+        text={checkoutTexts.listFailed}
+        isTrying={checkouts.isFetching}
+        onTryAgain={() => void checkouts.refetch()}
+      />
+    );
+  }
+  if (checkouts.data.length === 0) {
+    return (
+      <EmptyState
+        icon="info"
+        title={features.payments ? 'No orders to show' : 'Packs cannot be bought on this server yet'}
+      >
+        <ButtonLink to={paths.pricing} look="secondary" size="sm" className="mt-2">
+          See the packs
+        </ButtonLink>
+      </EmptyState>
+    );
+  }
+  return (
+    <Table>
+      {checkouts.data.map((checkout) => (
+        <Row key={checkout.id} checkout={checkout} />
+      ))}
+    </Table>
+  );
+}
+
+/** The link is the date's, and its hit area the whole row. */
+function Row({ checkout }: { checkout: Checkout }) {
+  return (
+    <tr className="relative hover:bg-accent-wash has-focus-visible:bg-accent-wash">
+      <td className="px-3 py-4 md:px-6">
+        <Link
+          to={paths.checkoutOf(checkout.id)}
+          className="font-semibold text-pretty underline-offset-4 after:absolute after:inset-0 hover:underline"
+        >
+          <DateTime at={new Date(checkout.created_at * 1000)} />
+        </Link>
+      </td>
+      <td className="px-3 py-4 md:px-6">
+        {checkout.fulfilled ? (
+          <Icon name="check" className="size-5 text-accent" />
+        ) : (
+          <Icon name="close" className="size-5 text-danger" />
+        )}
+        <span className="sr-only">{checkout.fulfilled ? 'Fulfilled' : 'Not fulfilled'}</span>
+      </td>
+      <td className="px-3 py-4 text-right whitespace-nowrap tabular-nums md:px-6">
+        {credits(checkout.credits)}
+      </td>
+    </tr>
+  );
+}
+
+function SkeletonTable() {
+  const slots = Array.from({ length: 4 }, (_, index) => `slot-${index}`);
+  return (
+    <div role="status" aria-label="Loading checkouts">
+      <Table>
+        {slots.map((slot) => (
+          <tr key={slot}>
+            <td className="px-3 py-4 md:px-6">
+              <Skeleton className="h-6 w-40 max-w-full" />
+            </td>
+            <td className="px-3 py-4 md:px-6">
+              <Skeleton className="size-5" />
+            </td>
+            <td className="px-3 py-4 md:px-6">
+              <Skeleton className="ml-auto h-6 w-20" />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </div>
+  );
+}
+
+function Table({ children }: { children: ReactNode }) {
+  return (
+    <div className="overflow-hidden rounded-lg border border-line bg-surface">
+      <table className="w-full text-left max-sm:text-sm">
+        <thead className="border-b border-line text-sm text-soft">
+          <tr>
+            <th scope="col" className="px-3 py-3 font-semibold md:px-6">
+              Date
+            </th>
+            <th scope="col" className="px-3 py-3 font-semibold md:px-6">
+              Fulfilled
+            </th>
+            <th scope="col" className="px-3 py-3 text-right font-semibold md:px-6">
+              Quantity
+            </th>
+          </tr>
+        </thead>
+        <tbody className="divide-y divide-line">{children}</tbody>
+      </table>
+    </div>
+  );
+}

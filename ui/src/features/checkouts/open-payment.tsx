@@ -1,0 +1,59 @@
+import { ButtonLink } from '@/components/button-link';
+import { buttonStyle } from '@/components/button-style';
+import { CenteredPage } from '@/components/centered-page';
+import { Notice } from '@/components/notice';
+import { Skeleton } from '@/components/skeleton';
+import type { PaymentStatus } from '@/lib/api-types';
+import { useConfig } from '@/lib/env';
+import { credits, formatMoney } from '@/lib/format';
+import { paths } from '@/lib/paths';
+
+const title = 'Your payment is not finished';
+
+/** An order that waits for its payment: back to the page where it is paid, or to another pack. */
+export function OpenPayment({ payment }: { payment: PaymentStatus }) {
+  const { packs } = useConfig();
+  // The status names no pack; the packs differ in their credits.
+  const pack = packs.find((one) => one.credits === payment.credits);
+
+  return (
+    <CenteredPage title={title}>
+      <p>Nothing has been charged. You can go on where you left, or choose another pack.</p>
+      <section
+        aria-label="Your pack"
+        className="grid w-full gap-1 rounded-lg border border-line bg-surface p-6 text-ink"
+      >
+        {pack && <p className="text-sm text-soft">{pack.label}</p>}
+        <p className="text-xl font-bold">{credits(payment.credits)}</p>
+        {pack && <p className="text-lg tabular-nums">{formatMoney(pack.amount, pack.currency)}</p>}
+      </section>
+      {!payment.url && <Notice tone="warning">This payment cannot be continued at the moment.</Notice>}
+      <div className="flex flex-wrap justify-center gap-3">
+        {payment.url && (
+          <a href={payment.url} className={buttonStyle()}>
+            Continue payment
+          </a>
+        )}
+        <ButtonLink to={paths.pricing} look="secondary">
+          Choose another pack
+        </ButtonLink>
+      </div>
+    </CenteredPage>
+  );
+}
+
+export function OpenPaymentSkeleton() {
+  return (
+    <div
+      className="page flex flex-col items-center py-16 md:py-24"
+      role="status"
+      aria-label="Loading the payment"
+    >
+      <title>Checkout · Retouch</title>
+      <Skeleton className="h-9 w-80 max-w-full" />
+      <Skeleton className="mt-4 h-6 w-96 max-w-full" />
+      <Skeleton className="mt-6 h-32 w-full max-w-md" />
+      <Skeleton className="mt-6 h-11 w-80 max-w-full" />
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+import { ButtonLink } from '@/components/button-link';
+import { CenteredPage } from '@/components/centered-page';
+import type { PaymentStatus } from '@/lib/api-types';
+import { credits } from '@/lib/format';
+import { paths } from '@/lib/paths';
+import { isOnItsWay } from './get-payment-status';
+
+/** After the payment page, when all was done there that could be done. */
+export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
+  if (payment.order_status === 'failed') return <PaymentFailed payment={payment} />;
+  return (
+    <CenteredPage title="Thank you for your order">
+      <div className="grid gap-3">
+        <p className="text-balance">
+          A confirmation email will be sent to{' '}
+          {payment.customer_email ? (
+            <strong className="wrap-anywhere text-ink">{payment.customer_email}</strong>
+          ) : (
+            'your address'
+          )}
+          .
+        </p>
+        {payment.order_status === 'paid' && payment.fulfilled && (
+          <p>{credits(payment.credits)} were added to your account.</p>
+        )}
+        {isOnItsWay(payment) && (
+          <p>
+            Your payment is on its way. The {credits(payment.credits)} are added as soon as it has arrived;
+            you can leave this page.
+          </p>
+        )}
+      </div>
+      <div className="flex flex-wrap justify-center gap-3">
+        <ButtonLink to={paths.images}>Go to My Images</ButtonLink>
+        <ButtonLink to={paths.checkoutOf(payment.checkout_id)} look="secondary">
+          See the order
+        </ButtonLink>
+      </div>
+    </CenteredPage>
+  );
+}
+
+function PaymentFailed({ payment }: { payment: PaymentStatus }) {
+  return (
+    <CenteredPage title="The payment did not go through">
+      <p>No credits were added. You can buy the pack again, or pay another way.</p>
+      <div className="flex flex-wrap justify-center gap-3">
+        <ButtonLink to={paths.pricing}>Choose a pack</ButtonLink>
+        <ButtonLink to={paths.checkoutOf(payment.checkout_id)} look="secondary">
+          See the order
+        </ButtonLink>
+      </div>
+    </CenteredPage>
+  );
+}
