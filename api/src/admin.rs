@@ -41,7 +41,9 @@ enum Task {
     Jobs(jobs::Jobs),
     /// Recompute every balance and hold, and compare the bucket with the database. Ends with 1 when
     /// something does not add up.
-    Audit(audit::Audit),
+    Audit(Box<audit::Audit>),
+    /// The same without the bucket.
+    Books,
     /// Show the workers: their devices, models and problems.
     Nodes,
 }
@@ -82,6 +84,7 @@ impl Admin {
             Task::Grant(task) => task.perform(pool).await,
             Task::Jobs(task) => task.perform(pool).await,
             Task::Audit(task) => task.perform(pool).await,
+            Task::Books => audit::books(pool).await,
             Task::Nodes => nodes::show(pool).await,
         }
     }

@@ -66,7 +66,7 @@ fn spans_of(message: &[u8]) -> Vec<Span> {
         for span in parts(resource, 2).into_iter().flat_map(|scope| parts(scope, 2)) {
             let id = |number| {
                 let bytes = parts(span, number).first().copied().unwrap_or_default();
-                bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+                bytes.iter().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
             };
             let (trace, own, parent) = (id(1), id(2), id(4));
             spans.push(Span {

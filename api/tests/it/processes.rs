@@ -100,13 +100,13 @@ impl Program {
 
     /// Starts it. Its log is kept below `target/`.
     pub fn start(mut self) -> Process {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
         // What the machine says about traces and metrics is nothing to these tests.
         for name in ["OTEL_EXPORTER_OTLP_ENDPOINT", "RETOUCH_METRICS_LISTEN", "RETOUCH_LOG"] {
             if !self.settled.iter().any(|settled| settled == name) {
                 self.command.env_remove(name);
             }
         }
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("processes");
         std::fs::create_dir_all(&folder).unwrap();
         let number = NUMBER.fetch_add(1, Ordering::SeqCst);

@@ -150,7 +150,7 @@ async fn a_collector_that_is_not_there_or_never_answers_holds_up_nobody(pool: Pg
     }
 }
 
-/// What an API says about itself to Prometheus, when it has settled `calls`.
+/// What an API says about itself to Prometheus, once `awaited` is among it.
 async fn metrics_of(
     services: &Services,
     metrics: &str,
