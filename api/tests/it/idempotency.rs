@@ -79,7 +79,9 @@ async fn another_picture_tool_tier_or_factor_is_another_request(pool: PgPool) {
         ("rmbg-images/remove-bg-free", &image),
     ] {
         let refused = join_all((0..10).map(|_| run(tool, image))).await;
-        refused.iter().for_each(|answer| answer.is_problem(422, REUSED));
+        for answer in refused {
+            answer.is_problem(422, REUSED);
+        }
     }
     let again = run("upscale/upscale-ai-2", &image).await;
     assert_eq!(again.json()["id"], first.json()["id"]);
@@ -100,7 +102,9 @@ async fn two_different_requests_with_one_key_at_once_are_one_job(pool: PgPool) {
     let (accepted, refused): (Vec<_>, Vec<_>) =
         answers.iter().partition(|answer| answer.status == StatusCode::ACCEPTED);
     assert_eq!((accepted.len(), refused.len()), (25, 25));
-    refused.iter().for_each(|answer| answer.is_problem(422, REUSED));
+    for answer in refused {
+        answer.is_problem(422, REUSED);
+    }
     assert!(accepted.iter().all(|answer| answer.json()["id"] == accepted[0].json()["id"]));
     let held = accepted[0].json()["cost"].as_i64().unwrap();
     assert_eq!((jobs(&app).await, app.balance("ada").await), (1, (20, held)));

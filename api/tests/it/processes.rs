@@ -26,7 +26,7 @@ pub struct Services {
 impl Services {
     pub async fn start(pool: PgPool) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+        let http = reqwest::Client::builder().timeout(Duration::from_mins(1)).build().unwrap();
         let (issuer, bucket) = (Issuer::start().await, Bucket::start().await);
         Self { pool, issuer, bucket, http, redis: RedisServer::start() }
     }

@@ -12,7 +12,7 @@ use crate::app::{AUDIENCE, png};
 use crate::collector::{Collector, Span};
 use crate::processes::{Process, Services, free_port};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Uploads a picture of Ada's and returns its id.
 async fn upload(services: &Services, api: &str, token: &str) -> String {
