@@ -7,12 +7,16 @@ mod form;
 mod parameters;
 mod refusal;
 
+use std::time::Duration;
+
 use axum::Json;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt;
 use retouch_core::Clock;
 use retouch_core::users::User;
 use serde::Serialize;
@@ -24,6 +28,9 @@ use crate::error::ApiError;
 use crate::rates::Allowance;
 use crate::state::App;
 use crate::usecases::removebg::{Delivered, Wanted, removebg};
+
+/// How long somebody who is refused may go on sending.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 pub use form::RemovalForm;
 pub use refusal::{Refusal, RefusalBody};
@@ -76,17 +83,30 @@ pub async fn remove(
 ) -> Response {
     let user = match caller {
         Ok(Program(user)) => user,
-        Err(error) => return Refusal::from(error).into_response(),
+        Err(error) => {
+            hear_out(request.into_body()).await;
+            return Refusal::from(error).into_response();
+        }
     };
     let (mut response, allowance) = match app.rates.count_run(user.id) {
         Ok(allowance) => {
             let answer = answer(&app, &user, wishes, request).await;
             (answer.unwrap_or_else(IntoResponse::into_response), allowance)
         }
-        Err(early) => (Refusal::from(ApiError::from(early)).into_response(), early.allowance),
+        Err(early) => {
+            hear_out(request.into_body()).await;
+            (Refusal::from(ApiError::from(early)).into_response(), early.allowance)
+        }
     };
     say_what_is_left(response.headers_mut(), &app.clock, allowance);
     response
+}
+
+/// Lets a client finish what it is sending, for a moment: one that is cut off in the middle of a picture may
+/// never read why.
+async fn hear_out(body: Body) {
+    let all = body.into_data_stream().for_each(|_| std::future::ready(()));
+    let _ = tokio::time::timeout(PATIENCE, all).await;
 }
 
 async fn answer(

@@ -10,7 +10,7 @@ use retouch_core::jobs::Failure;
 use retouch_core::{audit, janitor};
 use retouch_local::issuer::Key;
 use serde_json::{Value, json};
-use sqlx::PgPool;
+use sqlx::{ConnectOptions, PgPool};
 
 use crate::app::{AUDIENCE, TestApp, png};
 
@@ -271,13 +271,11 @@ async fn an_operator_sees_the_workers(pool: PgPool) {
 
 /// The real program, as an operator starts it.
 fn program(app: &TestApp, words: &[&str]) -> Output {
-    let at = app.pool.connect_options();
-    let user = at.get_username();
-    let (host, port, name) = (at.get_host(), at.get_port(), at.get_database().unwrap());
+    let database = app.pool.connect_options().to_url_lossy();
     Command::new(env!("CARGO_BIN_EXE_retouch-api"))
         .arg("admin")
         .args(words)
-        .env("DATABASE_URL", format!("postgres://{user}@{host}:{port}/{name}"))
+        .env("DATABASE_URL", database.as_str())
         .env("S3_ENDPOINT", app.bucket.config.s3_endpoint.clone().unwrap())
         .env("S3_BUCKET", "test")
         .env("S3_ACCESS_KEY_ID", "test")
