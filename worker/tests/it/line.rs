@@ -357,16 +357,20 @@ async fn a_flood_of_free_runs_does_not_hold_up_a_job_that_must_run_alone(pool: P
     let line = Line::start(pool, 4).await;
     let alone = line.submit().await;
     // It has lost a worker, and is due when the flood has begun.
-    sqlx::query("update jobs set losses = 1, run_after = now() + interval '1500 ms' where id = $1")
-        .bind(alone.uuid())
-        .execute(&line.pool)
-        .await
-        .unwrap();
+    let due = |when: &'static str| {
+        sqlx::query("update jobs set losses = 1, run_after = now() + $2::interval where id = $1")
+            .bind(alone.uuid())
+            .bind(when)
+            .execute(&line.pool)
+    };
+    due("1 hour").await.unwrap();
     for _ in 0..30 {
         let image = line.image().await;
         line.submit_as(image, Tier::Free).await;
     }
     let _worker = line.worker().set("RETOUCH_FAULT_DELAY_MS", "400").start();
+    line.until(JobState::Done, 1, PATIENCE).await;
+    due("0 seconds").await.unwrap();
     let done = || async {
         let job = jobs::get(&line.pool, alone).await.unwrap().unwrap();
         (job.state == JobState::Done).then_some(())
