@@ -32,7 +32,7 @@ export default defineConfig(({ mode }) => ({
             {
               name: 'shared',
               priority: 1,
-              test: /vite\/preload-helper|src\/app\/shell\/(account-button|navigation-links)|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download|tabs|date-time|load-failure)/,
+              test: /vite\/preload-helper|src\/app\/shell\/(account-button|navigation-links)|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download|tabs|date-time|load-failure|leave-page)/,
             },
             {
               name: 'orders',
@@ -44,11 +44,11 @@ export default defineConfig(({ mode }) => ({
             },
             {
               name: 'picture',
-              test: /src\/components\/picture-box|src\/features\/(images\/(texts|image-name|original-image)|tools\/results\/factor-badge)/,
+              test: /src\/components\/picture-box|src\/features\/(images\/(texts|image-name|original-image)|tools\/results\/(factor-badge|get-results))/,
             },
             {
               name: 'tool-at-work',
-              test: /src\/app\/routes\/tool-(page|of-image)|src\/features\/tools\/(run|follow-run|cancel-job|cost-note|stored-image-tool|results-side|results\/(results-panel|result-gallery|result-strip|result-toolbar))/,
+              test: /src\/app\/routes\/(tool-(page|of-image)|installed)|src\/features\/tools\/(run|follow-run|cancel-job|cost-note|stored-image-tool|results-side|results\/(results-panel|result-gallery|result-strip|result-toolbar))/,
             },
           ],
         },

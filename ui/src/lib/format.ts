@@ -13,10 +13,6 @@ export function formatMoney(amount: number, currency: string): string {
   }).format(amount / 100);
 }
 
-export function formatDate(date: Date): string {
-  return new Intl.DateTimeFormat('en-US', { dateStyle: 'medium', timeStyle: 'short' }).format(date);
-}
-
 export function formatSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
   return `${Math.round(seconds / 60)} min`;

@@ -2,7 +2,7 @@ import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
 import { describe, expect, test, vi } from 'vitest';
-import { formatDate } from '@/lib/format';
+import { formatDate } from '@/components/date-time';
 import { aCheckout, aConfig, anOpenCheckout } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
