@@ -44,11 +44,11 @@ export default defineConfig(({ mode }) => ({
             },
             {
               name: 'picture',
-              test: /src\/components\/picture-box|src\/features\/(images\/(texts|image-name|original-image)|tools\/results\/(factor-badge|get-results))/,
+              test: /src\/components\/(picture-box|confirm-button)|src\/features\/(images\/(texts|image-name|original-image)|tools\/results\/(factor-badge|get-results))|src\/app\/routes\/installed/,
             },
             {
               name: 'tool-at-work',
-              test: /src\/app\/routes\/(tool-(page|of-image)|installed)|src\/features\/tools\/(run|follow-run|cancel-job|cost-note|stored-image-tool|results-side|results\/(results-panel|result-gallery|result-strip|result-toolbar))/,
+              test: /src\/app\/routes\/tool-(page|of-image)|src\/features\/tools\/(run|follow-run|cancel-job|cost-note|stored-image-tool|results-side|results\/(results-panel|result-gallery|result-strip|result-toolbar))/,
             },
           ],
         },

@@ -18,10 +18,7 @@ export const paths = {
   magic: '/magic',
   magicOf: (id: string) => `/magic/${id}`,
   checkouts: '/checkouts',
-  checkoutOf: (id: string) => `/checkouts/${id}`,
   payment: '/checkout',
-  paymentOf: (sessionId: string) => `/checkout?session_id=${encodeURIComponent(sessionId)}`,
   paid: '/return',
-  paidOf: (sessionId: string) => `/return?session_id=${encodeURIComponent(sessionId)}`,
   account: '/account',
 } as const;

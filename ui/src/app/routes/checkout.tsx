@@ -1,5 +1,6 @@
 import { Navigate, useSearchParams } from 'react-router';
 import { LoadFailure } from '@/components/load-failure';
+import { paidOf } from '@/features/checkouts/addresses';
 import { useCheckouts } from '@/features/checkouts/get-checkouts';
 import { usePaymentStatus } from '@/features/checkouts/get-payment-status';
 import { OpenPayment, OpenPaymentSkeleton } from '@/features/checkouts/open-payment';
@@ -34,7 +35,7 @@ function Payment({ sessionId }: { sessionId: string }) {
     if (isProblem(payment.error, 404)) return <Navigate to={paths.pricing} replace />;
     return <Failure text={checkoutTexts.paymentFailed} query={payment} />;
   }
-  if (payment.data.status === 'complete') return <Navigate to={paths.paidOf(sessionId)} replace />;
+  if (payment.data.status === 'complete') return <Navigate to={paidOf(sessionId)} replace />;
   if (payment.data.status === 'expired') return <Navigate to={paths.pricing} replace />;
   return <OpenPayment payment={payment.data} />;
 }

@@ -1,11 +1,11 @@
 import { Navigate, useSearchParams } from 'react-router';
 import { LoadFailure } from '@/components/load-failure';
 import { Spinner } from '@/components/spinner';
+import { paymentOf } from '@/features/checkouts/addresses';
 import { usePaymentStatus } from '@/features/checkouts/get-payment-status';
 import { PaymentThanks } from '@/features/checkouts/payment-thanks';
 import { checkoutTexts } from '@/features/checkouts/texts';
 import { isProblem } from '@/lib/api-client';
-import { paths } from '@/lib/paths';
 
 /** The page's shell with nothing in it. */
 const nothing = <title>Retouch</title>;
@@ -47,6 +47,6 @@ function Outcome({ sessionId }: { sessionId: string | null }) {
       </div>
     );
   }
-  if (payment.data.status === 'open') return <Navigate to={paths.paymentOf(sessionId)} replace />;
+  if (payment.data.status === 'open') return <Navigate to={paymentOf(sessionId)} replace />;
   return payment.data.status === 'complete' ? <PaymentThanks payment={payment.data} /> : nothing;
 }

@@ -5,7 +5,7 @@ import { Notice } from '@/components/notice';
 import { Skeleton } from '@/components/skeleton';
 import type { Checkout } from '@/lib/api-types';
 import { credits, formatMoney } from '@/lib/format';
-import { paths } from '@/lib/paths';
+import { paymentOf } from './addresses';
 import { Chip } from './chip';
 
 const cards = 'grid gap-4 sm:grid-cols-2';
@@ -37,7 +37,7 @@ export function CheckoutDetails({ checkout }: { checkout: Checkout }) {
         </div>
       )}
       {status === 'open' && sessionId && (
-        <ButtonLink to={paths.paymentOf(sessionId)} className="mt-6">
+        <ButtonLink to={paymentOf(sessionId)} className="mt-6">
           Continue payment
         </ButtonLink>
       )}

@@ -10,6 +10,7 @@ import type { Checkout } from '@/lib/api-types';
 import { useConfig } from '@/lib/env';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
+import { checkoutOf } from './addresses';
 import { useCheckouts } from './get-checkouts';
 import { checkoutTexts } from './texts';
 
@@ -54,7 +55,7 @@ function Row({ checkout }: { checkout: Checkout }) {
     <tr className="relative hover:bg-accent-wash has-focus-visible:bg-accent-wash">
       <td className="px-3 py-4 md:px-6">
         <Link
-          to={paths.checkoutOf(checkout.id)}
+          to={checkoutOf(checkout.id)}
           className="font-semibold text-pretty underline-offset-4 after:absolute after:inset-0 hover:underline"
         >
           <DateTime at={new Date(checkout.created_at * 1000)} />

@@ -3,6 +3,7 @@ import { CenteredPage } from '@/components/centered-page';
 import type { PaymentStatus } from '@/lib/api-types';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
+import { checkoutOf } from './addresses';
 import { isOnItsWay } from './get-payment-status';
 
 /** After the payment page, when all was done there that could be done. */
@@ -32,7 +33,7 @@ export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
       </div>
       <div className="flex flex-wrap justify-center gap-3">
         <ButtonLink to={paths.images}>Go to My Images</ButtonLink>
-        <ButtonLink to={paths.checkoutOf(payment.checkout_id)} look="secondary">
+        <ButtonLink to={checkoutOf(payment.checkout_id)} look="secondary">
           See the order
         </ButtonLink>
       </div>
@@ -46,7 +47,7 @@ function PaymentFailed({ payment }: { payment: PaymentStatus }) {
       <p>No credits were added. You can buy the pack again, or pay another way.</p>
       <div className="flex flex-wrap justify-center gap-3">
         <ButtonLink to={paths.pricing}>Choose a pack</ButtonLink>
-        <ButtonLink to={paths.checkoutOf(payment.checkout_id)} look="secondary">
+        <ButtonLink to={checkoutOf(payment.checkout_id)} look="secondary">
           See the order
         </ButtonLink>
       </div>
