@@ -27,7 +27,7 @@ export default defineConfig(({ mode }) => ({
             {
               name: 'vendor',
               priority: 2,
-              test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|oidc-client-ts|jwt-decode|react-oidc-context|openapi-fetch|zustand(?!.*middleware))\//,
+              test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|openapi-fetch|zustand(?!.*middleware))\//,
             },
             {
               name: 'shared',

@@ -1,40 +1,26 @@
 import { type QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import type { UserManager } from 'oidc-client-ts';
-import { AuthProvider } from 'react-oidc-context';
 import { type DataRouter, RouterProvider } from 'react-router';
 import type { Config } from '@/lib/api-types';
 import { ConfigContext } from '@/lib/env';
-import { paths } from '@/lib/paths';
+import { type Session, SessionContext } from '@/lib/session';
 import { Toasts } from './shell/toasts';
 
 type ProviderProps = {
   config: Config;
-  userManager: UserManager;
+  session: Session;
   queryClient: QueryClient;
   router: DataRouter;
 };
 
-export function Provider({ config, userManager, queryClient, router }: ProviderProps) {
+export function Provider({ config, session, queryClient, router }: ProviderProps) {
   return (
     <ConfigContext value={config}>
-      <AuthProvider
-        userManager={userManager}
-        // Only the two return addresses finish a sign-in; elsewhere `code` and `state` mean nothing.
-        skipSigninCallback={!isCallback(window.location.pathname)}
-        // The one-time code must not stay in the address or the history.
-        onSigninCallback={() => window.history.replaceState(null, '', window.location.pathname)}
-        // Another account must never see what the last one had cached.
-        onRemoveUser={() => queryClient.clear()}
-      >
+      <SessionContext value={session}>
         <QueryClientProvider client={queryClient}>
           <RouterProvider router={router} />
           <Toasts />
         </QueryClientProvider>
-      </AuthProvider>
+      </SessionContext>
     </ConfigContext>
   );
-}
-
-function isCallback(path: string): boolean {
-  return path === paths.authCallback || path === paths.authCallbackMagic;
 }

@@ -3,7 +3,7 @@ import { createBrowserRouter } from 'react-router';
 import { loadConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { createQueryClient } from '@/lib/query-client';
-import { attachSession, createUserManager } from '@/lib/session';
+import { Session } from '@/lib/session';
 import { Provider } from './provider';
 import { routes } from './router';
 import { StartPage } from './start-page';
@@ -14,11 +14,13 @@ export async function start(): Promise<ReactNode> {
     // Before the settings are there: the router fetches the first route's code meanwhile.
     const router = createBrowserRouter(routes);
     const config = await loadConfig();
-    const userManager = createUserManager(config.identity);
-    attachSession(userManager, () => void router.navigate(paths.login));
-    return (
-      <Provider config={config} userManager={userManager} queryClient={createQueryClient()} router={router} />
-    );
+    const queryClient = createQueryClient();
+    const session = new Session(config.identity, {
+      onEnd: () => void router.navigate(paths.login),
+      // Another account must never see what the last one had cached.
+      onForget: () => queryClient.clear(),
+    });
+    return <Provider config={config} session={session} queryClient={queryClient} router={router} />;
   } catch {
     return <StartPage hasFailed />;
   }

@@ -3,7 +3,7 @@ import { createMemoryRouter } from 'react-router';
 import { Provider } from '@/app/provider';
 import { routes } from '@/app/router';
 import { createQueryClient } from '@/lib/query-client';
-import { attachSession, createUserManager } from '@/lib/session';
+import { Session } from '@/lib/session';
 import { MockApi } from './mock-api';
 import { server } from './server';
 import { storeSession } from './session';
@@ -14,12 +14,14 @@ type RenderAppOptions = { api?: MockApi; signedIn?: boolean };
 export function renderApp(path: string, { api = new MockApi(), signedIn = false }: RenderAppOptions = {}) {
   server.use(...api.handlers());
   if (signedIn) storeSession(api.config.identity);
-  const userManager = createUserManager(api.config.identity);
   const router = createMemoryRouter(routes, { initialEntries: [path] });
-  attachSession(userManager, () => void router.navigate('/login'));
   const queryClient = createQueryClient();
+  const session = new Session(api.config.identity, {
+    onEnd: () => void router.navigate('/login'),
+    onForget: () => queryClient.clear(),
+  });
   const screen: RenderResult = render(
-    <Provider config={api.config} userManager={userManager} queryClient={queryClient} router={router} />,
+    <Provider config={api.config} session={session} queryClient={queryClient} router={router} />,
   );
   return { ...screen, api, router, queryClient };
 }
