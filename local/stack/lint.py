@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from . import build, prerequisites
+from . import build, prerequisites, watching
 from .arrows import wrong_arrows
 from .config import REPO, load
 from .say import line, took
@@ -26,6 +26,7 @@ def run():
         ("formatting of Rust", program(["cargo", "fmt", "--all", "--check"])),
         ("directions in the code", arrows),
         ("clippy", program(clippy)),
+        ("alerts, board and runbooks", findings_of(watching.check)),
         ("formatting, imports and lints of the page", program(["npm", "run", "--silent", "lint"], "ui")),
         ("types of the page", program(["node_modules/.bin/tsc", "--noEmit"], "ui")),
     ]
@@ -56,3 +57,15 @@ def arrows():
     for finding in findings:
         line(f"  {finding}")
     return not findings
+
+
+def findings_of(check):
+    """A check that returns a sentence for each thing that is wrong."""
+
+    def run_it():
+        findings = check()
+        for finding in findings:
+            line(f"  {finding}")
+        return not findings
+
+    return run_it
