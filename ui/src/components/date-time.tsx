@@ -4,6 +4,14 @@ export function formatDate(date: Date): string {
   return format.format(date);
 }
 
+/** Where there is no room for all of it, the day and the time of day stay whole. */
 export function DateTime({ at }: { at: Date }) {
-  return <time dateTime={at.toISOString()}>{formatDate(at)}</time>;
+  const text = formatDate(at);
+  const split = text.lastIndexOf(', ') + 2;
+  return (
+    <time dateTime={at.toISOString()}>
+      {text.slice(0, split)}
+      <span className="whitespace-nowrap">{text.slice(split)}</span>
+    </time>
+  );
 }

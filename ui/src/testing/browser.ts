@@ -1,10 +1,16 @@
+import { delay, HttpResponse, http } from 'msw';
 import { setupWorker } from 'msw/browser';
 import { aCheckout, anApiKey, anImage, anOpenCheckout, aResult } from './builders';
 import { MockApi } from './mock-api';
 import { storeSession } from './session';
 
-/** `npm run dev:mock`: the page without a server. `?as=visitor` looks at it signed out. */
+/**
+ * `npm run dev:mock`: the page without a server. `?as=visitor` looks at it signed out, `?empty` as somebody new,
+ * `?ads` where an advertising tag is configured, `?held` while a run holds credits;
+ * `?fail=/api/images` and `?hang=/api/images` show what a refused and an unanswered call look like.
+ */
 export async function startMock() {
+  const wish = new URLSearchParams(window.location.search);
   const api = new MockApi();
   api.stepMs = 900;
   api.pictureOf = drawing;
@@ -64,8 +70,18 @@ export async function startMock() {
     }),
   ];
   api.apiKeys = [anApiKey(), anApiKey({ id: 'key-shop', name: 'shop', lastUsedAt: '2026-11-21T08:00:00Z' })];
-  if (!window.location.search.includes('as=visitor')) storeSession(api.config.identity);
-  await setupWorker(...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });
+  if (wish.has('ads'))
+    api.config.site = { ...api.config.site, adTag: { id: 'AW-1', conversion: 'AW-1/test' } };
+  if (wish.has('held')) api.user.reserved = 8;
+  if (wish.has('empty')) Object.assign(api, { images: [], checkouts: [], apiKeys: [] });
+  if (wish.get('as') !== 'visitor') storeSession(api.config.identity);
+  const trouble = [
+    ...wish
+      .getAll('fail')
+      .map((path) => http.all(`*${path}`, () => new HttpResponse('Out of order', { status: 500 }))),
+    ...wish.getAll('hang').map((path) => http.all(`*${path}`, () => delay('infinite'))),
+  ];
+  await setupWorker(...trouble, ...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });
 }
 
 /** A pot plant, cut out when it is a result. */

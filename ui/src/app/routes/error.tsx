@@ -14,7 +14,7 @@ export function ErrorRoute() {
   }, []);
 
   return (
-    <CenteredPage title="This page could not be shown">
+    <CenteredPage icon="warning" title="This page could not be shown">
       <p>
         The connection may have been lost, or Retouch was just updated. Your images and credits are not
         affected.

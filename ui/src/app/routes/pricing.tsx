@@ -22,7 +22,7 @@ export default function PricingRoute() {
           <Notice>Packs cannot be bought on this server yet. Your free credits work all the same.</Notice>
         </div>
       )}
-      <ul className="grid gap-6 md:grid-cols-3">
+      <ul className="grid gap-6 lg:grid-cols-3">
         {packs.map((pack) => (
           <PackCard
             key={pack.number}

@@ -1,23 +1,38 @@
 import { Link } from 'react-router';
+import { useConsent, useNeedsConsent } from '@/lib/consent';
+import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { ThemeToggle } from './theme-toggle';
 
 const link =
-  'inline-flex min-h-11 items-center px-3 rounded-sm underline-offset-4 hover:text-ink hover:underline';
+  'inline-flex min-h-11 items-center px-3 rounded-md underline-offset-4 hover:text-ink hover:underline';
 
 export function Footer() {
+  const address = useConfig().site?.contactEmail;
+  const needsConsent = useNeedsConsent();
+  const decide = useConsent((state) => state.decide);
   return (
     <footer className="mt-16 border-t border-line">
       <div className="page flex flex-wrap items-center justify-between gap-x-8 gap-y-2 py-6 text-sm text-soft">
         <p>Retouch edits your images on this server. They are yours until you delete them.</p>
-        <div className="-mx-3 flex flex-wrap items-center gap-x-1">
-          <ThemeToggle withLabel />
+        <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 sm:flex sm:flex-wrap">
+          <ThemeToggle />
           <Link to={paths.privacy} className={link}>
             Privacy Policy
           </Link>
           <Link to={paths.terms} className={link}>
             Terms of Service
           </Link>
+          {address && (
+            <a href={`mailto:${address}`} className={link}>
+              Contact
+            </a>
+          )}
+          {needsConsent && (
+            <button type="button" className={link} onClick={() => decide('undecided')}>
+              Cookies
+            </button>
+          )}
         </div>
       </div>
     </footer>

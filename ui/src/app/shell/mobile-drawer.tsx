@@ -3,6 +3,7 @@ import { NavLink } from 'react-router';
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
 import { Icon } from '@/components/icon';
+import { Promotion } from '@/features/credits/promotion';
 import { classNames } from '@/lib/class-names';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
@@ -55,7 +56,7 @@ export default function MobileDrawer({ links, onClose }: MobileDrawerProps) {
             {isSignedIn ? (
               <>
                 <ButtonLink to={paths.pricing} look="secondary" onClick={onClose}>
-                  20 Credits for $2
+                  <Promotion />
                 </ButtonLink>
                 <Button look="quiet" onClick={signOut}>
                   Logout

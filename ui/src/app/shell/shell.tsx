@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
 import { Outlet, ScrollRestoration, useLocation, useNavigation } from 'react-router';
+import { Consent } from './consent';
 import { Footer } from './footer';
 import { OfflineNotice } from './offline-notice';
 import { TopBar } from './top-bar';
@@ -37,6 +38,7 @@ export function Shell() {
       </main>
       <Footer />
       <OfflineNotice />
+      <Consent />
       <ScrollRestoration />
     </div>
   );

@@ -5,18 +5,17 @@ const next: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'syst
 const names: Record<Theme, string> = { system: 'System theme', light: 'Light theme', dark: 'Dark theme' };
 const icons: Record<Theme, IconName> = { system: 'system', light: 'sun', dark: 'moon' };
 
-export function ThemeToggle({ withLabel = false }: { withLabel?: boolean }) {
+export function ThemeToggle() {
   const { theme, setTheme } = useTheme();
   return (
     <button
       type="button"
-      title={names[theme]}
       aria-label={`${names[theme]}, switch to ${names[next[theme]].toLowerCase()}`}
-      className="inline-flex min-h-11 min-w-11 items-center justify-center gap-3 rounded-md px-3 text-sm font-medium text-soft hover:bg-sunken hover:text-ink"
+      className="inline-flex min-h-11 items-center gap-2 rounded-md px-3 hover:text-ink hover:underline underline-offset-4"
       onClick={() => setTheme(next[theme])}
     >
-      <Icon name={icons[theme]} />
-      {withLabel && names[theme]}
+      <Icon name={icons[theme]} className="size-4" />
+      {names[theme]}
     </button>
   );
 }

@@ -5,6 +5,7 @@ import { Icon } from '@/components/icon';
 import { Logo } from '@/components/logo';
 import { Skeleton } from '@/components/skeleton';
 import { CreditsButton } from '@/features/credits/credits-button';
+import { Promotion } from '@/features/credits/promotion';
 import { classNames } from '@/lib/class-names';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
@@ -55,7 +56,7 @@ export function TopBar() {
             <>
               <span className="hidden md:block">
                 <ButtonLink to={paths.pricing} look="quiet" size="sm">
-                  20 Credits for $2
+                  <Promotion />
                 </ButtonLink>
               </span>
               <CreditsButton />

@@ -3,6 +3,8 @@ import { Navigate } from 'react-router';
 import { ButtonLink } from '@/components/button-link';
 import { CenteredPage } from '@/components/centered-page';
 import { Spinner } from '@/components/spinner';
+import { useConsent } from '@/lib/consent';
+import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 import { reportConversion } from './report-conversion';
@@ -11,10 +13,12 @@ import { authTexts } from './texts';
 /** Where the identity provider sends people back to; `to` is where they go on. */
 export function Callback({ to }: { to: string }) {
   const { isLoading, isSignedIn, error } = useSession();
+  const adTag = useConfig().site?.adTag;
+  const isAllowed = useConsent(({ consent }) => consent === 'given');
 
   useEffect(() => {
-    if (isSignedIn) reportConversion();
-  }, [isSignedIn]);
+    if (isSignedIn && adTag && isAllowed) reportConversion(adTag);
+  }, [isSignedIn, adTag, isAllowed]);
 
   if (isLoading) {
     return (
@@ -25,7 +29,7 @@ export function Callback({ to }: { to: string }) {
   }
   if (isSignedIn && !error) return <Navigate to={to} replace />;
   return (
-    <CenteredPage title={authTexts.loginFailed}>
+    <CenteredPage icon="warning" title={authTexts.loginFailed}>
       <p>The sign-in was cancelled, or its link is too old. Nothing was changed.</p>
       <ButtonLink to={paths.login}>Try again</ButtonLink>
     </CenteredPage>

@@ -1,10 +1,29 @@
+import type { AdTag } from '@/lib/api-types';
+
 declare global {
   interface Window {
-    gtag?: (command: 'event', name: string, details: Record<string, unknown>) => void;
+    dataLayer?: unknown[];
   }
 }
 
-/** Tells the operator's advertising tag, where one is on the page, that somebody signed in. */
-export function reportConversion() {
-  window.gtag?.('event', 'conversion', { value: 1, currency: 'EUR' });
+const SCRIPT = 'https://www.googletagmanager.com/gtag/js';
+
+/** Tells the operator's advertising account that somebody signed in. Never without their consent. */
+export function reportConversion({ id, conversion }: AdTag) {
+  window.dataLayer ??= [];
+  const commands = window.dataLayer;
+  // The tag reads `arguments` objects; an array would be ignored.
+  function tag(..._: unknown[]) {
+    // biome-ignore lint/complexity/noArguments: see above.
+    commands.push(arguments);
+  }
+  if (!document.querySelector(`script[src^="${SCRIPT}"]`)) {
+    const script = document.createElement('script');
+    script.async = true;
+    script.src = `${SCRIPT}?id=${encodeURIComponent(id)}`;
+    document.head.append(script);
+    tag('js', new Date());
+    tag('config', id);
+  }
+  tag('event', 'conversion', { send_to: conversion, value: 1, currency: 'EUR' });
 }

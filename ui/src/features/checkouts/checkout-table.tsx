@@ -84,13 +84,13 @@ function SkeletonTable() {
         {slots.map((slot) => (
           <tr key={slot}>
             <td className="px-3 py-4 md:px-6">
-              <Skeleton className="h-6 w-40 max-w-full" />
+              <Skeleton className="h-6 w-24 sm:w-40" />
             </td>
             <td className="px-3 py-4 md:px-6">
               <Skeleton className="size-5" />
             </td>
             <td className="px-3 py-4 md:px-6">
-              <Skeleton className="ml-auto h-6 w-20" />
+              <Skeleton className="ml-auto h-6 w-16 sm:w-20" />
             </td>
           </tr>
         ))}

@@ -10,7 +10,7 @@ import { isOnItsWay } from './get-payment-status';
 export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
   if (payment.order_status === 'failed') return <PaymentFailed payment={payment} />;
   return (
-    <CenteredPage title="Thank you for your order">
+    <CenteredPage icon="check" title="Thank you for your order">
       <div className="grid gap-3">
         <p className="text-balance">
           A confirmation email will be sent to{' '}
@@ -43,7 +43,7 @@ export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
 
 function PaymentFailed({ payment }: { payment: PaymentStatus }) {
   return (
-    <CenteredPage title="The payment did not go through">
+    <CenteredPage icon="warning" title="The payment did not go through">
       <p>No credits were added. You can buy the pack again, or pay another way.</p>
       <div className="flex flex-wrap justify-center gap-3">
         <ButtonLink to={paths.pricing}>Choose a pack</ButtonLink>

@@ -1,4 +1,5 @@
 import { ButtonLink } from '@/components/button-link';
+import { Tooltip } from '@/components/tooltip';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
 import { useUser } from './get-user';
@@ -6,14 +7,21 @@ import { useUser } from './get-user';
 export function CreditsButton() {
   const { data: user } = useUser();
   return (
-    <ButtonLink
-      to={paths.pricing}
-      look="secondary"
-      size="sm"
-      className="min-w-26 tabular-nums"
-      title={user?.reserved ? `${credits(user.reserved)} held for running jobs` : undefined}
+    <Tooltip
+      align="end"
+      text={user?.reserved ? `${credits(user.reserved)} held for running jobs` : undefined}
     >
-      {`credits ${user?.credits ?? '–'}`}
-    </ButtonLink>
+      {(describedBy) => (
+        <ButtonLink
+          to={paths.pricing}
+          look="secondary"
+          size="sm"
+          className="min-w-26 tabular-nums"
+          aria-describedby={describedBy}
+        >
+          {`credits ${user?.credits ?? '–'}`}
+        </ButtonLink>
+      )}
+    </Tooltip>
   );
 }

@@ -19,30 +19,31 @@ export function PackCard({ pack, isHighlighted, onChoose }: PackCardProps) {
   return (
     <li
       className={classNames(
-        'flex flex-col rounded-lg border bg-surface p-6 md:p-8',
+        // Between a phone and a desktop a card is a row: three columns would be too narrow for its words.
+        'grid gap-6 rounded-lg border bg-surface p-6 sm:max-lg:grid-cols-[1fr_12rem] sm:max-lg:items-center lg:gap-8 lg:p-8',
         isHighlighted ? 'border-accent shadow-raised ring-1 ring-accent' : 'border-line',
       )}
     >
-      <div className="flex min-h-7 flex-wrap items-center justify-between gap-2">
-        <h2 id={`${id}-label`} className="text-base font-semibold">
-          {pack.label}
-        </h2>
-        {pack.note && (
-          <span className="rounded-full bg-accent-wash px-3 py-1 text-xs font-semibold text-accent">
-            {pack.note}
-          </span>
-        )}
-      </div>
-      <p className="mt-6 flex items-baseline gap-2">
-        <span className="text-3xl font-bold tracking-tight tabular-nums">
+      <div>
+        <div className="flex min-h-7 flex-wrap items-center gap-x-3 gap-y-2 max-sm:justify-between lg:justify-between">
+          <h2 id={`${id}-label`} className="text-base font-semibold">
+            {pack.label}
+          </h2>
+          {pack.note && (
+            <span className="rounded-full bg-accent-wash px-3 py-1 text-xs font-semibold text-accent">
+              {pack.note}
+            </span>
+          )}
+        </div>
+        <p className="mt-4 text-3xl font-bold tracking-tight tabular-nums lg:mt-6">
           {formatMoney(pack.amount, pack.currency)}
-        </span>
-      </p>
-      <p className="mt-2 text-lg">
-        <strong id={`${id}-credits`}>{credits(pack.credits)}</strong>
-        <span className="ml-2 text-sm text-soft">about {each} each</span>
-      </p>
-      <div className="mt-8 grid content-start gap-2">
+        </p>
+        <p className="mt-2 flex flex-wrap items-baseline gap-x-2 text-lg">
+          <strong id={`${id}-credits`}>{credits(pack.credits)}</strong>
+          <span className="text-sm text-soft">about {each} each</span>
+        </p>
+      </div>
+      <div className="grid content-start gap-2">
         <WayIn
           look={isHighlighted ? 'primary' : 'secondary'}
           description={`${id}-label ${id}-credits`}

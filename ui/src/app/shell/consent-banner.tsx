@@ -1,0 +1,36 @@
+import { Link } from 'react-router';
+import { Button } from '@/components/button';
+import { useConsent } from '@/lib/consent';
+import { paths } from '@/lib/paths';
+
+/** Blocks nothing: until it is answered, the answer is no. Both answers are one click, and look the same. */
+export default function ConsentBanner() {
+  const decide = useConsent((state) => state.decide);
+  return (
+    <section
+      aria-labelledby="consent-title"
+      className="fixed inset-x-4 bottom-4 z-30 mx-auto grid max-w-lg animate-rise gap-4 rounded-lg border border-line bg-surface p-4 shadow-overlay md:p-6"
+    >
+      <div>
+        <h2 id="consent-title" className="font-semibold">
+          May we count your sign-up?
+        </h2>
+        <p className="mt-1 text-sm text-soft">
+          With your consent, Google learns that an advertisement led to an account here, and sets cookies for
+          it. Your images are never shared. You can change your mind in the footer.{' '}
+          <Link to={paths.privacy} className="font-semibold text-accent underline underline-offset-4">
+            Privacy Policy
+          </Link>
+        </p>
+      </div>
+      <div className="grid grid-cols-2 gap-3">
+        <Button look="secondary" onClick={() => decide('refused')}>
+          No
+        </Button>
+        <Button look="secondary" onClick={() => decide('given')}>
+          Yes
+        </Button>
+      </div>
+    </section>
+  );
+}
