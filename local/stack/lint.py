@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from . import build, prerequisites, watching
+from . import build, kubernetes, prerequisites, watching
 from .arrows import wrong_arrows
 from .config import REPO, load
 from .say import line, took
@@ -27,6 +27,7 @@ def run():
         ("directions in the code", arrows),
         ("clippy", program(clippy)),
         ("alerts, board and runbooks", findings_of(watching.check)),
+        ("Kubernetes manifests", findings_of(kubernetes.check)),
         ("formatting, imports and lints of the page", program(["npm", "run", "--silent", "lint"], "ui")),
         ("types of the page", program(["node_modules/.bin/tsc", "--noEmit"], "ui")),
     ]
