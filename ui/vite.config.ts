@@ -32,7 +32,7 @@ export default defineConfig(({ mode }) => ({
             {
               name: 'shared',
               priority: 1,
-              test: /vite\/preload-helper|src\/app\/shell\/(account-button|navigation-links)|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download|tabs|date-time|load-failure|leave-page)/,
+              test: /vite\/preload-helper|src\/app\/shell\/(account-button|navigation-links)|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download|tabs|date-time|load-failure|leave-page|identity-client)/,
             },
             {
               name: 'orders',
@@ -86,7 +86,8 @@ function compressHard(): Plugin {
     configResolved(config) {
       folder = config.build.outDir;
     },
-    closeBundle() {
+    // Not closeBundle, which also runs after a failure and would hide it.
+    writeBundle() {
       for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
         if (!/\.(js|css|html|svg|json)$/.test(entry)) {
           continue;

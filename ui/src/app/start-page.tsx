@@ -1,7 +1,10 @@
 import { Button } from '@/components/button';
 import { Logo } from '@/components/logo';
 
-/** Before the settings have arrived: the frame of the page, so that nothing jumps when they do. */
+/**
+ * Before the settings have arrived: the frame of the page, so that nothing jumps when they do. index.html carries the
+ * same, to be seen before any script.
+ */
 export function StartPage({ hasFailed = false }: { hasFailed?: boolean }) {
   return (
     <div className="min-h-dvh">
