@@ -1,0 +1,43 @@
+import type { Page } from '@playwright/test';
+import { firstLoad, growth, keep, total } from './first-load';
+import { signInAsSomeoneNew } from './sign-in';
+import { expect, test } from './test';
+import { expectResults, freeButton, openTool } from './tool';
+
+const BUDGET_BYTES = 150_000;
+/** Magic Fix draws with konva, and react-konva brings a renderer of its own. */
+const EDITOR_BUDGET_BYTES = 245_000;
+/** `KEEP_FIRST_LOAD=1` writes perf/first-load.json anew, which a failure is explained with. */
+const isKeeping = Boolean(process.env.KEEP_FIRST_LOAD);
+
+async function expectSmall(page: Page, address: string, { name = address, draws = false } = {}) {
+  const { scripts, canDraw } = await firstLoad(page, address);
+  await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible();
+  if (isKeeping) keep(name, scripts);
+  expect(total(scripts), growth(name, scripts)).toBeLessThan(draws ? EDITOR_BUDGET_BYTES : BUDGET_BYTES);
+  expect(canDraw, `${name} has the drawing library`).toBe(draws);
+}
+
+test('no page of a visitor loads too much', async ({ page }) => {
+  const pages = ['/dashboard', '/pricing', '/remove-background', '/upscale', '/magic', '/terms', '/privacy'];
+  for (const address of [...pages, '/login', '/signup', '/authcallback', '/nothing']) {
+    await expectSmall(page, address);
+  }
+});
+
+test('no page of a user loads too much, and only the mask editor can draw', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openTool(page);
+  await freeButton(page).click();
+  await expectResults(page, 1);
+  const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+
+  const pages = ['/dashboard', '/pricing', '/images', '/remove-background', '/upscale', '/magic'];
+  for (const address of [...pages, '/checkouts', '/account']) {
+    await expectSmall(page, address, { name: `${address}, signed in` });
+  }
+  for (const folder of ['/images', '/remove-background', '/upscale']) {
+    await expectSmall(page, `${folder}/${id}`, { name: `${folder}/{id}` });
+  }
+  await expectSmall(page, `/magic/${id}`, { name: '/magic/{id}', draws: true });
+});
