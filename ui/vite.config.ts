@@ -10,7 +10,7 @@ import { defineConfig } from 'vitest/config';
 const api = process.env.RETOUCH_API ?? 'http://127.0.0.1:8080';
 
 export default defineConfig(({ mode }) => ({
-  plugins: [react(), tailwindcss(), compressHard(), mode === 'mock' && serveMockWorker()],
+  plugins: [react(), tailwindcss(), askForSettingsEarly(), compressHard(), mode === 'mock' && serveMockWorker()],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   server: {
     host: '127.0.0.1',
@@ -74,6 +74,16 @@ function serveMockWorker(): Plugin {
         response.end(readFileSync('node_modules/msw/lib/mockServiceWorker.js'));
       });
     },
+  };
+}
+
+/** The settings are on their way before any script asks for them; not in development, where a mock may answer. */
+function askForSettingsEarly(): Plugin {
+  const attrs = { rel: 'preload', href: '/api/config', as: 'fetch', crossorigin: true };
+  return {
+    name: 'ask-for-settings-early',
+    apply: 'build',
+    transformIndexHtml: () => [{ tag: 'link', attrs, injectTo: 'head-prepend' }],
   };
 }
 
