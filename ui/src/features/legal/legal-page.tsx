@@ -1,20 +1,53 @@
 import type { ReactNode } from 'react';
 import { PageHeader } from '@/components/page-header';
 
-type LegalPageProps = { title: string; date: string; sections: { title: string; text: ReactNode }[] };
+export type LegalSection = { id: string; title: string; content: ReactNode };
 
-export function LegalPage({ title, date, sections }: LegalPageProps) {
+type LegalPageProps = { title: string; date: string; summary: string; sections: LegalSection[] };
+
+/** A long text that people look things up in: its contents stay beside it, and its lines stay short. */
+export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
   return (
-    <article className="page max-w-3xl! py-8 md:py-12">
+    <div className="page py-8 md:py-12">
       <PageHeader title={title} text={date} />
-      <div className="grid gap-8">
-        {sections.map((section) => (
-          <section key={section.title}>
-            <h2 className="text-lg font-semibold">{section.title}</h2>
-            <p className="mt-2 text-soft">{section.text}</p>
-          </section>
-        ))}
+      <div className="grid items-start gap-x-16 gap-y-10 lg:grid-cols-[15rem_1fr]">
+        <nav aria-labelledby="contents" className="lg:sticky lg:top-24">
+          <h2 id="contents" className="text-sm font-semibold">
+            Contents
+          </h2>
+          <ol className="mt-2 text-sm">
+            {sections.map((section, index) => (
+              <li key={section.id}>
+                <a
+                  href={`#${section.id}`}
+                  className="flex min-h-8 items-center gap-3 rounded-sm text-soft underline-offset-4 hover:text-ink hover:underline"
+                >
+                  <span className="w-5 tabular-nums">{index + 1}</span>
+                  {section.title}
+                </a>
+              </li>
+            ))}
+          </ol>
+        </nav>
+        <article className="max-w-[70ch]">
+          <p className="text-lg text-pretty">{summary}</p>
+          {sections.map((section, index) => (
+            <section
+              key={section.id}
+              id={section.id}
+              aria-labelledby={`${section.id}-title`}
+              className="mt-10"
+            >
+              <h2 id={`${section.id}-title`} className="text-lg font-semibold">
+                {index + 1}. {section.title}
+              </h2>
+              <div className="mt-3 grid gap-3 text-soft [&_a]:text-accent [&_a]:underline [&_a]:underline-offset-4 [&_li]:mt-1 [&_ul]:list-disc [&_ul]:pl-5">
+                {section.content}
+              </div>
+            </section>
+          ))}
+        </article>
       </div>
-    </article>
+    </div>
   );
 }
