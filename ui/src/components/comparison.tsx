@@ -1,9 +1,14 @@
 import { ReactCompareSlider } from 'react-compare-slider';
 
-type ComparisonProps = { original: string; result: string };
+type ComparisonProps = {
+  original: string;
+  result: string;
+  /** The style `background` of what lies behind a transparent result, if not the checkerboard. */
+  background?: string;
+};
 
 /** Original on the left of the handle, result on a checkerboard on its right. Arrow keys move it. */
-export default function Comparison({ original, result }: ComparisonProps) {
+export default function Comparison({ original, result, background }: ComparisonProps) {
   return (
     <ReactCompareSlider
       className="absolute! inset-0 isolate"
@@ -14,7 +19,7 @@ export default function Comparison({ original, result }: ComparisonProps) {
         </div>
       }
       itemTwo={
-        <div className="checkerboard size-full">
+        <div className="checkerboard size-full" style={{ background }}>
           <img src={result} alt="After" className="size-full object-contain" />
         </div>
       }

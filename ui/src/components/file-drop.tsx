@@ -1,24 +1,31 @@
-import { type DragEvent, useEffect, useRef, useState } from 'react';
+import { type DragEvent, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
 import { buttonStyle } from './button-style';
 import { Icon } from './icon';
 
-type FileDropProps = { hint: string; onFile: (file: File) => void };
+type FileDropProps = {
+  hint: string;
+  onFile: (file: File) => void;
+  /** For several at once; without it only the first of them is taken. */
+  onFiles?: (files: File[]) => void;
+};
 
 /**
- * Drag and drop, or a click anywhere in the panel. The panel itself is a plain box: the real button
+ * Drag and drop, paste, or a click anywhere in the panel. The panel itself is a plain box: the real button
  * spreads its hit area over it, because an input inside an element with role=button is no valid markup.
  */
-export function FileDrop({ hint, onFile }: FileDropProps) {
+export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
   const input = useRef<HTMLInputElement>(null);
   const [isDraggedOver, setDraggedOver] = useState(false);
 
   useDropOnlyInside();
+  usePaste(take);
 
   function take(files: FileList | null) {
     // Anything that is no image is ignored silently.
-    const file = Array.from(files ?? []).find(({ type }) => type.startsWith('image/'));
-    if (file) onFile(file);
+    const images = Array.from(files ?? []).filter(({ type }) => type.startsWith('image/'));
+    const [first] = images;
+    if (first) images.length > 1 && onFiles ? onFiles(images) : onFile(first);
   }
 
   function leave({ currentTarget, relatedTarget }: DragEvent) {
@@ -46,13 +53,17 @@ export function FileDrop({ hint, onFile }: FileDropProps) {
         <Icon name="upload" className="size-6" />
       </span>
       <div>
-        <p className="text-lg font-semibold">{isDraggedOver ? 'Drop it here' : 'Drop an image here'}</p>
+        <p className="text-lg font-semibold">
+          {isDraggedOver ? 'Drop it here' : onFiles ? 'Drop images here' : 'Drop an image here'}
+        </p>
         <p className="mt-1 text-sm text-soft">{hint}</p>
+        <p className="mt-1 text-sm text-soft pointer-coarse:hidden">or paste a copied one</p>
       </div>
       <input
         ref={input}
         type="file"
         accept="image/*"
+        multiple={onFiles !== undefined}
         aria-label="Image file"
         hidden
         onChange={(event) => {
@@ -66,10 +77,25 @@ export function FileDrop({ hint, onFile }: FileDropProps) {
         onClick={() => input.current?.click()}
         className={buttonStyle('primary', 'md', 'after:absolute after:inset-0')}
       >
-        Choose a file
+        {onFiles ? 'Choose files' : 'Choose a file'}
       </button>
     </div>
   );
+}
+
+/** A picture pasted anywhere on the page, except into a field that takes text. */
+function usePaste(onFiles: (files: FileList) => void) {
+  const paste = useEffectEvent((event: ClipboardEvent) => {
+    const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
+    if (isInField || !event.clipboardData?.files.length) return;
+    event.preventDefault();
+    onFiles(event.clipboardData.files);
+  });
+  useEffect(() => {
+    const take = (event: ClipboardEvent) => paste(event);
+    document.addEventListener('paste', take);
+    return () => document.removeEventListener('paste', take);
+  }, []);
 }
 
 /** A file dropped beside the panel would replace the page with the picture. */

@@ -1,15 +1,12 @@
 import { ApiError, api, readJobEvents, unwrap } from './api-client';
 import type { Job } from './api-types';
+import { isFinal } from './job-state';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8_000;
 const POLL_MS = 2_000;
 /** Streams that broke in a row before the page stops trusting them: a proxy may swallow them all. */
 const BROKEN_STREAMS = 3;
-
-export function isFinal(job: Job): boolean {
-  return job.state === 'done' || job.state === 'failed' || job.state === 'cancelled';
-}
 
 /** Tells `onJob` about every change of a job until it is final: by its event stream, else by asking. */
 export async function followJob(

@@ -30,25 +30,34 @@ export function useChosenImage(maxDimension: number) {
       setChosen((current) => (current?.address === address ? { ...current, ...change } : current));
 
     setChosen({ file, address, size: null, problem: null });
-    try {
-      const size = await readImageSize(address);
-      if (isTooBig(size, maxDimension)) {
-        reportOversize(size);
-        update({ size, problem: tooBigText(maxDimension) });
-      } else if (file.size > limits.maxUploadBytes) {
-        update({
-          size,
-          problem: `This file has ${formatBytes(file.size)}; at most ${formatBytes(limits.maxUploadBytes)} can be uploaded`,
-        });
-      } else {
-        update({ size });
-      }
-    } catch {
-      update({ problem: 'This file cannot be read as an image. Choose a JPG, PNG or WebP file.' });
-    }
+    update(await examine(file, address, maxDimension, limits.maxUploadBytes));
   }
 
   return { chosen, choose, clear: () => setChosen(null) };
+}
+
+/** How large a picture is, and why it cannot be used, if it cannot. */
+export async function examine(
+  file: File,
+  address: string,
+  maxDimension: number,
+  maxBytes: number,
+): Promise<Pick<ChosenImage, 'size' | 'problem'>> {
+  try {
+    const size = await readImageSize(address);
+    if (isTooBig(size, maxDimension)) {
+      reportOversize(size);
+      return { size, problem: tooBigText(maxDimension) };
+    }
+    if (file.size <= maxBytes) return { size, problem: null };
+    const [has, most] = [formatBytes(file.size), formatBytes(maxBytes)];
+    return { size, problem: `This file has ${has}; at most ${most} can be uploaded` };
+  } catch {
+    return {
+      size: null,
+      problem: 'This file cannot be read as an image. Choose a JPG, PNG or WebP file.',
+    };
+  }
 }
 
 /** Tells the operator that people want more; nobody waits for the answer. */

@@ -1,3 +1,4 @@
+import { lazy, Suspense } from 'react';
 import { useParams } from 'react-router';
 import { ButtonLink } from '@/components/button-link';
 import { Icon } from '@/components/icon';
@@ -12,6 +13,8 @@ import { removeBackground } from '@/features/tools/remove-background';
 import { ResultSection } from '@/features/tools/results/result-section';
 import { upscale } from '@/features/tools/upscale';
 import { paths } from '@/lib/paths';
+
+const RunningHere = lazy(() => import('@/features/tools/under-way/running-here'));
 
 export default function ImageRoute() {
   const { imageId = '' } = useParams();
@@ -39,6 +42,11 @@ export default function ImageRoute() {
             <Icon name="upscale" />
             Upscale
           </ButtonLink>
+          <div className="sm:max-lg:col-span-full">
+            <Suspense>
+              <RunningHere key={imageId} imageId={imageId} />
+            </Suspense>
+          </div>
         </nav>
       </div>
       <div className="mt-12 grid gap-12">

@@ -1,8 +1,11 @@
+import { lazy, Suspense } from 'react';
 import { PageHeader } from '@/components/page-header';
 import { ImageGrid } from '@/features/images/image-grid';
 import { UploadPanel } from '@/features/images/upload-panel';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
+
+const RunningBadge = lazy(() => import('@/features/tools/under-way/running-badge'));
 
 export default function ImagesRoute() {
   const { limits } = useConfig();
@@ -12,7 +15,13 @@ export default function ImagesRoute() {
       <div className="mb-12">
         <UploadPanel prefix={paths.images} maxDimension={limits.maxDimension} />
       </div>
-      <ImageGrid />
+      <ImageGrid
+        badge={(imageId) => (
+          <Suspense>
+            <RunningBadge imageId={imageId} />
+          </Suspense>
+        )}
+      />
     </div>
   );
 }

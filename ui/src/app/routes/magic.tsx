@@ -14,6 +14,7 @@ import { Installed } from './installed';
 
 // Nobody needs both: whoever picks has seen what it does.
 const ImagePicker = lazy(() => import('@/features/images/image-picker'));
+const RunningBadge = lazy(() => import('@/features/tools/under-way/running-badge'));
 const FixExamples = lazy(() => import('@/features/tools/magic-fix/examples/fix-examples'));
 
 const place = <Skeleton className="h-96 rounded-lg" />;
@@ -33,7 +34,15 @@ export default function MagicRoute() {
           text="Choose one of your images, or upload a new one. Then draw over what should change."
         />
         <Suspense fallback={place}>
-          <ImagePicker prefix={magicFix.address} maxDimension={limits[magicFix.limit]} />
+          <ImagePicker
+            prefix={magicFix.address}
+            maxDimension={limits[magicFix.limit]}
+            badge={(imageId) => (
+              <Suspense>
+                <RunningBadge imageId={imageId} />
+              </Suspense>
+            )}
+          />
         </Suspense>
       </div>
     </Installed>

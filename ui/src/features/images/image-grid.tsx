@@ -1,16 +1,19 @@
+import type { ReactNode } from 'react';
 import { ButtonLink } from '@/components/button-link';
 import { EmptyState } from '@/components/empty-state';
 import { Notice } from '@/components/notice';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import { paths } from '@/lib/paths';
 import { useImages } from './get-images';
+import { moveInGrid } from './grid-keys';
 import { imageName } from './image-name';
 import { ImageThumbnail } from './image-thumbnail';
 import { imageTexts } from './texts';
 
 const grid = 'grid grid-cols-2 gap-4 sm:grid-cols-3 md:grid-cols-4 lg:grid-cols-6 xl:grid-cols-8';
 
-export function ImageGrid() {
+/** Every stored image with the way to its page; `badge` is what the page has to say of one. */
+export function ImageGrid({ badge }: { badge?: (imageId: string) => ReactNode }) {
   const images = useImages();
 
   if (images.isPending) {
@@ -25,10 +28,13 @@ export function ImageGrid() {
     );
   }
   return (
-    <ul className={grid}>
+    <ul aria-label="Your images" className={grid} onKeyDown={moveInGrid}>
       {images.data.map((image) => (
         <li key={image.id} className="grid gap-2">
-          <ImageThumbnail image={image} alt={imageName(image)} />
+          <div className="relative">
+            <ImageThumbnail image={image} alt={imageName(image)} />
+            {badge?.(image.id)}
+          </div>
           <ButtonLink
             to={paths.image(image.id)}
             look="secondary"

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { EmptyState } from '@/components/empty-state';
@@ -8,13 +8,23 @@ import { SkeletonGrid } from '@/components/skeleton-grid';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 import { useImages } from './get-images';
+import { moveInGrid } from './grid-keys';
 import { imageName } from './image-name';
 import { ImageThumbnail } from './image-thumbnail';
 import { imageTexts } from './texts';
 import { UploadPanel } from './upload-panel';
 
+type ImagePickerProps = {
+  prefix: string;
+  maxDimension: number;
+  /** For a tool that takes several files at once. */
+  onFiles?: (files: File[]) => void;
+  /** What the page has to say of an image. */
+  badge?: (imageId: string) => ReactNode;
+};
+
 /** One of the stored images, or a new one; then on to `{prefix}/{imageId}`. */
-export default function ImagePicker({ prefix, maxDimension }: { prefix: string; maxDimension: number }) {
+export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: ImagePickerProps) {
   const [selected, setSelected] = useState<Image | null>(null);
   const navigate = useNavigate();
 
@@ -39,20 +49,24 @@ export default function ImagePicker({ prefix, maxDimension }: { prefix: string; 
             </div>
           </div>
         ) : (
-          <UploadPanel prefix={prefix} maxDimension={maxDimension} />
+          <UploadPanel prefix={prefix} maxDimension={maxDimension} onFiles={onFiles} />
         )}
       </section>
       <section aria-label="Your images">
         <h2 className="mb-4 text-lg font-semibold">Your images</h2>
-        <PickerGrid selected={selected} onSelect={setSelected} />
+        <PickerGrid selected={selected} onSelect={setSelected} badge={badge} />
       </section>
     </div>
   );
 }
 
-type PickerGridProps = { selected: Image | null; onSelect: (image: Image) => void };
+type PickerGridProps = {
+  selected: Image | null;
+  onSelect: (image: Image) => void;
+  badge?: (imageId: string) => ReactNode;
+};
 
-function PickerGrid({ selected, onSelect }: PickerGridProps) {
+function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
   const images = useImages();
   const grid = 'grid grid-cols-2 gap-3 sm:grid-cols-3';
 
@@ -62,9 +76,9 @@ function PickerGrid({ selected, onSelect }: PickerGridProps) {
   if (images.isError && !images.data) return <Notice tone="error">{imageTexts.listFailed}</Notice>;
   if (images.data.length === 0) return <EmptyState icon="image" title={imageTexts.noImages} />;
   return (
-    <ul className={grid}>
+    <ul className={grid} onKeyDown={moveInGrid}>
       {images.data.map((image) => (
-        <li key={image.id}>
+        <li key={image.id} className="relative">
           <button
             type="button"
             aria-pressed={selected?.id === image.id}
@@ -76,6 +90,7 @@ function PickerGrid({ selected, onSelect }: PickerGridProps) {
           >
             <ImageThumbnail image={image} alt={imageName(image)} />
           </button>
+          {badge?.(image.id)}
         </li>
       ))}
     </ul>

@@ -11,8 +11,15 @@ import { formatBytes } from '@/lib/format';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useUploadImage } from './upload-image';
 
+type UploadPanelProps = {
+  prefix: string;
+  maxDimension: number;
+  /** For several files at once; without it only the first of them is taken. */
+  onFiles?: (files: File[]) => void;
+};
+
 /** Choose, look, upload; then on to `{prefix}/{newImageId}`. */
-export function UploadPanel({ prefix, maxDimension }: { prefix: string; maxDimension: number }) {
+export function UploadPanel({ prefix, maxDimension, onFiles }: UploadPanelProps) {
   const { limits } = useConfig();
   const navigate = useNavigate();
   const { chosen, choose, clear } = useChosenImage(maxDimension);
@@ -24,6 +31,7 @@ export function UploadPanel({ prefix, maxDimension }: { prefix: string; maxDimen
       <FileDrop
         hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
         onFile={choose}
+        onFiles={onFiles}
       />
     );
   }
@@ -64,7 +72,10 @@ export function UploadPanel({ prefix, maxDimension }: { prefix: string; maxDimen
   );
 }
 
+/** An answer without a sentence of its own may be a whole page of some proxy. */
+const LONGEST = 300;
+
 function reasonOf(error: Error): string | null {
   if (error.name === 'AbortError') return null;
-  return error instanceof ApiError ? error.detail || null : connectionLost;
+  return error instanceof ApiError ? error.detail || error.message.slice(0, LONGEST) : connectionLost;
 }

@@ -2,8 +2,11 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { api, unwrap } from '@/lib/api-client';
 import type { Job, Result, ResultItem, ToolName } from '@/lib/api-types';
-import { followJob, isFinal } from '@/lib/job-events';
+import { isFinal, loadFollowing } from '@/lib/job-state';
 import { jobsKey, queryKeys } from '@/lib/query-keys';
+
+/** How often the runs of other tools are asked after; a run of one's own is followed event by event. */
+const LOOK_MS = 3_000;
 
 type FollowRunOptions = {
   imageId: string;
@@ -26,10 +29,11 @@ export function useFollowRun({ imageId, tool, resultsKey, onDone, onFailed }: Fo
     queryKey: key,
     queryFn: async ({ signal }) => {
       const { jobs } = unwrap(await api.GET('/api/jobs', { params: { query: { imageId } }, signal }));
-      return jobs.filter((job) => job.tool === tool && !isFinal(job));
+      return jobs.filter((job) => !isFinal(job));
     },
+    refetchInterval: ({ state }) => state.data?.some((job) => job.tool !== tool) && LOOK_MS,
   });
-  const job = jobs.data?.[0] ?? null;
+  const job = jobs.data?.find((job) => job.tool === tool) ?? null;
 
   function track(next: Job) {
     if (!isFinal(next)) {
@@ -83,9 +87,17 @@ export function useFollowRun({ imageId, tool, resultsKey, onDone, onFailed }: Fo
   useEffect(() => {
     if (!jobId) return;
     const following = new AbortController();
-    followJob(jobId, following.signal, (next) => onJob(next)).catch(() => onLost());
+    loadFollowing()
+      .then(({ followJob }) => followJob(jobId, following.signal, (next) => onJob(next)))
+      .catch(() => !following.signal.aborted && onLost());
     return () => following.abort();
   }, [jobId]);
 
-  return { job, isLooking: jobs.isPending, track, finishAtOnce };
+  return {
+    job,
+    others: jobs.data?.filter((job) => job.tool !== tool) ?? [],
+    isLooking: jobs.isPending,
+    track,
+    finishAtOnce,
+  };
 }

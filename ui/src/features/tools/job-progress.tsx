@@ -20,7 +20,7 @@ const stages: Record<Exclude<Stage, 'postprocess'>, string> = {
 type JobProgressProps = { job: Job; texts: Texts; onCancel?: () => void; isCancelling?: boolean };
 
 /** What a job is doing right now, in words a person can use. */
-export function JobProgress({ job, texts, onCancel, isCancelling = false }: JobProgressProps) {
+export default function JobProgress({ job, texts, onCancel, isCancelling = false }: JobProgressProps) {
   const fraction = job.state === 'running' ? (job.progress?.fraction ?? null) : null;
   return (
     <div className="grid gap-3 rounded-md border border-line bg-surface p-4 shadow-raised">

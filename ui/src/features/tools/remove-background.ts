@@ -6,6 +6,7 @@ export const removeBackground: EditingTool = {
   name: 'remove-background',
   icon: 'cutout',
   address: paths.removeBackground,
+  isCutOut: true,
   limit: 'maxDimension',
   paid: [{ path: '/api/rmbg-images/remove-bg-ai', factor: null, label: 'Remove Bg AI' }],
   free: { path: '/api/rmbg-images/remove-bg-free', factor: null, label: 'Remove Bg' },

@@ -1,9 +1,10 @@
-import type { ReactNode, Ref } from 'react';
+import { lazy, type ReactNode, type Ref, Suspense, useRef } from 'react';
 import type { Image, Job, ResultItem } from '@/lib/api-types';
 import { useCancelJob } from './cancel-job';
-import { JobProgress } from './job-progress';
 import { ResultsPanel } from './results/results-panel';
 import type { Tool } from './tool';
+
+const JobProgress = lazy(() => import('./job-progress'));
 
 type ResultsSideProps = {
   ref: Ref<HTMLElement>;
@@ -19,10 +20,11 @@ type ResultsSideProps = {
 /** The results of a tool, and the one that is being made. */
 export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, describe }: ResultsSideProps) {
   const cancel = useCancelJob(run.onCancelled);
+  const heading = useRef<HTMLHeadingElement>(null);
   const { job } = run;
   return (
     <section ref={ref} aria-labelledby="results" className="min-w-0">
-      <h2 id="results" className="mb-4 text-lg font-semibold">
+      <h2 id="results" ref={heading} tabIndex={-1} className="mb-4 text-lg font-semibold outline-none">
         Results
       </h2>
       <ResultsPanel
@@ -30,16 +32,20 @@ export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, descr
         image={image}
         selectedId={selectedId}
         onSelect={onSelect}
+        // The button that was clicked went with what it deleted; the keyboard goes on from here.
+        onDeleted={() => heading.current?.focus()}
         describe={describe}
         progress={
           job && (
             <div className="absolute inset-x-3 bottom-3">
-              <JobProgress
-                job={job}
-                texts={tool.texts}
-                isCancelling={cancel.isPending}
-                onCancel={() => cancel.mutate(job.id)}
-              />
+              <Suspense>
+                <JobProgress
+                  job={job}
+                  texts={tool.texts}
+                  isCancelling={cancel.isPending}
+                  onCancel={() => cancel.mutate(job.id)}
+                />
+              </Suspense>
             </div>
           )
         }

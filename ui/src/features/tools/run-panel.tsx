@@ -2,10 +2,10 @@ import type { ReactNode } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { Notice } from '@/components/notice';
-import type { Image, ToolOffer } from '@/lib/api-types';
+import type { Image } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
-import { costNote } from './cost-note';
+import { costNote, freeNote } from './cost-note';
 import { RunProblemNotice } from './run-problem-notice';
 import type { useRunTool } from './run-tool';
 import type { EditingTool, ToolAction } from './tool';
@@ -73,9 +73,4 @@ function Choice({ note, children }: { note: string; children: ReactNode }) {
       <p className="text-center text-xs text-soft">{note}</p>
     </li>
   );
-}
-
-function freeNote({ factor }: ToolAction, offer: ToolOffer | undefined): string {
-  if (!offer?.freeAvailable) return 'No free runs on this server';
-  return ['Free, once an image', factor && `${factor}X`, offer.models.free].filter(Boolean).join(' · ');
 }

@@ -1,10 +1,13 @@
 import { useMutation } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { ApiError, connectionLost, isProblem } from '@/lib/api-client';
+import { ApiError, isProblem } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
+import { loadFollowing } from '@/lib/job-state';
 import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
+import { useCallCheck } from './check-call';
 import { useFollowRun } from './follow-run';
+import { reasonOf } from './reason-of';
 import type { Tool } from './tool';
 
 export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; detail: string };
@@ -28,6 +31,7 @@ export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefus
   const [problem, setProblem] = useState<RunProblem | null>(null);
   // One key a click. It is kept when the connection broke: the run may exist, and a repeat must join it.
   const open = useRef<{ request: Request; key: string } | null>(null);
+  const check = useCallCheck(imageId);
 
   function fail(detail: string) {
     notifyError(tool.texts.runFailed);
@@ -45,7 +49,12 @@ export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefus
   });
 
   const submit = useMutation({
-    mutationFn: ({ request, key }: { request: Request; key: string }) => send(request, key),
+    mutationFn: async ({ request, key }: { request: Request; key: string }) => {
+      check();
+      // Meanwhile, so that following the run does not wait for the code that does it.
+      void loadFollowing().catch(() => {});
+      return send(request, key);
+    },
     onSuccess: (answer) => {
       open.current = null;
       if (Array.isArray(answer)) run.finishAtOnce(answer);
@@ -55,7 +64,7 @@ export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefus
       if (error instanceof ApiError) open.current = null;
       if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
       if (error instanceof ApiError && onRefused(error, request)) return;
-      fail(error instanceof ApiError ? error.detail : connectionLost);
+      fail(reasonOf(error));
     },
   });
 
@@ -70,6 +79,7 @@ export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefus
     start,
     starting: submit.isPending ? (submit.variables?.request ?? null) : null,
     job: run.job,
+    others: run.others,
     onCancelled: run.track,
     isBusy: submit.isPending || run.job !== null || run.isLooking,
     problem,

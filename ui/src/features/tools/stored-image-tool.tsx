@@ -1,9 +1,11 @@
-import { type ReactNode, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import type { Image } from '@/lib/api-types';
 import { bringIntoSight, ResultsSide } from './results-side';
 import { RunPanel } from './run-panel';
 import { useRunTool } from './run-tool';
 import type { EditingTool } from './tool';
+
+const RunningList = lazy(() => import('./under-way/running-list'));
 
 type StoredImageToolProps = { tool: EditingTool; image: Image; original: ReactNode };
 
@@ -21,6 +23,11 @@ export function StoredImageTool({ tool, image, original }: StoredImageToolProps)
         </h2>
         {original}
         <RunPanel tool={tool} image={image} run={run} onStart={() => bringIntoSight(results.current)} />
+        {run.others.length > 0 && (
+          <Suspense>
+            <RunningList jobs={run.others} imageId={image.id} />
+          </Suspense>
+        )}
       </section>
       <ResultsSide
         ref={results}

@@ -8,6 +8,8 @@ export type Tool = {
   icon: IconName;
   /** Where it starts; with an image's id behind it, its page of that image. */
   address: string;
+  /** Whether its results are transparent, so that something can be laid behind them. */
+  isCutOut: boolean;
   /** Which of the installation's limits holds for width and height. */
   limit: Extract<keyof Config['limits'], 'maxDimension' | 'maxUpscaleDimension'>;
   resultsPath: ResultsPath;

@@ -6,6 +6,7 @@ export const upscale: EditingTool = {
   name: 'upscale',
   icon: 'upscale',
   address: paths.upscale,
+  isCutOut: false,
   limit: 'maxUpscaleDimension',
   paid: [
     { path: '/api/upscale/upscale-ai-2', factor: 2, label: 'Upscale 2X' },

@@ -1,13 +1,15 @@
 import { useState } from 'react';
-import { DownloadControl } from '../results/download-control';
-import type { View } from '../results/result-gallery';
-import { ResultPreview } from '../results/result-preview';
+import type { Backdrop } from '@/lib/download';
+import { backdropCss } from '../results/backdrop-css';
+import { DownloadRow } from '../results/download-row';
+import { ResultPreview, type View } from '../results/result-preview';
 import type { FreeResult } from './run-free';
 
-type FreeResultViewProps = { result: FreeResult; alt: string; original: string };
+type FreeResultViewProps = { result: FreeResult; alt: string; original: string; isCutOut: boolean };
 
-export default function FreeResultView({ result, alt, original }: FreeResultViewProps) {
+export default function FreeResultView({ result, alt, original, isCutOut }: FreeResultViewProps) {
   const [view, setView] = useState<View>('result');
+  const [backdrop, setBackdrop] = useState<Backdrop>(null);
   return (
     <div className="grid gap-4">
       <ResultPreview
@@ -16,8 +18,9 @@ export default function FreeResultView({ result, alt, original }: FreeResultView
         originalUrl={original}
         view={view}
         onView={setView}
+        background={backdropCss(backdrop)}
       />
-      <DownloadControl url={result.url} />
+      <DownloadRow url={result.url} backdrop={backdrop} onBackdrop={isCutOut ? setBackdrop : null} />
     </div>
   );
 }

@@ -9,12 +9,12 @@ import { useConfig, useTool } from '@/lib/env';
 import { formatBytes } from '@/lib/format';
 import { paths } from '@/lib/paths';
 import { useChosenImage } from '@/lib/use-chosen-image';
-import { JobProgress } from '../job-progress';
 import type { EditingTool } from '../tool';
 import { useFreeRun } from './run-free';
 
 const loadResultView = () => import('./free-result-view');
 const FreeResultView = lazy(loadResultView);
+const JobProgress = lazy(() => import('../job-progress'));
 
 /** A tool for visitors: one picture, nothing is saved. */
 export default function FreeTool({ tool }: { tool: EditingTool }) {
@@ -56,7 +56,12 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
           />
         ) : run.result ? (
           <Suspense fallback={<ChosenPreview chosen={chosen} />}>
-            <FreeResultView result={run.result} alt={tool.texts.result} original={chosen.address} />
+            <FreeResultView
+              result={run.result}
+              alt={tool.texts.result}
+              original={chosen.address}
+              isCutOut={tool.isCutOut}
+            />
           </Suspense>
         ) : (
           <ChosenPreview chosen={chosen} />
@@ -84,7 +89,11 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
             {run.uploaded !== null && (
               <ProgressBar label="Upload" fraction={run.uploaded < 1 ? run.uploaded : null} />
             )}
-            {run.job && <JobProgress job={run.job} texts={tool.texts} />}
+            {run.job && (
+              <Suspense>
+                <JobProgress job={run.job} texts={tool.texts} />
+              </Suspense>
+            )}
             {run.isRefused && <Notice tone="warning">{tool.texts.freeExists}</Notice>}
             {run.advice && <Notice tone="warning">{run.advice}</Notice>}
           </div>

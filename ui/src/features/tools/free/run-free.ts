@@ -1,17 +1,15 @@
 import { useMutation } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { ApiError, connectionLost, isProblem, sendFile } from '@/lib/api-client';
+import { ApiError, isProblem, sendFile } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
 import { readImageSize } from '@/lib/image-size';
-import { followJob, isFinal } from '@/lib/job-events';
+import { isFinal, loadFollowing } from '@/lib/job-state';
 import { notifyError } from '@/lib/notify';
+import { reasonOf } from '../reason-of';
 import type { EditingTool } from '../tool';
 
-export type FreeResult = Pick<Result, 'url' | 'width' | 'height' | 'factor'> & {
-  model: string | null;
-  device: string | null;
-  durationMs: number | null;
-};
+/** Everything about it, or of a picture that came without its job only what can be seen. */
+export type FreeResult = Pick<Result, 'url' | 'width' | 'height'> & Partial<Result>;
 
 /** A visitor's run: the file goes up, the job is followed without a token, one picture comes back. */
 export function useFreeRun(tool: EditingTool) {
@@ -26,6 +24,7 @@ export function useFreeRun(tool: EditingTool) {
       running.current = stop;
       setJob(null);
       setUploaded(0);
+      void loadFollowing().catch(() => {});
       const { status, body } = await sendFile(tool.visitorPath, file, {
         onProgress: setUploaded,
         signal: stop.signal,
@@ -69,6 +68,7 @@ async function follow(first: Job, signal: AbortSignal, onJob: (job: Job) => void
   let last = first;
   onJob(first);
   if (!isFinal(first)) {
+    const { followJob } = await loadFollowing();
     await followJob(first.id, signal, (job) => {
       last = job;
       onJob(job);
@@ -86,14 +86,13 @@ function outcome({ results: [result], failure }: Job): FreeResult {
 /** A picture that came without its job: all that is known is what can be seen. */
 async function measure(url: string, factor: number | null): Promise<FreeResult> {
   const { x, y } = await readImageSize(url);
-  return { url, width: x, height: y, factor, model: null, device: null, durationMs: null };
+  return { url, width: x, height: y, factor };
 }
 
-function adviceFor(error: Error): string | null {
-  if (!(error instanceof ApiError)) return connectionLost;
-  if (error.status === 429) {
+function adviceFor(error: Error): string {
+  if (error instanceof ApiError && error.status === 429) {
     const minutes = Math.ceil((error.retryAfterSeconds ?? 3600) / 60);
     return `You have used the free runs of this hour. Try again in ${minutes} min, or sign up: new accounts start with free credits.`;
   }
-  return error.detail || null;
+  return reasonOf(error);
 }

@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from 'react';
+import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { Notice } from '@/components/notice';
@@ -19,6 +19,8 @@ import { useWork, workOf } from './mask/mask-store';
 import { PromptField } from './prompt-field';
 import { promptProblem, promptTexts } from './prompt-rules';
 import { useRunMagicFix } from './run-magic-fix';
+
+const RunningList = lazy(() => import('../under-way/running-list'));
 
 type Problems = { prompt: string | null; mask: string | null };
 
@@ -124,6 +126,11 @@ export function MagicFixTool({ image }: { image: Image }) {
         </div>
         {isOversize && <Notice tone="error">{tooBigText(limits.maxDimension)}</Notice>}
         <RunProblemNotice problem={run.problem} />
+        {run.others.length > 0 && (
+          <Suspense>
+            <RunningList jobs={run.others} imageId={image.id} />
+          </Suspense>
+        )}
       </section>
       <ResultsSide
         ref={results}

@@ -6,6 +6,7 @@ export const magicFix: Tool = {
   name: 'magic-fix',
   icon: 'magic',
   address: paths.magic,
+  isCutOut: false,
   limit: 'maxDimension',
   resultsPath: '/api/magic-images/{imageId}',
   resultsKey: queryKeys.magicImages,

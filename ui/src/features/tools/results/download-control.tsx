@@ -2,16 +2,16 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
-import type { DownloadFormat } from '@/lib/download';
+import type { Backdrop, DownloadFormat } from '@/lib/download';
 import { notifyError } from '@/lib/notify';
 
 const labels: Record<DownloadFormat, string> = { png: 'PNG', jpg: 'JPG', webp: 'WebP' };
 const loadDownload = () => import('@/lib/download');
 
-export function DownloadControl({ url }: { url: string }) {
+export function DownloadControl({ url, backdrop }: { url: string; backdrop: Backdrop }) {
   const [format, setFormat] = useState<DownloadFormat>('png');
   const download = useMutation({
-    mutationFn: async () => (await loadDownload()).downloadImage(url, format),
+    mutationFn: async () => (await loadDownload()).downloadImage(url, format, backdrop),
     onError: () => notifyError('Failed to download image'),
   });
 

@@ -2,7 +2,9 @@ import { type ReactNode, useState } from 'react';
 import { Icon } from '@/components/icon';
 import { PictureBox } from '@/components/picture-box';
 import type { ResultItem } from '@/lib/api-types';
-import { ResultPreview } from './result-preview';
+import type { Backdrop } from '@/lib/download';
+import { backdropCss } from './backdrop-css';
+import { ResultPreview, type View } from './result-preview';
 import { ResultStrip } from './result-strip';
 import { ResultToolbar } from './result-toolbar';
 
@@ -10,6 +12,8 @@ type ResultGalleryProps = {
   results: ResultItem[];
   original: { url: string; x: number; y: number };
   alt: string;
+  /** Whether something can be laid behind a result. */
+  isCutOut: boolean;
   selectedId: string | null;
   onSelect: (resultId: string) => void;
   onDelete: (resultId: string) => void;
@@ -20,11 +24,11 @@ type ResultGalleryProps = {
   describe?: (result: ResultItem) => ReactNode;
 };
 
-export type View = 'result' | 'compare';
-
 export function ResultGallery(props: ResultGalleryProps) {
-  const { results, original, alt, selectedId, onSelect, onDelete, isDeleting, empty, progress } = props;
+  const { results, original, alt, isCutOut, selectedId, onSelect, onDelete, isDeleting } = props;
+  const { empty, progress } = props;
   const [view, setView] = useState<View>('result');
+  const [backdrop, setBackdrop] = useState<Backdrop>(null);
   const selected = results.find(({ imageId }) => imageId === selectedId) ?? results[0];
 
   if (!selected) {
@@ -50,12 +54,14 @@ export function ResultGallery(props: ResultGalleryProps) {
         originalUrl={original.url}
         view={view}
         onView={setView}
+        background={backdropCss(backdrop)}
         progress={progress}
         note={props.describe?.(selected)}
       />
       <ResultToolbar
-        key={selected.imageId}
         result={selected}
+        backdrop={backdrop}
+        onBackdrop={isCutOut ? setBackdrop : null}
         isDeleting={isDeleting}
         onDelete={() => onDelete(selected.imageId)}
       />

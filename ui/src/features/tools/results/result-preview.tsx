@@ -1,30 +1,32 @@
 import { lazy, type ReactNode, Suspense } from 'react';
 import { PictureBox } from '@/components/picture-box';
-import type { ResultItem } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
-import { credits as formatCredits, formatDuration } from '@/lib/format';
 import { FactorBadge } from './factor-badge';
 import { NewBadge } from './new-badge';
-import type { View } from './result-gallery';
+import { ResultFacts } from './result-facts';
+import type { ShownResult } from './shown-result';
 
 const loadComparison = () => import('@/components/comparison');
 const Comparison = lazy(loadComparison);
+const loadZoom = () => import('./zoom-view');
+const ZoomView = lazy(loadZoom);
 
-const views: { view: View; label: string }[] = [
+export type View = 'result' | 'compare' | 'zoom';
+
+const views: { view: View; label: string; load?: () => Promise<unknown> }[] = [
   { view: 'result', label: 'Result' },
-  { view: 'compare', label: 'Compare' },
+  { view: 'compare', label: 'Compare', load: loadComparison },
+  { view: 'zoom', label: 'Zoom', load: loadZoom },
 ];
 
 type ResultPreviewProps = {
-  result: Pick<ResultItem, 'url' | 'width' | 'height' | 'isNew' | 'credits' | 'factor'> & {
-    model: string | null;
-    device: string | null;
-    durationMs: number | null;
-  };
+  result: ShownResult;
   alt: string;
   originalUrl: string;
   view: View;
   onView: (view: View) => void;
+  /** The style `background` of what lies behind it, where it is transparent. */
+  background?: string;
   /** What is going on with the next result. */
   progress?: ReactNode;
   /** What only this tool's results have to say. */
@@ -32,25 +34,41 @@ type ResultPreviewProps = {
 };
 
 export function ResultPreview(props: ResultPreviewProps) {
-  const { result, alt, originalUrl, view, onView, progress, note } = props;
+  const { result, alt, originalUrl, view, onView, background, progress, note } = props;
+  const { url, width, height } = result;
   const picture = (
-    <img
-      src={result.url}
-      alt={alt}
-      width={result.width}
-      height={result.height}
-      className="size-full object-contain"
-    />
+    // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut; the Zoom button does the same.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: as above.
+    <div
+      className="checkerboard absolute inset-0 cursor-zoom-in"
+      style={{ background }}
+      onClick={() => onView('zoom')}
+    >
+      <img src={url} alt={alt} width={width} height={height} className="size-full object-contain" />
+    </div>
   );
 
   return (
     <figure>
       <PictureBox
-        width={result.width}
-        height={result.height}
+        width={width}
+        height={height}
         overlay={
           <>
-            <div className="absolute top-3 left-3 flex gap-2">
+            {view === 'zoom' && (
+              <Suspense>
+                <ZoomView
+                  key={url}
+                  url={url}
+                  alt={alt}
+                  width={width}
+                  height={height}
+                  background={background}
+                  onLeave={() => onView('result')}
+                />
+              </Suspense>
+            )}
+            <div className="pointer-events-none absolute top-3 left-3 flex gap-2">
               {result.isNew && <NewBadge />}
               {result.factor && <FactorBadge factor={result.factor} />}
             </div>
@@ -58,37 +76,31 @@ export function ResultPreview(props: ResultPreviewProps) {
           </>
         }
       >
-        {view === 'result' ? (
-          <div className="checkerboard absolute inset-0">{picture}</div>
-        ) : (
-          <Suspense fallback={<div className="checkerboard absolute inset-0">{picture}</div>}>
-            <Comparison original={originalUrl} result={result.url} />
+        {view === 'result' && picture}
+        {view === 'compare' && (
+          <Suspense fallback={picture}>
+            <Comparison original={originalUrl} result={url} background={background} />
           </Suspense>
         )}
       </PictureBox>
       {note}
-      <div className="mt-3 flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
-        <figcaption className="text-sm text-soft tabular-nums">
-          {[
-            `${result.width} × ${result.height} px`,
-            note ? null : result.model,
-            result.device,
-            result.durationMs === null ? null : formatDuration(result.durationMs),
-            result.credits === 0 ? 'free' : formatCredits(result.credits),
-          ]
-            .filter(Boolean)
-            .join(' · ')}
+      <div className="mt-3 flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
+        <figcaption className="contents">
+          <ResultFacts result={result} hasNote={note !== undefined} />
         </figcaption>
-        <fieldset aria-label="View" className="flex rounded-md border border-line bg-surface p-1">
+        <fieldset
+          aria-label="View"
+          className="flex rounded-md border border-line bg-surface p-0.5 max-sm:order-first max-sm:w-full"
+        >
           {views.map((option) => (
             <button
               key={option.view}
               type="button"
               aria-pressed={view === option.view}
-              onPointerEnter={loadComparison}
+              onPointerEnter={option.load}
               onClick={() => onView(option.view)}
               className={classNames(
-                'min-h-8 rounded-sm px-3 text-sm font-medium',
+                'min-h-9 rounded-sm px-3 text-sm font-medium max-sm:flex-1',
                 view === option.view ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
               )}
             >

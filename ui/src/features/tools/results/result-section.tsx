@@ -1,3 +1,4 @@
+import { useRef } from 'react';
 import { ConfirmButton } from '@/components/confirm-button';
 import { Notice } from '@/components/notice';
 import { SkeletonGrid } from '@/components/skeleton-grid';
@@ -11,12 +12,15 @@ const grid = 'grid grid-cols-3 gap-3 sm:grid-cols-5 lg:grid-cols-8 xl:grid-cols-
 /** All results of one tool, each with its own way out. */
 export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }) {
   const { data: results, isPending } = useResults(tool, imageId);
-  const remove = useDeleteResult(tool, imageId);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const remove = useDeleteResult(tool, imageId, () => heading.current?.focus());
   const title = tool.texts.section;
 
   return (
     <section>
-      <h2 className="mb-4 text-lg font-semibold">{title}</h2>
+      <h2 ref={heading} tabIndex={-1} className="mb-4 text-lg font-semibold outline-none">
+        {title}
+      </h2>
       {isPending ? (
         <SkeletonGrid className={grid} count={3} label="Loading results" hasButton />
       ) : !results ? (

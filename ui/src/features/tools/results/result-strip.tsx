@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react';
+import { type KeyboardEvent, useEffect, useRef } from 'react';
 import type { ResultItem } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 import { FactorBadge } from './factor-badge';
@@ -6,6 +6,14 @@ import { NewBadge } from './new-badge';
 
 type ResultStripProps = { results: ResultItem[]; selectedId: string; onSelect: (resultId: string) => void };
 
+const steps: Record<string, (index: number, last: number) => number> = {
+  ArrowLeft: (index) => Math.max(0, index - 1),
+  ArrowRight: (index, last) => Math.min(last, index + 1),
+  Home: () => 0,
+  End: (_, last) => last,
+};
+
+/** All results, the newest last. Tab leads to the selected one, the arrow keys from one to the next. */
 export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps) {
   const strip = useRef<HTMLUListElement>(null);
   const newest = results.at(-1)?.imageId;
@@ -15,13 +23,24 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
     if (newest && strip.current) strip.current.scrollLeft = strip.current.scrollWidth;
   }, [newest]);
 
+  function key(event: KeyboardEvent) {
+    const at = results.findIndex(({ imageId }) => imageId === selectedId);
+    const next = steps[event.key]?.(at, results.length - 1);
+    const result = next === undefined ? undefined : results[next];
+    if (!result || next === undefined) return;
+    event.preventDefault();
+    onSelect(result.imageId);
+    strip.current?.querySelectorAll('button')[next]?.focus();
+  }
+
   return (
-    <ul ref={strip} aria-label="All results" className="flex gap-3 overflow-x-auto p-1 pb-2">
+    <ul ref={strip} aria-label="All results" onKeyDown={key} className="flex gap-3 overflow-x-auto p-1 pb-2">
       {results.map((result, index) => (
         <li key={result.imageId} className="relative shrink-0">
           <button
             type="button"
             aria-pressed={result.imageId === selectedId}
+            tabIndex={result.imageId === selectedId ? 0 : -1}
             onClick={() => onSelect(result.imageId)}
             className={classNames(
               'checkerboard block size-20 overflow-hidden rounded-md',

@@ -1,15 +1,23 @@
 import { ConfirmButton } from '@/components/confirm-button';
 import { Icon } from '@/components/icon';
 import type { ResultItem } from '@/lib/api-types';
-import { DownloadControl } from './download-control';
+import type { Backdrop } from '@/lib/download';
+import { DownloadRow } from './download-row';
 
-type ResultToolbarProps = { result: ResultItem; isDeleting: boolean; onDelete: () => void };
+type ResultToolbarProps = {
+  result: ResultItem;
+  backdrop: Backdrop;
+  onBackdrop: ((backdrop: Backdrop) => void) | null;
+  isDeleting: boolean;
+  onDelete: () => void;
+};
 
-export function ResultToolbar({ result, isDeleting, onDelete }: ResultToolbarProps) {
+export function ResultToolbar({ result, backdrop, onBackdrop, isDeleting, onDelete }: ResultToolbarProps) {
   return (
-    <div className="flex flex-wrap items-center justify-between gap-3">
-      <DownloadControl url={result.url} />
+    <DownloadRow url={result.url} backdrop={backdrop} onBackdrop={onBackdrop}>
       <ConfirmButton
+        // A question is about one result: with another it is another button.
+        key={result.imageId}
         look="danger"
         isBusy={isDeleting}
         question={{
@@ -22,6 +30,6 @@ export function ResultToolbar({ result, isDeleting, onDelete }: ResultToolbarPro
         <Icon name="trash" />
         <span className="max-sm:sr-only">DELETE</span>
       </ConfirmButton>
-    </div>
+    </DownloadRow>
   );
 }

@@ -13,16 +13,20 @@ type ResultsPanelProps = {
   image: Image;
   selectedId: string | null;
   onSelect: (resultId: string | null) => void;
+  onDeleted: () => void;
   progress: ReactNode;
   describe?: (result: ResultItem) => ReactNode;
 };
 
 /** What the tool has made of the image. */
 export function ResultsPanel(props: ResultsPanelProps) {
-  const { tool, image, selectedId, onSelect, progress, describe } = props;
+  const { tool, image, selectedId, onSelect, onDeleted, progress, describe } = props;
   const results = useResults(tool, image.id);
   // After a deletion the first one is shown.
-  const remove = useDeleteResult(tool, image.id, () => onSelect(null));
+  const remove = useDeleteResult(tool, image.id, () => {
+    onSelect(null);
+    onDeleted();
+  });
 
   if (results.isPending) {
     return (
@@ -37,6 +41,7 @@ export function ResultsPanel(props: ResultsPanelProps) {
       results={results.data}
       original={image}
       alt={tool.texts.result}
+      isCutOut={tool.isCutOut}
       selectedId={selectedId}
       onSelect={onSelect}
       onDelete={remove.mutate}

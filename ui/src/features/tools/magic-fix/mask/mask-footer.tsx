@@ -2,7 +2,7 @@ import { useRef, useState } from 'react';
 import { Icon } from '@/components/icon';
 import { Spinner } from '@/components/spinner';
 import { EditorIcon } from '../editor-icon';
-import { ToolButton } from './mask-toolbar';
+import { ToolButton } from '../tool-button';
 import type { Placed, ViewControl } from './use-view';
 
 const textButton =

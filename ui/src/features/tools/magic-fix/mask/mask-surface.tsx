@@ -3,8 +3,9 @@ import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 import type { Shape, Stroke } from './marks';
 import { useMaskStore } from './mask-store';
-import { useDrawing, useWheelZoom } from './use-drawing';
+import { useDrawing } from './use-drawing';
 import type { Placed, ViewControl } from './use-view';
+import { useWheelZoom } from './use-wheel-zoom';
 
 const MaskLayer = lazy(() => import('./mask-layer'));
 

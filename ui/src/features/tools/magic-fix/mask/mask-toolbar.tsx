@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { classNames } from '@/lib/class-names';
 import { EditorIcon, type EditorIconName } from '../editor-icon';
+import { ToolButton } from '../tool-button';
 import { type Brush, brushSizes, useMaskStore } from './mask-store';
 
 const brushes: { brush: Brush; icon: EditorIconName; label: string; key: string }[] = [
@@ -110,28 +111,5 @@ function Option({ name, label, title, isChosen, onChoose, children }: OptionProp
       />
       {children}
     </label>
-  );
-}
-
-type ToolButtonProps = {
-  icon: EditorIconName;
-  label: string;
-  title?: string;
-  disabled?: boolean;
-  onClick: () => void;
-};
-
-export function ToolButton({ icon, label, title = label, disabled, onClick }: ToolButtonProps) {
-  return (
-    <button
-      type="button"
-      aria-label={label}
-      title={title}
-      disabled={disabled}
-      onClick={onClick}
-      className="grid size-10 place-items-center rounded-sm hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
-    >
-      <EditorIcon name={icon} />
-    </button>
   );
 }

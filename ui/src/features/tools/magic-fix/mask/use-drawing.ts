@@ -1,7 +1,8 @@
-import { type KeyboardEvent, type PointerEvent, type RefObject, useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, type PointerEvent, type RefObject, useRef, useState } from 'react';
 import { createGestures, type Pointer } from './gestures';
 import type { Stroke } from './marks';
 import { useMaskStore } from './mask-store';
+import { capture, pointerOf, pointOf } from './pointer';
 import type { ViewControl } from './use-view';
 import type { Point } from './view';
 
@@ -10,7 +11,6 @@ const KEYBOARD = -1;
 /** Screen pixels that an arrow key moves the brush; with Shift for the last bit. */
 const KEY_STEP = 12;
 const FINE_STEP = 2;
-const WHEEL_SPEED = 0.0015;
 
 const arrows: Record<string, [x: number, y: number]> = {
   ArrowLeft: [-1, 0],
@@ -52,10 +52,7 @@ export function useDrawing(
 
   function press(event: PointerEvent<HTMLElement>) {
     event.currentTarget.focus({ preventScroll: true });
-    // Not in every browser for every pointer; without it a stroke ends at the frame's edge.
-    try {
-      event.currentTarget.setPointerCapture(event.pointerId);
-    } catch {}
+    capture(event);
     gestures.press(pointerOf(event));
   }
 
@@ -104,37 +101,4 @@ export function useDrawing(
       },
     },
   };
-}
-
-/**
- * The wheel zooms once the frame has been pressed, and always with Ctrl, which is also how a trackpad's pinch
- * arrives. Until then, and at the end of the zoom, it scrolls the page: nobody gets stuck over the image.
- */
-export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: ViewControl) {
-  useEffect(() => {
-    const element = frame.current;
-    if (!element) return;
-    const zoom = (event: WheelEvent) => {
-      const isMeant = event.ctrlKey || event.metaKey || element.contains(document.activeElement);
-      if (!isMeant || (control.isFitted && event.deltaY > 0 && !event.ctrlKey)) return;
-      event.preventDefault();
-      const speed = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? WHEEL_SPEED * 16 : WHEEL_SPEED;
-      // A pinch comes in much smaller steps than a wheel.
-      const factor = Math.exp(-event.deltaY * (event.ctrlKey ? speed * 5 : speed));
-      control.zoom(Math.min(2, Math.max(0.5, factor)), pointOf(event, element));
-    };
-    // React's own listener is passive and could not keep the page from scrolling.
-    element.addEventListener('wheel', zoom, { passive: false });
-    return () => element.removeEventListener('wheel', zoom);
-  }, [frame, control]);
-}
-
-function pointerOf(event: PointerEvent<HTMLElement>): Pointer {
-  const { pointerId: id, pointerType: type, button, buttons } = event;
-  return { id, type, button, buttons, ...pointOf(event, event.currentTarget) };
-}
-
-function pointOf({ clientX, clientY }: { clientX: number; clientY: number }, element: Element): Point {
-  const { left, top } = element.getBoundingClientRect();
-  return { x: clientX - left, y: clientY - top };
 }
