@@ -35,6 +35,9 @@ export class MockApi {
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
 
   private nextId = 1;
+  /** Jobs that are followed by their events, and so go on by them. */
+  private followed = new Set<string>();
+  private walks = new Map<string, AsyncGenerator<Job>>();
   private freeFiles = new Set<string>();
 
   private id(kind: string) {
@@ -141,6 +144,16 @@ export class MockApi {
     yield update({ state: 'done', progress: null, results: [result], finishedAt: new Date().toISOString() });
   }
 
+  /** Whoever asks after all jobs finds each a step further on, or at its end where steps take no time. */
+  private async step(job: Job) {
+    if (this.followed.has(job.id)) return;
+    const walk = this.walks.get(job.id) ?? this.live(job);
+    this.walks.set(job.id, walk);
+    let isOver = false;
+    do isOver = (await walk.next()).done === true;
+    while (this.stepMs === 0 && !isOver);
+  }
+
   handlers() {
     const problem = (status: number, detail: string, code: string | null = null) =>
       HttpResponse.json({ type: 'about:blank', title: detail, status, detail, code }, { status });
@@ -231,11 +244,11 @@ export class MockApi {
         this.fixed = this.fixed.filter(({ imageId }) => imageId !== params.id);
         return new HttpResponse(null, { status: 204 });
       }),
-      http.get('*/api/jobs', ({ request }) => {
+      http.get('*/api/jobs', async ({ request }) => {
         const imageId = new URL(request.url).searchParams.get('imageId');
-        const active = this.jobs.filter(
-          (job) => job.imageId === imageId && ['queued', 'running'].includes(job.state),
-        );
+        const isActive = (job: Job) => ['queued', 'running'].includes(job.state);
+        if (!imageId) await Promise.all(this.jobs.filter(isActive).map((job) => this.step(job)));
+        const active = this.jobs.filter((job) => isActive(job) && (!imageId || job.imageId === imageId));
         return HttpResponse.json({ jobs: active });
       }),
       http.get('*/api/jobs/:id', ({ params }) => {
@@ -251,6 +264,7 @@ export class MockApi {
       http.get('*/api/jobs/:id/events', ({ params }) => {
         const job = this.jobs.find(({ id }) => id === params.id);
         if (!job) return problem(404, 'Job not found');
+        this.followed.add(job.id);
         const states = this.live(job);
         const encoder = new TextEncoder();
         const body = new ReadableStream({

@@ -81,6 +81,6 @@ describe('the picker of a signed-in user', () => {
     renderApp('/remove-background', { api, signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
     await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
-    expect(screen.getByRole('button', { name: 'Choose a file' })).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Choose files' })).toBeVisible();
   });
 });

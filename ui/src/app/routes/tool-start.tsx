@@ -2,32 +2,30 @@ import { lazy, Suspense } from 'react';
 import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
 import type { EditingTool } from '@/features/tools/tool';
-import { useConfig } from '@/lib/env';
 import { useSession } from '@/lib/session';
 import { toolNames } from '@/lib/tool-names';
 import { Installed } from './installed';
 
 // Nobody needs both: a visitor never picks, a user never runs without an account.
-const ImagePicker = lazy(() => import('@/features/images/image-picker'));
+const ToolPicker = lazy(() => import('./tool-picker'));
 const FreeTool = lazy(() => import('@/features/tools/free/free-tool'));
 
 /** Where a tool begins: with a visitor's one free picture, or with the choice of a stored one. */
 export function ToolStart({ tool }: { tool: EditingTool }) {
   const { isLoading, isSignedIn } = useSession();
-  const { limits } = useConfig();
 
   return (
     <Installed name={tool.name}>
       <div className="page py-8 md:py-12">
         <PageHeader
           title={toolNames[tool.name]}
-          text={isSignedIn ? 'Choose one of your images, or upload a new one.' : tool.texts.visitorIntro}
+          text={isSignedIn ? 'Choose one of your images, or upload new ones.' : tool.texts.visitorIntro}
         />
         <Suspense fallback={<Skeleton className="h-96 rounded-lg" />}>
           {isLoading ? (
             <Skeleton className="h-96 rounded-lg" />
           ) : isSignedIn ? (
-            <ImagePicker prefix={tool.address} maxDimension={limits[tool.limit]} />
+            <ToolPicker tool={tool} />
           ) : (
             <FreeTool tool={tool} />
           )}

@@ -1,0 +1,305 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { unzipSync } from 'fflate';
+import { HttpResponse, http } from 'msw';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Batch, keptBatches, useBatches } from '@/features/tools/batch/batch';
+import { removeBackground } from '@/features/tools/remove-background';
+import { saveFile } from '@/lib/download';
+import { readImageSize } from '@/lib/image-size';
+import { aJob, anImage, aResult } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+// jsdom decodes no images and downloads nothing.
+vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
+vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
+
+const aFile = (name: string, type = 'image/png') => new File(['bytes'], name, { type });
+const three = () => [aFile('one.png'), aFile('two.png'), aFile('three.png')];
+
+async function choose(files: File[]) {
+  await userEvent.upload(await screen.findByLabelText('Image file'), files);
+  return screen.findByRole('list', { name: /images$/ });
+}
+
+const rowOf = (name: string) => {
+  const row = screen.getByText(name).closest('li');
+  if (!row) throw new Error(`no row of ${name}`);
+  return row;
+};
+const start = async (count: number) => {
+  const button = await screen.findByRole('button', {
+    name: count === 1 ? 'Start 1 run' : `Start ${count} runs`,
+  });
+  await waitFor(() => expect(button).toBeEnabled());
+  await userEvent.click(button);
+};
+const runs = (api: MockApi, path = '/api/rmbg-images/remove-bg-ai') =>
+  api.calls.filter((call) => call.startsWith(`POST ${path}`));
+
+beforeEach(() => {
+  useBatches.setState({}, true);
+  sessionStorage.clear();
+  vi.mocked(readImageSize).mockReset().mockResolvedValue({ x: 800, y: 600 });
+  vi.mocked(saveFile).mockReset();
+});
+
+describe('several files at once', () => {
+  test('are listed with what all of them cost, and nothing is sent before the start', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    const list = await choose(three());
+    await waitFor(() => expect(within(list).getAllByText('Ready')).toHaveLength(3));
+    expect(screen.getByText('3 images × 5 credits = 15 credits')).toBeVisible();
+    expect(await screen.findByText('You have 20 credits.')).toBeVisible();
+    expect(api.calls.filter((call) => call.startsWith('POST'))).toEqual([]);
+  });
+
+  test('each goes up, runs and is done; the credits are asked for again', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    await choose(three());
+    await start(3);
+    expect(await screen.findByText('3 of 3 done')).toBeVisible();
+    expect(api.images).toHaveLength(3);
+    expect(runs(api)).toHaveLength(3);
+    expect(new Set(api.idempotencyKeys).size).toBe(3);
+    expect(await screen.findByRole('link', { name: 'credits 5' })).toBeVisible();
+    const page = screen.getByRole('link', { name: 'Open one.png' }).getAttribute('href');
+    expect(page).toMatch(/^\/remove-background\/image-\d+$/);
+  });
+
+  test('the action is chosen once for all, and free runs cost nothing', async () => {
+    const { api } = renderApp('/upscale', { signedIn: true });
+    await choose(three());
+    expect(await screen.findByText('3 images × 3 credits = 9 credits')).toBeVisible();
+    await userEvent.click(screen.getByRole('radio', { name: /^Upscale 4X/ }));
+    expect(screen.getByText('3 images × 6 credits = 18 credits')).toBeVisible();
+    await userEvent.click(screen.getByRole('radio', { name: /^Free Upscale/ }));
+    expect(screen.getByText('3 images, free')).toBeVisible();
+    await start(3);
+    expect(await screen.findByText('3 of 3 done')).toBeVisible();
+    expect(runs(api, '/api/upscale/upscale-free')).toHaveLength(3);
+    expect(api.user.credits).toBe(20);
+  });
+
+  test('one that is too large is refused with the reason, and the others run', async () => {
+    vi.mocked(readImageSize).mockResolvedValueOnce({ x: 1441, y: 10 });
+    const { api } = renderApp('/upscale', { signedIn: true });
+    await choose(three());
+    expect(await screen.findByText('Image dimensions too big (Max 1440x1440)')).toBeVisible();
+    expect(await screen.findByText('2 images × 3 credits = 6 credits')).toBeVisible();
+    await start(2);
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
+    expect(api.images).toHaveLength(2);
+  });
+
+  test('one can be taken out again, and with the last one the picker is back', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await userEvent.click(screen.getByRole('button', { name: 'Remove one.png' }));
+    expect(screen.queryByText('one.png')).toBeNull();
+    expect(screen.getByRole('heading', { name: '1 image' })).toHaveFocus();
+    await userEvent.click(screen.getByRole('button', { name: 'Remove two.png' }));
+    expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
+  });
+
+  test('what is no image is left out, and a single one goes the usual way', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    await userEvent.upload(
+      await screen.findByLabelText('Image file'),
+      [aFile('one.png'), aFile('notes.txt', 'text/plain')],
+      { applyAccept: false },
+    );
+    expect(await screen.findByRole('img', { name: 'Preview of one.png' })).toBeVisible();
+  });
+});
+
+describe('what comes between', () => {
+  test('too few credits are said before the start', async () => {
+    const api = new MockApi();
+    api.user.credits = 12;
+    renderApp('/remove-background', { api, signedIn: true });
+    await choose(three());
+    expect(
+      await screen.findByText(/Your credits are enough for the first 2 of 3. The others are not started./),
+    ).toBeVisible();
+    expect(screen.getByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');
+  });
+
+  test('without credits for one more nothing more is sent, and what is done is kept', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    let asked = 0;
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', () => {
+        asked += 1;
+        return asked > 1 ? HttpResponse.json({ detail: 'Not enough credits' }, { status: 402 }) : undefined;
+      }),
+    );
+    await choose([...three(), aFile('four.png'), aFile('five.png')]);
+    await start(5);
+    expect(await screen.findByText('1 of 5 done · 4 not started')).toBeVisible();
+    expect(screen.getAllByText('Not started: not enough credits')).toHaveLength(4);
+    expect(screen.getByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');
+    expect(screen.getByRole('button', { name: 'Download all (ZIP)' })).toBeEnabled();
+    // Two were on their way when the answer came; the others were never sent.
+    expect(api.images.length).toBeLessThanOrEqual(3);
+  });
+
+  test('one that failed says why, and is tried again alone', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    server.use(
+      http.post(
+        '*/api/images/upload',
+        () => HttpResponse.json({ detail: 'The file is damaged' }, { status: 422 }),
+        { once: true },
+      ),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
+    expect(rowOf('one.png')).toHaveTextContent('The file is damaged');
+    await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
+    expect(runs(api)).toHaveLength(2);
+  });
+
+  test('a repeat of a lost call has the key of the first', async () => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    const lost: (string | null)[] = [];
+    server.use(
+      http.post(
+        '*/api/rmbg-images/remove-bg-ai',
+        ({ request }) => {
+          lost.push(request.headers.get('Idempotency-Key'));
+          return HttpResponse.error();
+        },
+        { once: true },
+      ),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: /^Retry/ }));
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
+    expect(api.idempotencyKeys).toContain(lost[0]);
+    expect(api.images).toHaveLength(2);
+  });
+
+  test('a server that has enough for the moment is asked again', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    server.use(
+      http.post(
+        '*/api/images/upload',
+        () => HttpResponse.json({ detail: 'Slow down' }, { status: 429, headers: { 'Retry-After': '1' } }),
+        { once: true },
+      ),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    expect(await screen.findByText(/The server has enough for the moment/)).toBeVisible();
+    expect(await screen.findByText('2 of 2 done')).toBeVisible();
+  });
+
+  test('all can be cancelled', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 400 });
+    renderApp('/remove-background', { api, signedIn: true });
+    await choose(three());
+    await start(3);
+    await waitFor(() => expect(runs(api)).toHaveLength(3));
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel all' }));
+    expect(await screen.findByText('0 of 3 done · 3 cancelled')).toBeVisible();
+    expect(api.jobs.map(({ state }) => state)).toEqual(['cancelled', 'cancelled', 'cancelled']);
+    await userEvent.click(screen.getByRole('button', { name: 'New batch' }));
+    expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
+  });
+
+  test('it goes on while another page is looked at', async () => {
+    const { api, router } = renderApp('/remove-background', { signedIn: true });
+    await choose(three());
+    await start(3);
+    await router.navigate('/pricing');
+    await waitFor(() => expect(api.results).toHaveLength(3));
+    await router.navigate('/remove-background');
+    expect(await screen.findByText('3 of 3 done')).toBeVisible();
+  });
+});
+
+describe('after a reload', () => {
+  const item = (change: Partial<Batch['items'][number]>): Batch['items'][number] => ({
+    id: 'a',
+    name: 'one.png',
+    bytes: 5,
+    file: aFile('one.png'),
+    address: 'blob:one',
+    size: { x: 800, y: 600 },
+    key: 'key-a',
+    image: { id: 'image-1' },
+    jobId: null,
+    state: { kind: 'waiting' },
+    ...change,
+  });
+  const aBatch = (items: Batch['items'], owner = 'ada@example.com'): Batch => ({
+    owner,
+    action: removeBackground.paid[0] ?? removeBackground.free,
+    hasStarted: true,
+    items,
+  });
+
+  test('what the server knows of is found again, and asked after', async () => {
+    useBatches.setState({
+      'remove-background': aBatch([item({ jobId: 'job-1' }), item({ id: 'b', name: 'never-sent.png' })]),
+    });
+    useBatches.setState(keptBatches(), true);
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    api.jobs = [aJob({ state: 'done', results: [aResult()] })];
+    renderApp('/remove-background', { api, signedIn: true });
+    expect(await screen.findByText('1 of 1 done')).toBeVisible();
+    expect(screen.queryByText('never-sent.png')).toBeNull();
+  });
+
+  test('another account sees nothing of it', async () => {
+    useBatches.setState({
+      'remove-background': aBatch([item({ jobId: 'job-1' })], 'somebody@example.com'),
+    });
+    renderApp('/remove-background', { signedIn: true });
+    expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
+    expect(screen.queryByText('one.png')).toBeNull();
+  });
+});
+
+describe('one ZIP file of all results', () => {
+  test('has each under the name of its file, each once', async () => {
+    renderApp('/upscale', { signedIn: true });
+    server.use(
+      http.get('*/api/files/:id', ({ params }) =>
+        HttpResponse.arrayBuffer(bytesOf(`picture of ${params.id}`)),
+      ),
+    );
+    await choose([aFile('cat.png'), aFile('cat.png'), aFile('dog.jpg', 'image/jpeg')]);
+    await start(3);
+    await screen.findByText('3 of 3 done');
+    await userEvent.click(screen.getByRole('button', { name: 'Download all (ZIP)' }));
+    await waitFor(() => expect(saveFile).toHaveBeenCalled());
+    const [blob, name] = vi.mocked(saveFile).mock.calls.at(-1) ?? [];
+    expect(name).toBe('retouch-upscale.zip');
+    const files = unzipSync(await readBytes(blob as Blob));
+    expect(Object.keys(files).sort()).toEqual(['cat-2x (2).png', 'cat-2x.png', 'dog-2x.png']);
+    const contents = Object.values(files).map((bytes) => new TextDecoder().decode(bytes));
+    expect(new Set(contents).size).toBe(3);
+    for (const content of contents) expect(content).toMatch(/^picture of upscaled-/);
+  });
+});
+
+function bytesOf(text: string): ArrayBuffer {
+  return new TextEncoder().encode(text).buffer as ArrayBuffer;
+}
+
+function readBytes(blob: Blob): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(new Uint8Array(reader.result as ArrayBuffer));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsArrayBuffer(blob);
+  });
+}

@@ -1,0 +1,94 @@
+import { Link } from 'react-router';
+import { Button } from '@/components/button';
+import { Notice } from '@/components/notice';
+import { classNames } from '@/lib/class-names';
+import { useTool } from '@/lib/env';
+import { credits } from '@/lib/format';
+import { paths } from '@/lib/paths';
+import { costNote, freeNote } from '../cost-note';
+import type { EditingTool, ToolAction } from '../tool';
+import type { Batch } from './batch';
+
+type BatchPlanProps = {
+  tool: EditingTool;
+  batch: Batch;
+  /** What the user may spend; null while that is not known. */
+  available: number | null;
+  onAction: (action: ToolAction) => void;
+  onStart: () => void;
+  onDiscard: () => void;
+};
+
+/** What is to be done with the files, and what all of it costs, before anything is sent. */
+export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard }: BatchPlanProps) {
+  const offer = useTool(tool.name);
+  const { action, items } = batch;
+  const ready = items.filter(({ state }) => state.kind === 'ready').length;
+  const isChecking = items.some(({ state }) => state.kind === 'checking');
+  const isFree = action === tool.free;
+  const each = isFree
+    ? 0
+    : (offer?.costs.find(({ factor }) => (factor ?? null) === action.factor)?.credits ?? 0);
+  const total = ready * each;
+  const affordable = each > 0 && available !== null ? Math.floor(available / each) : ready;
+  const isOffered = isFree ? offer?.freeAvailable : offer?.available;
+
+  return (
+    <div className="grid gap-4 rounded-lg border border-line bg-surface p-4 md:p-6">
+      <fieldset className="grid gap-2">
+        <legend className="mb-2 text-lg font-semibold">What to do with them</legend>
+        {[...tool.paid, tool.free].map((option) => (
+          <label
+            key={option.path}
+            className={classNames(
+              'flex min-h-11 cursor-pointer flex-wrap items-center gap-x-3 rounded-md border px-4 py-2 has-focus-visible:outline-2 has-focus-visible:outline-accent',
+              option.path === action.path
+                ? 'border-accent bg-accent-wash'
+                : 'border-line hover:border-control',
+            )}
+          >
+            <input
+              type="radio"
+              name="batch-action"
+              checked={option.path === action.path}
+              onChange={() => onAction(option)}
+              className="size-4 outline-none"
+            />
+            <span className="font-semibold">{option.label}</span>
+            <span className="ml-auto text-sm text-soft">
+              {option === tool.free ? freeNote(option, offer) : costNote(offer, option.factor)}
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <div role="status" className="tabular-nums">
+        <p className="text-lg font-semibold">
+          {isFree ? `${imagesOf(ready)}, free` : `${imagesOf(ready)} × ${credits(each)} = ${credits(total)}`}
+        </p>
+        {!isFree && available !== null && (
+          <p className="text-sm text-soft">{`You have ${credits(available)}.`}</p>
+        )}
+      </div>
+      {affordable < ready && (
+        <Notice tone="warning">
+          {affordable > 0
+            ? `Your credits are enough for the first ${affordable} of ${ready}. The others are not started.`
+            : 'Not enough credits for any of them.'}{' '}
+          <Link to={paths.pricing} className="font-semibold underline underline-offset-4">
+            Get more credits
+          </Link>
+        </Notice>
+      )}
+      <div className="flex flex-wrap justify-end gap-3">
+        <Button look="secondary" onClick={onDiscard}>
+          Cancel
+        </Button>
+        <Button disabled={ready === 0 || isChecking || affordable === 0 || !isOffered} onClick={onStart}>
+          {`Start ${ready === 1 ? '1 run' : `${ready} runs`}`}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+const imagesOf = (count: number) => (count === 1 ? '1 image' : `${count} images`);

@@ -1,0 +1,113 @@
+import { Button } from '@/components/button';
+import { ButtonLink } from '@/components/button-link';
+import { Icon } from '@/components/icon';
+import { ProgressBar } from '@/components/progress-bar';
+import { classNames } from '@/lib/class-names';
+import { formatBytes, formatSeconds } from '@/lib/format';
+import type { BatchItem, ItemState } from './batch';
+
+type BatchRowProps = {
+  item: BatchItem;
+  /** The page of an image, where its result is shown. */
+  pageOf: (imageId: string) => string;
+  onRetry: () => void;
+  /** Null once they are on their way. */
+  onRemove: (() => void) | null;
+};
+
+/** One file of a batch: what it is, how far it is, and what can be done with it. */
+export function BatchRow({ item, pageOf, onRetry, onRemove }: BatchRowProps) {
+  const { name, bytes, size, state, image } = item;
+  const picture = state.kind === 'done' ? state.result.thumbnailUrl : item.address;
+  const fraction = fractionOf(state);
+  const isBad = state.kind === 'refused' || state.kind === 'failed' || state.kind === 'unpaid';
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3 sm:flex-nowrap">
+      <span className="checkerboard grid size-12 shrink-0 place-items-center overflow-hidden rounded-sm">
+        {picture ? (
+          <img src={picture} alt="" decoding="async" className="size-full object-cover" />
+        ) : (
+          <Icon name="image" className="size-5 text-soft" />
+        )}
+      </span>
+      <span className="min-w-0 flex-1 basis-40">
+        <span className="block truncate font-medium">{name}</span>
+        <span className="block truncate text-sm text-soft tabular-nums">
+          {size && `${size.x} × ${size.y} px · `}
+          {formatBytes(bytes)}
+        </span>
+      </span>
+      <span className="grid w-full gap-1.5 sm:w-64">
+        <span className={classNames('flex items-center gap-2 text-sm', isBad ? 'text-danger' : 'text-soft')}>
+          {state.kind === 'done' && <Icon name="check" className="size-4 text-accent" />}
+          {isBad && <Icon name="warning" className="size-4" />}
+          <span className={classNames('min-w-0 tabular-nums', state.kind === 'done' && 'text-ink')}>
+            {wordsOf(state)}
+          </span>
+        </span>
+        {fraction !== undefined && <ProgressBar label={`Progress of ${name}`} fraction={fraction} />}
+      </span>
+      <span className="flex shrink-0 justify-end sm:w-20">
+        {(state.kind === 'failed' || state.kind === 'unpaid' || state.kind === 'cancelled') && (
+          <Button look="secondary" size="sm" aria-label={`Retry ${name}`} onClick={onRetry}>
+            Retry
+          </Button>
+        )}
+        {state.kind === 'done' && image && (
+          <ButtonLink look="secondary" size="sm" to={pageOf(image.id)} aria-label={`Open ${name}`}>
+            Open
+          </ButtonLink>
+        )}
+        {onRemove && (
+          <Button look="quiet" size="sm" aria-label={`Remove ${name}`} title="Remove" onClick={onRemove}>
+            <Icon name="close" />
+          </Button>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function wordsOf(state: ItemState): string {
+  switch (state.kind) {
+    case 'checking':
+      return 'Checking';
+    case 'ready':
+      return 'Ready';
+    case 'refused':
+    case 'failed':
+      return state.reason;
+    case 'waiting':
+      return 'Waiting for its turn';
+    case 'uploading':
+      return state.fraction < 1 ? `Uploading ${percent(state.fraction)}` : 'Starting';
+    case 'held':
+      return 'The server has enough for the moment; it goes on by itself';
+    case 'queued':
+      return [state.position ? `Queued, ${state.position} ahead` : 'Queued', left(state.etaSeconds)]
+        .filter(Boolean)
+        .join(' · ');
+    case 'running':
+      return [
+        state.fraction === null ? 'Running' : `Running ${percent(state.fraction)}`,
+        left(state.etaSeconds),
+      ]
+        .filter(Boolean)
+        .join(' · ');
+    case 'done':
+      return 'Done';
+    case 'cancelled':
+      return 'Cancelled';
+    case 'unpaid':
+      return 'Not started: not enough credits';
+  }
+}
+
+/** Undefined where nothing is under way. */
+function fractionOf(state: ItemState): number | null | undefined {
+  if (state.kind === 'uploading' || state.kind === 'running') return state.fraction;
+  return state.kind === 'queued' || state.kind === 'held' ? null : undefined;
+}
+
+const percent = (fraction: number) => `${Math.round(fraction * 100)}%`;
+const left = (seconds: number | null) => (seconds === null ? null : `about ${formatSeconds(seconds)} left`);
