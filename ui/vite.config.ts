@@ -10,7 +10,13 @@ import { defineConfig } from 'vitest/config';
 const api = process.env.RETOUCH_API ?? 'http://127.0.0.1:8080';
 
 export default defineConfig(({ mode }) => ({
-  plugins: [react(), tailwindcss(), askForSettingsEarly(), compressHard(), mode === 'mock' && serveMockWorker()],
+  plugins: [
+    react(),
+    tailwindcss(),
+    askForSettingsEarly(),
+    compressHard(),
+    mode === 'mock' && serveMockWorker(),
+  ],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   server: {
     host: '127.0.0.1',
@@ -83,7 +89,7 @@ function askForSettingsEarly(): Plugin {
   return {
     name: 'ask-for-settings-early',
     apply: 'build',
-    transformIndexHtml: () => [{ tag: 'link', attrs, injectTo: 'head-prepend' }],
+    transformIndexHtml: () => [{ tag: 'link', attrs, injectTo: 'head' }],
   };
 }
 
