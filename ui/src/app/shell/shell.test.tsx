@@ -1,0 +1,74 @@
+import { screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { delay, HttpResponse, http } from 'msw';
+import { describe, expect, test } from 'vitest';
+import { aConfig, aUser } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+const main = () => screen.getByRole('main');
+
+describe('the top bar', () => {
+  test('offers the smallest pack for what it costs here', async () => {
+    const [pack, ...others] = aConfig().packs;
+    if (!pack) throw new Error('there are packs');
+    const config = aConfig({ packs: [{ ...pack, credits: 30, amount: 250 }, ...others] });
+    renderApp('/pricing', { api: Object.assign(new MockApi(), { config }), signedIn: true });
+    expect(await screen.findByRole('link', { name: '30 Credits for $2.50' })).toHaveAttribute(
+      'href',
+      '/pricing',
+    );
+  });
+
+  test('says what running jobs hold of the credits, and goes silent at Escape', async () => {
+    const api = Object.assign(new MockApi(), { user: aUser({ credits: 12, reserved: 8 }) });
+    renderApp('/pricing', { api, signedIn: true });
+    const button = await screen.findByRole('link', { name: 'credits 12' });
+    expect(button).toHaveAccessibleDescription('8 credits held for running jobs');
+    const hint = screen.getByRole('tooltip', { hidden: true });
+    expect(hint.className).toContain('group-has-focus-visible');
+    button.focus();
+    await userEvent.keyboard('{Escape}');
+    expect(hint.className).not.toContain('group-has-focus-visible');
+    await userEvent.tab();
+    expect(hint.className).toContain('group-has-focus-visible');
+  });
+
+  test('shows no number of credits that is not known', async () => {
+    renderApp('/pricing', { signedIn: true });
+    server.use(http.get('*/api/user/get', () => delay('infinite')));
+    expect(await screen.findByRole('link', { name: 'credits –' })).toBeVisible();
+  });
+});
+
+test('logging out leads to the login page and forgets who was here', async () => {
+  server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
+  const { queryClient } = renderApp('/images', { signedIn: true });
+  await userEvent.click(await screen.findByRole('button', { name: 'ada@example.com' }));
+  await userEvent.click(await screen.findByRole('menuitem', { name: 'Logout' }));
+  expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
+  expect(sessionStorage.length).toBe(0);
+  expect(queryClient.getQueryData(['user'])).toBeUndefined();
+});
+
+test('the drawer leads everywhere, and closes at Escape with the focus where it was', async () => {
+  renderApp('/terms', { signedIn: true });
+  const opener = await screen.findByRole('button', { name: 'Open menu' });
+  await userEvent.click(opener);
+  const drawer = await screen.findByRole('dialog', { name: 'ada@example.com' });
+  expect(within(drawer).getByRole('link', { name: '20 Credits for $2' })).toHaveAttribute('href', '/pricing');
+  await userEvent.keyboard('{Escape}');
+  expect(screen.queryByRole('dialog')).toBeNull();
+  await userEvent.click(opener);
+  await userEvent.click(within(await screen.findByRole('dialog')).getByRole('link', { name: 'Pricing' }));
+  expect(await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' })).toBeVisible();
+  expect(screen.queryByRole('dialog')).toBeNull();
+});
+
+test('where no address is configured there is no link to write to', async () => {
+  renderApp('/terms', { api: Object.assign(new MockApi(), { config: aConfig({ site: undefined }) }) });
+  await screen.findByRole('heading', { name: 'Terms of Service' });
+  expect(screen.queryByRole('link', { name: 'Contact' })).toBeNull();
+  expect(main()).toBeVisible();
+});
