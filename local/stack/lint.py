@@ -7,6 +7,7 @@ import time
 from . import build, kubernetes, prerequisites, watching
 from .arrows import wrong_arrows
 from .config import REPO, load
+from .containers import checks as containers
 from .say import line, took
 
 
@@ -28,6 +29,7 @@ def run():
         ("clippy", program(clippy)),
         ("alerts, board and runbooks", findings_of(watching.check)),
         ("Kubernetes manifests", findings_of(kubernetes.check)),
+        ("images and the compose stack", findings_of(containers.check)),
         ("formatting, imports and lints of the page", program(["npm", "run", "--silent", "lint"], "ui")),
         ("types of the page", program(["node_modules/.bin/tsc", "--noEmit"], "ui")),
     ]

@@ -1,0 +1,186 @@
+# Retouch's images: api (with the page), worker-cpu, worker-cuda, and models (fetches the model files).
+#
+#   docker build --target api -t retouch/api .
+#
+# There is no `# syntax=` line: it would pull one more image before anything is built. Whatever is downloaded is pinned,
+# by a lock file or by sha256, and kept in BuildKit's caches.
+
+ARG RUST_IMAGE=rust:1.95-slim-bookworm
+ARG NODE_IMAGE=node:20-bookworm-slim
+# What the programs run on; its glibc must be at least as new as that of RUST_IMAGE.
+ARG RUNTIME_IMAGE=debian:bookworm-slim
+# `built` compiles the programs and the page here; `prebuilt` takes target/release and ui/dist as they lie there.
+ARG BINARIES=built
+# `with` adds TensorRT to worker-cuda (3 GB more). Its files come from an index of NVIDIA's own.
+ARG TENSORRT=without
+
+
+# ---- The programs ------------------------------------------------------------------------------------------------
+
+FROM ${RUST_IMAGE} AS compiled
+WORKDIR /retouch
+ENV CARGO_INCREMENTAL=0 SQLX_OFFLINE=true
+# Without rust-toolchain.toml: the image is the toolchain, and rustup would fetch another one.
+COPY Cargo.toml Cargo.lock ./
+COPY .cargo .cargo
+COPY .sqlx .sqlx
+COPY core core
+COPY api api
+COPY worker worker
+COPY local local
+COPY migrations migrations
+RUN --mount=type=cache,target=/usr/local/cargo/registry \
+    --mount=type=cache,target=/retouch/target,sharing=locked \
+    cargo build --release --workspace --bins --locked \
+    && install -D -t /programs target/release/retouch-api target/release/retouch-worker
+
+FROM scratch AS built
+COPY --from=compiled /programs/ /
+
+FROM scratch AS prebuilt
+COPY target/release/retouch-api target/release/retouch-worker /
+
+# What of the two ARG BINARIES names.
+FROM ${BINARIES} AS programs
+
+
+# ---- The page ----------------------------------------------------------------------------------------------------
+
+FROM ${NODE_IMAGE} AS bundled
+WORKDIR /retouch/ui
+COPY ui/package.json ui/package-lock.json ./
+RUN --mount=type=cache,target=/root/.npm npm ci --no-fund --no-audit
+COPY ui ./
+RUN npm run build
+
+FROM scratch AS built-page
+COPY --from=bundled /retouch/ui/dist/ /
+
+FROM scratch AS prebuilt-page
+COPY ui/dist/ /
+
+FROM ${BINARIES}-page AS page
+
+
+# ---- Models and ONNX Runtime: the project's own script, in an image that has pip and npm ----------------------------
+
+FROM ${NODE_IMAGE} AS fetching
+# Unpinned: Debian's security fixes are wanted, and old versions vanish from its mirrors.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates python3 python3-pip \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /retouch
+COPY scripts/models scripts/models
+COPY local/models local/models
+COPY local/stack local/stack
+COPY models/convert models/convert
+# Downloads that broke off are kept here; give it a volume to go on from.
+RUN mkdir .retouch && chmod 1777 .retouch
+ENV RETOUCH_MODELS_DIR=/models HOME=/tmp
+
+FROM fetching AS models
+LABEL org.opencontainers.image.title="Retouch: fetches the models" \
+      org.opencontainers.image.licenses="Apache-2.0"
+USER 10001:10001
+ENTRYPOINT ["/retouch/scripts/models"]
+CMD ["fetch"]
+
+FROM fetching AS onnxruntime-cpu
+RUN --mount=type=cache,target=/retouch/.retouch/downloads \
+    install -D -m 644 -t /opt/onnxruntime "$(scripts/models runtime)" \
+    && ln -s /opt/onnxruntime/libonnxruntime.so.* /opt/onnxruntime/libonnxruntime.so
+
+FROM fetching AS onnxruntime-cuda
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+RUN --mount=type=cache,target=/retouch/.retouch/downloads \
+    library="$(scripts/models runtime --gpu)" \
+    && install -D -m 644 -t /opt/onnxruntime "${library%/*}"/*.so* \
+    && ln -s /opt/onnxruntime/libonnxruntime.so.* /opt/onnxruntime/libonnxruntime.so
+
+# CUDA 13 and cuDNN 9, as NVIDIA publishes them in wheels.
+FROM fetching AS cuda
+COPY deploy/compose/cuda-libraries.txt ./
+# What nobody links to (nvblas, cufftw) and the second copies (`.alt`) stay behind.
+RUN --mount=type=cache,target=/tmp/.cache/pip \
+    python3 -m pip install --no-deps --only-binary=:all: --require-hashes --no-compile --target /wheels \
+        --disable-pip-version-check -r cuda-libraries.txt \
+    && mkdir -p /opt/cuda \
+    && find /wheels/nvidia -name '*.so*' -type f ! -name '*.alt.so*' ! -name 'libnvblas*' ! -name 'libcufftw*' \
+        -exec mv -t /opt/cuda {} + \
+    && rm -rf /wheels
+
+FROM fetching AS tensorrt-without
+RUN mkdir /opt/tensorrt
+
+FROM onnxruntime-cuda AS tensorrt-download
+ARG TENSORRT_VERSION=10.16.1.11
+ARG TENSORRT_INDEX=https://pypi.nvidia.com
+# ONNX Runtime's part of it lies in the wheel that the step before has left in the cache.
+RUN --mount=type=cache,target=/retouch/.retouch/downloads \
+    --mount=type=cache,target=/tmp/.cache/pip \
+    python3 -m pip install --no-deps --only-binary=:all: --no-compile --target /wheels \
+        --disable-pip-version-check --extra-index-url "${TENSORRT_INDEX}" "tensorrt-cu13-libs==${TENSORRT_VERSION}" \
+    && mkdir -p /opt/tensorrt && mv /wheels/tensorrt_libs/*.so* /opt/tensorrt/ \
+    && wheel="$(PYTHONPATH=local python3 -c 'from models import runtime; print(runtime.BUILDS["gpu"]["sha256"])')" \
+    && python3 -m zipfile -e ".retouch/downloads/${wheel}" /wheels \
+    && mv /wheels/onnxruntime/capi/libonnxruntime_providers_tensorrt.so /opt/tensorrt/ \
+    && rm -rf /wheels
+
+FROM scratch AS tensorrt-with
+COPY --from=tensorrt-download /opt/tensorrt/ /opt/tensorrt/
+
+# One of the stages above, which has no tag.
+# hadolint ignore=DL3006
+FROM tensorrt-${TENSORRT} AS tensorrt
+
+
+# ---- What runs ------------------------------------------------------------------------------------------------------
+
+FROM ${RUNTIME_IMAGE} AS runtime
+# Unpinned as above.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && groupadd --gid 10001 retouch \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin retouch
+# Called by the name of the program that it starts: it reads secrets from files and then becomes that program.
+COPY --chmod=755 deploy/compose/with-settings /usr/local/bin/retouch-api
+COPY --chmod=755 deploy/compose/with-settings /usr/local/bin/retouch-worker
+USER 10001:10001
+
+FROM runtime AS api
+COPY --from=programs /retouch-api /usr/local/lib/retouch/retouch-api
+COPY --from=page / /usr/local/share/retouch/page/
+ENV RETOUCH_LISTEN=0.0.0.0:8080 RETOUCH_UI_DIR=/usr/local/share/retouch/page
+EXPOSE 8080
+LABEL org.opencontainers.image.title="Retouch: API and page" \
+      org.opencontainers.image.licenses="Apache-2.0"
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
+    CMD ["/usr/local/bin/retouch-api", "healthcheck"]
+ENTRYPOINT ["/usr/local/bin/retouch-api"]
+CMD ["serve"]
+
+FROM runtime AS worker
+COPY --from=programs /retouch-worker /usr/local/lib/retouch/retouch-worker
+ENV RETOUCH_MODELS_DIR=/models ORT_DYLIB_PATH=/opt/onnxruntime/libonnxruntime.so
+ENTRYPOINT ["/usr/local/bin/retouch-worker"]
+CMD ["serve"]
+
+FROM worker AS worker-cpu
+COPY --from=onnxruntime-cpu /opt/onnxruntime/ /opt/onnxruntime/
+ENV RETOUCH_DEVICE=cpu
+LABEL org.opencontainers.image.title="Retouch: worker on a processor" \
+      org.opencontainers.image.licenses="Apache-2.0"
+
+FROM worker AS worker-cuda
+COPY --from=cuda /opt/cuda/ /opt/cuda/
+COPY --from=tensorrt /opt/tensorrt/ /opt/onnxruntime/
+COPY --from=onnxruntime-cuda /opt/onnxruntime/ /opt/onnxruntime/
+# NVIDIA_*: which parts of the driver the container gets. `cuda`: a worker that would fall back to the processor refuses.
+ENV LD_LIBRARY_PATH=/opt/onnxruntime:/opt/cuda \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
+    RETOUCH_DEVICE=cuda
+LABEL org.opencontainers.image.title="Retouch: worker on a GPU" \
+      org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-NVIDIA-Proprietary"

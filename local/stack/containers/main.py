@@ -1,0 +1,62 @@
+"""`scripts/test-compose`: docker-compose.gpu.yml in a real engine, on a processor, while things go wrong."""
+
+import argparse
+import shutil
+from pathlib import Path
+
+from .. import build, prerequisites
+from ..config import REPO, load
+from ..say import Problem, line, warn
+from . import checks
+from .engine import Engine
+from .images import Images, are_fresh
+from .proof import Proof
+
+
+def main():
+    options = arguments()
+    prerequisites.check()
+    if findings := checks.check():
+        raise Problem("The container files are not right:\n\n  " + "\n  ".join(findings))
+    if not are_fresh():
+        build.build_programs()
+    if not options.from_source:
+        build.build_ui()
+    if options.models is None:
+        build.fetch_models(load())
+    models = Path(options.models or REPO / "models").resolve()
+    passed, failed = 0, 1
+    with Engine() as engine:
+        images = Images(engine, options.from_source)
+        images.make()
+        proof = Proof(engine, images, models)
+        try:
+            passed, failed = proof.run()
+        finally:
+            for stack in (proof.central, proof.node):
+                shutil.rmtree(stack.folder, ignore_errors=True)
+        show(images, proof)
+    line(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="scripts/test-compose",
+        description="Builds the images, starts the compose stack in a Docker engine, has a person use all of it, and breaks "
+        "things. Starts an engine, as root, where none runs; leaves nothing behind but images in .retouch/engine.",
+    )
+    parser.add_argument("--from-source", action="store_true", help="compile inside Docker; otherwise target/release is used")
+    parser.add_argument("--models", metavar="FOLDER", help="models for the journey; by default those that scripts/models fetches")
+    return parser.parse_args()
+
+
+def show(images, proof):
+    line("\n== images")
+    for image, megabytes in images.sizes():
+        line(f"{image:28} {megabytes:7.0f} MB")
+    if not images.has_registry:
+        warn("No image registry answered: Keycloak, the S3 server, Postgres, Valkey and Caddy were stand-ins, see above.")
+    line("\n== proofs")
+    for text in proof.table():
+        line(text)

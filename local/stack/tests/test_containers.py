@@ -1,0 +1,313 @@
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from stack.config import REPO
+from stack.containers import checks
+from stack.containers.checks import CENTRAL, CPU, FILE, GPUS, config
+from stack.containers.realm import wrong_in_realm
+from stack.say import Problem
+
+OURS = {"api", "migrate", "worker"}
+
+
+def gpus_of(service):
+    devices = service["deploy"]["resources"].get("reservations", {}).get("devices", [])
+    return [device["device_ids"] for device in devices]
+
+
+class WholeHostTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = config([FILE], ["central"])
+        cls.services = cls.stack["services"]
+
+    def test_everything_is_there(self):
+        parts = {"web", "postgres", "redis", "s3", "keycloak", "folders"}
+        self.assertEqual(set(self.services), OURS | parts)
+
+    def test_only_the_web_server_publishes_ports_and_only_to_this_host(self):
+        publishing = {name: service["ports"] for name, service in self.services.items() if service.get("ports")}
+        self.assertEqual(set(publishing), {"web"})
+        self.assertEqual({port["host_ip"] for port in publishing["web"]}, {"127.0.0.1"})
+        self.assertEqual([port["published"] for port in publishing["web"]], ["80", "443"])
+
+    def test_what_keeps_data_reaches_nothing_outside(self):
+        self.assertTrue(self.stack["networks"]["inside"]["internal"])
+        for name in ("postgres", "redis", "s3"):
+            self.assertEqual(set(self.services[name]["networks"]), {"inside"}, name)
+
+    def test_containers_can_do_no_more_than_they_must(self):
+        for name, service in self.services.items():
+            with self.subTest(name):
+                self.assertEqual(service["cap_drop"], ["ALL"])
+                self.assertEqual(service["security_opt"], ["no-new-privileges:true"])
+                self.assertEqual(service.get("read_only", False), name != "keycloak")
+                limits = service["deploy"]["resources"]["limits"]
+                self.assertGreater(int(limits["memory"]), 0)
+                self.assertEqual(service["logging"]["options"], {"max-size": "20m", "max-file": "5"})
+        powers = {name: service["cap_add"] for name, service in self.services.items() if service.get("cap_add")}
+        self.assertEqual(powers, {"web": ["NET_BIND_SERVICE"], "folders": ["CHOWN"]})
+
+    def test_whoever_stays_is_started_again_and_has_a_healthcheck(self):
+        for name, service in self.services.items():
+            with self.subTest(name):
+                once = name in ("migrate", "folders")
+                self.assertEqual(service["restart"] == "unless-stopped", not once)
+                self.assertEqual(bool(service["healthcheck"].get("disable")), once)
+        for name, program in (("api", "retouch-api"), ("worker", "retouch-worker")):
+            check = self.services[name]["healthcheck"]["test"]
+            self.assertEqual(check, ["CMD", f"/usr/local/bin/{program}", "healthcheck"])
+
+    def test_secrets_are_files_and_in_no_environment(self):
+        for name, service in self.services.items():
+            for variable, text in (service.get("environment") or {}).items():
+                if any(word in variable for word in ("PASSWORD", "SECRET", "ACCESS_KEY")):
+                    self.assertTrue(not text or text.startswith("/run/secrets/"), f"{name}: {variable}={text}")
+        self.assertTrue(all(Path(one["file"]).parent.name == "secrets" for one in self.stack["secrets"].values()))
+
+    def test_a_worker_is_given_more_time_to_stop_than_it_takes_to_drain(self):
+        worker = self.services["worker"]
+        self.assertEqual(worker["stop_grace_period"], "2m30s")
+        self.assertLess(int(worker["environment"]["RETOUCH_DRAIN_SECS"]), 150)
+
+    def test_a_worker_reads_its_models_and_no_more(self):
+        [models] = self.services["worker"]["volumes"]
+        self.assertEqual((models["target"], models["read_only"]), ("/models", True))
+
+    def test_the_api_believes_the_web_server_alone(self):
+        front = self.services["web"]["networks"]["front"]
+        self.assertEqual(self.services["api"]["environment"]["RETOUCH_TRUSTED_PROXIES"], front["ipv4_address"])
+
+    def test_redis_never_drops_a_doorbell(self):
+        settings = (REPO / "deploy/compose/redis.conf").read_text().splitlines()
+        self.assertIn("maxmemory-policy noeviction", settings)
+        self.assertIn("appendonly yes", settings)
+
+    def test_the_issuer_is_at_the_public_address(self):
+        own = config([FILE], ["central"], {"RETOUCH_PUBLIC_URL": "https://retouch.example", "GOOGLE_CLIENT_ID": "x"})
+        api = own["services"]["api"]["environment"]
+        self.assertEqual(api["OIDC_ISSUER"], "https://retouch.example/realms/retouch")
+        self.assertEqual((api["OIDC_GOOGLE_HINT"], api["OIDC_FACEBOOK_HINT"]), ("google", ""))
+        self.assertEqual(own["services"]["keycloak"]["environment"]["KC_HOSTNAME"], "https://retouch.example")
+
+    def test_a_place_of_ones_own_takes_the_service_out(self):
+        own = config([FILE], ["api", "postgres", "redis", "keycloak"], {"S3_ENDPOINT": "", "S3_REGION": "eu-central-1"})
+        self.assertNotIn("s3", own["services"])
+        worker = own["services"]["worker"]["environment"]
+        self.assertEqual((worker["S3_ENDPOINT"], worker["S3_REGION"]), ("", "eu-central-1"))
+
+
+class WorkerTest(unittest.TestCase):
+    def test_without_profiles_there_is_the_worker_alone(self):
+        self.assertEqual(set(config([FILE])["services"]), {"worker"})
+
+    def test_it_has_one_gpu_and_all_that_compose_needs_to_know_of_it(self):
+        worker = config([FILE], settings={"RETOUCH_GPU": "MIG-2f1c9a5e"})["services"]["worker"]
+        [device] = worker["deploy"]["resources"]["reservations"]["devices"]
+        self.assertEqual(device, {"driver": "nvidia", "device_ids": ["MIG-2f1c9a5e"], "capabilities": ["gpu"]})
+        self.assertEqual(worker["environment"]["RETOUCH_DEVICE"], "cuda")
+
+    def test_without_a_gpu_it_asks_for_none(self):
+        worker = config([FILE, CPU])["services"]["worker"]
+        self.assertEqual(gpus_of(worker), [])
+        self.assertEqual(worker["environment"]["RETOUCH_DEVICE"], "cpu")
+        self.assertEqual(worker["build"]["target"], "worker-cpu")
+        self.assertGreater(int(worker["deploy"]["resources"]["limits"]["memory"]), 0)
+
+    def test_each_of_several_gpus_has_a_worker_of_its_own(self):
+        for count in (2, 3, 4, 8):
+            services = config([FILE, GPUS], [f"gpus-{count}"])["services"]
+            gpus = sorted(gpu for service in services.values() for [gpu] in gpus_of(service))
+            self.assertEqual(gpus, [str(number) for number in range(count)])
+
+    def test_slices_take_the_place_of_numbers(self):
+        settings = {"RETOUCH_GPU": "MIG-a", "RETOUCH_GPU_1": "MIG-b"}
+        services = config([FILE, GPUS], ["gpus-2"], settings)["services"]
+        self.assertEqual([gpus_of(services[name]) for name in ("worker", "worker-1")], [[["MIG-a"]], [["MIG-b"]]])
+
+    def test_one_more_worker_differs_by_its_gpu_and_its_name_only(self):
+        services = config([FILE, GPUS], ["gpus-2"])["services"]
+        first, second = services["worker"], services["worker-1"]
+        for service in (first, second):
+            service["deploy"]["resources"].pop("reservations")
+            service.pop("profiles", None)
+            service.pop("build", None)
+        self.assertEqual(first, second)
+
+    def test_joining_hosts_reach_the_central_one_at_one_address_only(self):
+        services = config([FILE, CENTRAL], ["central"], {"RETOUCH_PRIVATE_ADDRESS": "10.0.0.5"})["services"]
+        for name in ("postgres", "redis", "s3"):
+            self.assertEqual([port["host_ip"] for port in services[name]["ports"]], ["10.0.0.5"], name)
+        with self.assertRaisesRegex(Problem, "RETOUCH_PRIVATE_ADDRESS"):
+            config([FILE, CENTRAL], ["central"])
+
+
+class BrokenFileTest(unittest.TestCase):
+    """What must be caught before a host finds out."""
+
+    def refused(self, override):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "broken.json"
+            file.write_text(json.dumps({"services": {"worker": override}}))
+            with self.assertRaises(Problem) as caught:
+                config([FILE, file])
+        return str(caught.exception)
+
+    def test_a_misspelt_key(self):
+        devices = [{"driver": "nvidia", "capabilitties": ["gpu"]}]
+        self.assertIn("capabilitties", self.refused({"deploy": {"resources": {"reservations": {"devices": devices}}}}))
+
+    def test_a_count_beside_ids(self):
+        devices = [{"driver": "nvidia", "count": 1, "device_ids": ["0"], "capabilities": ["gpu"]}]
+        self.assertIn("exclusive", self.refused({"deploy": {"resources": {"reservations": {"devices": devices}}}}))
+
+    def test_a_secret_that_nobody_makes(self):
+        self.assertIn("no_such", self.refused({"secrets": ["no_such"]}))
+
+
+class RealmTest(unittest.TestCase):
+    text = checks.REALM.read_text()
+
+    def changed(self, **changes):
+        realm = json.loads(self.text)
+        realm.update(changes)
+        return wrong_in_realm(json.dumps(realm))
+
+    def client(self, **changes):
+        [client] = json.loads(self.text)["clients"]
+        return self.changed(clients=[{**client, **changes}])
+
+    def test_the_file_is_right(self):
+        self.assertEqual(wrong_in_realm(self.text), [])
+
+    def test_a_name_that_keycloak_does_not_know(self):
+        self.assertRegex(self.changed(registrationAlowed=True)[0], "registrationAlowed")
+
+    def test_a_value_that_nobody_sets(self):
+        self.assertRegex(self.changed(displayName="${COMPANY}")[0], "COMPANY")
+
+    def test_what_signing_in_hangs_on(self):
+        self.assertRegex(self.client(attributes={})[0], "PKCE")
+        self.assertRegex(self.client(publicClient=False)[0], "public")
+        self.assertRegex(self.client(redirectUris=["*"])[0], "returns to the page")
+        self.assertEqual(len(self.client(protocolMappers=[])), 2)
+        self.assertRegex(self.changed(identityProviders=[])[0], "google")
+
+    def test_no_json(self):
+        self.assertRegex(wrong_in_realm("{")[0], "no JSON")
+
+
+class PrepareTest(unittest.TestCase):
+    script = REPO / "deploy/compose/prepare"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def prepare(self, *arguments, host="first", **environment):
+        home = self.folder / host
+        settings = {"PATH": os.environ["PATH"], "RETOUCH_SECRETS": str(home / "secrets"), "RETOUCH_ENV": str(home / "env")}
+        home.mkdir(exist_ok=True)
+        command = [self.script, *arguments]
+        return subprocess.run(command, env={**settings, **environment}, capture_output=True, text=True)
+
+    def secret(self, name, host="first"):
+        return (self.folder / host / "secrets" / name).read_text()
+
+    def test_secrets_are_long_and_only_their_owner_reaches_them(self):
+        self.assertEqual(self.prepare().returncode, 0)
+        folder = self.folder / "first" / "secrets"
+        self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+        self.assertRegex(self.secret("postgres_password"), "^[0-9a-f]{48}$")
+        self.assertIn(self.secret("postgres_password"), self.secret("database_url"))
+        # A service of the file that lacks a secret would not start.
+        wanted = set(config([FILE], ["central"])["secrets"])
+        self.assertEqual({path.name for path in folder.iterdir()}, wanted)
+
+    def test_what_is_there_stays(self):
+        self.prepare()
+        before, env = self.secret("url_secret"), self.folder / "first" / "env"
+        env.write_text("COMPOSE_PROFILES=api\n")
+        self.prepare()
+        self.assertEqual((self.secret("url_secret"), env.read_text()), (before, "COMPOSE_PROFILES=api\n"))
+
+    def test_another_host_joins_with_the_line_that_the_first_one_prints(self):
+        self.prepare()
+        said = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
+        self.assertEqual(said[3], "deploy/compose/prepare --join && docker compose -f docker-compose.gpu.yml up -d worker")
+        given = dict(text.rstrip(" \\").split("=", 1) for text in said[:3])
+        joined = self.prepare("--join", host="second", **{name: text.strip("'") for name, text in given.items()})
+        self.assertEqual(joined.returncode, 0, joined.stderr)
+        for name in ("s3_access_key_id", "s3_secret_access_key"):
+            self.assertEqual(self.secret(name, "second"), self.secret(name))
+        self.assertEqual(self.secret("redis_url", "second"), f"redis://:{self.secret('redis_password')}@10.0.0.5:6379")
+        settings = dict(text.split("=", 1) for text in (self.folder / "second" / "env").read_text().splitlines() if text[:1].isupper())
+        self.assertEqual(settings["S3_ENDPOINT"], "http://10.0.0.5:7070")
+        self.assertEqual(settings["COMPOSE_PROFILES"], "")
+
+    def test_joining_without_the_keys_of_the_store_is_refused(self):
+        places = {"DATABASE_URL": "postgres://x", "REDIS_URL": "redis://x", "S3_ENDPOINT": "http://10.0.0.5:7070"}
+        refused = self.prepare("--join", host="second", **places)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("http://KEY:SECRET@", refused.stderr)
+
+    def test_every_line_of_the_example_is_a_setting_that_something_reads(self):
+        names = {line.lstrip("#").split("=")[0] for line in (REPO / "deploy/compose/env.example").read_text().splitlines()
+                 if "=" in line and line.lstrip("#")[:1].isupper() and " " not in line.split("=")[0]}  # fmt: skip
+        files = "".join((REPO / file).read_text() for file in (FILE, CPU, GPUS, CENTRAL))
+        unread = {name for name in names if f"${{{name}" not in files} - {"COMPOSE_FILE", "COMPOSE_PROFILES"}
+        self.assertEqual(unread, set())
+
+
+class SettingsTest(unittest.TestCase):
+    """deploy/compose/with-settings, which becomes the program of its own name."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        program = self.folder / "retouch-api"
+        program.write_text("#!/bin/sh\nenv\nexit 7\n")
+        program.chmod(0o755)
+        script = (REPO / "deploy/compose/with-settings").read_text().replace("/usr/local/lib/retouch", folder.name)
+        self.start = self.folder / "bin" / "retouch-api"
+        self.start.parent.mkdir()
+        self.start.write_text(script)
+        self.start.chmod(0o755)
+
+    def run_with(self, **environment):
+        ended = subprocess.run([self.start], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True)
+        return ended, dict(text.split("=", 1) for text in ended.stdout.splitlines())
+
+    def file(self, text):
+        path = self.folder / "secret"
+        path.write_text(text)
+        return str(path)
+
+    def test_a_secret_comes_from_its_file(self):
+        ended, seen = self.run_with(DATABASE_URL="", DATABASE_URL_FILE=self.file("postgres://a b'c\n"))
+        self.assertEqual((ended.returncode, seen["DATABASE_URL"]), (7, "postgres://a b'c"))
+        self.assertNotIn("DATABASE_URL_FILE", seen)
+
+    def test_a_setting_wins_over_its_file(self):
+        _, seen = self.run_with(REDIS_URL="redis://given", REDIS_URL_FILE=self.file("redis://file"))
+        self.assertEqual(seen["REDIS_URL"], "redis://given")
+
+    def test_what_is_empty_is_not_set(self):
+        _, seen = self.run_with(STRIPE_SECRET_KEY_FILE=self.file(""), OIDC_LOGOUT_ENDPOINT="", RETOUCH_THREADS="", HOME="")
+        self.assertEqual([name for name in seen if name.startswith(("STRIPE", "OIDC", "RETOUCH"))], [])
+        self.assertEqual(seen["HOME"], "")
+
+    def test_a_file_that_is_missing_is_said(self):
+        ended, _ = self.run_with(RETOUCH_URL_SECRET_FILE="/nowhere")
+        self.assertEqual(ended.returncode, 78)
+        self.assertIn("RETOUCH_URL_SECRET_FILE is /nowhere", ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
