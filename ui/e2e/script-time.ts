@@ -11,7 +11,8 @@ type TraceEvent = {
   args: { data?: { type?: string } };
 };
 
-const CATEGORIES = ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'blink.user_timing', 'v8'];
+// Those that say more cost more: they would double what is measured.
+const CATEGORIES = ['devtools.timeline'];
 /** What the browser does because a script is there: running it, and what it holds up meanwhile. */
 const SCRIPT = new Set([
   'EventDispatch',
@@ -24,7 +25,6 @@ const SCRIPT = new Set([
   'HandlePostMessage',
   'MinorGC',
   'MajorGC',
-  'V8.GCScavenger',
 ]);
 
 /**

@@ -6,6 +6,9 @@ import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { openMagicFix } from './tool';
 
+// A record of the page would be taken in the page, and be measured with it.
+test.use({ trace: 'off' });
+
 const SIDE = 6000;
 const BUDGET_MS = 8;
 const STROKES = 40;
