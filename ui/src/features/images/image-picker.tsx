@@ -31,7 +31,9 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
   return (
     <div className="grid gap-8 lg:grid-cols-2">
       <section aria-label={selected ? 'Selected image' : 'Upload an image'} className="lg:order-2">
-        <h2 className="mb-4 text-lg font-semibold">{selected ? 'Selected' : 'Upload a new one'}</h2>
+        <h2 className="mb-4 text-lg font-semibold">
+          {selected ? 'Selected' : onFiles ? 'Upload new ones' : 'Upload a new one'}
+        </h2>
         {selected ? (
           <div className="grid gap-4">
             <PictureBox width={selected.x} height={selected.y}>

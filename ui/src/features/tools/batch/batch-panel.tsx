@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef } from 'react';
 import { Button } from '@/components/button';
+import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
 import { useSession } from '@/lib/session';
 import type { EditingTool } from '../tool';
@@ -114,7 +115,8 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
           ))}
         </ul>
       </section>
-      <div className="lg:sticky lg:top-24">
+      {/* What is asked once stands after the files; how far all of them are is looked at again and again. */}
+      <div className={classNames('lg:sticky lg:top-24', hasStarted && 'max-lg:order-first')}>
         {hasStarted ? (
           <BatchProgress
             batch={batch}

@@ -106,7 +106,7 @@ function wordsOf(state: ItemState): string {
 /** Undefined where nothing is under way. */
 function fractionOf(state: ItemState): number | null | undefined {
   if (state.kind === 'uploading' || state.kind === 'running') return state.fraction;
-  return state.kind === 'queued' || state.kind === 'held' ? null : undefined;
+  return undefined;
 }
 
 const percent = (fraction: number) => `${Math.round(fraction * 100)}%`;

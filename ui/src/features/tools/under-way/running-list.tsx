@@ -19,6 +19,7 @@ export default function RunningList({ jobs, imageId }: { jobs: Job[]; imageId: s
         <li key={job.id}>
           <Link
             to={pageOf[job.tool](imageId)}
+            aria-label={`${nameOf(job)}: ${progressOf(job)}`}
             className="flex min-h-11 items-center gap-3 rounded-md bg-accent-wash px-4 py-2 text-sm hover:underline"
           >
             <Spinner />

@@ -5,6 +5,7 @@ import { notifyError } from '@/lib/notify';
 import { isDrawn, type Shape } from './marks';
 import { maskFile } from './mask-file';
 import { MaskFooter } from './mask-footer';
+import { MaskShortcuts } from './mask-shortcuts';
 import { useWork, workOf } from './mask-store';
 import { MaskSurface } from './mask-surface';
 import { MaskToolbar } from './mask-toolbar';
@@ -109,6 +110,7 @@ export function MaskEditor({ image, shapes, problem, onChange, resultUrl }: Mask
           </>
         )}
       </p>
+      <MaskShortcuts />
       {problem && <Notice tone="error">{problem}</Notice>}
     </div>
   );

@@ -1,0 +1,329 @@
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { HttpResponse, http } from 'msw';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { downloadImage } from '@/lib/download';
+import { readImageSize } from '@/lib/image-size';
+import { anImage, aResult } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+// jsdom decodes no images and has no canvas.
+vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
+vi.mock('@/lib/download', () => ({ downloadImage: vi.fn() }));
+
+const withResults = (change: Partial<MockApi> = {}) =>
+  Object.assign(new MockApi(), {
+    images: [anImage()],
+    results: ['a', 'b', 'c'].map((imageId, index) =>
+      aResult({ imageId, createdAt: `2026-11-20T10:0${index}:00Z` }),
+    ),
+    upscaled: [aResult({ imageId: 'large', factor: 2 })],
+    ...change,
+  });
+const open = (path = '/remove-background/image-1', api = withResults()) =>
+  renderApp(path, { api, signedIn: true });
+const press = (name: string) =>
+  screen.findByRole('button', { name }).then((button) => userEvent.click(button));
+const picture = () => screen.findByRole('img', { name: 'Result without its background' });
+
+beforeEach(() => {
+  vi.mocked(readImageSize).mockReset().mockResolvedValue({ x: 800, y: 600 });
+  vi.mocked(downloadImage).mockReset().mockResolvedValue();
+});
+
+describe('a closer look', () => {
+  const frame = () => screen.findByRole('application', { name: /enlarged/ });
+  const level = () => screen.findByText(/^\d+%$/);
+
+  beforeEach(() => {
+    // A frame of 600 × 400 px: all of an image of 1200 × 800 px is half its size.
+    vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
+    vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
+    vi.stubGlobal(
+      'ResizeObserver',
+      class {
+        constructor(private readonly onResize: () => void) {}
+        observe() {
+          this.onResize();
+        }
+        disconnect() {}
+      },
+    );
+  });
+
+  test('begins at the pixels themselves, and the keyboard is in it', async () => {
+    open();
+    await press('Zoom');
+    const surface = await frame();
+    await waitFor(() => expect(surface).toHaveFocus());
+    expect(await level()).toHaveTextContent('100%');
+  });
+
+  test('keys zoom, move, fit and end it', async () => {
+    open();
+    await press('Zoom');
+    const shown = (await frame()).querySelector('img') as HTMLImageElement;
+    await waitFor(() => expect(shown.style.width).toBe('1200px'));
+    await userEvent.keyboard('+');
+    expect(await level()).toHaveTextContent('150%');
+    const before = Number.parseFloat(shown.style.left);
+    await userEvent.keyboard('{ArrowRight}');
+    expect(Number.parseFloat(shown.style.left)).toBe(before - 48);
+    await userEvent.keyboard('0');
+    expect(await level()).toHaveTextContent('50%');
+    expect(screen.getByRole('button', { name: 'Fit' })).toBeDisabled();
+    await userEvent.keyboard('1');
+    expect(await level()).toHaveTextContent('100%');
+    await userEvent.keyboard('{Escape}');
+    expect(screen.queryByRole('application')).toBeNull();
+    expect(await picture()).toBeVisible();
+  });
+
+  test('buttons do the same', async () => {
+    open();
+    await press('Zoom');
+    await waitFor(async () => expect(await frame()).toHaveFocus());
+    await press('Zoom in');
+    expect(await level()).toHaveTextContent('150%');
+    await press('1:1');
+    expect(await level()).toHaveTextContent('100%');
+    await press('Fit');
+    expect(await level()).toHaveTextContent('50%');
+    expect(screen.getByRole('button', { name: 'Zoom out' })).toBeDisabled();
+  });
+
+  test('a click on the picture begins it, and dragging moves it', async () => {
+    open();
+    await userEvent.click(await picture());
+    const surface = await frame();
+    const shown = surface.querySelector('img') as HTMLImageElement;
+    await waitFor(() => expect(shown.style.width).toBe('1200px'));
+    const before = Number.parseFloat(shown.style.left);
+    fireEvent.pointerDown(surface, { pointerId: 1, clientX: 300, clientY: 200, button: 0, buttons: 1 });
+    fireEvent.pointerMove(surface, { pointerId: 1, clientX: 260, clientY: 200, buttons: 1 });
+    fireEvent.pointerUp(surface, { pointerId: 1, clientX: 260, clientY: 200 });
+    expect(Number.parseFloat(shown.style.left)).toBe(before - 40);
+  });
+});
+
+describe('what lies behind a cut-out', () => {
+  const behind = async () => (await picture()).parentElement?.style.background ?? '';
+
+  test('is nothing at first; a colour is shown, and goes into the download', async () => {
+    open();
+    expect(await behind()).toBe('');
+    await press('Background');
+    expect(await screen.findByRole('radio', { name: 'Transparent' })).toBeChecked();
+    await userEvent.click(screen.getByRole('radio', { name: 'Black' }));
+    expect(await behind()).toBe('rgb(0, 0, 0)');
+    await userEvent.selectOptions(screen.getByRole('combobox', { name: 'Format' }), 'webp');
+    await press('Download');
+    await waitFor(() =>
+      expect(downloadImage).toHaveBeenLastCalledWith('/api/files/a', 'webp', { color: '#000000' }),
+    );
+    await userEvent.click(screen.getByRole('radio', { name: 'Transparent' }));
+    await press('Download');
+    await waitFor(() => expect(downloadImage).toHaveBeenLastCalledWith('/api/files/a', 'webp', null));
+  });
+
+  test('is any colour', async () => {
+    open();
+    await press('Background');
+    fireEvent.change(await screen.findByLabelText('Own colour'), { target: { value: '#123456' } });
+    expect(await behind()).toBe('rgb(18, 52, 86)');
+  });
+
+  test('is a picture of one’s own, if it is one', async () => {
+    open();
+    await press('Background');
+    const file = await screen.findByLabelText('Background picture');
+    vi.mocked(readImageSize).mockRejectedValueOnce(new Error('no image'));
+    await userEvent.upload(file, new File(['bytes'], 'broken.png', { type: 'image/png' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent('This file cannot be read as an image');
+    expect(await behind()).toBe('');
+
+    const beach = new File(['bytes'], 'beach.png', { type: 'image/png' });
+    await userEvent.upload(file, beach);
+    await waitFor(async () => expect(await behind()).toMatch(/url\("?blob:test-/));
+    expect(screen.queryByRole('alert')).toBeNull();
+    await press('Download');
+    await waitFor(() =>
+      expect(downloadImage).toHaveBeenLastCalledWith(
+        '/api/files/a',
+        'png',
+        expect.objectContaining({ picture: beach }),
+      ),
+    );
+  });
+
+  test('stays when another result is looked at', async () => {
+    open();
+    await press('Background');
+    await userEvent.click(await screen.findByRole('radio', { name: 'White' }));
+    await press('Result 2');
+    expect(await behind()).toBe('rgb(255, 255, 255)');
+  });
+
+  test('is no question where nothing is transparent', async () => {
+    open('/upscale/image-1');
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'Background' })).toBeNull();
+  });
+});
+
+describe('what ran', () => {
+  test('stands in one line, and in full when somebody asks', async () => {
+    open();
+    const line = await screen.findByText('1200 × 800 px · isnet · cpu · 1.8 s · 5 credits');
+    expect(screen.queryByText('Processor (CPU)')).toBeNull();
+    await userEvent.click(line);
+    expect(await screen.findByText('Processor (CPU)')).toBeVisible();
+    const facts = screen.getAllByRole('definition').map(({ textContent }) => textContent);
+    expect(facts).toEqual(
+      expect.arrayContaining(['isnet', `SHA-256 ${'f'.repeat(64)}`, '1.8 s', '5 credits', 'job-1']),
+    );
+  });
+
+  test('a demo model is called one, a free run free', async () => {
+    const results = [aResult({ credits: 0, demo: true, model: 'tiny', device: 'cuda' })];
+    open(undefined, withResults({ results }));
+    await userEvent.click(await screen.findByText('1200 × 800 px · tiny · cuda · 1.8 s · free'));
+    expect(await screen.findByText('tiny (demo)')).toBeVisible();
+    expect(screen.getByText('Graphics card (CUDA)')).toBeVisible();
+    expect(screen.getByText('Free')).toBeVisible();
+  });
+});
+
+describe('the keyboard', () => {
+  test('leads along the results with the arrow keys, with one Tab to the selected one', async () => {
+    open();
+    await press('Result 1');
+    await userEvent.keyboard('{ArrowRight}');
+    expect(screen.getByRole('button', { name: 'Result 2' })).toHaveFocus();
+    expect(screen.getByRole('button', { name: 'Result 2' })).toHaveAttribute('aria-pressed', 'true');
+    await userEvent.keyboard('{End}{ArrowRight}');
+    expect(screen.getByRole('button', { name: 'Result 3' })).toHaveFocus();
+    await userEvent.keyboard('{Home}');
+    expect(screen.getByRole('button', { name: 'Result 1' })).toHaveFocus();
+    const stops = screen.getAllByRole('button', { name: /^Result \d/ }).map(({ tabIndex }) => tabIndex);
+    expect(stops).toEqual([0, -1, -1]);
+  });
+
+  test.each([
+    ['/remove-background/image-1', 'DELETE', 'Results'],
+    ['/images/image-1', 'DELETE Background removed, result 2', 'Background removed'],
+  ])('goes on at the heading when a result was deleted: %s', async (path, button, heading) => {
+    open(path);
+    await press(button);
+    const question = within(await screen.findByRole('alertdialog'));
+    await userEvent.click(question.getByRole('button', { name: 'Delete' }));
+    await waitFor(() => expect(screen.getByRole('heading', { name: heading })).toHaveFocus());
+  });
+
+  test('leads through the grids', async () => {
+    const images = ['x', 'y', 'z'].map((id) => anImage({ id }));
+    open('/remove-background', withResults({ images }));
+    const [first, second, third] = await screen.findAllByRole('button', { name: /^Image of/ });
+    first?.focus();
+    await userEvent.keyboard('{ArrowRight}');
+    expect(second).toHaveFocus();
+    await userEvent.keyboard('{End}');
+    expect(third).toHaveFocus();
+    await userEvent.keyboard('{ArrowRight}');
+    expect(third).toHaveFocus();
+    await userEvent.keyboard('{ArrowLeft}{Home}');
+    expect(first).toHaveFocus();
+  });
+});
+
+describe('runs elsewhere', () => {
+  test("a run of another tool is shown beside this one's actions, and blocks none", async () => {
+    const api = withResults();
+    api.startJob({ imageId: 'image-1', tool: 'upscale', factor: 4, position: 2 });
+    open('/remove-background/image-1', api);
+    const list = await screen.findByRole('list', { name: 'Running' });
+    const link = within(list).getByRole('link', { name: 'Upscale 4X: 2 ahead' });
+    expect(link).toHaveAttribute('href', '/upscale/image-1');
+    await waitFor(() => expect(screen.getByRole('button', { name: 'Remove Bg AI' })).toBeEnabled());
+  });
+
+  test('the page of an image shows them too, and what became of them', async () => {
+    const api = withResults({ stepMs: 30 });
+    api.startJob({ imageId: 'image-1', tool: 'upscale', factor: 2 });
+    open('/images/image-1', api);
+    expect(await screen.findByRole('list', { name: 'Running' })).toHaveTextContent('Upscale 2X');
+    expect(await screen.findByRole('img', { name: 'Upscaled, result 1' })).toBeVisible();
+    // Ended elsewhere, as in another tab.
+    Object.assign(api.jobs[0] ?? {}, { state: 'done' });
+    api.upscaled.push(aResult({ imageId: 'larger', factor: 2 }));
+    expect(await screen.findByRole('img', { name: 'Upscaled, result 2' })).toBeVisible();
+    expect(screen.queryByRole('list', { name: 'Running' })).toBeNull();
+  });
+
+  test.each(['/images', '/remove-background', '/magic'])('%s marks the image', async (path) => {
+    const images = ['image-1', 'image-2'].map((id) => anImage({ id }));
+    const api = withResults({ images, stepMs: 30 });
+    api.startJob({ imageId: 'image-2', tool: 'upscale', factor: 2, position: 1 });
+    open(path, api);
+    const badge = await screen.findByText(/ahead$|^Next in line$|%$/);
+    const [first, second] = screen.getAllByRole('img', { name: /^Image of/ });
+    expect(second?.closest('li')).toContainElement(badge);
+    expect(first?.closest('li')).not.toContainElement(badge);
+  });
+});
+
+describe('a picture from the clipboard', () => {
+  const copied = (type: string) => ({
+    clipboardData: { files: [new File(['bytes'], 'copied.png', { type })] },
+  });
+
+  test.each(['/images', '/remove-background'])('is taken on %s', async (path) => {
+    open(path);
+    await screen.findByLabelText('Image file');
+    fireEvent.paste(document.body, copied('image/png'));
+    expect(await screen.findByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload' })).toBeVisible();
+  });
+
+  test('is taken from a visitor too; what is no picture is not', async () => {
+    renderApp('/upscale');
+    await screen.findByLabelText('Image file');
+    fireEvent.paste(document.body, copied('text/plain'));
+    expect(screen.queryByRole('img', { name: /^Preview/ })).toBeNull();
+    fireEvent.paste(document.body, copied('image/png'));
+    expect(await screen.findByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
+  });
+});
+
+describe('a run that cannot be asked for', () => {
+  async function run() {
+    const button = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(button).toBeEnabled());
+    return button;
+  }
+
+  test('says Authentication token is missing.', async () => {
+    const { api } = open();
+    const button = await run();
+    // Nobody renewed it while the machine slept.
+    const later = Date.now() + 2 * 3_600_000;
+    vi.spyOn(Date, 'now').mockReturnValue(later);
+    await userEvent.click(button);
+    expect(await screen.findByText('Authentication token is missing.')).toBeVisible();
+    expect(await screen.findByText('Failed to remove image background')).toBeVisible();
+    expect(api.calls.filter((call) => call.startsWith('POST'))).toEqual([]);
+  });
+
+  test('says what a server answered that has no sentence for it', async () => {
+    open();
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', () =>
+        HttpResponse.text('upstream fell over', { status: 502 }),
+      ),
+    );
+    await userEvent.click(await run());
+    expect(await screen.findByText('HTTP error! status: 502, message: upstream fell over')).toBeVisible();
+  });
+});
