@@ -1,5 +1,6 @@
 import { expectAccessible } from './accessible';
-import { aPhoto, expectCutOut } from './photo';
+import { aPhoto, aPicture, expectCutOut } from './photo';
+import { pictureOf } from './pixel';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults, freeButton, openAgain, openTool, runButton } from './tool';
@@ -28,6 +29,113 @@ test('a new user removes a background for 5 credits and downloads the result', a
   await page.reload();
   await expectResults(page, 1);
   await expect(credits(page, 15)).toBeVisible();
+});
+
+test('a cut-out is laid on a colour or a picture, in every format', async ({ page }) => {
+  const wall = [330, 60] as const;
+  const download = async (format: string) => {
+    await page.getByRole('combobox', { name: 'Format' }).selectOption(format);
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    const file = await downloading;
+    expect(file.suggestedFilename()).toBe(`downloaded_image.${format}`);
+    const picture = await pictureOf(page, file, [[...wall]]);
+    expect(picture.type).toBe(format);
+    expect(picture.size).toBe('512 × 512');
+    return picture.at(...wall);
+  };
+
+  await signInAsSomeoneNew(page);
+  await openTool(page);
+  await freeButton(page).click();
+  await expectResults(page, 1);
+  // Nothing behind it: transparent where a format can be, else white.
+  expect((await download('webp'))[3]).toBeLessThan(5);
+  for (const part of await download('jpg')) expect(part).toBeGreaterThan(248);
+
+  await page.getByRole('button', { name: 'Background' }).click();
+  await page.getByRole('radio', { name: 'Black' }).check({ force: true });
+  await expectAccessible(page);
+  for (const format of ['png', 'jpg', 'webp']) {
+    const [red, green, blue, alpha] = await download(format);
+    expect(Math.max(red ?? 255, green ?? 255, blue ?? 255), format).toBeLessThan(8);
+    expect(alpha, format).toBe(255);
+  }
+
+  await page.getByLabel('Background picture').setInputFiles(aPicture(200, 100));
+  await expect(page.getByRole('button', { name: 'Own picture' })).toHaveAttribute('aria-pressed', 'true');
+  const [red, green, , alpha] = await download('png');
+  expect(alpha).toBe(255);
+  // Left to right it goes from no red to all of it; covering a square, its middle half is seen.
+  expect(red).toBeGreaterThan(130);
+  expect(red).toBeLessThan(200);
+  expect(green).toBeLessThan(60);
+});
+
+test('a result can be looked at closely with wheel, keys and buttons', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openTool(page);
+  await freeButton(page).click();
+  await expectResults(page, 1);
+  await page.getByRole('button', { name: 'Zoom', exact: true }).click();
+  const frame = page.getByRole('application', { name: /enlarged/ });
+  await expect(frame).toBeFocused();
+  const level = async () => Number.parseInt(String(await page.getByText(/^\d+%$/).textContent()), 10);
+  const first = await level();
+  await frame.hover();
+  await page.mouse.wheel(0, -300);
+  await expect.poll(level).toBeGreaterThan(first);
+  await page.keyboard.press('0');
+  await expect(page.getByRole('button', { name: 'Fit' })).toBeDisabled();
+  await page.getByRole('button', { name: '1:1' }).click();
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  const left = async () => (await frame.getByRole('img', { includeHidden: true }).boundingBox())?.x ?? 0;
+  const before = await left();
+  await frame.focus();
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(left).toBeLessThan(before);
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await expect(frame).toBeHidden();
+
+  await page.getByText(/^512 × 512 px · /).click();
+  await expect(page.getByText(/^SHA-256 [0-9a-f]{64}$/)).toBeVisible();
+  await expectAccessible(page);
+});
+
+test('a picture is pasted', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await page.goto('/remove-background');
+  await expect(page.getByRole('button', { name: 'Choose files' })).toBeVisible();
+  const { buffer } = aPhoto();
+  await page.evaluate((base64) => {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File([bytes], 'image.png', { type: 'image/png' }));
+    document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+  }, buffer.toString('base64'));
+  await expect(page.getByRole('img', { name: 'Preview of image.png' })).toBeVisible();
+  await page.getByRole('button', { name: 'Upload', exact: true }).click();
+  await expect(page).toHaveURL(/\/remove-background\/[0-9a-f-]{36}$/);
+});
+
+test('the grids have three, eight and ten columns', async ({ page }) => {
+  const columns = (list: ReturnType<typeof page.getByRole>) =>
+    list.evaluate((element) => getComputedStyle(element).gridTemplateColumns.split(' ').length);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await signInAsSomeoneNew(page);
+  await openTool(page);
+  const tool = page.url();
+  await freeButton(page).click();
+  await expectResults(page, 1);
+  await page.goto('/remove-background');
+  const picker = page.getByRole('region', { name: 'Your images' }).getByRole('list');
+  expect(await columns(picker)).toBe(3);
+  await page.goto('/images');
+  expect(await columns(page.getByRole('list', { name: 'Your images' }))).toBe(8);
+  await page.goto(tool.replace('remove-background', 'images'));
+  const result = page.getByRole('img', { name: 'Background removed, result 1' });
+  expect(await columns(page.getByRole('list').filter({ has: result }))).toBe(10);
 });
 
 test('a reload in the middle of a run picks it up again', async ({ page }) => {

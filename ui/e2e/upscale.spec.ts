@@ -74,6 +74,30 @@ test('a reload in the middle of an upscale loses nothing', async ({ page }) => {
   await expect(upscale2(page)).toBeEnabled();
 });
 
+test('two tools work on an image at once, and each shows the other', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openUpscale(page, slowPicture());
+  const upscale = page.url();
+  await upscale4(page).click();
+  await expect(page.getByRole('progressbar')).toBeVisible();
+
+  await page.goto(upscale.replace('/upscale/', '/remove-background/'));
+  const elsewhere = page.getByRole('list', { name: 'Running' });
+  await expect(elsewhere.getByRole('link', { name: /^Upscale 4X/ })).toBeVisible();
+  await page.getByRole('button', { name: 'Remove Bg', exact: true }).click();
+  await expectAccessible(page);
+
+  await page.goto(upscale.replace('/upscale/', '/images/'));
+  await expect(elsewhere.getByRole('link', { name: /^Upscale 4X/ })).toBeVisible();
+  // What becomes of them appears without a reload.
+  await expect(page.getByRole('img', { name: 'Background removed, result 1' })).toBeVisible({
+    timeout: 90_000,
+  });
+  await expect(page.getByRole('img', { name: 'Upscaled, result 1' })).toBeVisible({ timeout: 90_000 });
+  await expect(elsewhere).toBeHidden();
+  await expect(credits(page, 14)).toBeVisible();
+});
+
 test('a cancelled upscale costs nothing, and the next one works', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openUpscale(page, slowPicture());

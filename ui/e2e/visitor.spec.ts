@@ -1,5 +1,6 @@
 import { expectAccessible } from './accessible';
 import { aPhoto, aPicture, expectCutOut, expectUpscaled } from './photo';
+import { pictureOf } from './pixel';
 import { expect, test } from './test';
 import { freeButton, freeUpscale } from './tool';
 
@@ -18,6 +19,12 @@ test.describe('a visitor', () => {
     await page.getByRole('button', { name: 'Download' }).click({ timeout: 90_000 });
     await expectCutOut(page, await downloading);
     await expect(freeButton(page)).toBeDisabled();
+    await page.getByRole('button', { name: 'Background' }).click();
+    await page.getByRole('radio', { name: 'Black' }).check({ force: true });
+    const again = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    const [red, green, blue] = (await pictureOf(page, await again, [[330, 60]])).at(330, 60);
+    expect(Math.max(red ?? 255, green ?? 255, blue ?? 255)).toBeLessThan(8);
     await page.getByRole('button', { name: 'Compare' }).click();
     await expect(page.getByRole('img', { name: 'Before' })).toBeVisible();
     await expectAccessible(page);

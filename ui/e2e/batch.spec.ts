@@ -1,0 +1,109 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from '@playwright/test';
+import { unzipSync } from 'fflate';
+import { expectAccessible } from './accessible';
+import { aPhoto, aPicture } from './photo';
+import { signInAsSomeoneNew } from './sign-in';
+import { expectSound } from './sound';
+import { expect, test } from './test';
+import { credits, expectResults } from './tool';
+
+const named = (name: string, file = aPicture(96, 64)) => ({ ...file, name });
+
+async function choose(page: Page, tool: string, files: ReturnType<typeof aPhoto>[]) {
+  await page.goto(tool);
+  await page.getByLabel('Image file').setInputFiles(files);
+  await expect(page.getByRole('heading', { name: `${files.length} images` })).toBeVisible();
+}
+const row = (page: Page, name: string) => page.getByRole('listitem').filter({ hasText: name });
+const start = (page: Page, count: number) => page.getByRole('button', { name: `Start ${count} runs` });
+const done = (page: Page, text: string) =>
+  expect(page.getByText(text, { exact: true })).toBeVisible({ timeout: 90_000 });
+
+test('several pictures are upscaled at once and come back as one ZIP file', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await choose(page, '/upscale', [
+    named('cat.png'),
+    named('cat.png'),
+    named('dog.png', aPicture(64, 96)),
+    named('large.png', aPicture(1441, 20)),
+  ]);
+  await expect(row(page, 'large.png')).toContainText('Image dimensions too big (Max 1440x1440)');
+  await expect(page.getByText('3 images × 3 credits = 9 credits')).toBeVisible();
+  await expectSound(page);
+  await start(page, 3).click();
+  await done(page, '3 of 3 done');
+  await expect(credits(page, 11)).toBeVisible();
+  await expectSound(page);
+
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download all (ZIP)' }).click();
+  const zip = await downloading;
+  expect(zip.suggestedFilename()).toBe('retouch-upscale.zip');
+  const files = unzipSync(await readFile(await zip.path()));
+  expect(Object.keys(files).sort()).toEqual(['cat-2x (2).png', 'cat-2x.png', 'dog-2x.png']);
+  const dog = Buffer.from(files['dog-2x.png'] ?? []);
+  expect([dog.readUInt32BE(16), dog.readUInt32BE(20)]).toEqual([128, 192]);
+
+  // They are kept like any other: each on the page of its image.
+  await row(page, 'dog.png').getByRole('link').click();
+  await expect(page).toHaveURL(/\/upscale\/[0-9a-f-]{36}$/);
+  await expectResults(page, 1);
+  await page.goBack();
+  await expect(page.getByText('3 of 3 done')).toBeVisible();
+  await page.getByRole('link', { name: 'My Images' }).first().click();
+  await expect(page.getByRole('link', { name: /^Select/ })).toHaveCount(3);
+});
+
+test('a reload in the middle loses none that was sent', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await choose(page, '/remove-background', [named('a.jpg', aPhoto()), named('b.jpg', aPhoto())]);
+  await page.getByRole('radio', { name: /^Remove Bg Free/ }).check();
+  await expect(page.getByText('2 images, free')).toBeVisible();
+  await start(page, 2).click();
+  // Both are with the server when neither waits to be sent any more.
+  await expect(page.getByText(/^(Queued|Running|Done)/)).toHaveCount(2);
+  await page.reload();
+  await done(page, '2 of 2 done');
+  await expect(credits(page, 20)).toBeVisible();
+});
+
+test('all that still runs can be cancelled, and costs nothing', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  const slow = () => aPicture(640, 640);
+  await choose(page, '/upscale', [named('a.png', slow()), named('b.png', slow())]);
+  await start(page, 2).click();
+  await expect(page.getByText(/^(Queued|Running)/).first()).toBeVisible();
+  await page.getByRole('button', { name: 'Cancel all' }).click();
+  await done(page, '0 of 2 done · 2 cancelled');
+  await expect(credits(page, 20)).toBeVisible();
+  await page.getByRole('button', { name: 'New batch' }).click();
+  await expect(page.getByRole('button', { name: 'Choose files' })).toBeVisible();
+});
+
+test.describe('refusals', () => {
+  test.use({ expectedRefusals: [402] });
+
+  test('when the credits are used up it stops, says so and keeps what is done', async ({ page }) => {
+    await signInAsSomeoneNew(page);
+    const names = ['a.png', 'b.png', 'c.png', 'd.png', 'e.png'];
+    await choose(
+      page,
+      '/upscale',
+      names.map((name) => named(name)),
+    );
+    await page.getByRole('radio', { name: /^Upscale 4X/ }).check();
+    await expect(page.getByText('5 images × 6 credits = 30 credits')).toBeVisible();
+    await expect(page.getByText(/enough for the first 3 of 5/)).toBeVisible();
+    await expectAccessible(page);
+    await start(page, 5).click();
+    await done(page, '3 of 5 done · 2 not started');
+    await expect(credits(page, 2)).toBeVisible();
+    await expect(page.getByText('What is done is kept, and what runs goes on.')).toBeVisible();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Get more credits' }).click();
+    await expect(page).toHaveURL(/\/pricing$/);
+    await page.goBack();
+    await expect(page.getByText('3 of 5 done · 2 not started')).toBeVisible();
+  });
+});
