@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import type { Page } from '@playwright/test';
+import { signInAsSomeoneNew } from './sign-in';
+import { expect, test } from './test';
+import { credits, openTool, runButton } from './tool';
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true });
+const kept = (page: Page) =>
+  page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith('oidc.user')));
+
+/** Through the provider's page; the local one knows an account by its email. */
+async function enter(page: Page, { email, password }: { email: string; password: string }) {
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Continue' }).click();
+}
+
+test('somebody signs up, logs out, and logs in again', async ({ page }) => {
+  const person = { email: `e2e-${randomUUID()}@example.com`, password: `e2e-${randomUUID()}` };
+  await page.goto('/signup');
+  for (const name of ['Google', 'Facebook', 'Username and Password']) {
+    await expect(page.getByRole('button', { name: `Continue with ${name}` })).toBeVisible();
+  }
+  await page.getByRole('button', { name: 'Continue with Username and Password' }).click();
+  await enter(page, person);
+  await expect(page).toHaveURL(/\/dashboard$/);
+  await expect(credits(page, 20)).toBeVisible();
+
+  await page.getByRole('button', { name: person.email }).click();
+  await page.getByRole('menuitem', { name: 'Logout' }).click();
+  await expect(page).toHaveURL(/\/login/);
+  await expect(heading(page, 'Login')).toBeVisible();
+  expect(await kept(page)).toEqual([]);
+
+  await page.getByRole('button', { name: 'Login with Username and Password' }).click();
+  await enter(page, person);
+  await expect(page).toHaveURL(/\/dashboard$/);
+  await expect(page.getByRole('button', { name: person.email })).toBeVisible();
+  await expect(credits(page, 20)).toBeVisible();
+});
+
+for (const path of ['/login', '/signup']) {
+  test(`whoever comes to ${path} signed in is signed out without a question`, async ({ page }) => {
+    await signInAsSomeoneNew(page);
+    await page.goto(path);
+    await expect(page).toHaveURL(/\/login/);
+    await expect(page.getByRole('button', { name: 'Login with Username and Password' })).toBeEnabled();
+    expect(await kept(page)).toEqual([]);
+    await page.goto('/images');
+    await expect(page).toHaveURL(/\/login$/);
+  });
+}
+
+test('a login from Magic Fix leads back there', async ({ page }) => {
+  await page.goto('/magic');
+  await page.getByRole('main').getByRole('button', { name: 'Login' }).click();
+  await enter(page, { email: `e2e-${randomUUID()}@example.com`, password: `e2e-${randomUUID()}` });
+  await expect(page).toHaveURL(/\/magic$/);
+  await expect(page.getByText('No images to show')).toBeVisible();
+});
+
+test('while a login is being finished there is a spinner, and nothing else', async ({ page }) => {
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route('**/token', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto('/login');
+  await page.getByRole('button', { name: 'Login with Username and Password' }).click();
+  await enter(page, { email: `e2e-${randomUUID()}@example.com`, password: `e2e-${randomUUID()}` });
+  await expect(page).toHaveURL(/\/authcallback/);
+  await expect(page.getByRole('status').filter({ hasText: 'Signing you in…' })).toBeVisible();
+  await expect(heading(page, 'Login Failed')).toBeHidden();
+  await expect(page.getByRole('link', { name: 'SignUp' })).toBeHidden();
+  answer();
+  await expect(page).toHaveURL(/\/dashboard$/);
+});
+
+for (const callback of ['/authcallback', '/authcallback-magic']) {
+  test(`an answer at ${callback} that nobody asked for is a failed login`, async ({ page }) => {
+    await page.goto(`${callback}?code=made-up&state=made-up`);
+    await expect(heading(page, 'Login Failed')).toBeVisible();
+    await page.getByRole('link', { name: 'Try again' }).click();
+    await expect(heading(page, 'Login')).toBeVisible();
+  });
+}
+
+test.describe('a session that cannot be renewed', () => {
+  test.use({ expectedRefusals: [400] });
+
+  test('ends at the login page, and is forgotten', async ({ page }) => {
+    await signInAsSomeoneNew(page);
+    await page.goto('/images');
+    await expect(page.getByText('No images to show')).toBeVisible();
+    // The page holds a token in its last minute, and the provider will not renew it.
+    await page.route('**/token', (route) =>
+      route.fulfill({
+        status: 400,
+        contentType: 'application/json',
+        headers: { 'Access-Control-Allow-Origin': '*' },
+        body: '{"error":"invalid_grant"}',
+      }),
+    );
+    await page.evaluate(() => {
+      for (const key of Object.keys(sessionStorage).filter((name) => name.startsWith('oidc.user'))) {
+        const user = JSON.parse(sessionStorage.getItem(key) ?? '{}');
+        sessionStorage.setItem(
+          key,
+          JSON.stringify({ ...user, expires_at: Math.floor(Date.now() / 1000) + 40 }),
+        );
+      }
+    });
+    await page.reload();
+    await expect(page.getByText('No images to show')).toBeVisible();
+    await expect(page).toHaveURL(/\/login$/);
+    expect(await kept(page)).toEqual([]);
+  });
+});
+
+test('the other addresses of Remove Background work as well', async ({ page }) => {
+  await page.goto('/background');
+  await expect(heading(page, 'Remove Background')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Choose a file' })).toBeVisible();
+  await signInAsSomeoneNew(page);
+  await openTool(page);
+  await page.goto(page.url().replace('/remove-background/', '/background/'));
+  await expect(runButton(page)).toBeEnabled();
+  await page.goto('/background');
+  await page.getByRole('button', { name: /Image of/ }).click();
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await expect(page).toHaveURL(/\/remove-background\/[0-9a-f-]{36}$/);
+});
