@@ -1,8 +1,11 @@
 import { expectAccessible } from './accessible';
+import { button, drawWithMouse, prompt } from './drawing';
+import { aPhoto } from './photo';
 import { signInAsSomeoneNew } from './sign-in';
+import { folder, snapshot } from './snapshot';
 import { expectSound } from './sound';
 import { expect, test } from './test';
-import { expectResults, freeButton, freeUpscale, openTool } from './tool';
+import { expectResults, freeButton, freeUpscale, magicFix, openTool, upscale2 } from './tool';
 
 const everyone = [
   '/dashboard',
@@ -85,4 +88,86 @@ test('the screens of a user are sound', async ({ page }) => {
   await page.getByRole('button', { name: 'Delete all' }).click();
   await expect(page).toHaveURL(/\/images$/);
   await expect(page.getByText('No images to show')).toBeVisible();
+});
+
+test.describe('pictures of the main screens', () => {
+  // `RETOUCH_SCREENS=../docs/screens npx playwright test screens -g pictures`, to be looked at by people.
+  test.skip(!folder, 'made on demand');
+  test.setTimeout(300_000);
+
+  test('of a visitor', async ({ page }) => {
+    for (const [name, path] of [
+      ['landing', '/dashboard'],
+      ['pricing', '/pricing'],
+      ['login', '/login'],
+      ['magic-fix-visitor', '/magic'],
+      ['terms', '/terms'],
+    ] as const) {
+      await page.goto(path, { waitUntil: 'networkidle' });
+      await snapshot(page, name);
+    }
+    await page.goto('/remove-background');
+    await page.getByLabel('Image file').setInputFiles(aPhoto());
+    await expect(page.getByRole('img', { name: /^Preview/ })).toBeVisible();
+    await snapshot(page, 'free-tool');
+  });
+
+  test('of a user', async ({ page }) => {
+    await signInAsSomeoneNew(page);
+    await page.goto('/images');
+    await expect(page.getByText('No images to show')).toBeVisible();
+    await snapshot(page, 'images-empty', ['phone', 'desk']);
+    await openTool(page);
+    const tool = page.url();
+    await freeButton(page).click();
+    await expectResults(page, 1);
+    await snapshot(page, 'remove-background');
+
+    await page.goto(tool.replace('remove-background', 'upscale'));
+    await upscale2(page).click();
+    await expect(page.getByRole('progressbar')).toBeVisible();
+    await snapshot(page, 'upscale-running', ['phone']);
+    await expectResults(page, 1);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
+    await snapshot(page, 'upscale');
+
+    await page.goto(tool.replace('remove-background', 'magic'));
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await drawWithMouse(page);
+    await prompt(page).fill('remove the object');
+    await magicFix(page).click();
+    await expectResults(page, 1);
+    await snapshot(page, 'magic-fix');
+
+    await page.goto(tool.replace('remove-background', 'images'));
+    await expect(page.getByRole('img', { name: 'Upscaled, result 1' })).toBeVisible();
+    await snapshot(page, 'image');
+    await page.goto('/images');
+    await expect(page.getByRole('link', { name: /^Select/ })).toBeVisible();
+    await snapshot(page, 'images', ['phone', 'desk']);
+    await page.goto('/upscale');
+    await page.getByRole('button', { name: /Image of/ }).click();
+    await snapshot(page, 'picker', ['phone', 'desk']);
+
+    await page.goto('/pricing');
+    await button(page, 'Choose').first().click();
+    await page.getByRole('button', { name: /^Pay \$/ }).click();
+    await expect(page.getByRole('heading', { name: 'Thank you for your order' })).toBeVisible();
+    await snapshot(page, 'thanks', ['phone', 'desk']);
+    await page.getByRole('link', { name: 'See the order' }).click();
+    await expect(page.getByText('Customer Email')).toBeVisible();
+    await snapshot(page, 'order', ['phone', 'desk']);
+    await page.goto('/checkouts');
+    await expect(page.getByRole('row')).toHaveCount(2);
+    await snapshot(page, 'checkouts', ['phone', 'desk']);
+
+    await page.goto('/account');
+    await expect(page.getByText('No keys yet')).toBeVisible();
+    await snapshot(page, 'account');
+    await page.setViewportSize({ width: 360, height: 780 });
+    await page.getByRole('button', { name: 'Open menu' }).click();
+    await expect(page.getByRole('dialog')).toBeVisible();
+    await snapshot(page, 'drawer', ['phone']);
+  });
 });
