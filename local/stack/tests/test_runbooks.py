@@ -1,0 +1,25 @@
+import contextlib
+import io
+import re
+import unittest
+
+from stack.backup_database import Database
+from stack.config import REPO
+from stack.sandbox import Sandbox
+from stack.say import Problem
+
+
+class QueryTest(unittest.TestCase):
+    def test_every_query_of_the_pages_for_operators_can_be_asked(self):
+        pages = {path: re.findall(r'^ *sql "([^"$]+)"', path.read_text(), re.M) for path in sorted((REPO / "docs").rglob("*.md"))}
+        self.assertGreater(sum(map(len, pages.values())), 10)
+        with contextlib.redirect_stdout(io.StringIO()), Sandbox("runbooks") as sandbox:
+            database = Database(sandbox.settings, sandbox.start_postgres())
+            database.sql("".join(path.read_text() for path in sorted((REPO / "migrations").glob("*.sql"))))
+            for path, queries in pages.items():
+                for query in queries:
+                    with self.subTest(page=path.name, query=query):
+                        try:
+                            database.sql(query)
+                        except Problem as problem:
+                            self.fail(str(problem))
