@@ -1,7 +1,6 @@
 import { lazy, Suspense } from 'react';
-import { useParams } from 'react-router';
-import { ButtonLink } from '@/components/button-link';
-import { Icon } from '@/components/icon';
+import { Link, useParams } from 'react-router';
+import { Icon, type IconName } from '@/components/icon';
 import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
 import { DeleteImageButton } from '@/features/images/delete-image-button';
@@ -30,18 +29,14 @@ export default function ImageRoute() {
         {image.data ? <OriginalImage image={image.data} /> : <Skeleton className="h-[60dvh] rounded-lg" />}
         <nav aria-label="Tools" className="grid content-start gap-3 sm:max-lg:grid-cols-3">
           <h2 className="text-lg font-semibold sm:max-lg:col-span-full">Edit this image</h2>
-          <ButtonLink to={paths.magicOf(imageId)} look="secondary" size="lg">
-            <Icon name="magic" />
-            Magic Fix
-          </ButtonLink>
-          <ButtonLink to={paths.removeBackgroundOf(imageId)} look="secondary" size="lg">
-            <Icon name="cutout" />
-            Remove Background
-          </ButtonLink>
-          <ButtonLink to={paths.upscaleOf(imageId)} look="secondary" size="lg">
-            <Icon name="upscale" />
-            Upscale
-          </ButtonLink>
+          <ToolLink to={paths.magicOf(imageId)} icon="magic" name="Magic Fix" text="Change what you mark" />
+          <ToolLink
+            to={paths.removeBackgroundOf(imageId)}
+            icon="cutout"
+            name="Remove Background"
+            text="Keep only the subject"
+          />
+          <ToolLink to={paths.upscaleOf(imageId)} icon="upscale" name="Upscale" text="2X or 4X as large" />
           <div className="sm:max-lg:col-span-full">
             <Suspense>
               <RunningHere key={imageId} imageId={imageId} />
@@ -55,5 +50,24 @@ export default function ImageRoute() {
         <ResultSection tool={magicFix} imageId={imageId} />
       </div>
     </div>
+  );
+}
+
+type ToolLinkProps = { to: string; icon: IconName; name: string; text: string };
+
+function ToolLink({ to, icon, name, text }: ToolLinkProps) {
+  return (
+    <Link
+      to={to}
+      className="flex items-center gap-4 rounded-md border border-control bg-surface p-4 transition-colors hover:bg-sunken"
+    >
+      <span className="grid size-10 shrink-0 place-items-center rounded-full bg-accent-wash text-accent">
+        <Icon name={icon} />
+      </span>
+      <span className="min-w-0">
+        <span className="block font-semibold">{name}</span>
+        <span className="block text-sm text-soft">{text}</span>
+      </span>
+    </Link>
   );
 }

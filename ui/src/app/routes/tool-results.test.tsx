@@ -196,6 +196,13 @@ describe('what ran', () => {
   });
 });
 
+test("a result on the page of its image leads to itself on its tool's page", async () => {
+  const { router } = open('/images/image-1');
+  await userEvent.click(await screen.findByRole('link', { name: 'Background removed, result 2' }));
+  await waitFor(() => expect(router.state.location.pathname).toBe('/remove-background/image-1'));
+  expect(await screen.findByRole('button', { name: 'Result 2' })).toHaveAttribute('aria-pressed', 'true');
+});
+
 describe('the keyboard', () => {
   test('leads along the results with the arrow keys, with one Tab to the selected one', async () => {
     open();

@@ -30,7 +30,7 @@ export function ImageGrid({ badge }: { badge?: (imageId: string) => ReactNode })
   return (
     <ul aria-label="Your images" className={grid} onKeyDown={moveInGrid}>
       {images.data.map((image) => (
-        <li key={image.id} className="grid gap-2">
+        <li key={image.id} className="group relative grid content-start gap-2">
           <div className="relative">
             <ImageThumbnail image={image} alt={imageName(image)} />
             {badge?.(image.id)}
@@ -39,6 +39,8 @@ export function ImageGrid({ badge }: { badge?: (imageId: string) => ReactNode })
             to={paths.image(image.id)}
             look="secondary"
             size="sm"
+            // The picture is a part of it: a click there leads on as well.
+            className="after:absolute after:inset-0 after:rounded-md group-hover:bg-sunken"
             aria-label={`Select ${imageName(image)}`}
           >
             Select

@@ -1,5 +1,6 @@
-import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useRef } from 'react';
 import type { Image } from '@/lib/api-types';
+import { useSelected } from './results/use-selected';
 import { bringIntoSight, ResultsSide } from './results-side';
 import { RunPanel } from './run-panel';
 import { useRunTool } from './run-tool';
@@ -11,7 +12,7 @@ type StoredImageToolProps = { tool: EditingTool; image: Image; original: ReactNo
 
 /** Original and actions on the left, results on the right. */
 export function StoredImageTool({ tool, image, original }: StoredImageToolProps) {
-  const [selectedId, setSelectedId] = useState<string | null>(null);
+  const [selectedId, setSelectedId] = useSelected();
   const results = useRef<HTMLElement>(null);
   const run = useRunTool(tool, image.id, (made) => setSelectedId(made.at(-1)?.imageId ?? null));
 

@@ -8,6 +8,7 @@ import { isTooBig, tooBigText } from '@/lib/max-dimension';
 import { notifyError } from '@/lib/notify';
 import { costNote } from '../cost-note';
 import { useResults } from '../results/get-results';
+import { useSelected } from '../results/use-selected';
 import { bringIntoSight, ResultsSide } from '../results-side';
 import { RunProblemNotice } from '../run-problem-notice';
 import { FixNote } from './fix-note';
@@ -36,7 +37,7 @@ export function MagicFixTool({ image }: { image: Image }) {
   const shapes = useMemo(() => shapesOf(done), [done]);
   const [problems, setProblems] = useState(noProblems);
   const [isPreparing, setPreparing] = useState(false);
-  const [selectedId, setSelectedId] = useState<string | null>(null);
+  const [selectedId, setSelectedId] = useSelected();
   const results = useRef<HTMLElement>(null);
   const field = useRef<{ focus: () => void }>(null);
   const made = useResults(magicFix, image.id);

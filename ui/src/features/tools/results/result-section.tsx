@@ -1,4 +1,5 @@
 import { useRef } from 'react';
+import { Link } from 'react-router';
 import { ConfirmButton } from '@/components/confirm-button';
 import { Notice } from '@/components/notice';
 import { SkeletonGrid } from '@/components/skeleton-grid';
@@ -34,14 +35,20 @@ export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }
           {results.map((result, index) => (
             <li key={result.imageId} className="grid gap-2">
               <div className="relative">
-                <img
-                  src={result.thumbnailUrl}
-                  alt={`${title}, result ${index + 1}`}
-                  loading="lazy"
-                  className="checkerboard aspect-square w-full rounded-md border border-line object-contain"
-                />
+                <Link
+                  to={`${tool.address}/${imageId}`}
+                  state={{ resultId: result.imageId }}
+                  className="block rounded-md hover:ring-2 hover:ring-control"
+                >
+                  <img
+                    src={result.thumbnailUrl}
+                    alt={`${title}, result ${index + 1}`}
+                    loading="lazy"
+                    className="checkerboard aspect-square w-full rounded-md border border-line object-contain"
+                  />
+                </Link>
                 {result.factor && (
-                  <span className="absolute top-1 right-1">
+                  <span className="pointer-events-none absolute top-1 right-1">
                     <FactorBadge factor={result.factor} />
                   </span>
                 )}
