@@ -19,7 +19,16 @@ export default function ImageRoute() {
   const { imageId = '' } = useParams();
   const image = useImage(imageId);
 
-  if (image.isError && !image.data) return <ImageNotFound backTo={paths.images} />;
+  if (image.isError && !image.data) {
+    return (
+      <ImageNotFound
+        backTo={paths.images}
+        error={image.error}
+        isTrying={image.isFetching}
+        onTryAgain={image.refetch}
+      />
+    );
+  }
   return (
     <div className="page py-8 md:py-12">
       <PageHeader title="Image">

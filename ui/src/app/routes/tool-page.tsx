@@ -29,7 +29,16 @@ function InstalledToolPage({ tool, children }: ToolPageProps) {
   const { imageId = '' } = useParams();
   const image = useImage(imageId);
 
-  if (image.isError && !image.data) return <ImageNotFound backTo={tool.address} />;
+  if (image.isError && !image.data) {
+    return (
+      <ImageNotFound
+        backTo={tool.address}
+        error={image.error}
+        isTrying={image.isFetching}
+        onTryAgain={image.refetch}
+      />
+    );
+  }
   return (
     <div className="page py-8 md:py-12">
       <PageHeader title={toolNames[tool.name]}>

@@ -334,3 +334,38 @@ describe('a run that cannot be asked for', () => {
     expect(await screen.findByText('HTTP error! status: 502, message: upstream fell over')).toBeVisible();
   });
 });
+
+describe('what could not be loaded', () => {
+  const failOnce = (path: string) =>
+    server.use(http.get(path, () => new HttpResponse(null, { status: 503 }), { once: true }));
+
+  test.each(['/remove-background/image-1', '/images/image-1'])(
+    '%s asks for the image again',
+    async (path) => {
+      open(path);
+      failOnce('*/api/images/image-1');
+      expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
+      expect(screen.getByText(/The server could not be asked/)).toBeVisible();
+      await press('Try again');
+      expect(await screen.findByRole('img', { name: /^Image of/ })).toBeVisible();
+    },
+  );
+
+  test('an image that is gone is not asked for again', async () => {
+    open('/remove-background/image-9');
+    expect(await screen.findByText(/may have been deleted/)).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
+  });
+
+  test.each([
+    ['/images', '*/api/images', 'Failed to load images. Please try again later', /^Image of/],
+    ['/upscale', '*/api/images', 'Failed to load images. Please try again later', /^Image of/],
+    ['/upscale/image-1', '*/api/upscale/image-1', 'Failed to load upscaled images', /^Result 1/],
+  ])('%s asks for its list again', async (path, call, text, picture) => {
+    open(path);
+    failOnce(call);
+    expect((await screen.findAllByText(text))[0]).toBeVisible();
+    await press('Try again');
+    expect(await screen.findByRole('img', { name: picture })).toBeVisible();
+  });
+});

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { ButtonLink } from '@/components/button-link';
 import { EmptyState } from '@/components/empty-state';
-import { Notice } from '@/components/notice';
+import { LoadFailure } from '@/components/load-failure';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import { paths } from '@/lib/paths';
 import { useImages } from './get-images';
@@ -19,7 +19,11 @@ export function ImageGrid({ badge }: { badge?: (imageId: string) => ReactNode })
   if (images.isPending) {
     return <SkeletonGrid className={grid} count={8} label="Loading images" hasButton />;
   }
-  if (images.isError && !images.data) return <Notice tone="error">{imageTexts.listFailed}</Notice>;
+  if (images.isError && !images.data) {
+    return (
+      <LoadFailure text={imageTexts.listFailed} isTrying={images.isFetching} onTryAgain={images.refetch} />
+    );
+  }
   if (images.data.length === 0) {
     return (
       <EmptyState icon="image" title={imageTexts.noImages}>

@@ -2,7 +2,7 @@ import { type ReactNode, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { EmptyState } from '@/components/empty-state';
-import { Notice } from '@/components/notice';
+import { LoadFailure } from '@/components/load-failure';
 import { PictureBox } from '@/components/picture-box';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import type { Image } from '@/lib/api-types';
@@ -75,7 +75,11 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
   if (images.isPending) {
     return <SkeletonGrid className={grid} count={6} label="Loading images" />;
   }
-  if (images.isError && !images.data) return <Notice tone="error">{imageTexts.listFailed}</Notice>;
+  if (images.isError && !images.data) {
+    return (
+      <LoadFailure text={imageTexts.listFailed} isTrying={images.isFetching} onTryAgain={images.refetch} />
+    );
+  }
   if (images.data.length === 0) return <EmptyState icon="image" title={imageTexts.noImages} />;
   return (
     <ul className={grid} onKeyDown={moveInGrid}>

@@ -1,7 +1,7 @@
 import { useRef } from 'react';
 import { Link } from 'react-router';
 import { ConfirmButton } from '@/components/confirm-button';
-import { Notice } from '@/components/notice';
+import { LoadFailure } from '@/components/load-failure';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import type { Tool } from '../tool';
 import { useDeleteResult } from './delete-result';
@@ -12,7 +12,7 @@ const grid = 'grid grid-cols-3 gap-3 sm:grid-cols-5 lg:grid-cols-8 xl:grid-cols-
 
 /** All results of one tool, each with its own way out. */
 export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }) {
-  const { data: results, isPending } = useResults(tool, imageId);
+  const { data: results, isPending, isFetching, refetch } = useResults(tool, imageId);
   const heading = useRef<HTMLHeadingElement>(null);
   const remove = useDeleteResult(tool, imageId, () => heading.current?.focus());
   const title = tool.texts.section;
@@ -25,7 +25,7 @@ export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }
       {isPending ? (
         <SkeletonGrid className={grid} count={3} label="Loading results" hasButton />
       ) : !results ? (
-        <Notice tone="error">{tool.texts.listFailed}</Notice>
+        <LoadFailure text={tool.texts.listFailed} isTrying={isFetching} onTryAgain={refetch} />
       ) : results.length === 0 ? (
         <p className="rounded-md border border-line bg-surface px-4 py-6 text-center text-sm text-soft">
           No Images to Show

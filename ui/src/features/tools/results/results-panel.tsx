@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { Notice } from '@/components/notice';
+import { LoadFailure } from '@/components/load-failure';
 import { PictureBox } from '@/components/picture-box';
 import { Skeleton } from '@/components/skeleton';
 import type { Image, ResultItem } from '@/lib/api-types';
@@ -35,7 +35,11 @@ export function ResultsPanel(props: ResultsPanelProps) {
       </PictureBox>
     );
   }
-  if (!results.data) return <Notice tone="error">{tool.texts.listFailed}</Notice>;
+  if (!results.data) {
+    return (
+      <LoadFailure text={tool.texts.listFailed} isTrying={results.isFetching} onTryAgain={results.refetch} />
+    );
+  }
   return (
     <ResultGallery
       results={results.data}
