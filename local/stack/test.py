@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from . import bench, build, contract, lint, prerequisites, proofs, wheels
 from .config import CACHE, REPO, load
+from .containers import main as containers
 from .sandbox import Sandbox
 from .say import Problem, line, took, warn
 
@@ -160,6 +161,11 @@ def measure():
     return Counts(*bench.run())
 
 
+def test_containers():
+    """The compose stack in a real engine; minutes, so only where it is asked for, as after a change of its files."""
+    return Counts(*containers.run())
+
+
 PARTS = {
     "lint": test_lint,
     "local": test_local,
@@ -169,11 +175,13 @@ PARTS = {
     "e2e": test_e2e,
     "proofs": test_proofs,
     "bench": measure,
+    "containers": test_containers,
 }
 
 
 def usual_parts(full):
-    return [name for name in PARTS if name != "bench" and (full or name != "proofs")]
+    only_when_asked_for = {"bench", "containers"}
+    return [name for name in PARTS if name not in only_when_asked_for and (full or name != "proofs")]
 
 
 def models_environment(names):

@@ -16,28 +16,32 @@ from .proof import Proof
 def main():
     options = arguments()
     prerequisites.check()
+    passed, failed = run(options.from_source, options.models)
+    line(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def run(from_source=False, models=None):
+    """Returns how many proofs passed and how many failed."""
     if findings := checks.check():
         raise Problem("The container files are not right:\n\n  " + "\n  ".join(findings))
     if not are_fresh():
         build.build_programs()
-    if not options.from_source:
+    if not from_source:
         build.build_ui()
-    if options.models is None:
+    if models is None:
         build.fetch_models(load())
-    models = Path(options.models or REPO / "models").resolve()
-    passed, failed = 0, 1
     with Engine() as engine:
-        images = Images(engine, options.from_source)
+        images = Images(engine, from_source)
         images.make()
-        proof = Proof(engine, images, models)
+        proof = Proof(engine, images, Path(models or REPO / "models").resolve())
         try:
-            passed, failed = proof.run()
+            counts = proof.run()
         finally:
             for stack in (proof.central, proof.node):
                 shutil.rmtree(stack.folder, ignore_errors=True)
         show(images, proof)
-    line(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return counts
 
 
 def arguments():
