@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from . import build, kubernetes, prerequisites, watching
+from . import build, kubernetes, notices, prerequisites, watching
 from .arrows import wrong_arrows
 from .config import REPO, load
 from .containers import checks as containers
@@ -29,6 +29,7 @@ def run():
         ("clippy", program(clippy)),
         ("alerts, board and runbooks", findings_of(watching.check)),
         ("Kubernetes manifests", findings_of(kubernetes.check)),
+        ("licences of others", findings_of(notices.check)),
         ("images and the compose stack", findings_of(containers.check)),
         ("formatting, imports and lints of the page", program(["npm", "run", "--silent", "lint"], "ui")),
         ("types of the page", program(["node_modules/.bin/tsc", "--noEmit"], "ui")),

@@ -102,7 +102,7 @@ def made():
             "Weights are not part of this repository, except those of `shapes-demo` and of the tests, which are our own. `commercial` is",
             "what `model.toml` says; `scripts/models list` shows the same.",
             "",
-            *table(("model", "licence", "commercial", "whose", "from"), models()),
+            *table(("model", "licence", "commercial", "whose", "see"), models()),
             "",
             "## Pictures and fonts in this repository",
             "",
