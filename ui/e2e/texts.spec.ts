@@ -1,61 +1,11 @@
-import type { Page } from '@playwright/test';
 import { aPicture } from './photo';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
-import { credits, openTool } from './tool';
+import { credits } from './tool';
 
 // The specification's numbers that only a browser's layout can show; its words are in src/testing/spec-texts.ts.
 
-const columns = (page: Page, selector: string) =>
-  page
-    .locator(selector)
-    .first()
-    .evaluate((grid) => getComputedStyle(grid).gridTemplateColumns.split(' ').length);
-
 test.use({ viewport: { width: 1440, height: 900 } });
-
-test('8 columns of images, 3 in the picker, 10 of results', async ({ page }) => {
-  await signInAsSomeoneNew(page);
-  await openTool(page);
-  const id = page.url().split('/').at(-1) ?? '';
-  await page.goto('/images');
-  await expect(page.getByRole('link', { name: /^Select/ })).toBeVisible();
-  expect(await columns(page, 'ul:has(a:text-is("Select"))')).toBe(8);
-
-  await page.goto('/upscale');
-  await expect(page.getByRole('button', { name: /Image of/ })).toBeVisible();
-  expect(await columns(page, 'ul:has(button[aria-pressed])')).toBe(3);
-
-  // Results that nobody made: only the grid is looked at.
-  await page.route(`**/api/upscale/${id}`, (route) =>
-    route.fulfill({
-      json: Array.from({ length: 12 }, (_, index) => ({
-        imageId: `result-${index}`,
-        sourceImageId: id,
-        jobId: 'job',
-        url: '/favicon.svg',
-        thumbnailUrl: '/favicon.svg',
-        width: 1024,
-        height: 1024,
-        sizeBytes: 1,
-        createdAt: '2026-11-20T10:00:00Z',
-        tier: 'paid',
-        credits: 3,
-        model: 'compact',
-        modelSha256: 'f'.repeat(64),
-        device: 'cpu',
-        durationMs: 1,
-        factor: 2,
-        prompt: null,
-        mode: null,
-        demo: false,
-      })),
-    }),
-  );
-  await page.goto(`/images/${id}`);
-  await expect(page.getByRole('img', { name: 'Upscaled, result 12' })).toBeVisible();
-  expect(await columns(page, 'section:has(h2:text-is("Upscaled")) ul')).toBe(10);
-});
 
 test('a picture of 6001 pixels is refused before it is sent, and reported', async ({ page }) => {
   await signInAsSomeoneNew(page);
