@@ -1,4 +1,4 @@
-import { screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
 import { describe, expect, test } from 'vitest';
@@ -50,6 +50,17 @@ test('logging out leads to the login page and forgets who was here', async () =>
   expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
   expect(sessionStorage.length).toBe(0);
   expect(queryClient.getQueryData(['user'])).toBeUndefined();
+});
+
+test('nothing of a protected page is shown while it is not known who is there', async () => {
+  server.use(http.get('http://identity.test/*', () => delay('infinite')));
+  const { router } = renderApp('/images', { signedIn: true });
+  await screen.findByText('No images to show');
+  await userEvent.click(await screen.findByRole('button', { name: 'ada@example.com' }));
+  await userEvent.click(await screen.findByRole('menuitem', { name: 'Logout' }));
+  await waitFor(() => expect(main()).toBeEmptyDOMElement());
+  expect(router.state.location.pathname).toBe('/images');
+  expect(screen.queryByRole('link', { name: 'Login' })).toBeNull();
 });
 
 test('the drawer leads everywhere, and closes at Escape with the focus where it was', async () => {
