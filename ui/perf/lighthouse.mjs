@@ -1,4 +1,4 @@
-// Lighthouse on three pages. Fails where a category is below its bar.
+// Lighthouse on the pages below, or on those that are named. Fails where a category is below its bar.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import lighthouse, { desktopConfig } from 'lighthouse';
@@ -9,6 +9,7 @@ const RUNS = Number(process.env.RUNS ?? 3);
 const categories = ['performance', 'accessibility', 'best-practices', 'seo'];
 const metrics = ['first-contentful-paint', 'largest-contentful-paint', 'total-blocking-time', 'speed-index'];
 const isDesktop = process.argv.includes('--desktop');
+const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const reports = fileURLToPath(new URL('../../.retouch/page-speed/', import.meta.url));
 
 const pages = [
@@ -21,6 +22,7 @@ const pages = [
 mkdirSync(reports, { recursive: true });
 let isGood = true;
 for (const { name, address } of pages) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
   const results = [];
   for (let run = 0; run < RUNS; run += 1) results.push(await measure(address));
   const [middle] = results
