@@ -27,6 +27,8 @@ pub struct ApiConfig {
     pub payments: PaymentsConfig,
     #[command(flatten)]
     pub limits: LimitsConfig,
+    #[command(flatten)]
+    pub site: SiteConfig,
     /// Where to listen.
     #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
@@ -40,6 +42,29 @@ pub struct ApiConfig {
     /// Proxies whose `X-Forwarded-For` is believed, separated by commas.
     #[arg(long, env = "RETOUCH_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpAddr>,
+}
+
+/// What an operator adds to the page; nothing of it is there by default.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SiteConfig {
+    /// Where people write to: the page's contact link.
+    #[arg(long, env = "RETOUCH_CONTACT_EMAIL")]
+    pub contact_email: Option<String>,
+    /// An advertising account of Google that is told of sign-ins, of those people who agree: `AW-123`.
+    #[arg(long, env = "RETOUCH_AD_TAG_ID", requires = "ad_conversion")]
+    pub ad_tag_id: Option<String>,
+    /// What is counted in that account: `AW-123/abc`.
+    #[arg(long, env = "RETOUCH_AD_CONVERSION", requires = "ad_tag_id")]
+    pub ad_conversion: Option<String>,
+    /// The review service whose rating the landing page shows.
+    #[arg(long, env = "RETOUCH_RATING_SERVICE", requires = "rating_url")]
+    pub rating_service: Option<String>,
+    /// Its page with the rating, made to be shown in a frame.
+    #[arg(long, env = "RETOUCH_RATING_URL", requires = "rating_service")]
+    pub rating_url: Option<Url>,
+    /// How high the frame is, in pixels.
+    #[arg(long, env = "RETOUCH_RATING_HEIGHT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(20..=2000))]
+    pub rating_height: u32,
 }
 
 /// Who signs people in, and how the page speaks to them.

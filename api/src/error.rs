@@ -6,6 +6,9 @@ use retouch_core::magic_fix::PromptError;
 use retouch_core::orders::PlaceError;
 use retouch_core::storage::StorageError;
 
+/// What a token gets that was made before its account was deleted.
+pub const ACCOUNT_DELETED: &str = "This account was deleted. Sign in again to begin a new one";
+
 /// Why a request was not fulfilled.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -137,6 +140,7 @@ fn is_away(error: &DatabaseError) -> bool {
 impl From<PlaceError> for ApiError {
     fn from(error: PlaceError) -> Self {
         match error {
+            PlaceError::NoSuchUser => Self::Unauthorized(ACCOUNT_DELETED),
             PlaceError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             PlaceError::Database(error) => error.into(),
         }

@@ -12,7 +12,7 @@ use retouch_api::measure;
 use retouch_api::router;
 use retouch_api::state::App;
 use retouch_api::usecases::settle_payment;
-use retouch_core::config::{DatabaseConfig, StorageConfig};
+use retouch_core::config::{self, DatabaseConfig, StorageConfig};
 use retouch_core::storage::Storage;
 use retouch_core::{Clock, db, telemetry};
 use tokio::net::TcpListener;
@@ -44,7 +44,7 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let ended = match Command::parse() {
+    let ended = match config::parse::<Command>() {
         Command::Admin(admin) => return administer(*admin).await,
         Command::Serve(config) => serve(&config).await,
         Command::Migrate { database, storage } => migrate(&database, &storage).await,

@@ -64,9 +64,24 @@ impl Listener {
         self.wait_for(limit, |_| true).await;
     }
 
-    /// Waits until the job's row changed, but no longer than `limit`.
-    async fn wait_for_change(&mut self, limit: Duration) {
-        self.wait_for(limit, |news| news.progress.is_none()).await;
+    /// Waits until `job` ends, for at most `limit`; returns it as it is then. It was read, or submitted, after
+    /// this began to listen: what happens in between is not missed.
+    pub async fn wait_for_end(
+        mut self,
+        pool: &PgPool,
+        mut job: Job,
+        limit: Duration,
+    ) -> Result<Job, ApiError> {
+        let deadline = Instant::now() + limit;
+        while !job.state.is_final() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            self.wait_for(LOOK.min(left), JobNews::may_be_its_end).await;
+            job = jobs::get(pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
+        }
+        Ok(job)
     }
 
     async fn wait_for(&mut self, limit: Duration, matters: impl Fn(&JobNews) -> bool) {
@@ -137,26 +152,5 @@ impl News {
         let mut rooms = self.rooms.lock();
         let room = rooms.entry(job).or_insert_with(|| broadcast::channel(UNREAD).0);
         Listener { job, rooms: self.rooms.clone(), heard: Some(room.subscribe()) }
-    }
-
-    /// Waits until the job ends, for at most `limit`; returns it as it is then.
-    pub async fn wait_for_end(
-        &self,
-        pool: &PgPool,
-        id: JobId,
-        limit: Duration,
-    ) -> Result<Job, ApiError> {
-        // Listening before the first look: what happens in between is not missed.
-        let mut news = self.listen(id);
-        let deadline = Instant::now() + limit;
-        loop {
-            let job = jobs::get(pool, id).await?.ok_or(ApiError::NotFound("Job"))?;
-            let left = deadline.saturating_duration_since(Instant::now());
-            if job.state.is_final() || left.is_zero() {
-                return Ok(job);
-            }
-            // How far it is changes nothing here.
-            news.wait_for_change(LOOK.min(left)).await;
-        }
     }
 }

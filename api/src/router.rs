@@ -208,7 +208,13 @@ impl MakeRequestId for NewRequestId {
     }
 }
 
-/// The page runs its own scripts only and speaks to us and to whoever signs people in.
+/// What an advertising tag of Google loads and calls.
+const AD_SCRIPTS: &str = "https://www.googletagmanager.com";
+const AD_CALLS: &str = "https://www.googletagmanager.com https://www.google.com https://www.googleadservices.com \
+                        https://googleads.g.doubleclick.net";
+
+/// The page runs its own scripts only and speaks to us and to whoever signs people in; and to those that the
+/// operator has added to it.
 fn content_security_policy(app: &App) -> HeaderValue {
     let origin = |address: &str| {
         url::Url::parse(address).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
@@ -216,10 +222,14 @@ fn content_security_policy(app: &App) -> HeaderValue {
     let issuer = origin(&app.identity.oidc_issuer);
     let more = app.identity.oidc_page_origins.join(" ");
     let pictures = app.storage.public_endpoint().map(origin).unwrap_or_default();
+    let rating = app.site.rating_url.as_ref().map(|url| origin(url.as_str())).unwrap_or_default();
+    let (scripts, calls) =
+        if app.site.ad_tag_id.is_some() { (AD_SCRIPTS, AD_CALLS) } else { ("", "") };
     let policy = format!(
-        "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
-         img-src 'self' blob: data: {pictures}; connect-src 'self' blob: {issuer} {pictures} {more}; \
-         frame-src {issuer}; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+        "default-src 'self'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; \
+         img-src 'self' blob: data: {pictures} {calls}; \
+         connect-src 'self' blob: {issuer} {pictures} {more} {calls}; \
+         frame-src {issuer} {rating}; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
     );
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'self'"))
 }

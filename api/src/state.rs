@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Authenticator;
-use crate::config::{ApiConfig, IdentityConfig, LimitsConfig};
+use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig};
 use crate::former::FormerUsers;
 use crate::news::News;
 use crate::payments::Payments;
@@ -39,6 +39,7 @@ pub struct Parts {
     pub clock: Clock,
     pub limits: LimitsConfig,
     pub identity: IdentityConfig,
+    pub site: SiteConfig,
     /// One permit for each picture being decoded: bounds the memory that uploads take.
     pub decoders: Semaphore,
     /// Ends streams that would otherwise outlive a shutdown.
@@ -81,6 +82,7 @@ impl App {
             clock,
             limits: config.limits.clone(),
             identity: config.identity.clone(),
+            site: config.site.clone(),
             decoders: Semaphore::new(cores),
             stopping: CancellationToken::new(),
         })))

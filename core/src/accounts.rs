@@ -9,6 +9,7 @@ mod lookup;
 
 use sqlx::{PgConnection, PgPool};
 
+use crate::jobs::AllOf;
 use crate::{JobId, UserId, api_keys, credits, db, images, jobs};
 
 pub use export::{
@@ -50,7 +51,7 @@ pub async fn delete(
     if found.is_none() {
         return Ok(None);
     }
-    let cancelled = jobs::cancel_all_of_owner(&mut tx, user).await?;
+    let cancelled = jobs::cancel_all(&mut tx, AllOf::Owner(user)).await?;
     images::delete_all_of(&mut tx, user).await?;
     jobs::forget_all_of(&mut tx, user).await?;
     api_keys::revoke_all_of(&mut tx, user).await?;

@@ -79,6 +79,11 @@ pub enum Finding {
         /// Whether that is because the account was deleted before the payment came.
         owner_is_gone: bool,
     },
+    /// Something else was paid than the order costs, so that nothing was granted: give the money back.
+    OrderMismatch {
+        /// The order.
+        order: OrderId,
+    },
     /// An account was deleted, but something of it is left.
     DeletedAccount {
         /// Whose.
@@ -138,6 +143,12 @@ impl fmt::Display for Finding {
                     "order {order} was paid after its account was deleted: give the money back"
                 )
             }
+            Self::OrderMismatch { order } => {
+                write!(
+                    f,
+                    "order {order} was paid with another amount than it costs: give the money back"
+                )
+            }
             Self::DeletedAccount { user, left } => {
                 write!(f, "user {user} deleted their account, but {left} left")
             }
@@ -161,6 +172,7 @@ pub async fn books(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     findings.extend(debits(pool).await?);
     findings.extend(results(pool).await?);
     findings.extend(orders(pool).await?);
+    findings.extend(mismatches(pool).await?);
     findings.extend(deleted_accounts(pool).await?);
     Ok(findings)
 }
@@ -236,6 +248,19 @@ async fn orders(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
         }
     });
     Ok(findings.collect())
+}
+
+/// No money was kept for which nothing could be granted.
+async fn mismatches(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
+    let rows = sqlx::query_scalar!(
+        r#"select id as "order: OrderId" from orders o
+           where fulfilled_at is null and status not in ('refunded', 'disputed')
+             and exists (select from payment_events where order_id = o.id and outcome = 'mismatch')
+           order by id"#,
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().map(|order| Finding::OrderMismatch { order }).collect())
 }
 
 /// Nothing but the books is left of a deleted account.

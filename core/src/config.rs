@@ -1,7 +1,13 @@
 //! The settings that the API and the workers share; each process adds its own. `--help` is the manual.
+//!
+//! Wherever a setting can come from the variable `NAME`, it can come from the file that `NAME_FILE` names.
+
+mod files;
 
 use std::fmt;
 use std::str::FromStr;
+
+pub use files::parse;
 
 /// Where the truth is kept.
 #[derive(Clone, Debug, clap::Args)]

@@ -8,7 +8,7 @@ mod by_hand;
 
 use sqlx::{PgConnection, PgPool};
 
-use crate::{JobId, OrderId, UserId};
+use crate::{JobId, OrderId, UserId, WorkerId};
 
 pub(crate) use by_hand::forfeit;
 pub use by_hand::{AdjustError, Adjusted, Adjustment, adjust};
@@ -73,16 +73,27 @@ pub(crate) async fn grant_signup(conn: &mut PgConnection, user: UserId) -> sqlx:
     .map(drop)
 }
 
-/// Sets `cost` aside for a job. False when the user has not got that much left.
-pub(crate) async fn hold(conn: &mut PgConnection, user: UserId, cost: i32) -> sqlx::Result<bool> {
+/// Locks the user's row and sets `cost` aside for a job. False when the user has not got that much left; the
+/// row is locked all the same.
+pub(crate) async fn lock_and_hold(
+    conn: &mut PgConnection,
+    user: UserId,
+    cost: i32,
+) -> sqlx::Result<bool> {
     let held = sqlx::query!(
         "update users set reserved = reserved + $2 where id = $1 and credits - reserved >= $2",
         user.uuid(),
         cost,
     )
-    .execute(conn)
+    .execute(&mut *conn)
     .await?;
-    Ok(held.rows_affected() == 1)
+    if held.rows_affected() == 1 {
+        return Ok(true);
+    }
+    sqlx::query!("select id from users where id = $1 for update", user.uuid())
+        .fetch_one(conn)
+        .await?;
+    Ok(false)
 }
 
 /// Gives a hold back.
@@ -94,15 +105,32 @@ pub(crate) async fn release(conn: &mut PgConnection, user: UserId, cost: i32) ->
     exactly_one(released.rows_affected())
 }
 
-/// Turns the hold of a finished job into a debit. A second debit of the same job breaks a constraint.
+/// Locks the row of whoever pays for the job that `worker` has just done, and gives its hold back: a debit of
+/// the same amount must follow, or the transaction must not be committed. The ledger's trigger lowers
+/// `credits`, which must not pass below the hold.
+pub(crate) async fn lock_and_release(
+    conn: &mut PgConnection,
+    job: JobId,
+    worker: WorkerId,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update users u set reserved = reserved - j.cost from jobs j
+         where j.id = $1 and j.owner_id = u.id and j.state = 'running' and j.lease_owner = $2",
+        job.uuid(),
+        worker.uuid(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Debits a finished job, whose hold was given back. A second debit of the same job breaks a constraint.
 pub(crate) async fn debit(
     conn: &mut PgConnection,
     user: UserId,
     job: JobId,
     cost: i32,
 ) -> sqlx::Result<()> {
-    // The hold goes first: the ledger's trigger lowers `credits`, which must not pass below it.
-    release(conn, user, cost).await?;
     sqlx::query!(
         "insert into ledger (user_id, kind, amount, job_id) values ($1, 'job', $2, $3)",
         user.uuid(),
@@ -199,25 +227,6 @@ async fn move_of_order(
     .execute(conn)
     .await
     .map(drop)
-}
-
-/// Adds credits by an operator's hand, once for each `reference`. False when that one was used before.
-pub async fn grant_by_admin(
-    pool: &PgPool,
-    user: UserId,
-    amount: i32,
-    reference: &str,
-) -> sqlx::Result<bool> {
-    let granted = sqlx::query!(
-        "insert into ledger (user_id, kind, amount, reference) values ($1, 'admin', $2, $3)
-         on conflict on constraint ledger_reference_once do nothing",
-        user.uuid(),
-        amount,
-        reference,
-    )
-    .execute(pool)
-    .await?;
-    Ok(granted.rows_affected() == 1)
 }
 
 /// What has been granted and spent in all, in credits, by the kind of entry.

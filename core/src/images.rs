@@ -5,6 +5,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
+use crate::jobs::AllOf;
 use crate::tool::ToolName;
 use crate::{ImageId, JobId, UserId, db, jobs, storage};
 
@@ -131,38 +132,44 @@ pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<Recorded> {
 
 /// The picture, whoever it belongs to: for the worker, and for addresses signed after an owner check.
 pub async fn get(pool: &PgPool, id: ImageId) -> sqlx::Result<Option<Image>> {
-    select(pool, Some(id), None).await.map(|mut found| found.pop())
-}
-
-/// The picture, if `owner` owns it.
-pub async fn owned(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Option<Image>> {
-    select(pool, Some(id), Some(owner)).await.map(|mut found| found.pop())
-}
-
-/// All pictures that `owner` keeps, the newest first.
-pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Image>> {
-    select(pool, None, Some(owner)).await
-}
-
-async fn select(
-    pool: &PgPool,
-    id: Option<ImageId>,
-    owner: Option<UserId>,
-) -> sqlx::Result<Vec<Image>> {
     sqlx::query_as!(
         Image,
         r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.object_key, i.thumbnail_key,
                   i.content_type, i.size_bytes, i.width, i.height, i.created_at,
-                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2)
                       as "free_remove_background_used!",
-                  exists (select from free_runs f where f.image_id = i.id and f.tool = $4)
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
                       as "free_upscale_used!"
            from images i
-           where ($1::uuid is null or i.id = $1) and ($2::uuid is null or i.owner_id = $2)
-             and case when $1 is null then i.expires_at is null else coalesce(i.expires_at > now(), true) end
+           where i.id = $1 and coalesce(i.expires_at > now(), true)"#,
+        id.uuid(),
+        ToolName::RemoveBackground.as_str(),
+        ToolName::Upscale.as_str(),
+    )
+    .fetch_optional(pool)
+    .await
+}
+
+/// The picture, if `owner` owns it.
+pub async fn owned(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Option<Image>> {
+    let found = get(pool, id).await?;
+    Ok(found.filter(|image| image.owner == Some(owner)))
+}
+
+/// All pictures that `owner` keeps, the newest first.
+pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Image>> {
+    sqlx::query_as!(
+        Image,
+        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.object_key, i.thumbnail_key,
+                  i.content_type, i.size_bytes, i.width, i.height, i.created_at,
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2)
+                      as "free_remove_background_used!",
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
+                      as "free_upscale_used!"
+           from images i
+           where i.owner_id = $1 and i.expires_at is null
            order by i.created_at desc"#,
-        id.map(ImageId::uuid),
-        owner.map(UserId::uuid),
+        owner.uuid(),
         ToolName::RemoveBackground.as_str(),
         ToolName::Upscale.as_str(),
     )
@@ -222,7 +229,7 @@ pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<O
     if found.is_none() {
         return Ok(None);
     }
-    let cancelled = jobs::cancel_all_of(&mut tx, id).await?;
+    let cancelled = jobs::cancel_all(&mut tx, AllOf::Image(id)).await?;
     doom_and_delete(&mut tx, &[id]).await?;
     tx.commit().await?;
     Ok(Some(cancelled))

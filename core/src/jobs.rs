@@ -30,15 +30,15 @@ use crate::{ImageId, JobId, UserId};
 
 pub use by_hand::{RedriveError, fail_by_hand, failed, recent, redrive};
 pub use depth::{QueueDepth, queue_depths};
+pub(crate) use end::{AllOf, cancel_all};
 pub use end::{Finish, cancel, fail, finish};
-pub(crate) use end::{cancel_all_of, cancel_all_of_owner};
 pub(crate) use forget::forget_all_of;
 pub use forget::{forget_keys, forget_old};
 pub use lease::{
     Claimed, Retry, Sweep, Turn, claim, hand_back, queued_by_class, renew, retry, suspects_waiting,
     sweep,
 };
-pub use submit::{Fix, MostWaiting, NewJob, SubmitError, Submitted, submit};
+pub use submit::{Fix, MostWaiting, NewJob, SubmitError, Submitted, submit, submit_as};
 
 /// After so many starts a job that never ended is given up.
 pub const MAX_ATTEMPTS: i32 = 3;

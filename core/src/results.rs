@@ -1,7 +1,7 @@
 //! The pictures that jobs made.
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgPool;
 
 use crate::magic_fix::FixMode;
 use crate::tool::{Tier, ToolName};
@@ -81,44 +81,11 @@ pub struct NewResult {
     pub duration_ms: i32,
 }
 
-/// Records what a job made; part of [`crate::jobs::finish`].
-pub(crate) async fn insert(
-    conn: &mut PgConnection,
-    job: JobId,
-    made: &NewResult,
-) -> sqlx::Result<()> {
-    sqlx::query!(
-        "insert into results (id, job_id, image_id, owner_id, tool, factor, object_key, thumbnail_key,
-                              size_bytes, width, height, model, model_sha256, device, duration_ms,
-                              is_demo, mode, prompt)
-         select $1, id, image_id, owner_id, tool, factor, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, mode,
-                prompt
-         from jobs where id = $2",
-        made.id.uuid(),
-        job.uuid(),
-        made.object_key,
-        made.thumbnail_key,
-        made.size_bytes,
-        made.width,
-        made.height,
-        made.model,
-        made.model_sha256,
-        made.device,
-        made.duration_ms,
-        made.is_demo,
-    )
-    .execute(conn)
-    .await
-    .map(drop)
-}
-
 /// Which results to read; fields that are `None` do not narrow the choice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
     /// One result.
     pub id: Option<ResultId>,
-    /// What one job made.
-    pub job: Option<JobId>,
     /// What was made from one picture.
     pub image: Option<ImageId>,
     /// What one tool made.
@@ -134,13 +101,29 @@ pub async fn list(pool: &PgPool, filter: Filter) -> sqlx::Result<Vec<ResultImage
                   r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.size_bytes, r.width, r.height, r.model, r.model_sha256, r.device,
                   r.duration_ms, r.created_at, j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id
-           where ($1::uuid is null or r.id = $1) and ($2::uuid is null or r.job_id = $2)
-             and ($3::uuid is null or r.image_id = $3) and ($4::text is null or r.tool = $4)
+           where ($1::uuid is null or r.id = $1) and ($2::uuid is null or r.image_id = $2)
+             and ($3::text is null or r.tool = $3)
            order by r.created_at, r.id"#,
         filter.id.map(ResultId::uuid),
-        filter.job.map(JobId::uuid),
         filter.image.map(ImageId::uuid),
         filter.tool.map(ToolName::as_str),
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// What one job made. Each run asks this: unlike [`list`], it is planned once for all of them.
+pub async fn of_job(pool: &PgPool, job: JobId) -> sqlx::Result<Vec<ResultImage>> {
+    sqlx::query_as!(
+        ResultImage,
+        r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
+                  r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.size_bytes, r.width,
+                  r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
+                  j.tier as "tier: Tier", j.cost as credits
+           from results r join jobs j on j.id = r.job_id
+           where r.job_id = $1"#,
+        job.uuid(),
     )
     .fetch_all(pool)
     .await

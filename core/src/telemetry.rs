@@ -82,7 +82,11 @@ pub fn start(config: &TelemetryConfig, service: &'static str) -> anyhow::Result<
 /// Starts logging alone, for a command that does one thing and ends.
 pub fn log_to_stderr() {
     let filter = EnvFilter::new("info,sqlx=warn");
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
 }
 
 /// Waits for SIGTERM or Ctrl-C.

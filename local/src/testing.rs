@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use retouch_core::config::StorageConfig;
+use retouch_core::credits::{self, Adjusted, Adjustment};
 use retouch_core::images::{self, NewImage, Recorded, Uploader};
 use retouch_core::storage::Storage;
-use retouch_core::{ImageId, UserId, credits, users};
+use retouch_core::{ImageId, UserId, users};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -65,10 +66,16 @@ impl Bucket {
 pub async fn user(pool: &PgPool, name: &str, extra: i32) -> UserId {
     let user = users::sign_in(pool, ISSUER, name).await.expect("signed in");
     if extra != 0 {
-        let granted = credits::grant_by_admin(pool, user.id, extra, &format!("test {name}")).await;
-        assert!(granted.expect("granted"), "each name gets its extra credits once");
+        adjust(pool, user.id, extra).await;
     }
     user.id
+}
+
+/// Changes a balance by an operator's hand.
+pub async fn adjust(pool: &PgPool, user: UserId, amount: i32) {
+    let reference = format!("test {}", ImageId::new());
+    let change = Adjustment { user, amount, reference: &reference, note: None };
+    assert_eq!(credits::adjust(pool, &change).await.expect("adjusted"), Adjusted::Now);
 }
 
 /// The row of an uploaded picture of 64 × 48 pixels; `storage` receives `bytes` as its object.

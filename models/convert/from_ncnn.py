@@ -7,7 +7,7 @@ Understands what the nets of Real-ESRGAN consist of, and refuses anything else b
 that is left out would be a model that is quietly wrong. The same input gives the same bytes on every machine, so that a
 checksum vouches for the result. Needs Python 3.11 and nothing else.
 
-The net takes any RGB picture, f32 [1, 3, height, width] in 0..1, and has one output. Half floats stay half floats in the
+The net takes any RGB picture, f32 [batch, 3, height, width] in 0..1, and has one output. Half floats stay half floats in the
 file; whoever loads it makes floats of them once. Three things are written other than they were, for speed:
 
 * PReLU. ONNX Runtime keeps channels in blocks on a processor, which convolutions need, and has no PReLU for blocks: it
@@ -271,7 +271,7 @@ class Writer:
             self.write(layer)
         shape = self.shapes[self.net.result]
         times = "" if shape.scale == 1 else f"{shape.scale}*"
-        self.graph.output("output", [1, shape.channels, f"{times}height", f"{times}width"])
+        self.graph.output("output", ["batch", shape.channels, f"{times}height", f"{times}width"])
         return self.graph.to_bytes()
 
     def write(self, layer):
@@ -285,7 +285,7 @@ class Writer:
         check_arguments(layer)
 
     def input(self, layer, inputs, shapes, name):
-        self.graph.input("input", [1, 3, "height", "width"])
+        self.graph.input("input", ["batch", 3, "height", "width"])
         return Shape(3, 1)
 
     def convolution(self, layer, inputs, shapes, name):

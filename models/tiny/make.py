@@ -190,7 +190,7 @@ def segment() -> Graph:
 def upscale(scale: int, blurs: int) -> Graph:
     """Blurs each channel, seeing black beyond the border, then repeats each pixel."""
     graph = Graph("upscale")
-    tensor = graph.input("input", [1, 3, "height", "width"])
+    tensor = graph.input("input", ["batch", 3, "height", "width"])
     if blurs:
         graph.constant("blur", [3, 1, 3, 3], np.tile(BLUR, (3, 1, 1)).astype("<f4").tobytes())
     for number in range(blurs):
@@ -204,7 +204,7 @@ def upscale(scale: int, blurs: int) -> Graph:
         mode="nearest",
         nearest_mode="floor",
     )
-    graph.output("output", [1, 3, f"{scale}*height", f"{scale}*width"])
+    graph.output("output", ["batch", 3, f"{scale}*height", f"{scale}*width"])
     return graph
 
 

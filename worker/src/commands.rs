@@ -1,6 +1,7 @@
 //! The subcommands, and the settings they share.
 
 pub mod bench;
+pub mod doctor;
 pub mod models;
 pub mod run;
 pub mod serve;
@@ -8,13 +9,17 @@ pub mod serve;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use retouch_worker::faults::RunFaults;
 use retouch_worker::models::bindings::Device;
 use retouch_worker::models::manifest::Task;
 use retouch_worker::models::registry::{ModelHandle, Registry};
-use retouch_worker::models::session::{DevicePolicy, Runtime, RuntimeSettings};
+use retouch_worker::models::session::{
+    Batching, DevicePolicy, Runtime, RuntimeSettings, SessionError,
+};
 use retouch_worker::pipeline::{Limits, PixelPool};
 use retouch_worker::tools::upscale::Settings;
 use tracing_subscriber::EnvFilter;
@@ -48,6 +53,18 @@ pub struct ModelArgs {
     /// thrown away and costs nothing. Nothing is judged by default.
     #[arg(long, env = "RETOUCH_SAFETY_MODEL", value_name = "NAME")]
     pub safety_model: Option<String>,
+    /// Run models on TensorRT where a GPU has it, and keep the engines that it builds in this folder.
+    #[arg(long, env = "RETOUCH_TENSORRT_CACHE", value_name = "FOLDER")]
+    pub tensorrt_cache: Option<PathBuf>,
+    /// The most pictures or tiles of one shape that a model is given at once, where its graph allows it; by
+    /// default 8 on a GPU and 1 on a processor.
+    #[arg(long, env = "RETOUCH_BATCH", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub batch: Option<u32>,
+    /// How long one of them waits for others, in milliseconds.
+    #[arg(long, env = "RETOUCH_BATCH_WAIT_MS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    pub batch_wait_ms: u64,
+    #[command(flatten)]
+    pub faults: RunFaults,
 }
 
 impl ModelArgs {
@@ -56,15 +73,26 @@ impl ModelArgs {
         self.threads.unwrap_or_else(|| available_parallelism().map_or(2, usize::from)).max(1)
     }
 
+    /// The ONNX Runtime library that is used.
+    pub fn library(&self) -> PathBuf {
+        self.onnxruntime.clone().unwrap_or_else(find_library)
+    }
+
     /// Starts ONNX Runtime.
-    pub fn runtime(&self) -> anyhow::Result<Runtime> {
+    pub fn runtime(&self) -> Result<Runtime, SessionError> {
         let settings = RuntimeSettings {
-            library: self.onnxruntime.clone().unwrap_or_else(find_library),
+            library: self.library(),
             device: self.device,
             intra_threads: self.threads(),
             gpu_memory_limit_bytes: self.gpu_memory_mib.map(|mib| mib << 20),
+            tensorrt_cache: self.tensorrt_cache.clone(),
+            batching: Batching {
+                most: self.batch.map(|most| most as usize),
+                wait: Duration::from_millis(self.batch_wait_ms),
+            },
+            faults: self.faults,
         };
-        Ok(Runtime::start(settings)?)
+        Runtime::start(settings)
     }
 
     /// What tools may take on a device.

@@ -1,11 +1,13 @@
 //! The settings of `retouch-worker serve`, besides those of the models. `--help` is the manual.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use retouch_core::config::{DatabaseConfig, RedisConfig, StorageConfig};
 use retouch_core::telemetry::TelemetryConfig;
 
 use crate::faults::Faults;
+use crate::models::bindings::Device;
 
 /// Everything `serve` needs to know to take jobs.
 #[derive(Clone, Debug, clap::Args)]
@@ -38,6 +40,13 @@ pub struct ServeConfig {
     /// two looks is loaded.
     #[arg(long, env = "RETOUCH_MODELS_POLL_MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(20..=3_600_000))]
     pub models_poll_ms: u64,
+    /// How long a model may run without a sign of life, in seconds: then the process ends itself, and its jobs are
+    /// done by the next one. By default 45 on a GPU and 900 on a processor, where a tile may take minutes.
+    #[arg(long, env = "RETOUCH_STALL_SECS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub stall_secs: Option<u32>,
+    /// A file that is written while all is well, for `retouch-worker healthcheck`; none by default.
+    #[arg(long, env = "RETOUCH_HEALTH_FILE", value_name = "FILE")]
+    pub health_file: Option<PathBuf>,
     #[command(flatten)]
     pub faults: Faults,
 }
@@ -51,6 +60,15 @@ impl ServeConfig {
     /// How often the models directory is looked at.
     pub const fn models_poll(&self) -> Duration {
         Duration::from_millis(self.models_poll_ms)
+    }
+
+    /// How long a model may run without a sign of life.
+    pub fn patience(&self, device: Device) -> Duration {
+        let usual = match device {
+            Device::Cpu => 900,
+            Device::Cuda => 45,
+        };
+        Duration::from_secs(self.stall_secs.unwrap_or(usual).into())
     }
 
     /// How long running jobs get to finish.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use retouch_core::db::DatabaseError;
 use retouch_core::jobs::{self, Claimed, Turn};
+use retouch_core::magic_fix::FixMode;
 use retouch_core::queue::Handler;
 use retouch_core::tool::{JobClass, Tier, Tool};
 use tokio::sync::Semaphore;
@@ -91,37 +93,48 @@ impl Consumer {
     }
 
     /// Runs one job; true when it was one that nobody pays for.
-    async fn try_answer(&self) -> Result<bool, retouch_core::db::DatabaseError> {
+    async fn try_answer(&self) -> Result<bool, DatabaseError> {
         let (pool, worker) = (&self.runner.pool, self.runner.worker);
         // Asked each time: models come and go while we run.
         let modes = self.runner.registry.modes();
-        if jobs::suspects_waiting(pool, &self.classes, &modes).await? {
+        loop {
+            if let Some(is_unpaid) = self.run_beside(&modes).await? {
+                return Ok(is_unpaid);
+            }
+            if !jobs::suspects_waiting(pool, &self.classes, &modes).await? {
+                return Ok(false);
+            }
             // All slots: whatever runs ends first, and nothing starts until this is over.
             let Ok(_all) = self.slots.acquire_many(self.slot_count).await else { return Ok(false) };
-            if let Some(job) =
-                jobs::claim(pool, worker, &self.classes, &modes, Turn::Alone, self.lease).await?
-            {
+            let alone = jobs::claim(pool, worker, &self.classes, &modes, Turn::Alone, self.lease);
+            if let Some(job) = alone.await? {
                 tracing::info!(job.id = %job.id, "Job {} has lost a worker before and runs alone", job.id);
                 let is_unpaid = job.tier != Tier::Paid;
                 self.runner.run(job).await;
                 return Ok(is_unpaid);
             }
+            // Another worker was faster, and what this doorbell was rung for may still wait.
         }
-        let Ok(_slot) = self.slots.acquire().await else { return Ok(false) };
+    }
+
+    /// Runs the next job that may run beside others, if there is one; whether nobody pays for it.
+    async fn run_beside(&self, modes: &[FixMode]) -> Result<Option<bool>, DatabaseError> {
+        let (pool, worker) = (&self.runner.pool, self.runner.worker);
+        let Ok(_slot) = self.slots.acquire().await else { return Ok(None) };
         // What nobody pays for leaves a slot to those who pay.
         let unpaid = self.unpaid_slots.try_acquire();
         let classes = if unpaid.is_ok() { &self.classes } else { &self.paid_classes };
-        let claimed = jobs::claim(pool, worker, classes, &modes, Turn::Beside, self.lease).await?;
-        let Some(job) = claimed else { return Ok(false) };
+        let claimed = jobs::claim(pool, worker, classes, modes, Turn::Beside, self.lease).await?;
+        let Some(job) = claimed else { return Ok(None) };
         let is_unpaid = job.tier != Tier::Paid;
         let _unpaid = unpaid.ok().filter(|_| is_unpaid);
         // The lease is kept while the job waits for memory.
         let lease = self.runner.leases.hold(job.id);
         let memory = self.memory.acquire_many(self.mib_for(&job)).await;
-        let Ok(_memory) = memory else { return Ok(false) };
+        let Ok(_memory) = memory else { return Ok(Some(false)) };
         drop(lease);
         self.runner.run(job).await;
-        Ok(is_unpaid)
+        Ok(Some(is_unpaid))
     }
 
     /// What a picture takes; one that takes more than there is gets all of it, alone.

@@ -74,7 +74,7 @@ impl JobRunner {
     async fn attempt(&self, job: &Claimed) {
         let started = Instant::now();
         let lease = self.leases.hold(job.id);
-        let _ = self.news.send(JobNews::changed(job.id));
+        let _ = self.news.send(JobNews::started(job.id));
         metrics::histogram!("retouch_job_wait_seconds", "tier" => job.tier.as_str())
             .record(job.waited_secs);
         let made = tokio::select! {
@@ -228,7 +228,7 @@ impl JobRunner {
                 let left = started.elapsed().as_secs_f32() * (1.0 - done) / done;
                 progress.eta_secs = Some(left.ceil() as u32);
             }
-            let _ = news.send(JobNews { job: id, progress: Some(progress) });
+            let _ = news.send(JobNews::progress(id, progress));
         });
         let limits = &self.settings.limits;
         Ok(magic_fix(input, wish, &engines, &self.pixels, limits, cancel, &tell).await?)
@@ -332,7 +332,7 @@ impl JobRunner {
     }
 
     fn tell_progress(&self, job: &Claimed, progress: Progress) {
-        let _ = self.news.send(JobNews { job: job.id, progress: Some(progress) });
+        let _ = self.news.send(JobNews::progress(job.id, progress));
     }
 }
 

@@ -16,3 +16,4 @@ pub mod models;
 pub mod pipeline;
 pub mod sweeper;
 pub mod tools;
+pub mod watchdog;

@@ -7,4 +7,5 @@ pub mod judge;
 pub mod manifest;
 pub mod painter;
 pub mod registry;
+pub mod runs;
 pub mod session;

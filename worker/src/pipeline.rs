@@ -103,7 +103,7 @@ impl From<SessionError> for PipelineError {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::OutOfMemory(text) => Self::OutOfMemory(text),
-            SessionError::Failed(text) => Self::Model(text),
+            SessionError::Failed(text) | SessionError::DeviceLost(text) => Self::Model(text),
         }
     }
 }

@@ -17,11 +17,10 @@ use super::keys::KeyView;
 use super::problem::Problem;
 use super::run::tell_of_cancelled;
 use super::views::{ImageView, JobView, ResultView};
-use crate::error::ApiError;
+use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 use crate::usecases::delete_account;
 use crate::usecases::export_account::{Export, Page};
-use crate::usecases::sign_in::ACCOUNT_DELETED;
 
 /// Deletes the caller's account, at once and for good: pictures, results, keys and what is left of the
 /// credits go, runs are called off. What the books need stays, under no name.

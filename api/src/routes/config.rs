@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::views::{ModeView, ToolView};
-use crate::config::LogoutStyle;
+use crate::config::{LogoutStyle, SiteConfig};
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -28,6 +28,7 @@ pub struct ConfigView {
     tools: Vec<ToolOffer>,
     magic_fix: MagicFixView,
     features: FeaturesView,
+    site: SiteView,
 }
 
 /// What is refused.
@@ -140,6 +141,56 @@ pub struct FeaturesView {
     payments: bool,
 }
 
+/// What the operator has added to the page.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Site)]
+pub struct SiteView {
+    /// Where people write to.
+    contact_email: Option<String>,
+    /// An advertising account that is told of sign-ins, of those people who agree.
+    ad_tag: Option<AdTagView>,
+    /// A rating that the landing page shows.
+    rating: Option<RatingView>,
+}
+
+/// An advertising account of Google.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AdTag)]
+pub struct AdTagView {
+    #[schema(example = "AW-123")]
+    id: String,
+    /// What is counted in it.
+    #[schema(example = "AW-123/abc")]
+    conversion: String,
+}
+
+/// A review service's own page with a rating, made to be shown in a frame.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Rating)]
+pub struct RatingView {
+    service: String,
+    url: String,
+    /// In pixels.
+    height: u32,
+}
+
+impl From<&SiteConfig> for SiteView {
+    fn from(site: &SiteConfig) -> Self {
+        let ad_tag = site.ad_tag_id.clone().zip(site.ad_conversion.clone());
+        let rating = site.rating_service.clone().zip(site.rating_url.as_ref());
+        Self {
+            contact_email: site.contact_email.clone(),
+            ad_tag: ad_tag.map(|(id, conversion)| AdTagView { id, conversion }),
+            rating: rating.map(|(service, url)| RatingView {
+                service,
+                url: url.to_string(),
+                height: site.rating_height,
+            }),
+        }
+    }
+}
+
 /// Limits, prices, packs, sign-in and tools of this installation.
 #[utoipa::path(get, path = "/api/config", tag = "config", responses((status = 200, body = ConfigView)))]
 pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiError> {
@@ -181,6 +232,7 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
         tools: ToolName::ALL.iter().map(|tool| offer(*tool, &served)).collect(),
         magic_fix: workers::fix_offer(&served).into(),
         features: FeaturesView { payments: app.payments.is_some() },
+        site: SiteView::from(&app.site),
     }))
 }
 

@@ -7,9 +7,8 @@ use retouch_core::UserId;
 use retouch_core::api_keys::{self, ApiKey, CreateError, NewApiKey, PREFIX, SHOWN_LENGTH};
 use sha2::{Digest, Sha256};
 
-use crate::error::ApiError;
+use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
-use crate::usecases::sign_in::ACCOUNT_DELETED;
 
 /// Makes a key called `name` for `owner`; returns what is kept of it, and the key itself.
 pub async fn create_key(

@@ -10,7 +10,7 @@ use retouch_core::magic_fix::Prompt;
 use retouch_core::tool::{Tier, Tool};
 use retouch_core::{ImageId, UserId, images, workers};
 
-use super::run_tool::{Ran, await_result, check_size, submit_and_ring};
+use super::run_tool::{Ran, check_size, submit_and_wait};
 use crate::error::ApiError;
 use crate::mask;
 use crate::state::App;
@@ -56,6 +56,5 @@ pub async fn magic_fix(app: &App, user: UserId, fix: Fix) -> Result<Ran, ApiErro
         idempotency_key: fix.idempotency_key,
         most_waiting: Some(app.limits.most_waiting(Tier::Paid)),
     };
-    let job = submit_and_ring(app, &new).await?;
-    await_result(app, job, fix.wait).await
+    submit_and_wait(app, &new, fix.wait).await
 }

@@ -12,7 +12,7 @@ use retouch_core::users::User;
 use retouch_core::{ImageId, UserId};
 use sha2::{Digest, Sha256};
 
-use super::run_tool::{Ran, Run, await_result, run_tool, tell_of_cancelled};
+use super::run_tool::{Ran, Run, came_of, run_tool, tell_of_cancelled};
 use super::upload_image::upload_image;
 use crate::cutout::{self, Shape, Shaped};
 use crate::error::ApiError;
@@ -109,7 +109,8 @@ async fn give_up(app: &App, job: Job) -> Result<Vec<ResultImage>, ApiError> {
         });
     }
     // It ended at the last moment.
-    match await_result(app, job, std::time::Duration::from_millis(1)).await? {
+    let ended = jobs::get(&app.pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
+    match came_of(app, ended).await? {
         Ran::Done(made) => Ok(made),
         Ran::Pending(job) => {
             Err(ApiError::Internal(anyhow::anyhow!("job {} can neither end nor be ended", job.id)))

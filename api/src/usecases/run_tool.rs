@@ -5,7 +5,7 @@ use std::time::Duration;
 use retouch_core::db::PgPool;
 use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
 use retouch_core::queue::JobNews;
-use retouch_core::results::{self, Filter, ResultImage};
+use retouch_core::results::{self, ResultImage};
 use retouch_core::tool::{Tier, Tool};
 use retouch_core::{ImageId, JobId, UserId, images};
 
@@ -50,8 +50,7 @@ pub async fn run_tool(app: &App, user: UserId, run: Run) -> Result<Ran, ApiError
         idempotency_key: run.idempotency_key,
         most_waiting: Some(app.limits.most_waiting(run.tier)),
     };
-    let job = submit_and_ring(app, &new).await?;
-    await_result(app, job, run.wait).await
+    submit_and_wait(app, &new, run.wait).await
 }
 
 /// Refuses a picture whose longest side is more than a tool takes.
@@ -61,10 +60,21 @@ pub(super) fn check_size(app: &App, tool: Tool, longest: i32) -> Result<(), ApiE
     if fits { Ok(()) } else { Err(ApiError::DimensionsTooBig { max }) }
 }
 
-/// Submits the job and rings for it. A doorbell that cannot be rung is the sweeper's to ring.
-pub(super) async fn submit_and_ring(app: &App, new: &NewJob) -> Result<Job, ApiError> {
-    match jobs::submit(&app.pool, new).await? {
-        Submitted::Joined(job) => Ok(job),
+/// Submits the job, rings for it and waits for its end, for at most `wait`. A doorbell that cannot be rung is
+/// the sweeper's to ring.
+pub(super) async fn submit_and_wait(
+    app: &App,
+    new: &NewJob,
+    wait: Duration,
+) -> Result<Ran, ApiError> {
+    let id = JobId::new();
+    let mut news = app.news.listen(id);
+    let mut job = match jobs::submit_as(&app.pool, id, new).await? {
+        Submitted::Joined(job) => {
+            news = app.news.listen(job.id);
+            // It may have ended before anybody listened.
+            jobs::get(&app.pool, job.id).await?.unwrap_or(job)
+        }
         Submitted::New(job) => {
             metrics::counter!("retouch_jobs_submitted_total",
                 "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
@@ -72,18 +82,20 @@ pub(super) async fn submit_and_ring(app: &App, new: &NewJob) -> Result<Job, ApiE
             if let Err(error) = app.queue.ring(job.class(), job.id).await {
                 tracing::warn!(%error, job.id = %job.id, "Could not ring for job {}", job.id);
             }
-            Ok(job)
+            job
         }
+    };
+    // With nothing waited for, the caller wants the job whatever its state.
+    if wait.is_zero() {
+        return Ok(Ran::Pending(job));
     }
+    job = news.wait_for_end(&app.pool, job, wait).await?;
+    came_of(app, job).await
 }
 
-/// Waits for the job's end, for at most `wait`.
-pub(super) async fn await_result(app: &App, job: Job, wait: Duration) -> Result<Ran, ApiError> {
-    let job =
-        if wait.is_zero() { job } else { app.news.wait_for_end(&app.pool, job.id, wait).await? };
+/// What came of a job so far.
+pub(super) async fn came_of(app: &App, job: Job) -> Result<Ran, ApiError> {
     match job.state {
-        // With nothing waited for, the caller wants the job whatever its state.
-        _ if wait.is_zero() => Ok(Ran::Pending(job)),
         JobState::Queued | JobState::Running => Ok(Ran::Pending(job)),
         JobState::Done => results_of(&app.pool, job.id).await.map(Ran::Done),
         JobState::Cancelled => Err(ApiError::Cancelled),
@@ -106,5 +118,5 @@ pub async fn tell_of_cancelled(app: &App, cancelled: &[JobId]) {
 
 /// What a job made.
 pub async fn results_of(pool: &PgPool, job: JobId) -> Result<Vec<ResultImage>, ApiError> {
-    Ok(results::list(pool, Filter { job: Some(job), ..Filter::default() }).await?)
+    Ok(results::of_job(pool, job).await?)
 }

@@ -9,7 +9,7 @@ use retouch_core::jobs::NewJob;
 use retouch_core::tool::{Tier, Tool};
 use sha2::{Digest, Sha256};
 
-use super::run_tool::{Ran, await_result, check_size, submit_and_ring};
+use super::run_tool::{Ran, check_size, submit_and_wait};
 use super::upload_image::upload_image;
 use crate::error::ApiError;
 use crate::state::App;
@@ -44,6 +44,5 @@ pub async fn run_visitor_tool(
         fix: None,
         most_waiting: Some(app.limits.most_waiting(Tier::Visitor)),
     };
-    let job = submit_and_ring(app, &new).await?;
-    await_result(app, job, wait).await
+    submit_and_wait(app, &new, wait).await
 }

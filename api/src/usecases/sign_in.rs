@@ -5,11 +5,8 @@ use retouch_core::api_keys;
 use retouch_core::users::{self, Arrival, User};
 use sha2::{Digest, Sha256};
 
-use crate::error::ApiError;
+use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
-
-/// What a token gets that was made before its account was deleted.
-pub const ACCOUNT_DELETED: &str = "This account was deleted. Sign in again to begin a new one";
 
 /// Finds or creates the user that `authorization` (the header's value) speaks for.
 pub async fn sign_in(app: &App, authorization: Option<&str>) -> Result<User, ApiError> {

@@ -7,10 +7,9 @@ use retouch_core::images::{self, Image, NewImage, Recorded, Uploader};
 use retouch_core::storage::{image_key, image_thumbnail_key};
 use sha2::{Digest, Sha256};
 
-use crate::error::ApiError;
+use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::picture;
 use crate::state::App;
-use crate::usecases::sign_in::ACCOUNT_DELETED;
 
 /// Stores `file` as a picture of `uploader`. Nothing stays behind when it is refused, as one is that has
 /// more than `max_dimension` pixels a side.

@@ -299,6 +299,31 @@ async fn an_address_that_the_token_does_not_say_comes_from_the_provider_about_th
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn what_an_operator_adds_is_told_to_the_page_and_allowed_by_its_policy(pool: PgPool) {
+    let plain = TestApp::start_with(pool.clone(), &[]).await;
+    let nothing = serde_json::json!({ "contactEmail": null, "adTag": null, "rating": null });
+    assert_eq!(plain.get("/api/config").send().await.json()["site"], nothing);
+    let settings = [
+        "--contact-email=help@example.test",
+        "--ad-tag-id=AW-1",
+        "--ad-conversion=AW-1/x",
+        "--rating-service=Stars",
+        "--rating-url=https://stars.test/widget?of=us",
+    ];
+    let app = TestApp::start_with(pool, &settings).await;
+    let answer = app.get("/api/config").send().await;
+    let policy = answer.header("content-security-policy").to_owned();
+    assert!(policy.contains("script-src 'self' https://www.googletagmanager.com;"), "{policy}");
+    assert!(policy.contains("https://stars.test; object-src"), "{policy}");
+    let site = answer.json()["site"].clone();
+    assert_eq!(site["contactEmail"], "help@example.test");
+    assert_eq!(site["adTag"], serde_json::json!({ "id": "AW-1", "conversion": "AW-1/x" }));
+    assert_eq!(site["rating"]["url"], "https://stars.test/widget?of=us");
+    let plain = plain.get("/api/config").send().await;
+    assert!(!plain.header("content-security-policy").contains("google"));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_page_is_told_how_to_sign_in_and_what_there_is(pool: PgPool) {
     let app = TestApp::start_with(
         pool,

@@ -32,7 +32,7 @@ async fn events_tell_of_every_step_and_end_with_the_result(pool: PgPool) {
     tokio::spawn(async move {
         let job = acting.claim().await.unwrap().id;
         let at = Progress { stage: Stage::Infer, fraction: 0.2, eta_secs: Some(42) };
-        let progress = JobNews { job, progress: Some(at) };
+        let progress = JobNews::progress(job, at);
         for _ in 0..3 {
             acting.app.queue.tell(progress).await.unwrap();
             tokio::time::sleep(Duration::from_millis(200)).await;

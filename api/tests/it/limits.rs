@@ -1,7 +1,8 @@
 //! How much one may ask for: a minute, at once, and in all. What is refused holds and costs nothing.
 
 use axum::http::StatusCode;
-use retouch_core::{UserId, credits};
+use retouch_core::UserId;
+use retouch_local::testing::adjust;
 use sqlx::PgPool;
 
 use crate::app::{TestApp, png};
@@ -10,7 +11,7 @@ use crate::app::{TestApp, png};
 async fn enrich(app: &TestApp, name: &str) {
     let user = app.get("/api/user/get").by(&app.token(name)).send().await.json();
     let user: UserId = user["id"].as_str().unwrap().parse().unwrap();
-    assert!(credits::grant_by_admin(&app.pool, user, 480, &format!("test {name}")).await.unwrap());
+    adjust(&app.pool, user, 480).await;
 }
 
 fn paid(image: &str) -> String {

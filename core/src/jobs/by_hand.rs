@@ -2,10 +2,10 @@
 
 use sqlx::PgPool;
 
-use super::end::{end_without_result, lock_payer};
+use super::end::end_active;
 use super::{Failure, Job, JobState, NewJob, SubmitError, Submitted, get, load, submit};
 use crate::tool::ToolName;
-use crate::{JobId, UserId, db};
+use crate::{JobId, UserId};
 
 /// The jobs that failed, the newest first; with `code`, those that failed for that reason.
 pub async fn failed(pool: &PgPool, code: Option<&str>, most: i64) -> sqlx::Result<Vec<Job>> {
@@ -92,19 +92,6 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
 /// Ends a job that has not ended, for a reason that its owner will read; it costs nothing. False when it
 /// had ended already, or never was.
 pub async fn fail_by_hand(pool: &PgPool, job: JobId, reason: &str) -> sqlx::Result<bool> {
-    let mut tx = db::begin(pool).await?;
-    lock_payer(&mut tx, job).await?;
-    let active = sqlx::query!(
-        "select id from jobs where id = $1 and state in ('queued', 'running') for update",
-        job.uuid(),
-    )
-    .fetch_optional(&mut *tx)
-    .await?;
-    if active.is_none() {
-        return Ok(false);
-    }
     let failure = Failure { code: "ended_by_operator".into(), detail: reason.to_owned() };
-    end_without_result(&mut tx, job, JobState::Failed, Some(&failure)).await?;
-    tx.commit().await?;
-    Ok(true)
+    end_active(pool, job, JobState::Failed, Some(&failure)).await
 }

@@ -4,7 +4,8 @@ use sqlx::{PgConnection, PgPool};
 
 use super::{Failure, JobState};
 use crate::results::NewResult;
-use crate::{ImageId, JobId, UserId, WorkerId, credits, db, results, storage};
+use crate::tool::ToolName;
+use crate::{ImageId, JobId, UserId, WorkerId, credits, db, storage};
 
 /// What became of a finished job's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,35 +26,64 @@ pub async fn finish(
     made: &NewResult,
 ) -> sqlx::Result<Finish> {
     let mut tx = db::begin(pool).await?;
-    lock_payer(&mut tx, job).await?;
+    credits::lock_and_release(&mut tx, job, worker).await?;
+    // The job's end and its result in one statement: neither is ever there without the other.
     let ended = sqlx::query!(
-        r#"update jobs set state = 'done', finished_at = now(), lease_owner = null, lease_until = null
-           where id = $2 and state = 'running' and lease_owner = $1
-           returning owner_id as "owner: UserId", cost"#,
+        r#"with ended as (
+               update jobs set state = 'done', finished_at = now(), lease_owner = null, lease_until = null
+               where id = $2 and state = 'running' and lease_owner = $1
+               returning id, image_id, owner_id, tool, factor, mode, prompt, cost
+           ), recorded as (
+               insert into results (id, job_id, image_id, owner_id, tool, factor, object_key, thumbnail_key,
+                                    size_bytes, width, height, model, model_sha256, device, duration_ms,
+                                    is_demo, mode, prompt)
+               select $3, id, image_id, owner_id, tool, factor, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                      mode, prompt
+               from ended
+           )
+           select owner_id as "owner: UserId", cost, tool as "tool: ToolName" from ended"#,
         worker.uuid(),
         job.uuid(),
+        made.id.uuid(),
+        made.object_key,
+        made.thumbnail_key,
+        made.size_bytes,
+        made.width,
+        made.height,
+        made.model,
+        made.model_sha256,
+        made.device,
+        made.duration_ms,
+        made.is_demo,
     )
     .fetch_optional(&mut *tx)
     .await?;
     let Some(ended) = ended else {
-        // A repeat after an answer that got lost must not doom the objects of the recorded result.
-        let recorded = sqlx::query!("select id from results where id = $1", made.id.uuid())
-            .fetch_optional(&mut *tx)
-            .await?;
-        if recorded.is_some() {
-            return Ok(Finish::Done);
-        }
-        storage::doom(&mut tx, &[made.object_key.clone(), made.thumbnail_key.clone()]).await?;
-        tx.commit().await?;
-        return Ok(Finish::NotOurs);
+        tx.rollback().await?;
+        return was_not_ours(pool, made).await;
     };
-    results::insert(&mut tx, job, made).await?;
-    forget_mask(&mut tx, job).await?;
+    if ended.tool == ToolName::MagicFix {
+        forget_mask(&mut tx, job).await?;
+    }
     if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
         credits::debit(&mut tx, owner, job, ended.cost).await?;
     }
     tx.commit().await?;
     Ok(Finish::Done)
+}
+
+/// The result is either recorded already, by the same call whose answer got lost, or not wanted.
+async fn was_not_ours(pool: &PgPool, made: &NewResult) -> sqlx::Result<Finish> {
+    let mut tx = db::begin(pool).await?;
+    let recorded = sqlx::query!("select id from results where id = $1", made.id.uuid())
+        .fetch_optional(&mut *tx)
+        .await?;
+    if recorded.is_some() {
+        return Ok(Finish::Done);
+    }
+    storage::doom(&mut tx, &[made.object_key.clone(), made.thumbnail_key.clone()]).await?;
+    tx.commit().await?;
+    Ok(Finish::NotOurs)
 }
 
 /// Ends the job without a result and gives the hold back. False when it was no longer `worker`'s.
@@ -82,6 +112,16 @@ pub async fn fail(
 
 /// Calls the job off and gives the hold back. False when it had ended already.
 pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
+    end_active(pool, job, JobState::Cancelled, None).await
+}
+
+/// Ends a job that has not ended, without a result. False when it had ended already, or never was.
+pub(super) async fn end_active(
+    pool: &PgPool,
+    job: JobId,
+    state: JobState,
+    failure: Option<&Failure>,
+) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
     lock_payer(&mut tx, job).await?;
     let active = sqlx::query!(
@@ -93,40 +133,31 @@ pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
     if active.is_none() {
         return Ok(false);
     }
-    end_without_result(&mut tx, job, JobState::Cancelled, None).await?;
+    end_without_result(&mut tx, job, state, failure).await?;
     tx.commit().await?;
     Ok(true)
 }
 
-/// Calls off whatever still runs or waits on `image`; part of deleting it. The caller has locked the
-/// owner's row.
-pub(crate) async fn cancel_all_of(
-    conn: &mut PgConnection,
-    image: ImageId,
-) -> sqlx::Result<Vec<JobId>> {
-    let active = sqlx::query_scalar!(
-        r#"select id as "id: JobId" from jobs
-           where image_id = $1 and state in ('queued', 'running') for update"#,
-        image.uuid(),
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    for job in &active {
-        end_without_result(conn, *job, JobState::Cancelled, None).await?;
-    }
-    Ok(active)
+/// Whose jobs are called off together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AllOf {
+    /// Those on one picture: part of deleting it.
+    Image(ImageId),
+    /// Those of one user: part of deleting the account.
+    Owner(UserId),
 }
 
-/// Calls off whatever `owner` has running or waiting; part of deleting the account. The caller has locked
-/// the owner's row.
-pub(crate) async fn cancel_all_of_owner(
-    conn: &mut PgConnection,
-    owner: UserId,
-) -> sqlx::Result<Vec<JobId>> {
+/// Calls off whatever still runs or waits of these. The caller has locked the owner's row.
+pub(crate) async fn cancel_all(conn: &mut PgConnection, of: AllOf) -> sqlx::Result<Vec<JobId>> {
+    let (image, owner) = match of {
+        AllOf::Image(image) => (Some(image.uuid()), None),
+        AllOf::Owner(owner) => (None, Some(owner.uuid())),
+    };
     let active = sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs
-           where owner_id = $1 and state in ('queued', 'running') for update"#,
-        owner.uuid(),
+           where (image_id = $1 or owner_id = $2) and state in ('queued', 'running') for update"#,
+        image,
+        owner,
     )
     .fetch_all(&mut *conn)
     .await?;

@@ -14,7 +14,8 @@ use crate::{ImageId, JobId, UserId, WorkerId, db, storage};
 /// Which jobs a worker asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Jobs that have never lost a worker; they may run beside others.
+    /// Jobs that have never lost a worker; they may run beside others. There is none for whoever could take
+    /// one that must run alone: that one comes first.
     Beside,
     /// Jobs that have: the caller runs nothing else meanwhile, so that a picture that kills its process
     /// cannot use up the attempts of its neighbours.
@@ -71,6 +72,11 @@ pub async fn claim(
                where j.state = 'queued' and j.run_after <= now() and j.attempt < $5
                  and j.tool || ':' || j.tier = any($2) and (j.losses > 0) = $3
                  and (j.mode is null or j.mode = any($6))
+                 and ($3 or not exists (
+                     select from jobs s where s.state = 'queued' and s.losses > 0 and s.run_after <= now()
+                       and s.attempt < $5 and s.tool || ':' || s.tier = any($2)
+                       and (s.mode is null or s.mode = any($6))
+                 ))
                order by array_position(array['paid', 'free', 'visitor'], j.tier),
                         coalesce(b.running, 0), j.created_at, j.id
                limit 1 for update of j skip locked
@@ -121,11 +127,12 @@ pub async fn suspects_waiting(
     let (classes, modes) = (names(classes), names(modes));
     sqlx::query_scalar!(
         r#"select exists (
-               select from jobs where state = 'queued' and losses > 0 and run_after <= now()
+               select from jobs where state = 'queued' and losses > 0 and run_after <= now() and attempt < $3
                  and tool || ':' || tier = any($1) and (mode is null or mode = any($2))
            ) as "waiting!""#,
         &classes,
         &modes,
+        MAX_ATTEMPTS,
     )
     .fetch_one(pool)
     .await

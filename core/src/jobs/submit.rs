@@ -1,9 +1,10 @@
 //! Submitting: one transaction that holds the price and writes the row.
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use super::{Job, load};
+use super::{Job, JobState, load};
 use crate::magic_fix::FixMode;
 use crate::tool::{Tier, Tool};
 use crate::{ImageId, JobId, UserId, credits, db, telemetry};
@@ -97,59 +98,34 @@ pub enum SubmitError {
 /// joined. The holds of one user are serialised by the lock on their row, so that two requests can
 /// neither spend the same credit nor both believe to be the first.
 pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitError> {
-    let mut tx = db::begin(pool).await?;
-    if let Some(owner) = new.owner {
-        sqlx::query!("select id from users where id = $1 for update", owner.uuid())
-            .fetch_one(&mut *tx)
-            .await?;
-        if let Some(job) = earlier(&mut tx, owner, new).await? {
-            return Ok(Submitted::Joined(job));
-        }
-    }
-    // Shared: a delete of the image waits, other submissions do not.
-    let image = sqlx::query!("select id from images where id = $1 for key share", new.image.uuid());
-    if image.fetch_optional(&mut *tx).await?.is_none() {
-        return Err(SubmitError::NoSuchImage);
-    }
-    check_room(&mut tx, new).await?;
+    submit_as(pool, JobId::new(), new).await
+}
+
+/// The same, with an id of the caller's choice: who listens for news of that id before it can be known to
+/// anybody misses none.
+pub async fn submit_as(pool: &PgPool, id: JobId, new: &NewJob) -> Result<Submitted, SubmitError> {
     let cost = match (new.tier, new.owner) {
-        (Tier::Paid, Some(owner)) => {
-            let cost = new.tool.cost();
-            if !credits::hold(&mut tx, owner, cost).await? {
-                return Err(SubmitError::NotEnoughCredits);
-            }
-            cost
-        }
+        (Tier::Paid, Some(_)) => new.tool.cost(),
         _ => 0,
     };
-    let id = JobId::new();
-    sqlx::query!(
-        "insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key, mode, prompt,
-                           mask_sha256, traceparent)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-        id.uuid(),
-        new.owner.map(UserId::uuid),
-        new.image.uuid(),
-        new.tool.name().as_str(),
-        new.tool.factor_column(),
-        new.tier.as_str(),
-        cost,
-        new.idempotency_key,
-        new.tool.mode().map(FixMode::as_str),
-        new.fix.as_ref().map(|fix| fix.prompt.as_str()),
-        new.fix.as_ref().map(|fix| fix.mask_sha256.as_slice()),
-        telemetry::current_trace(),
-    )
-    .execute(&mut *tx)
-    .await?;
+    let mut tx = db::begin(pool).await?;
+    // The lock, and the hold with it. When nothing is inserted, the hold goes with the transaction.
+    let is_held = match new.owner {
+        Some(owner) => credits::lock_and_hold(&mut tx, owner, cost).await?,
+        None => true,
+    };
+    let decided = insert(&mut tx, id, new, cost, is_held).await?;
+    if let Some(earlier) = decided.earlier {
+        return join(&mut tx, earlier, new).await.map(Submitted::Joined);
+    }
+    let Some(created_at) = decided.created_at else {
+        return Err(why_not(new, &decided));
+    };
     if let Some(fix) = &new.fix {
-        sqlx::query!(
-            "insert into masks (job_id, png) values ($1, $2)",
-            id.uuid(),
-            fix.mask.as_ref(),
-        )
-        .execute(&mut *tx)
-        .await?;
+        let mask = fix.mask.as_ref();
+        sqlx::query!("insert into masks (job_id, png) values ($1, $2)", id.uuid(), mask)
+            .execute(&mut *tx)
+            .await?;
     }
     if new.tier != Tier::Paid {
         let first = sqlx::query!(
@@ -165,81 +141,126 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
             return Err(SubmitError::FreeExists);
         }
     }
-    let job = load(&mut *tx, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
     tx.commit().await?;
-    Ok(Submitted::New(job))
+    Ok(Submitted::New(Job {
+        id,
+        owner: new.owner,
+        image: Some(new.image),
+        tool: new.tool,
+        prompt: new.fix.as_ref().map(|fix| fix.prompt.clone()),
+        tier: new.tier,
+        cost,
+        state: JobState::Queued,
+        attempt: 0,
+        failure: None,
+        created_at,
+        started_at: None,
+        finished_at: None,
+    }))
 }
 
-/// Refuses a job when too many wait already. The caller has locked the owner's row.
-async fn check_room(conn: &mut PgConnection, new: &NewJob) -> Result<(), SubmitError> {
-    let Some(most) = new.most_waiting else { return Ok(()) };
-    if let (Some(owner), Some(most)) = (new.owner, most.of_owner) {
-        let waiting = sqlx::query_scalar!(
-            r#"select count(*) as "count!" from jobs
-               where owner_id = $1 and state = 'queued' and tier = $2"#,
-            owner.uuid(),
-            new.tier.as_str(),
-        )
-        .fetch_one(&mut *conn)
-        .await?;
-        if waiting >= most {
-            return Err(SubmitError::OwnersQueueFull);
-        }
-    }
-    // Counts no further than it has to: nobody waits for the length of a long queue.
-    let waiting = sqlx::query_scalar!(
-        r#"select count(*) as "count!" from (
-               select from jobs where state = 'queued' and tier = $1 limit $2
-           ) first"#,
+/// What was found when the job was to be inserted.
+struct Decided {
+    /// The job that this one repeats.
+    earlier: Option<JobId>,
+    is_image_there: bool,
+    waiting_of_owner: i64,
+    waiting_in_all: i64,
+    /// Set when the job was inserted.
+    created_at: Option<DateTime<Utc>>,
+}
+
+/// Inserts the job unless something speaks against it, in one statement: on the way from a click to a running
+/// model, each answer that is waited for is felt. It sees whatever was committed before the owner's row was
+/// locked.
+async fn insert(
+    conn: &mut PgConnection,
+    id: JobId,
+    new: &NewJob,
+    cost: i32,
+    is_held: bool,
+) -> sqlx::Result<Decided> {
+    let most = new.most_waiting;
+    sqlx::query_as!(
+        Decided,
+        // The picture is locked shared: a delete of it waits, other submissions do not. The length of a queue
+        // is counted no further than it has to be: nobody waits for the length of a long one.
+        r#"with earlier as (
+               select id from jobs where owner_id = $2 and idempotency_key = $8
+               union all
+               (select id from jobs
+                where $8::text is null and owner_id = $2 and image_id = $3 and tool = $4 and tier = $6
+                  and factor is not distinct from $5 and state in ('queued', 'running')
+                  and prompt is not distinct from $10 and mask_sha256 is not distinct from $11
+                order by created_at limit 1)
+           ), picture as (
+               select id from images where id = $3 for key share
+           ), waiting as (
+               select case when $13::bigint is null then 0 else (
+                          select count(*) from jobs where owner_id = $2 and state = 'queued' and tier = $6
+                      ) end as of_owner,
+                      case when $14::bigint is null then 0 else (
+                          select count(*) from (
+                              select from jobs where state = 'queued' and tier = $6 limit $14
+                          ) first
+                      ) end as in_all
+           ), job as (
+               insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key, mode,
+                                 prompt, mask_sha256, traceparent)
+               select $1, $2, picture.id, $4, $5, $6, $7, $8, $9, $10, $11, $12 from picture, waiting
+               where $15 and not exists (select from earlier)
+                 and of_owner < coalesce($13, 1) and in_all < coalesce($14, 1)
+               returning created_at
+           )
+           select (select id from earlier) as "earlier: JobId",
+                  exists (select from picture) as "is_image_there!",
+                  of_owner as "waiting_of_owner!", in_all as "waiting_in_all!",
+                  (select created_at from job) as created_at
+           from waiting"#,
+        id.uuid(),
+        new.owner.map(UserId::uuid),
+        new.image.uuid(),
+        new.tool.name().as_str(),
+        new.tool.factor_column(),
         new.tier.as_str(),
-        most.in_all,
+        cost,
+        new.idempotency_key,
+        new.tool.mode().map(FixMode::as_str),
+        new.fix.as_ref().map(|fix| fix.prompt.as_str()),
+        new.fix.as_ref().map(|fix| fix.mask_sha256.as_slice()),
+        telemetry::current_trace(),
+        most.filter(|_| new.owner.is_some()).and_then(|most| most.of_owner),
+        most.map(|most| most.in_all),
+        is_held,
     )
     .fetch_one(conn)
-    .await?;
-    if waiting >= most.in_all { Err(SubmitError::QueueFull(new.tier)) } else { Ok(()) }
+    .await
 }
 
-/// The job that `new` repeats, if there is one.
-async fn earlier(
-    conn: &mut PgConnection,
-    owner: UserId,
-    new: &NewJob,
-) -> Result<Option<Job>, SubmitError> {
-    let found = match &new.idempotency_key {
-        Some(key) => sqlx::query_scalar!(
-            r#"select id as "id: JobId" from jobs where owner_id = $1 and idempotency_key = $2"#,
-            owner.uuid(),
-            key,
-        )
-        .fetch_optional(&mut *conn)
-        .await?,
-        None => {
-            sqlx::query_scalar!(
-                r#"select id as "id: JobId" from jobs
-                   where owner_id = $1 and image_id = $2 and tool = $3 and tier = $4
-                     and factor is not distinct from $5 and state in ('queued', 'running')
-                     and prompt is not distinct from $6 and mask_sha256 is not distinct from $7
-                   order by created_at limit 1"#,
-                owner.uuid(),
-                new.image.uuid(),
-                new.tool.name().as_str(),
-                new.tier.as_str(),
-                new.tool.factor_column(),
-                new.fix.as_ref().map(|fix| fix.prompt.as_str()),
-                new.fix.as_ref().map(|fix| fix.mask_sha256.as_slice()),
-            )
-            .fetch_optional(&mut *conn)
-            .await?
-        }
-    };
-    let Some(id) = found else { return Ok(None) };
+/// What spoke against a job that repeats none.
+fn why_not(new: &NewJob, decided: &Decided) -> SubmitError {
+    let most = new.most_waiting;
+    let is_full = |most: Option<i64>, waiting| most.is_some_and(|most| waiting >= most);
+    if !decided.is_image_there {
+        SubmitError::NoSuchImage
+    } else if is_full(most.and_then(|most| most.of_owner), decided.waiting_of_owner) {
+        SubmitError::OwnersQueueFull
+    } else if is_full(most.map(|most| most.in_all), decided.waiting_in_all) {
+        SubmitError::QueueFull(new.tier)
+    } else {
+        SubmitError::NotEnoughCredits
+    }
+}
+
+/// The job that `new` repeats, if it asks for the same.
+async fn join(conn: &mut PgConnection, id: JobId, new: &NewJob) -> Result<Job, SubmitError> {
     let job = load(&mut *conn, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
     let same = job.tool == new.tool
         && job.tier == new.tier
         && job.prompt.as_deref() == new.fix.as_ref().map(|fix| fix.prompt.as_str())
         && is_of_picture(conn, &job, new.image).await?
         && has_mask(conn, id, new.fix.as_ref()).await?;
-    if same { Ok(Some(job)) } else { Err(SubmitError::IdempotencyKeyReused) }
+    if same { Ok(job) } else { Err(SubmitError::IdempotencyKeyReused) }
 }
 
 /// Whether a job is of this picture. What a program sends twice is two images with the same bytes.

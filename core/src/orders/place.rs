@@ -9,6 +9,9 @@ use crate::{OrderId, UserId, db};
 /// Why no order was placed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
+    /// The account was deleted meanwhile.
+    #[error("there is no such account, or it was deleted")]
+    NoSuchUser,
     /// The key was used before, for another pack.
     #[error("This Idempotency-Key was used for a different request")]
     IdempotencyKeyReused,
@@ -29,9 +32,13 @@ pub async fn place(
 ) -> Result<Order, PlaceError> {
     let mut tx = db::begin(pool).await?;
     // Two clicks at once: the second waits here and finds the order of the first.
-    sqlx::query!("select id from users where id = $1 for update", user.uuid())
-        .fetch_one(&mut *tx)
-        .await?;
+    sqlx::query!(
+        "select id from users where id = $1 and deleted_at is null for update",
+        user.uuid(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?
+    .ok_or(PlaceError::NoSuchUser)?;
     let number = i16::from(pack.number);
     if let Some(earlier) = earlier(&mut tx, user, number, idempotency_key).await? {
         let order = get(&mut tx, earlier).await?;

@@ -96,11 +96,12 @@ async fn note_dispute(
     .map(drop)
 }
 
-/// Brings the credits of an order into line with what is left of its payment.
+/// Brings the credits of an order into line with what is left of its payment. One whose credits were never
+/// granted has none to move: its buyer was gone, or something else than its price was paid.
 async fn balance(conn: &mut PgConnection, order: OrderId, why: Reverse) -> sqlx::Result<Reversed> {
     let stands = sqlx::query!(
         r#"select user_id as "user: UserId", credits, amount_cents, refunded_cents, credits_reversed,
-                  credits_missing,
+                  credits_missing, fulfilled_at is not null as "is_fulfilled!",
                   exists (select from disputes d where d.order_id = orders.id and d.state <> 'won')
                       as "is_disputed!"
            from orders where id = $1"#,
@@ -108,10 +109,10 @@ async fn balance(conn: &mut PgConnection, order: OrderId, why: Reverse) -> sqlx:
     )
     .fetch_one(&mut *conn)
     .await?;
-    let due = if stands.is_disputed {
-        stands.credits
-    } else {
-        share(stands.credits, stands.refunded_cents, stands.amount_cents)
+    let due = match (stands.is_fulfilled, stands.is_disputed) {
+        (false, _) => 0,
+        (true, true) => stands.credits,
+        (true, false) => share(stands.credits, stands.refunded_cents, stands.amount_cents),
     };
     let change = due - stands.credits_reversed;
     let mut moved = Reversed::default();

@@ -251,11 +251,14 @@ async fn lock_payment(conn: &mut PgConnection, intent: &str) -> sqlx::Result<()>
         .map(drop)
 }
 
-/// The order that was paid with what went back.
+/// The order that was paid with what went back, whether or not its credits could be granted.
 async fn find_paid(conn: &mut PgConnection, reversal: &Reversal) -> sqlx::Result<Option<OrderId>> {
     lock_payment(conn, &reversal.payment_intent).await?;
     sqlx::query_scalar!(
-        r#"select id as "id: OrderId" from orders where payment_intent = $1 and fulfilled_at is not null"#,
+        r#"select id as "id: OrderId" from orders o
+           where payment_intent = $1
+             and (status in ('paid', 'refunded', 'disputed')
+                  or exists (select from payment_events where order_id = o.id and outcome = 'mismatch'))"#,
         reversal.payment_intent,
     )
     .fetch_optional(conn)

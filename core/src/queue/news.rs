@@ -9,6 +9,7 @@ use tokio::sync::broadcast;
 
 use super::{Queue, QueueError};
 use crate::JobId;
+use crate::jobs::JobState;
 
 /// The step of a run that a worker is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,12 +49,30 @@ pub struct JobNews {
     pub job: JobId,
     /// How far it is; `None` when its row changed.
     pub progress: Option<Progress>,
+    /// Where it is now, when its row changed and whoever tells it knows; else those who care look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<JobState>,
 }
 
 impl JobNews {
     /// The row of `job` changed.
     pub const fn changed(job: JobId) -> Self {
-        Self { job, progress: None }
+        Self { job, progress: None, state: None }
+    }
+
+    /// A worker has just taken `job`.
+    pub const fn started(job: JobId) -> Self {
+        Self { job, progress: None, state: Some(JobState::Running) }
+    }
+
+    /// `job` is so far.
+    pub const fn progress(job: JobId, progress: Progress) -> Self {
+        Self { job, progress: Some(progress), state: None }
+    }
+
+    /// Whether the job may have ended.
+    pub fn may_be_its_end(&self) -> bool {
+        self.progress.is_none() && self.state.is_none_or(JobState::is_final)
     }
 }
 

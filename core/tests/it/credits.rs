@@ -1,6 +1,7 @@
 //! The ledger is the only way to move a balance, and the database itself says so.
 
-use retouch_core::{credits, users};
+use retouch_core::credits::{self, Adjusted, Adjustment};
+use retouch_core::users;
 use retouch_local::testing::{ISSUER, user};
 use sqlx::PgPool;
 
@@ -47,8 +48,9 @@ async fn no_hand_but_the_ledger_moves_credits(pool: PgPool) {
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn an_administrators_grant_counts_once_for_each_reference(pool: PgPool) {
     let id = user(&pool, "ada", 0).await;
-    assert!(credits::grant_by_admin(&pool, id, 30, "ticket 7").await.unwrap());
-    assert!(!credits::grant_by_admin(&pool, id, 30, "ticket 7").await.unwrap());
+    let change = Adjustment { user: id, amount: 30, reference: "ticket 7", note: None };
+    assert_eq!(credits::adjust(&pool, &change).await.unwrap(), Adjusted::Now);
+    assert_eq!(credits::adjust(&pool, &change).await.unwrap(), Adjusted::Before);
     assert_eq!(users::sign_in(&pool, ISSUER, "ada").await.unwrap().credits, 50);
     assert_eq!(credits::audit(&pool).await.unwrap(), []);
 }

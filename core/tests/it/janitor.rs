@@ -220,8 +220,7 @@ async fn old_jobs_go_unless_something_still_speaks_of_them(pool: PgPool) {
     images::delete(&pool, ada, gone).await.unwrap();
     let (_, free_with_result) = ended(Tier::Free, "done").await;
     let (_, free_without) = ended(Tier::Free, "done").await;
-    let filter = Filter { job: Some(free_without), ..Filter::default() };
-    let result = results::list(&pool, filter).await.unwrap()[0].id;
+    let result = results::of_job(&pool, free_without).await.unwrap()[0].id;
     results::delete(&pool, ada, ToolName::RemoveBackground, result).await.unwrap();
     let (paid_and_gone, paid) = ended(Tier::Paid, "done").await;
     images::delete(&pool, ada, paid_and_gone).await.unwrap();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use retouch_core::credits::PACKS;
+use retouch_core::credits::{AdjustError, Adjusted, Adjustment, PACKS};
 use retouch_core::jobs::{self, Failure, JobState, NewJob, SubmitError, Turn};
 use retouch_core::magic_fix::FixMode;
 use retouch_core::orders::{
@@ -114,9 +114,10 @@ impl Life {
         let before = self.books().await;
         let pool = self.pool.clone();
         let user = self.user;
-        let granted =
-            self.maybe_broken_off(credits::grant_by_admin(&pool, user, amount, &reference)).await;
-        let is_known = self.grants.iter().any(|(known, _)| *known == reference);
+        let change = Adjustment { user, amount, reference: &reference, note: None };
+        let granted = self.maybe_broken_off(credits::adjust(&pool, &change)).await;
+        let earlier = self.grants.iter().find(|(known, _)| *known == reference).map(|(_, of)| *of);
+        let is_known = earlier.is_some();
         let is_there: Option<i32> =
             sqlx::query_scalar("select amount from ledger where reference = $1")
                 .bind(&reference)
@@ -124,7 +125,9 @@ impl Life {
                 .await
                 .unwrap();
         match granted {
-            Some(Ok(new)) => assert_eq!(new, !is_known, "a reference counts once"),
+            Some(Ok(Adjusted::Now)) => assert_eq!(earlier, None, "a reference counts once"),
+            Some(Ok(Adjusted::Before)) => assert_eq!(earlier, Some(amount)),
+            Some(Err(AdjustError::ReferenceReused)) => assert_ne!(earlier, Some(amount)),
             Some(Err(_)) => {
                 assert!(
                     before.credits + amount < before.reserved,

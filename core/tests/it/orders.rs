@@ -1,12 +1,13 @@
 //! An order's life: whatever comes, however often and in whatever order, is granted once.
 
+use retouch_core::audit::{self, Finding};
 use retouch_core::credits::PACKS;
 use retouch_core::orders::{
     self, Message, News, Order, OrderStatus, Outcome, Payment, PlaceError, Progress, Reversal,
     ReversalEvent,
 };
-use retouch_core::{UserId, credits, users};
-use retouch_local::testing::{ISSUER, user};
+use retouch_core::{UserId, accounts, credits, users};
+use retouch_local::testing::{ISSUER, adjust, user};
 use sqlx::PgPool;
 
 /// An order of the pack of 55 credits for $5, with a page to pay it on.
@@ -176,7 +177,7 @@ async fn a_refund_takes_back_its_share_as_far_as_it_is_left(pool: PgPool) {
     }
     assert_eq!(credits_of(&pool, "ada").await, 48);
     // All but 8 credits are spent: 20 more cannot be taken.
-    assert!(credits::grant_by_admin(&pool, ada, -40, "spent").await.unwrap());
+    adjust(&pool, ada, -40).await;
     hear(&pool, "evt_4", refunded(&order, 500)).await;
     assert_eq!(standing(&pool, &order).await, (OrderStatus::Refunded, true, 35));
     assert_eq!(credits_of(&pool, "ada").await, 0);
@@ -236,6 +237,43 @@ async fn a_purchase_whose_buyer_is_gone_is_noted_and_grants_nothing(pool: PgPool
         .unwrap();
     assert_eq!(kept, "", "the message names the buyer");
     assert_eq!(credits::audit(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn money_for_which_nothing_could_be_granted_goes_back_without_moving_credits(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let (gone, wrong) =
+        (ordered(&pool, ada).await, ordered(&pool, user(&pool, "bob", 0).await).await);
+    let mut other_price = payment(&wrong, Progress::Paid);
+    other_price.amount_cents = Some(wrong.amount_cents + 1);
+    let paid = hear(&pool, "evt_1", News::Payment(other_price)).await;
+    assert_eq!(paid, Outcome::Mismatch);
+    accounts::delete(&pool, ada, &[1; 32]).await.unwrap().unwrap();
+    let late = hear(&pool, "evt_2", News::Payment(payment(&gone, Progress::Paid))).await;
+    assert_eq!(late, Outcome::OwnerGone);
+    let mut found = audit::books(&pool).await.unwrap();
+    found.sort_by_key(ToString::to_string);
+    let mut owed = vec![
+        Finding::OrderNotGranted { order: gone.id, owner_is_gone: true },
+        Finding::OrderMismatch { order: wrong.id },
+    ];
+    owed.sort_by_key(ToString::to_string);
+    assert_eq!(found, owed);
+
+    assert_eq!(hear(&pool, "evt_3", refunded(&wrong, 500)).await, Outcome::Reversed);
+    assert_eq!(hear(&pool, "evt_4", refunded(&gone, 500)).await, Outcome::Reversed);
+    assert_eq!(standing(&pool, &gone).await, (OrderStatus::Refunded, false, 0));
+    assert_eq!(standing(&pool, &wrong).await, (OrderStatus::Refunded, false, 0));
+    assert_eq!(credits_of(&pool, "bob").await, 20);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_deleted_account_places_no_order(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    accounts::delete(&pool, ada, &[1; 32]).await.unwrap().unwrap();
+    let refused = orders::place(&pool, ada, &PACKS[0], None).await;
+    assert!(matches!(refused, Err(PlaceError::NoSuchUser)));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -749,6 +749,16 @@ export interface components {
             /** @description Always there. */
             data: components["schemas"]["AccountData"];
         };
+        /** @description An advertising account of Google. */
+        AdTag: {
+            /**
+             * @description What is counted in it.
+             * @example AW-123/abc
+             */
+            conversion: string;
+            /** @example AW-123 */
+            id: string;
+        };
         /** @description An order. */
         Checkout: {
             /**
@@ -814,6 +824,7 @@ export interface components {
              */
             newUserCredits: number;
             packs: components["schemas"]["Pack"][];
+            site: components["schemas"]["Site"];
             tools: components["schemas"]["ToolOffer"][];
         };
         /** @description A price. */
@@ -1196,6 +1207,16 @@ export interface components {
             google?: string | null;
             password?: string | null;
         };
+        /** @description A review service's own page with a rating, made to be shown in a frame. */
+        Rating: {
+            /**
+             * Format: int32
+             * @description In pixels.
+             */
+            height: number;
+            service: string;
+            url: string;
+        };
         /** @description What the API needs, and who is there to work. Workers are reported but do not decide. */
         Readiness: {
             /** @description Whether the identity provider's keys are at hand; fetched with the first token. */
@@ -1374,6 +1395,13 @@ export interface components {
          * @enum {string}
          */
         SessionStatus: "open" | "complete" | "expired";
+        /** @description What the operator has added to the page. */
+        Site: {
+            adTag?: components["schemas"]["AdTag"] | null;
+            /** @description Where people write to. */
+            contactEmail?: string | null;
+            rating?: components["schemas"]["Rating"] | null;
+        };
         /**
          * @description The step a running job is at.
          * @enum {string}

@@ -128,7 +128,7 @@ impl Check {
         let Inspection { model, refusals } =
             inspect_model(manifest.clone(), runtime.clone(), print_step).await;
         if let Some(model) = &model
-            && let Some(speed) = measure(model).await
+            && let Some(speed) = told_speed(model).await
         {
             println!("  speed     {speed}");
             self.measure_beside(&manifest, speed, runtime).await;
@@ -147,7 +147,7 @@ impl Check {
             let name = replaced.name.clone();
             match load_model(replaced, runtime.clone(), |_| {}).await {
                 Ok(model) => {
-                    let Some(other) = measure(&model).await else { continue };
+                    let Some(other) = told_speed(&model).await else { continue };
                     let ratio = speed.best_ms / other.best_ms;
                     println!(
                         "  beside    {name}: {other}; this one takes {ratio:.2} times as long"
@@ -182,7 +182,7 @@ fn print_step(report: StepReport) {
 
 /// How long a run takes.
 #[derive(Clone, Copy)]
-struct Speed {
+pub struct Speed {
     mean_ms: f64,
     best_ms: f64,
     what: &'static str,
@@ -195,46 +195,47 @@ impl fmt::Display for Speed {
     }
 }
 
-/// Nothing, when the model cannot run; the reason is printed.
-async fn measure(model: &ModelHandle) -> Option<Speed> {
+/// What [`measure`] finds, told; nothing, when the model cannot run.
+async fn told_speed(model: &ModelHandle) -> Option<Speed> {
+    match measure(model).await {
+        Ok(speed) => Some(speed),
+        Err(reason) => {
+            println!("  speed     {} cannot be measured: {reason}", model.identity().name);
+            None
+        }
+    }
+}
+
+/// How long a run takes; else why the model cannot run.
+pub async fn measure(model: &ModelHandle) -> Result<Speed, String> {
     let Some((shape, what)) = model.task().net().map(sample_input) else {
         return measure_painter(model).await;
     };
     let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
     for _ in 0..SPEED_RUNS {
-        match model.infer(Array4::zeros(shape)).await {
-            Ok(inference) => {
-                let ran_ms = millis(inference.ran);
-                best_ms = best_ms.min(ran_ms);
-                sum_ms += ran_ms;
-            }
-            Err(error) => {
-                println!("  speed     {} cannot be measured: {error}", model.identity().name);
-                return None;
-            }
-        }
+        let inference = model.infer(Array4::zeros(shape)).await;
+        let ran_ms = millis(inference.map_err(|error| error.to_string())?.ran);
+        best_ms = best_ms.min(ran_ms);
+        sum_ms += ran_ms;
     }
-    Some(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what })
+    Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what })
 }
 
-async fn measure_painter(model: &ModelHandle) -> Option<Speed> {
-    let painting = sample_painting(model.task().canvas()?, *model.task().modes().first()?);
+async fn measure_painter(model: &ModelHandle) -> Result<Speed, String> {
+    let (Some(canvas), Some(mode)) = (model.task().canvas(), model.task().modes().first().copied())
+    else {
+        return Err("nothing is known to try it with".to_owned());
+    };
+    let painting = sample_painting(canvas, mode);
     let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
     for _ in 0..SPEED_RUNS {
         let follow = Follow { progress: Arc::new(|_| {}), cancel: CancellationToken::new() };
-        match model.paint(painting.clone(), follow).await {
-            Ok(painted) => {
-                let ran_ms = millis(painted.ran);
-                best_ms = best_ms.min(ran_ms);
-                sum_ms += ran_ms;
-            }
-            Err(error) => {
-                println!("  speed     {} cannot be measured: {error}", model.identity().name);
-                return None;
-            }
-        }
+        let painted = model.paint(painting.clone(), follow).await;
+        let ran_ms = millis(painted.map_err(|error| error.to_string())?.ran);
+        best_ms = best_ms.min(ran_ms);
+        sum_ms += ran_ms;
     }
-    Some(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what: "a painting" })
+    Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what: "a painting" })
 }
 
 /// An input to measure the speed with, and what it is.

@@ -1,6 +1,8 @@
 //! `retouch-worker serve`: take jobs until told to stop.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
@@ -14,7 +16,9 @@ use retouch_worker::consumer::Consumer;
 use retouch_worker::job::JobRunner;
 use retouch_worker::lease::Leases;
 use retouch_worker::models::registry::{ModelIdentity, Problem, Registry, Watcher};
+use retouch_worker::models::runs::Runs;
 use retouch_worker::sweeper;
+use retouch_worker::watchdog::{self, Watchdog};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +41,13 @@ impl Serve {
         let config = self.config;
         let _telemetry = telemetry::start(&config.telemetry, "retouch-worker")?;
         let registry = Arc::new(self.models.registry()?);
+        let runs = registry.runs().clone();
+        Watchdog {
+            runs: runs.clone(),
+            patience: config.patience(registry.device()),
+            health_file: config.health_file.clone(),
+        }
+        .start(tokio::runtime::Handle::current())?;
         registry.load_all().await?;
         let judge = self.models.judge(&registry).await?;
         let worker = describe(&config, &registry)?;
@@ -87,6 +98,7 @@ impl Serve {
             hurry: CancellationToken::new(),
             faults: config.faults,
         };
+        tokio::spawn(leave_with_device(runs.clone(), stop.clone(), runner.hurry.clone()));
         let consumer = Consumer::new(
             runner,
             classes,
@@ -104,12 +116,25 @@ impl Serve {
         ended.cancel();
         let _ = telling.await;
         let _ = tokio::task::spawn_blocking(move || keeper.join()).await;
+        if let Some(why) = runs.lost() {
+            watchdog::end(&format!("The device is lost: {why}"));
+        }
         outcome?;
         // A consumer that ends without being told to has met something it cannot heal by itself.
         anyhow::ensure!(stop.is_cancelled(), "the consumer ended although nobody stopped it");
         tracing::info!("Stopped");
         Ok(())
     }
+}
+
+/// Without its device this process can do nothing more: what it does is handed back, and it ends.
+async fn leave_with_device(runs: Runs, stop: CancellationToken, hurry: CancellationToken) {
+    runs.wait_for_loss().await;
+    tracing::error!("The device is lost; handing back what runs");
+    stop.cancel();
+    // The job that lost it is put back with its attempt counted; that takes a moment.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    hurry.cancel();
 }
 
 /// How this worker reports itself.
@@ -164,11 +189,37 @@ fn problems(registry: &Registry) -> Vec<ModelProblem> {
     registry.problems().into_iter().map(told).collect()
 }
 
-/// Passes news on in order. Redis being away loses them; what matters is in Postgres.
+/// How long progress is collected before the last of it is told: a run of a few milliseconds is not worth
+/// seven messages, and nobody sees more than ten a second.
+const GATHER: Duration = Duration::from_millis(100);
+
+/// Passes news on: changes in order and at once, of progress what is newest. Redis being away loses them; what
+/// matters is in Postgres.
 async fn tell(queue: Queue, mut untold: mpsc::UnboundedReceiver<JobNews>) {
-    while let Some(news) = untold.recv().await {
-        if let Err(error) = queue.tell(news).await {
-            tracing::debug!(%error, "News about job {} got lost", news.job);
+    let mut gathered = HashMap::new();
+    let mut rounds = tokio::time::interval(GATHER);
+    loop {
+        let told = tokio::select! {
+            news = untold.recv() => match news {
+                None => return,
+                Some(news) if news.progress.is_some() => {
+                    if gathered.is_empty() {
+                        rounds.reset();
+                    }
+                    gathered.insert(news.job, news);
+                    continue;
+                }
+                Some(news) => {
+                    gathered.remove(&news.job);
+                    vec![news]
+                }
+            },
+            _ = rounds.tick(), if !gathered.is_empty() => gathered.drain().map(|(_, news)| news).collect(),
+        };
+        for news in told {
+            if let Err(error) = queue.tell(news).await {
+                tracing::debug!(%error, "News about job {} got lost", news.job);
+            }
         }
     }
 }
@@ -179,7 +230,7 @@ async fn heed_cancellations(queue: Queue, pool: db::PgPool, leases: Leases) {
     tokio::spawn(async move { queue.listen(sender).await });
     loop {
         match heard.recv().await {
-            Ok(news) if news.progress.is_none() && leases.contains(news.job) => {
+            Ok(news) if news.may_be_its_end() && leases.contains(news.job) => {
                 let job = retouch_core::jobs::get(&pool, news.job).await;
                 if job.is_ok_and(|job| job.is_none_or(|job| job.state.is_final())) {
                     leases.revoke(news.job);

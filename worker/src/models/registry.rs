@@ -15,11 +15,13 @@ use tokio::sync::OnceCell;
 
 use super::bindings::{Bindings, Demand, Device};
 use super::manifest::{Manifest, ManifestError};
+use super::runs::Runs;
 use super::session::Runtime;
 
 mod checks;
 mod files;
 mod handle;
+mod thread;
 mod watch;
 
 pub use checks::{LoadStep, Refusal, StepReport, sample_painting};
@@ -141,6 +143,11 @@ impl Registry {
     /// The device that models run on.
     pub const fn device(&self) -> Device {
         self.runtime.device()
+    }
+
+    /// What its models are running.
+    pub const fn runs(&self) -> &Runs {
+        self.runtime.runs()
     }
 
     /// The classes of jobs that this worker has a model for. They are those of the start: who takes jobs

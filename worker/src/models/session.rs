@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ndarray::{Array4, Ix4};
 use ort::ep::{self, ArenaExtendStrategy, ExecutionProviderDispatch};
@@ -11,7 +12,9 @@ use ort::value::{Outlet, PrimitiveTensorElementType, TensorElementType, TensorRe
 use tracing::{info, warn};
 
 use super::bindings::Device;
+use super::runs::Runs;
 use crate::diffusion::Opener;
+use crate::faults::RunFaults;
 
 /// Which device models shall run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -36,6 +39,28 @@ pub struct RuntimeSettings {
     pub intra_threads: usize,
     /// Most GPU memory that one model's arena may take, in bytes; no limit when `None`.
     pub gpu_memory_limit_bytes: Option<usize>,
+    /// Where TensorRT keeps the engines that it builds, a few minutes for each model and card; without it, models run
+    /// on CUDA alone.
+    pub tensorrt_cache: Option<PathBuf>,
+    /// How inputs that wait are run together, where a graph allows it.
+    pub batching: Batching,
+    /// What goes wrong on purpose.
+    pub faults: RunFaults,
+}
+
+/// How inputs of one shape are run together.
+#[derive(Clone, Copy, Debug)]
+pub struct Batching {
+    /// The most inputs that one run may take, 1 for each alone; by default 8 on a GPU and 1 on a processor, whose
+    /// cores are all at work on one input already.
+    pub most: Option<usize>,
+    /// How long an input waits for others.
+    pub wait: Duration,
+}
+
+impl Batching {
+    /// Each input alone.
+    pub const NONE: Self = Self { most: Some(1), wait: Duration::ZERO };
 }
 
 /// A runtime that could not be started, or a model that could not be opened or run.
@@ -44,6 +69,10 @@ pub enum SessionError {
     /// There was not enough memory, of the device or of the machine; less work at once may fit.
     #[error("{0}")]
     OutOfMemory(String),
+    /// The device answers nobody in this process any more: CUDA calls such errors sticky. Only a new process
+    /// can use it.
+    #[error("{0}")]
+    DeviceLost(String),
     /// Anything else.
     #[error("{0}")]
     Failed(String),
@@ -64,6 +93,7 @@ pub struct Runtime {
     environment: ort::environment::Environment,
     settings: RuntimeSettings,
     device: Device,
+    runs: Runs,
 }
 
 impl Runtime {
@@ -77,7 +107,27 @@ impl Runtime {
     pub fn start(settings: RuntimeSettings) -> Result<Self, SessionError> {
         let environment = environment(&settings.library)?;
         let device = settle_device(&environment, &settings)?;
-        Ok(Self { environment, settings, device })
+        Ok(Self { environment, settings, device, runs: Runs::default() })
+    }
+
+    /// What its models are running.
+    pub const fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// The most inputs that one run may take, and how long an input waits for others.
+    pub fn batching(&self) -> (usize, Duration) {
+        let Batching { most, wait } = self.settings.batching;
+        let usual = match self.device {
+            Device::Cpu => 1,
+            Device::Cuda => 8,
+        };
+        (most.unwrap_or(usual).max(1), wait)
+    }
+
+    /// What goes wrong on purpose.
+    pub const fn faults(&self) -> RunFaults {
+        self.settings.faults
     }
 
     /// The device that every session of this runtime uses.
@@ -111,7 +161,7 @@ impl Runtime {
             .with_intra_op_spinning(true)?
             .with_config_entry("session.force_spinning_stop", "1")?
             .with_optimization_level(GraphOptimizationLevel::Level3)?
-            .with_execution_providers([provider(self.device, &self.settings)])?;
+            .with_execution_providers(providers(self.device, &self.settings))?;
         Ok(builder)
     }
 }
@@ -181,16 +231,30 @@ fn probe_cuda(
 ) -> Result<(), SessionError> {
     let attach = || -> ort::Result<()> {
         OrtSession::builder(environment)?
-            .with_execution_providers([provider(Device::Cuda, settings)])?;
+            .with_execution_providers(providers(Device::Cuda, settings))?;
         Ok(())
     };
     attach().map_err(|error| sentence(&error))
 }
 
-fn provider(device: Device, settings: &RuntimeSettings) -> ExecutionProviderDispatch {
+/// What runs a graph's operators, the first that can. Each is attached or the session is refused: nothing is
+/// substituted in silence.
+fn providers(device: Device, settings: &RuntimeSettings) -> Vec<ExecutionProviderDispatch> {
     match device {
-        Device::Cpu => ep::CPU::default().build(),
+        Device::Cpu => vec![ep::CPU::default().build()],
         Device::Cuda => {
+            let tensorrt = settings.tensorrt_cache.as_deref().map(|folder| {
+                ep::TensorRT::default()
+                    .with_device_id(0)
+                    // Half precision is most of what TensorRT gains; golden pictures judge what it costs.
+                    .with_fp16(true)
+                    .with_engine_cache(true)
+                    .with_engine_cache_path(folder.display())
+                    .with_timing_cache(true)
+                    .with_timing_cache_path(folder.display())
+                    .build()
+                    .error_on_failure()
+            });
             let cuda = ep::CUDA::default()
                 .with_device_id(0)
                 // The exhaustive search tries every algorithm at the first run of every shape.
@@ -200,7 +264,7 @@ fn provider(device: Device, settings: &RuntimeSettings) -> ExecutionProviderDisp
                 Some(limit) => cuda.with_memory_limit(limit),
                 None => cuda,
             };
-            cuda.build().error_on_failure()
+            tensorrt.into_iter().chain([cuda.build().error_on_failure()]).collect()
         }
     }
 }
@@ -209,9 +273,31 @@ pub(crate) fn sentence(error: &ort::Error) -> SessionError {
     let text = error.to_string().trim().replace('\n', " ");
     // ONNX Runtime has no code for it: its arena, CUDA, cuBLAS, cuDNN and the C++ runtime say it in words.
     let lower = text.to_lowercase();
-    let is_memory = OUT_OF_MEMORY.iter().any(|words| lower.contains(words));
-    if is_memory { SessionError::OutOfMemory(text) } else { SessionError::Failed(text) }
+    let says = |all: &[&str]| all.iter().any(|words| lower.contains(words));
+    if says(&DEVICE_LOST) {
+        SessionError::DeviceLost(text)
+    } else if says(&OUT_OF_MEMORY) {
+        SessionError::OutOfMemory(text)
+    } else {
+        SessionError::Failed(text)
+    }
 }
+
+/// How CUDA and its libraries say that the context of this process is broken for good. What follows such an error
+/// is more of them, whatever is asked.
+const DEVICE_LOST: [&str; 11] = [
+    "illegal memory access",
+    "illegal instruction was encountered",
+    "misaligned address",
+    "unspecified launch failure",
+    "device-side assert",
+    "uncorrectable ecc",
+    "cudaerrorlaunchfailure",
+    "cudaerrorillegaladdress",
+    "cudnn_status_execution_failed",
+    "cublas_status_execution_failed",
+    "gpu is lost",
+];
 
 /// How the parts below ONNX Runtime say that memory ran out.
 const OUT_OF_MEMORY: [&str; 7] = [
@@ -246,6 +332,12 @@ impl Session {
     /// What the model takes.
     pub fn inputs(&self) -> Vec<Port> {
         self.inner.inputs().iter().map(port).collect()
+    }
+
+    /// Whether the graph leaves open how many inputs one run takes.
+    pub fn takes_batches(&self, input_name: &str) -> bool {
+        let inputs = self.inputs();
+        inputs.iter().any(|port| port.name == input_name && port.shape.first() == Some(&None))
     }
 
     /// What the model gives.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use retouch_core::jobs::{self, JobState};
 use retouch_core::queue::Stage;
-use retouch_core::results::{self, Filter};
+use retouch_core::results;
 use retouch_core::tool::Tier;
 use retouch_core::users;
 use retouch_local::testing::{ISSUER, eventually, image};
@@ -42,8 +42,7 @@ async fn a_photo_goes_in_and_its_cut_out_comes_out_paid_for(pool: PgPool) {
     let photo = image(&line.pool, Some(&line.bucket.storage), line.ada, &photo).await;
     let job = line.submit_on(photo).await;
     line.until(JobState::Done, 1, PATIENCE).await;
-    let made =
-        results::list(&line.pool, Filter { job: Some(job), ..Filter::default() }).await.unwrap();
+    let made = results::of_job(&line.pool, job).await.unwrap();
     let manifest = std::fs::read_to_string(repository().join("models/u2netp/model.toml")).unwrap();
     assert_eq!((made[0].model.as_str(), made[0].device.as_str()), ("u2netp", "cpu"));
     assert!(manifest.contains(&made[0].model_sha256), "the checksum is that of the model that ran");

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use image::{DynamicImage, GrayImage, ImageFormat, Luma, RgbaImage};
 use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::magic_fix::{FixMode, Prompt};
-use retouch_core::results::{self, Filter};
+use retouch_core::results;
 use retouch_core::tool::{Tier, Tool};
 use retouch_core::{JobId, users};
 use retouch_local::testing::ISSUER;
@@ -266,8 +266,7 @@ async fn a_worker_fixes_pictures_and_says_what_did_it(pool: PgPool) {
         (removed, FixMode::Remove, "classical", false),
         (painted, FixMode::Edit, "sd-inpaint", true),
     ] {
-        let filter = Filter { job: Some(job), ..Filter::default() };
-        let made = &results::list(&line.pool, filter).await.expect("listed")[0];
+        let made = &results::of_job(&line.pool, job).await.expect("listed")[0];
         assert_eq!((made.mode, made.model.as_str(), made.is_demo), (Some(mode), model, is_demo));
         assert_eq!((made.width, made.height, made.credits), (160, 120, 8));
         assert!(made.prompt.is_some());

@@ -14,13 +14,15 @@ mod pictures;
 mod process;
 mod upscale;
 mod upscale_line;
+mod watchdog;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use retouch_worker::faults::RunFaults;
 use retouch_worker::models::manifest::Manifest;
 use retouch_worker::models::registry::{LoadError, ModelHandle, load_model};
-use retouch_worker::models::session::{DevicePolicy, Runtime, RuntimeSettings};
+use retouch_worker::models::session::{Batching, DevicePolicy, Runtime, RuntimeSettings};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a workspace").to_owned()
@@ -36,7 +38,7 @@ fn fixture(path: &str) -> Vec<u8> {
     clippy::disallowed_methods,
     reason = "the tests' own setting; no process of ours reads it here"
 )]
-fn runtime() -> Runtime {
+fn settings(batching: Batching, faults: RunFaults) -> RuntimeSettings {
     let library = std::env::var_os("ORT_DYLIB_PATH").map_or_else(
         || repository().join(".retouch/onnxruntime/libonnxruntime.so.1.31.1"),
         PathBuf::from,
@@ -47,8 +49,19 @@ fn runtime() -> Runtime {
         library.display()
     );
     let device = DevicePolicy::Cpu;
-    let settings =
-        RuntimeSettings { library, device, intra_threads: 2, gpu_memory_limit_bytes: None };
+    RuntimeSettings {
+        library,
+        device,
+        intra_threads: 2,
+        gpu_memory_limit_bytes: None,
+        tensorrt_cache: None,
+        batching,
+        faults,
+    }
+}
+
+fn runtime() -> Runtime {
+    let settings = settings(Batching::NONE, RunFaults::default());
     Runtime::start(settings).expect("ONNX Runtime starts")
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use retouch_core::jobs::{self, JobState, NewJob};
-use retouch_core::results::{self, Filter};
+use retouch_core::results;
 use retouch_core::tool::{Factor, Tier, Tool};
 use retouch_core::{ImageId, JobId, janitor, users};
 use retouch_local::testing::{ISSUER, eventually, image};
@@ -64,8 +64,7 @@ async fn an_upscale_is_stored_in_parts_and_paid_for(pool: PgPool) {
         [(submit(&line, image, Factor::X4).await, 4), (submit(&line, image, Factor::X2).await, 2)];
     line.until(JobState::Done, 2, PATIENCE).await;
     for (job, factor) in jobs {
-        let filter = Filter { job: Some(job), ..Filter::default() };
-        let made = &results::list(&line.pool, filter).await.unwrap()[0];
+        let made = &results::of_job(&line.pool, job).await.unwrap()[0];
         assert_eq!((made.width, made.height), (2400 * factor, 1800 * factor));
         assert_eq!((made.factor, made.model.as_str()), (Some(factor as i16), "upscale"));
         let png = line.bucket.storage.get(&made.object_key).await.unwrap();

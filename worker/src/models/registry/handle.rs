@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{Span, info};
 
-use super::checks::{self, Engine, How, LoadStep, Loaded, Refusal, StepReport};
+use super::checks::{self, How, LoadStep, Loaded, Refusal, StepReport};
+use super::thread::{self, Request, Work};
 use super::{LoadError, files};
 use crate::models::bindings::Device;
 use crate::models::manifest::{Manifest, Task};
-use crate::models::painter::{PaintError, Painting, Watch};
+use crate::models::painter::{PaintError, Painting};
 use crate::models::session::{Runtime, SessionError};
 
 /// Pictures that may wait in front of a model before their senders wait themselves.
@@ -156,42 +157,7 @@ fn own_model(
     }
     let task = manifest.task.clone();
     if ready.send((Some(Running { identity, task, version }), refusals)).is_ok() {
-        serve(engine, &manifest.task, inbox);
-    }
-}
-
-struct Request {
-    work: Work,
-    sent: Instant,
-    span: Span,
-}
-
-/// What a model is asked to do, and where the answer goes.
-enum Work {
-    Infer {
-        input: Array4<f32>,
-        answer: oneshot::Sender<Result<Inference, SessionError>>,
-    },
-    Paint {
-        painting: Box<Painting>,
-        follow: Follow,
-        answer: oneshot::Sender<Result<Painted, PaintError>>,
-    },
-    Judge {
-        rgb: Vec<u8>,
-        size: (u32, u32),
-        answer: oneshot::Sender<Result<f32, SessionError>>,
-    },
-}
-
-impl Work {
-    /// Whether nobody waits for the answer any more.
-    fn is_unwanted(&self) -> bool {
-        match self {
-            Self::Infer { answer, .. } => answer.is_closed(),
-            Self::Paint { answer, .. } => answer.is_closed(),
-            Self::Judge { answer, .. } => answer.is_closed(),
-        }
+        thread::serve(engine, &manifest.name, &manifest.task, runtime, inbox);
     }
 }
 
@@ -201,69 +167,6 @@ pub struct Follow {
     pub progress: Arc<dyn Fn(f32) + Send + Sync>,
     /// Ends the work at its next step.
     pub cancel: CancellationToken,
-}
-
-fn serve(mut engine: Engine, task: &Task, mut inbox: mpsc::Receiver<Request>) {
-    while let Some(Request { work, sent, span }) = inbox.blocking_recv() {
-        if work.is_unwanted() {
-            continue;
-        }
-        let _entered = span.entered();
-        let waited = sent.elapsed();
-        // Nobody is left to tell when a receiver has gone.
-        match work {
-            Work::Infer { input, answer } => {
-                let _ = answer.send(infer(&mut engine, task, &input, waited));
-            }
-            Work::Paint { painting, follow, answer } => {
-                let _ = answer.send(paint(&mut engine, task, &painting, &follow, waited));
-            }
-            Work::Judge { rgb, size, answer } => {
-                let judged = match &mut engine {
-                    Engine::Judge(judge) => judge.unsafety(&rgb, size.0, size.1),
-                    _ => Err(SessionError::Failed(format!(
-                        "a model of task {} does not judge",
-                        task.as_str()
-                    ))),
-                };
-                let _ = answer.send(judged);
-            }
-        }
-    }
-}
-
-fn infer(
-    engine: &mut Engine,
-    task: &Task,
-    input: &Array4<f32>,
-    waited: Duration,
-) -> Result<Inference, SessionError> {
-    let (Engine::Net(session), Some(net)) = (engine, task.net()) else {
-        return Err(SessionError::Failed(format!(
-            "a model of task {} runs no tensor",
-            task.as_str()
-        )));
-    };
-    let started = Instant::now();
-    let output = session.run(net.input(), input, net.output())?;
-    Ok(Inference { output, waited, ran: started.elapsed() })
-}
-
-fn paint(
-    engine: &mut Engine,
-    task: &Task,
-    painting: &Painting,
-    follow: &Follow,
-    waited: Duration,
-) -> Result<Painted, PaintError> {
-    let Engine::Painter(painter) = engine else {
-        let failure = format!("a model of task {} does not paint", task.as_str());
-        return Err(SessionError::Failed(failure).into());
-    };
-    let watch = Watch { progress: follow.progress.as_ref(), cancel: &follow.cancel };
-    let started = Instant::now();
-    let rgb = painter.paint(painting, watch)?;
-    Ok(Painted { rgb, waited, ran: started.elapsed() })
 }
 
 /// A crop with its hole painted.
