@@ -8,11 +8,13 @@ import http.client
 import json
 import re
 import shutil
+import socket
 import statistics
 import tempfile
 import threading
 import time
 import urllib.parse
+import uuid
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +45,7 @@ PHOTO = REPO / "worker" / "tests" / "photos" / "coffee.jpg"
 def run(seconds=LOAD_SECONDS, load=LOAD, seed=1):
     """Returns whether the simulator came within the tolerance."""
     with Sandbox("capacity") as sandbox, s3_in_memory(sandbox.settings), one_model(sandbox.settings) as models:
-        metrics = free_ports(2)[0]
+        metrics = two_ports()
         listen = {"RETOUCH_METRICS_LISTEN": f"127.0.0.1:{metrics}", "RETOUCH_JOBS_IN_FLIGHT": str(SLOTS)}
         trial = Trial(sandbox, listen | {"RETOUCH_MODELS_DIR": str(models)})
         people = with_photo(trial, trial.people(PEOPLE))
@@ -59,6 +61,18 @@ def run(seconds=LOAD_SECONDS, load=LOAD, seed=1):
             real, arrivals = really(trial, people, poisson({(TOOL, "paid"): rate}, seconds, seed, owners=PEOPLE))
         say_others("the load", others)
         return compare(real, simulated(machine, arrivals))
+
+
+def two_ports():
+    """The API's metrics are at the first, the worker's at the one after it."""
+    for port in free_ports(20):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+        return port
+    raise Problem("There are no two free ports beside each other.")
 
 
 def say_others(when, others):
@@ -106,7 +120,9 @@ def ask(api, method, path, headers, body=b""):
 
 def submit(person):
     path = f"/api/rmbg-images/remove-bg-ai?imageId={person.image}"
-    headers = {"Authorization": f"Bearer {person.token}", "Prefer": "respond-async"}
+    # Of its own: an identical run that is still under way would be joined.
+    key = uuid.uuid4().hex
+    headers = {"Authorization": f"Bearer {person.token}", "Prefer": "respond-async", "Idempotency-Key": key}
     status, answer = ask(person.api, "POST", path, headers)
     expect(status == 202, "A job is taken in", (status, answer))
 
