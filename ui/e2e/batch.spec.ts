@@ -34,7 +34,7 @@ test('several pictures are upscaled at once and come back as one ZIP file', asyn
   await start(page, 3).click();
   await done(page, '3 of 3 done');
   await expect(credits(page, 11)).toBeVisible();
-  await expectSound(page);
+  await expectAccessible(page);
 
   const downloading = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download all (ZIP)' }).click();
