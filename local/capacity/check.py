@@ -1,7 +1,9 @@
 """`scripts/capacity check`: whether the simulator is right, against the real programs on this machine.
 
-Jobs one at a time give the times of the stages; a short crowd gives what they cost each other. With these numbers and the
-arrivals of a long, random load the simulator has to come to the waits and the throughput that the load really had.
+Twice. *Foretold*: jobs one at a time give the times of the stages, a short crowd gives what they cost each other; with
+these numbers and the arrivals of a long, random load the simulator has to come to the waits and the throughput that the
+load then has. *Retold*: the same with the times of the stages that each job of that load really had, which is fair also
+on a machine whose other programs come and go.
 """
 
 import http.client
@@ -52,15 +54,18 @@ def run(seconds=LOAD_SECONDS, load=LOAD, seed=1):
         one_after_another(trial, people, 5)
         with Others() as others:
             machine = measure_alone(trial, people, metrics + 1)
-            machine = measure_crowd(trial, people, machine)
+            machine, most = measure_crowd(trial, people, machine)
         say_others("the measuring", others)
-        capacity = saturated(machine)
-        rate = load * capacity
-        line(f"  the simulator expects at most {capacity:.2f} jobs a second; the load is {rate:.2f}, {load:.0%} of that, for {seconds:.0f} s")
-        with Others() as others:
+        rate = load * most
+        line(f"  the load is {rate:.2f} jobs a second, {load:.0%} of that, for {seconds:.0f} s")
+        with Others() as others, Stages(metrics + 1, machine.work[TOOL]) as seen:
             real, arrivals = really(trial, people, poisson({(TOOL, "paid"): rate}, seconds, seed, owners=PEOPLE))
         say_others("the load", others)
-        return compare(real, simulated(machine, arrivals))
+        line("foretold:")
+        foretold = compare(real, simulated(machine, arrivals))
+        line("retold:")
+        retold = compare(real, simulated(replace(machine, cores=len(arrivals), model_threads=1, barrier=1.0), seen.given_to(arrivals)))
+        return foretold and retold
 
 
 def two_ports():
@@ -149,6 +154,48 @@ def stages(port):
     return found
 
 
+class Stages:
+    """Looks at the worker's metrics again and again: the stages of a job are reported together when it is done."""
+
+    def __init__(self, port, alone):
+        self.port, self.alone = port, alone
+        self.works = []
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.look_on)
+
+    def __enter__(self):
+        self.before = stages(self.port)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        self.look()
+
+    def look_on(self):
+        while not self.over.wait(0.1):
+            self.look()
+
+    def look(self):
+        after = stages(self.port)
+        done = round(after["infer", "count"] - self.before["infer", "count"])
+        if done <= 0 or any(round(after[stage, "count"] - self.before[stage, "count"]) != done for stage, kind in after if kind == "count"):
+            # Nothing new, or in the middle of being reported.
+            return
+        took = {stage: (after[stage, "sum"] - self.before[stage, "sum"]) / done for stage, kind in after if kind == "sum"}
+        before_it = took["decode"] + took["preprocess"]
+        after_it = took["postprocess"] + took["foreground"] + took["encode"]
+        work = replace(self.alone, before=before_it, after=after_it, model=took["infer"], pixel_threads=1.0, overhead=0.0, spread=(1.0,))
+        self.works += [work] * done
+        self.before = after
+
+    def given_to(self, arrivals):
+        """Jobs end in the order in which they came, but for neighbours."""
+        expect(len(self.works) == len(arrivals), "Each job's stages were seen", (len(self.works), len(arrivals)))
+        return [replace(arrival, work=work) for arrival, work in zip(arrivals, self.works)]
+
+
 def measure_alone(trial, people, port):
     """Each stage's time when nothing else is under way, and what a job costs the processors."""
     begun, before = trial.sql("select now()"), stages(port)
@@ -197,7 +244,8 @@ def len_cores():
 
 
 def measure_crowd(trial, people, machine):
-    """What jobs cost each other, from the most that the worker does: the one number that cannot be seen from outside."""
+    """What jobs cost each other, from the most that the worker does: the one number that cannot be seen from outside.
+    Where even that does not explain it, the machine's pace has changed, and all times with it."""
     begun = trial.number("select extract(epoch from now())")
     over = begun + CROWD_SECONDS
     while trial.number("select extract(epoch from now())") < over:
@@ -210,8 +258,12 @@ def measure_crowd(trial, people, machine):
     until(lambda: unfinished(trial) == 0, "the crowd is done", 120)
     real = done / (CROWD_SECONDS - 3)
     fitted = min((replace(machine, barrier=step / 20) for step in range(10, 81)), key=lambda one: abs(saturated(one) - real))
-    line(f"  in a crowd: {real:.2f} jobs a second; a model's threads wait for each other by a factor of {fitted.barrier:.2f}")
-    return fitted
+    work, pace = fitted.work[TOOL], saturated(fitted) / real
+    if abs(pace - 1) > 0.03:
+        work = replace(work, before=work.before * pace, model=work.model * pace, after=work.after * pace, overhead=work.overhead * pace)
+        fitted = replace(fitted, work={TOOL: work})
+    line(f"  in a crowd: at most {real:.2f} jobs a second; threads of a model wait for each other by a factor of {fitted.barrier:.2f}, times by {pace:.2f}")
+    return fitted, real
 
 
 def saturated(machine, jobs=200):

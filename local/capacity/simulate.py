@@ -19,11 +19,14 @@ class Arrival:
     tool: str
     tier: str = "paid"
     owner: int = 0
+    # What this very job needs, where that was measured; else what its kind needs.
+    work: object = None
 
 
 @dataclass
 class Job:
     arrival: Arrival
+    work: object
     factor: float
     started: float = None
     ended: float = None
@@ -190,7 +193,7 @@ class Worker:
         self.running[tier] += 1
         simulation.owners[job.arrival.owner] += 1
         kind = self.machine.kind(job.arrival.tool, tier)
-        work, factor = self.machine.work[kind], job.factor
+        work, factor = job.work, job.factor
         model = self.models.setdefault(kind, Line(simulation, 1))
 
         def claimed():
@@ -262,7 +265,8 @@ class Simulation:
         return Report(self.jobs, self.now, spent / (self.now * len(self.workers)) if self.now else 0.0, models)
 
     def arrives(self, arrival):
-        job = Job(arrival, self.chance.choice(self.machine.work[self.machine.kind(arrival.tool, arrival.tier)].spread))
+        work = arrival.work or self.machine.work[self.machine.kind(arrival.tool, arrival.tier)]
+        job = Job(arrival, work, self.chance.choice(work.spread))
         self.jobs.append(job)
         self.queued[arrival.tier].setdefault(arrival.owner, deque()).append(job)
         self.wake()

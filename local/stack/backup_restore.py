@@ -60,6 +60,9 @@ def restore(settings, backup, objects):
     database, bucket = database_of(settings), bucket_of(settings)
     started = time.monotonic()
     refuse_what_is_not_empty(database, bucket)
+    status, said = program(settings, "--version")
+    if status:
+        raise Problem(f"retouch-api does not run here: {said}")
     with step("Restoring the database"):
         database.restore(backup / "database.dump")
         database.sql("analyze")
@@ -128,5 +131,5 @@ def program(settings, *arguments):
     try:
         ran = subprocess.run(command, env={**os.environ, **shared}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     except OSError as error:
-        raise Problem(f"Cannot run retouch-api ({error.strerror}). Build it, or put it on the search path, and run `retouch-api admin audit`.") from error
+        raise Problem(f"Cannot run retouch-api ({error.strerror}): build it, or put it on the search path. A restore ends with its audit.") from error
     return ran.returncode, (ran.stdout + ran.stderr).strip()

@@ -70,5 +70,8 @@ class PlanTest(unittest.TestCase):
         with self.assertRaises(Problem):
             loads(["cut"])
 
-    def test_the_machines_that_come_along_can_be_read(self):
-        self.assertIn("remove-background", profile.load("cpu-2").work)
+    def test_with_measured_stages_it_comes_to_the_measured_throughput(self):
+        # `retouch-worker bench` on the same machine, docs/performance.md: what it reached with several in flight.
+        machine = profile.load("cpu-2")
+        for tool, slots, reached in (("remove-background", 4, 1.37), ("upscale", 2, 0.64)):
+            self.assertAlmostEqual(plan.capacity(machine, tool, slots), reached, delta=0.15 * reached)

@@ -211,7 +211,8 @@ class BackupTest(unittest.TestCase):
             return 0, ""
 
         self.restore(made, program)
-        self.assertEqual(said[0][:4], ("admin", "jobs", "fail", JOB))
+        self.assertEqual(said[0], ("--version",))
+        self.assertEqual(said[1][:4], ("admin", "jobs", "fail", JOB))
         self.assertEqual(said[-1], ("admin", "audit"))
         self.assertEqual(self.target.keys(), {key for key in self.server.buckets["new"]})
         self.assertEqual(self.target.sql("select count(*) from images"), "2")
@@ -253,6 +254,12 @@ class BackupTest(unittest.TestCase):
         self.server.buckets["new"] = {"images/x/original": (b"theirs", "image/png")}
         with self.assertRaisesRegex(Problem, "holds images/x/original"):
             self.restore(made)
+        self.assertEqual(self.target.sql("select count(*) from pg_tables where schemaname = 'public'"), "0")
+
+    def test_a_restore_that_could_not_be_audited_does_not_begin(self):
+        made, _ = self.back_up()
+        with self.assertRaisesRegex(Problem, "does not run here"):
+            self.restore(made, lambda *_: (127, "no such library"))
         self.assertEqual(self.target.sql("select count(*) from pg_tables where schemaname = 'public'"), "0")
 
     def test_a_damaged_backup_is_refused_before_anything_changes(self):
