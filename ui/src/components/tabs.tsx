@@ -26,7 +26,7 @@ export function Tabs({ label, tabs }: TabsProps) {
         role="tablist"
         aria-label={label}
         onKeyDown={move}
-        className="flex flex-wrap gap-1 rounded-md border border-line bg-surface p-1"
+        className="flex flex-wrap gap-1 rounded-md border border-line bg-surface p-1 sm:w-fit"
       >
         {tabs.map(({ title }, index) => (
           <button
@@ -39,7 +39,7 @@ export function Tabs({ label, tabs }: TabsProps) {
             tabIndex={index === chosen ? 0 : -1}
             onClick={() => setChosen(index)}
             className={classNames(
-              'min-h-10 rounded-sm px-3 text-sm font-medium',
+              'min-h-10 grow rounded-sm px-3 text-sm font-medium sm:grow-0',
               index === chosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
             )}
           >

@@ -1,15 +1,17 @@
 import { Closing } from '@/features/landing/closing';
+import { Examples } from '@/features/landing/examples';
 import { Hero } from '@/features/landing/hero';
+import { Rating } from '@/features/landing/rating';
 import { Steps } from '@/features/landing/steps';
-import { ToolCards } from '@/features/landing/tool-cards';
 
 export default function DashboardRoute() {
   return (
     <>
       <title>Retouch · AI Image Editing Made Simple</title>
       <Hero />
-      <ToolCards />
+      <Examples />
       <Steps />
+      <Rating />
       <Closing />
     </>
   );

@@ -26,9 +26,9 @@ describe('where it begins', () => {
       'Enhance Details',
       'Add Details',
     ]);
-    expect(screen.getByRole('tabpanel', { name: 'Edit Details' })).toHaveTextContent('“a blue pot”');
+    expect(screen.getByRole('tabpanel', { name: 'Edit Details' })).toHaveTextContent('“make it blue”');
     await userEvent.click(screen.getByRole('tab', { name: 'Remove Details' }));
-    expect(screen.getByRole('tabpanel', { name: 'Remove Details' })).toHaveTextContent('“remove the cup”');
+    expect(screen.getByRole('tabpanel', { name: 'Remove Details' })).toHaveTextContent('“remove the spoon”');
     await userEvent.keyboard('{ArrowRight}');
     expect(screen.getByRole('tab', { name: 'Enhance Details' })).toHaveFocus();
     await userEvent.keyboard('{End}{ArrowRight}');

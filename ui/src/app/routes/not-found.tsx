@@ -28,10 +28,10 @@ export default function NotFoundRoute() {
       </p>
       <ButtonLink to={paths.dashboard}>Go to the dashboard</ButtonLink>
       <nav aria-label="Where to go from here" className="w-full border-t border-line pt-6">
-        <ul className="flex flex-wrap justify-center gap-x-2 gap-y-1">
+        <ul className="flex flex-wrap justify-center gap-1">
           {links.map(({ to, icon, label }) => (
             <li key={to}>
-              <ButtonLink to={to} look="quiet">
+              <ButtonLink to={to} look="quiet" size="sm">
                 <span className="text-accent">
                   <Icon name={icon} />
                 </span>

@@ -1,16 +1,21 @@
 import { ButtonLink } from '@/components/button-link';
+import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 
 export function Closing() {
   const { isSignedIn } = useSession();
+  const { newUserCredits } = useConfig();
   return (
-    <section className="page pt-12 text-center md:pt-16">
+    <section className="page pt-12 pb-4 text-center md:pt-20 md:pb-8">
       <h2 className="text-xl font-bold md:text-2xl">Start Processing Images With AI</h2>
-      <p className="mx-auto mt-3 max-w-xl text-soft">
-        Images are kept until you delete them, and only you can see them.
+      <p className="mx-auto mt-3 max-w-xl text-soft text-pretty">
+        {isSignedIn
+          ? 'Images are kept until you delete them, and only you can see them.'
+          : `The first ${newUserCredits} credits are free. Images are kept until you delete them, and only you can see them.`}
       </p>
-      <ButtonLink to={isSignedIn ? paths.removeBackground : paths.signup} size="lg" className="mt-6">
+      {/* The sign-up page signs out whoever comes to it signed in. */}
+      <ButtonLink to={isSignedIn ? paths.images : paths.signup} size="lg" className="mt-8">
         Start now
       </ButtonLink>
     </section>

@@ -3,16 +3,16 @@ import { steps } from './texts';
 export function Steps() {
   return (
     <section className="border-y border-line bg-surface" aria-labelledby="steps">
-      <div className="page py-12 md:py-16">
+      <div className="page py-12 md:py-20">
         <h2 id="steps" className="text-xl font-bold md:text-2xl">
           How a picture gets done
         </h2>
-        <ol className="mt-8 grid gap-8 md:grid-cols-3">
+        <ol className="mt-8 grid gap-8 md:grid-cols-3 md:gap-6">
           {steps.map(({ title, text }, index) => (
             <li key={title} className="border-t-2 border-accent pt-4">
               <p className="text-sm font-semibold text-accent tabular-nums">{index + 1}</p>
               <h3 className="mt-1 text-lg font-semibold">{title}</h3>
-              <p className="mt-2 text-soft">{text}</p>
+              <p className="mt-2 text-soft text-pretty">{text}</p>
             </li>
           ))}
         </ol>

@@ -22,7 +22,7 @@ export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
                   href={`#${section.id}`}
                   className="flex min-h-8 items-center gap-3 rounded-sm text-soft underline-offset-4 hover:text-ink hover:underline"
                 >
-                  <span className="w-5 tabular-nums">{index + 1}</span>
+                  <span className="w-5 shrink-0 tabular-nums">{index + 1}</span>
                   {section.title}
                 </a>
               </li>

@@ -1,0 +1,123 @@
+import type { Locator, Page } from '@playwright/test';
+import { expectAccessible } from './accessible';
+import { signInAsSomeoneNew } from './sign-in';
+import { expect, test } from './test';
+
+const sections = [
+  'AI-Powered Image Magic Fix',
+  'AI-Powered Background Removal',
+  'AI-Powered Image Upscaling',
+];
+
+/** How much of the picture is still what was before. */
+async function shareOf(slider: Locator): Promise<number> {
+  return slider.evaluate((input) => {
+    const layers = [...(input.parentElement?.children ?? [])].map(
+      (layer) => getComputedStyle(layer).clipPath,
+    );
+    // "inset(0px 50% 0px 0px)": what is cut off on the right.
+    const cut = layers.find((clip) => clip.startsWith('inset'))?.split(' ')[1];
+    return 1 - Number.parseFloat(cut ?? '') / 100;
+  });
+}
+
+async function expectPicturesLoaded(page: Page) {
+  for (const picture of await page.getByRole('img').all()) {
+    await picture.scrollIntoViewIfNeeded();
+    await expect.poll(() => picture.evaluate((it: HTMLImageElement) => it.naturalWidth)).toBeGreaterThan(0);
+  }
+}
+
+test('a visitor is shown what the tools make and how to begin', async ({ page }) => {
+  await page.goto('/');
+  await expect(page).toHaveURL(/\/dashboard$/);
+  await expect(page.getByRole('heading', { name: 'AI Image Editing Made Simple' })).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Try for free' })).toHaveAttribute('href', '/signup');
+  for (const name of sections) {
+    await expect(page.getByRole('region', { name }).getByRole('link', { name: 'Try now' })).toBeVisible();
+  }
+  await expectPicturesLoaded(page);
+  await expectAccessible(page);
+  await page.getByRole('link', { name: 'Start now' }).click();
+  await expect(page).toHaveURL(/\/signup$/);
+});
+
+test('the examples work from the keyboard', async ({ page }) => {
+  await page.goto('/dashboard');
+  const uses = page.getByRole('tablist', { name: 'Examples of Magic Fix' });
+  await uses.getByRole('tab', { name: 'Edit Details' }).focus();
+  for (const name of ['Restore Images', 'Remove Details', 'Enhance Details', 'Add Details']) {
+    await page.keyboard.press('ArrowRight');
+    const panel = page.getByRole('tabpanel', { name });
+    await expect(panel).toContainText('“');
+    await expectPicturesLoaded(page);
+    await expectAccessible(page);
+  }
+  await page.keyboard.press('Home');
+  await expect(uses.getByRole('tab', { name: 'Edit Details' })).toBeFocused();
+
+  const slider = page
+    .getByRole('region', { name: 'AI-Powered Background Removal' })
+    .getByRole('slider')
+    .first();
+  await slider.focus();
+  expect(await shareOf(slider)).toBeCloseTo(0.5, 2);
+  await page.keyboard.press('ArrowRight');
+  expect(await shareOf(slider)).toBeGreaterThan(0.5);
+  await page.keyboard.press('Home');
+  expect(await shareOf(slider)).toBeCloseTo(0, 2);
+});
+
+test('a slider follows the pointer', async ({ page }) => {
+  await page.goto('/dashboard');
+  const slider = page.getByRole('slider').first();
+  const box = await slider.boundingBox();
+  if (!box) throw new Error('the slider is not to be seen');
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.8, box.y + box.height / 2, { steps: 4 });
+  await page.mouse.up();
+  expect(await shareOf(slider)).toBeCloseTo(0.8, 1);
+});
+
+test('no picture moves anything when it comes, on a phone as on a desk', async ({ page }) => {
+  for (const size of [
+    { width: 360, height: 740 },
+    { width: 1440, height: 900 },
+  ]) {
+    await page.setViewportSize(size);
+    await page.goto('/dashboard');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    const begin = await page.evaluate(() => performance.now());
+    await expectPicturesLoaded(page);
+    expect(await shiftSince(page, begin)).toBeLessThan(0.01);
+  }
+});
+
+/** How much has moved by itself, as web vitals count it. */
+async function shiftSince(page: Page, begin: number): Promise<number> {
+  type Shift = PerformanceEntry & { value: number; hadRecentInput: boolean };
+  return page.evaluate(
+    (begin) =>
+      new Promise<number>((resolve) => {
+        let sum = 0;
+        new PerformanceObserver((list) => {
+          for (const { startTime, value, hadRecentInput } of list.getEntries() as Shift[]) {
+            if (startTime >= begin && !hadRecentInput) sum += value;
+          }
+        }).observe({ type: 'layout-shift', buffered: true });
+        setTimeout(() => resolve(sum), 300);
+      }),
+    begin,
+  );
+}
+
+test('a user is led to the images, and not invited', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await page.goto('/dashboard');
+  await expect(page.getByRole('link', { name: 'Go to My Images' })).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Try for free' })).toHaveCount(0);
+  await expectAccessible(page);
+  await page.getByRole('link', { name: 'Start now' }).click();
+  await expect(page).toHaveURL(/\/images$/);
+});

@@ -1,0 +1,172 @@
+import { readFileSync } from 'node:fs';
+import { fireEvent, screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, describe, expect, test } from 'vitest';
+import { aConfig } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+
+const MOST_BYTES = 40_000;
+
+async function openLanding(options?: Parameters<typeof renderApp>[1]) {
+  const app = renderApp('/dashboard', options);
+  await screen.findByRole('heading', { name: 'AI Image Editing Made Simple' });
+  return app;
+}
+
+const titlesOf = (tabs: HTMLElement[]) => tabs.map(({ textContent }) => textContent);
+
+describe('the hero', () => {
+  test('leads to the three tools and invites a visitor', async () => {
+    await openLanding();
+    const main = within(screen.getByRole('main'));
+    expect(main.getByRole('link', { name: 'Remove Background' })).toHaveAttribute(
+      'href',
+      '/remove-background',
+    );
+    expect(main.getByRole('link', { name: 'Upscale' })).toHaveAttribute('href', '/upscale');
+    expect(main.getByRole('link', { name: 'Magic Fix' })).toHaveAttribute('href', '/magic');
+    expect(await main.findByRole('link', { name: 'Try for free' })).toHaveAttribute('href', '/signup');
+  });
+
+  test('never invites somebody who is signed in, not even for a moment', async () => {
+    let wasInvited = false;
+    const watch = new MutationObserver(() => {
+      wasInvited ||= document.body.textContent.includes('Try for free');
+    });
+    watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+    await openLanding({ signedIn: true });
+    await screen.findByRole('link', { name: 'Go to My Images' });
+    watch.disconnect();
+    expect(wasInvited).toBe(false);
+  });
+
+  test('previews each tool', async () => {
+    await openLanding();
+    const previews = within(screen.getByRole('tablist', { name: 'What Retouch does' }));
+    expect(titlesOf(previews.getAllByRole('tab'))).toEqual([
+      'Magic Fix',
+      'Remove Background',
+      'Upscale image',
+    ]);
+    await userEvent.click(previews.getByRole('tab', { name: 'Upscale image' }));
+    const panel = within(screen.getByRole('tabpanel', { name: 'Upscale image' }));
+    expect(panel.getByRole('slider')).toHaveValue('50');
+    expect(panel.getByRole('img', { name: /^After: / })).toBeVisible();
+  });
+});
+
+describe('the sections', () => {
+  test.each([
+    ['AI-Powered Image Magic Fix', '/magic', '8 credits a picture', 1],
+    ['AI-Powered Background Removal', '/remove-background', '5 credits a picture', 3],
+    ['AI-Powered Image Upscaling', '/upscale', '3 or 6 credits a picture', 2],
+  ])('%s shows what was made, what it costs and the way in', async (name, address, price, pairs) => {
+    await openLanding();
+    const section = within(screen.getByRole('region', { name }));
+    expect(section.getByRole('link', { name: /^Try now/ })).toHaveAttribute('href', address);
+    expect(section.getByText(price)).toBeVisible();
+    expect(section.getAllByRole('slider')).toHaveLength(pairs);
+  });
+
+  test('a tool that is not installed is not offered', async () => {
+    const config = aConfig();
+    for (const tool of config.tools) tool.available = tool.tool !== 'magic-fix';
+    await openLanding({ api: Object.assign(new MockApi(), { config }) });
+    const section = within(screen.getByRole('region', { name: 'AI-Powered Image Magic Fix' }));
+    expect(section.queryByRole('link')).toBeNull();
+    expect(section.getByText('Not installed here yet')).toBeVisible();
+  });
+
+  test('Magic Fix has an example of each of its five uses, with the words in quotes', async () => {
+    await openLanding();
+    const uses = within(screen.getByRole('tablist', { name: 'Examples of Magic Fix' }));
+    expect(titlesOf(uses.getAllByRole('tab'))).toEqual([
+      'Edit Details',
+      'Restore Images',
+      'Remove Details',
+      'Enhance Details',
+      'Add Details',
+    ]);
+    await userEvent.click(uses.getByRole('tab', { name: 'Remove Details' }));
+    const panel = screen.getByRole('tabpanel', { name: 'Remove Details' });
+    expect(panel).toHaveTextContent('“remove the spoon”');
+    expect(panel).toHaveTextContent(/Made by [a-z]/);
+    await userEvent.keyboard('{ArrowLeft}');
+    expect(uses.getByRole('tab', { name: 'Restore Images' })).toHaveFocus();
+    expect(screen.getByRole('tabpanel', { name: 'Restore Images' })).toBeVisible();
+  });
+
+  test('a slider shows more of what was before', async () => {
+    await openLanding();
+    const slider = screen.getByRole('slider', { name: /a lemur/ });
+    fireEvent.change(slider, { target: { value: '80' } });
+    expect(slider).toHaveAttribute('aria-valuetext', '80 percent before');
+    expect(slider.parentElement?.style.getPropertyValue('--share')).toBe('80%');
+  });
+
+  test('every picture is there, small, and has its place before it is loaded', async () => {
+    await openLanding();
+    const sources = new Set<string>();
+    for (const tab of screen.getAllByRole('tab')) {
+      await userEvent.click(tab);
+      for (const picture of screen.getAllByRole<HTMLImageElement>('img')) {
+        expect(picture).toHaveAttribute('width');
+        expect(picture).toHaveAttribute('height');
+        sources.add(picture.getAttribute('src') ?? '');
+      }
+    }
+    expect(sources).toHaveProperty('size', 25);
+    for (const source of sources) {
+      expect(readFileSync(`public${source}`).length, source).toBeLessThanOrEqual(MOST_BYTES);
+    }
+  });
+});
+
+describe('the end', () => {
+  test('sends a visitor to the sign-up', async () => {
+    await openLanding();
+    expect(screen.getByRole('heading', { name: 'Start Processing Images With AI' })).toBeVisible();
+    expect(screen.getByRole('link', { name: 'Start now' })).toHaveAttribute('href', '/signup');
+  });
+
+  test('does not sign anybody out', async () => {
+    await openLanding({ signedIn: true });
+    await screen.findByRole('link', { name: 'Go to My Images' });
+    expect(screen.getByRole('link', { name: 'Start now' })).toHaveAttribute('href', '/images');
+  });
+});
+
+describe('the rating', () => {
+  const rating = { service: 'Example Reviews', url: 'https://reviews.test/widget?id=1', height: 120 };
+  const api = () => {
+    const config = aConfig();
+    return Object.assign(new MockApi(), { config: { ...config, site: { ...config.site, rating } } });
+  };
+  afterEach(() => localStorage.clear());
+
+  test('is not there when none is configured', async () => {
+    await openLanding();
+    expect(screen.queryByText(/What people say/)).toBeNull();
+  });
+
+  test('asks nobody before somebody wants to see it, and can be hidden again', async () => {
+    await openLanding({ api: api() });
+    expect(screen.getByRole('heading', { name: 'What people say on Example Reviews' })).toBeVisible();
+    expect(screen.getByText(/comes from reviews\.test/)).toBeVisible();
+    expect(screen.queryByTitle('Rating on Example Reviews')).toBeNull();
+
+    await userEvent.click(screen.getByRole('button', { name: 'Show rating' }));
+    expect(screen.getByTitle('Rating on Example Reviews')).toHaveAttribute('src', rating.url);
+    await userEvent.click(screen.getByRole('button', { name: 'Hide rating' }));
+    expect(screen.queryByTitle('Rating on Example Reviews')).toBeNull();
+  });
+
+  test('is shown at once to whoever has shown it before', async () => {
+    const { unmount } = await openLanding({ api: api() });
+    await userEvent.click(screen.getByRole('button', { name: 'Show rating' }));
+    unmount();
+    await openLanding({ api: api() });
+    expect(screen.getByTitle('Rating on Example Reviews')).toBeInTheDocument();
+  });
+});

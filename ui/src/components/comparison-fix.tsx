@@ -1,0 +1,46 @@
+import { ComparisonSlider, type ExamplePair } from './comparison-slider';
+
+export type FixExample = ExamplePair & {
+  title: string;
+  text: string;
+  prompt: string;
+  note: string | null;
+  isDemo: boolean;
+  model: string;
+  credit: string;
+};
+
+/** What Magic Fix made of a photo: what was marked, what was said, and what came of it. */
+export function ComparisonFix({ example }: { example: FixExample }) {
+  const { id, text, prompt, note, isDemo, model, credit } = example;
+  return (
+    <div className="@container">
+      <div className="grid gap-6 @3xl:grid-cols-[3fr_2fr] @3xl:items-center">
+        <ComparisonSlider key={id} pair={example} />
+        <div className="grid gap-4">
+          <p className="text-lg text-pretty">{text}</p>
+          <figure className="flex flex-wrap items-center gap-x-4 gap-y-3 rounded-md border border-line bg-surface p-3">
+            <img
+              src={`/examples/${id}-marked.avif`}
+              alt="What was marked"
+              width={120}
+              height={80}
+              loading="lazy"
+              className="w-30 rounded-sm"
+            />
+            <figcaption className="min-w-0 flex-1 text-sm text-soft">
+              Mark it, and say
+              <strong className="block text-base text-ink">{`“${prompt}”`}</strong>
+            </figcaption>
+          </figure>
+          <p className="text-sm text-soft text-pretty">
+            {isDemo
+              ? `Made by ${model}, a demo that paints coloured shapes and patterns until a larger model is installed.`
+              : `Made by ${model}.`}{' '}
+            {note} {credit}.
+          </p>
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import { type ReactNode, useId } from 'react';
+import { ButtonLink } from '@/components/button-link';
+import { classNames } from '@/lib/class-names';
+import { useTool } from '@/lib/env';
+import { toolNames } from '@/lib/tool-names';
+import type { SectionTexts } from './texts';
+
+type ExampleSectionProps = { texts: SectionTexts; isRaised?: boolean; children: ReactNode };
+
+/** One tool: what it does, what it costs, the way in, and pictures that it made. */
+export function ExampleSection({ texts, isRaised = false, children }: ExampleSectionProps) {
+  const id = useId();
+  const offer = useTool(texts.tool);
+  const prices = offer?.costs.map(({ credits }) => credits).join(' or ');
+  return (
+    <section aria-labelledby={id} className={classNames(isRaised && 'border-y border-line bg-surface')}>
+      <div className="page grid gap-8 py-12 md:py-20">
+        <header className="flex flex-wrap items-end justify-between gap-x-12 gap-y-6">
+          <div className="max-w-2xl">
+            <h2 id={id} className="text-xl font-bold md:text-2xl">
+              {texts.title}
+            </h2>
+            <p className="mt-3 text-soft text-pretty">{texts.text}</p>
+          </div>
+          <div className="flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
+            {offer?.available ? (
+              <>
+                <ButtonLink to={texts.to} look="secondary" aria-label={`Try now: ${toolNames[texts.tool]}`}>
+                  Try now
+                </ButtonLink>
+                <span className="text-sm text-soft tabular-nums">{prices} credits a picture</span>
+              </>
+            ) : (
+              <span className="text-sm text-soft">Not installed here yet</span>
+            )}
+          </div>
+        </header>
+        {children}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,55 @@
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import type { Site } from '@/lib/api-types';
+import { useConfig } from '@/lib/env';
+import { mayShowRating, rememberRating } from './rating-choice';
+
+/** A review service's own page with the rating, made to be shown in a frame. */
+export type RatingWidget = { service: string; url: string; height: number };
+
+/**
+ * What a review service says of this installation. In a frame of another origin, so that its scripts reach nothing of ours,
+ * and not before somebody has asked for it: the service learns the address of whoever looks.
+ */
+export function Rating() {
+  const site: (Site & { rating?: RatingWidget | null }) | undefined = useConfig().site;
+  const rating = site?.rating;
+  const [isShown, setShown] = useState(mayShowRating);
+  if (!rating) return null;
+
+  function show(wish: boolean) {
+    rememberRating(wish);
+    setShown(wish);
+  }
+
+  return (
+    <section className="page pt-12 md:pt-20" aria-labelledby="rating">
+      <div className="rounded-lg border border-line bg-surface p-6">
+        <div className="flex flex-wrap items-center justify-between gap-4">
+          <h2 id="rating" className="text-lg font-semibold">
+            What people say on {rating.service}
+          </h2>
+          <Button look="secondary" size="sm" onClick={() => show(!isShown)}>
+            {isShown ? 'Hide rating' : 'Show rating'}
+          </Button>
+        </div>
+        {isShown ? (
+          <iframe
+            src={rating.url}
+            title={`Rating on ${rating.service}`}
+            height={rating.height}
+            loading="lazy"
+            referrerPolicy="no-referrer"
+            sandbox="allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox"
+            className="mt-4 w-full rounded-md"
+          />
+        ) : (
+          <p className="mt-2 max-w-xl text-sm text-soft">
+            It comes from {new URL(rating.url).host}, which learns your network address when you show it. We
+            remember your choice in this browser.
+          </p>
+        )}
+      </div>
+    </section>
+  );
+}
