@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 from pathlib import Path
 
 from .. import build, prerequisites
@@ -31,6 +32,8 @@ def run(from_source=False, models=None):
         build.build_ui()
     if models is None:
         build.fetch_models(load())
+    # Told to stop, it takes everything down first, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Engine() as engine:
         images = Images(engine, from_source)
         images.make()

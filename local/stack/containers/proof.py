@@ -129,6 +129,8 @@ def node_settings(images):
 def the_stack_starts(proof):
     central = proof.central
     central.prepare_secrets()
+    # What a run left behind that was killed.
+    central.down()
     try:
         central.up()
         until(lambda: len(central.living()) == 1, "the worker is known", 120)
@@ -330,7 +332,8 @@ def the_books_add_up(proof):
 
 def everything_ends(proof):
     for stack in (proof.node, proof.central):
-        stack.down()
+        if stack.is_prepared:
+            stack.down()
     central = proof.central
     left = [central.engine.docker(*what, "--quiet", "--filter", f"label=com.docker.compose.project={stack.name}").split()
             for stack in (proof.node, proof.central) for what in (("ps", "--all"), ("network", "ls"), ("volume", "ls"))]  # fmt: skip

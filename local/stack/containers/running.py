@@ -42,6 +42,10 @@ class Stack:
         environment = {**os.environ, "RETOUCH_SECRETS": str(self.secrets), "RETOUCH_ENV": str(self.folder / "env"), **environment}
         return tools.text_of([script, *arguments], env=environment)
 
+    @property
+    def is_prepared(self):
+        return (self.folder / "env").exists()
+
     def compose(self, *arguments, timeout=None):
         command = [tools.compose(), "--project-name", self.name, "--project-directory", REPO]
         command += ["--env-file", self.folder / "env"]

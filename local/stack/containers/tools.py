@@ -86,5 +86,6 @@ def text_of(command, **options):
     command = [str(part) for part in command]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
     if ended.returncode:
-        raise Problem(f"{' '.join(command)}\n{ended.stderr.strip()[-3000:]}")
+        said = ended.stderr.strip()[-3000:]
+        raise Problem(f"{said.rpartition(chr(10))[2]}\n{said}\nThat was: {' '.join(command)}")
     return ended.stdout

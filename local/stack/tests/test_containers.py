@@ -3,6 +3,7 @@ import os
 import subprocess
 import tempfile
 import unittest
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from stack.config import REPO
@@ -69,6 +70,20 @@ class WholeHostTest(unittest.TestCase):
                     self.assertTrue(not text or text.startswith("/run/secrets/"), f"{name}: {variable}={text}")
         self.assertTrue(all(Path(one["file"]).parent.name == "secrets" for one in self.stack["secrets"].values()))
 
+    def test_each_secret_that_a_service_reads_is_given_to_it_and_no_other(self):
+        for name, service in self.services.items():
+            read = {text.rpartition("/")[2] for variable, text in (service.get("environment") or {}).items()
+                    if text and variable.endswith("_FILE") and text.startswith("/run/secrets/")}  # fmt: skip
+            given = {secret["source"] for secret in service.get("secrets", [])}
+            with self.subTest(name):
+                self.assertLessEqual(read, given)
+                if name in OURS:
+                    self.assertEqual(read, given)
+
+    def test_the_api_serves_nothing_before_the_schema_is_there(self):
+        migrate = self.services["api"]["depends_on"]["migrate"]
+        self.assertEqual((migrate["condition"], migrate["required"]), ("service_completed_successfully", True))
+
     def test_a_worker_is_given_more_time_to_stop_than_it_takes_to_drain(self):
         worker = self.services["worker"]
         self.assertEqual(worker["stop_grace_period"], "2m30s")
@@ -81,6 +96,9 @@ class WholeHostTest(unittest.TestCase):
     def test_the_api_believes_the_web_server_alone(self):
         front = self.services["web"]["networks"]["front"]
         self.assertEqual(self.services["api"]["environment"]["RETOUCH_TRUSTED_PROXIES"], front["ipv4_address"])
+        [pool] = self.stack["networks"]["front"]["ipam"]["config"]
+        self.assertIn(ip_address(front["ipv4_address"]), ip_network(pool["subnet"]))
+        self.assertNotIn(ip_address(front["ipv4_address"]), ip_network(pool["ip_range"]))
 
     def test_redis_never_drops_a_doorbell(self):
         settings = (REPO / "deploy/compose/redis.conf").read_text().splitlines()
