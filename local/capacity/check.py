@@ -26,7 +26,7 @@ from stack.bench import PARTS, Others, processor_seconds, s3_in_memory
 from stack.config import REPO
 from stack.sandbox import Sandbox, free_ports
 from stack.say import Problem, line, warn
-from stack.trial import Person, Trial, expect, until
+from stack.trial import Person, Trial, expect
 
 from .profile import Machine, Work
 from .simulate import Arrival, Simulation, percentile, poisson
@@ -51,7 +51,7 @@ def run(seconds=LOAD_SECONDS, load=LOAD, seed=1):
         listen = {"RETOUCH_METRICS_LISTEN": f"127.0.0.1:{metrics}", "RETOUCH_JOBS_IN_FLIGHT": str(SLOTS)}
         trial = Trial(sandbox, listen | {"RETOUCH_MODELS_DIR": str(models)})
         people = with_photo(trial, trial.people(PEOPLE))
-        one_after_another(trial, people, 5)
+        one_after_another(people, 5)
         with Others() as others:
             machine = measure_alone(trial, people, metrics + 1)
             machine, most = measure_crowd(trial, people, machine)
@@ -123,23 +123,25 @@ def ask(api, method, path, headers, body=b""):
         connection.close()
 
 
-def submit(person):
+def submit(person, waits=False):
+    """Begins a job; who waits is answered with its result."""
     path = f"/api/rmbg-images/remove-bg-ai?imageId={person.image}"
     # Of its own: an identical run that is still under way would be joined.
-    key = uuid.uuid4().hex
-    headers = {"Authorization": f"Bearer {person.token}", "Prefer": "respond-async", "Idempotency-Key": key}
+    headers = {"Authorization": f"Bearer {person.token}", "Idempotency-Key": uuid.uuid4().hex}
+    if not waits:
+        headers["Prefer"] = "respond-async"
     status, answer = ask(person.api, "POST", path, headers)
-    expect(status == 202, "A job is taken in", (status, answer))
+    expect(status == (200 if waits else 202), "A job is taken in", (status, answer))
 
 
 def unfinished(trial):
     return trial.number("select count(*) from jobs where state in ('queued', 'running')")
 
 
-def one_after_another(trial, people, count):
+def one_after_another(people, count):
+    # Whoever asks the database whether a job is done takes the processors from it.
     for number in range(count):
-        submit(people[number % len(people)])
-        until(lambda: unfinished(trial) == 0, "a job alone is done", 60)
+        submit(people[number % len(people)], waits=True)
 
 
 def stages(port):
@@ -200,7 +202,7 @@ def measure_alone(trial, people, port):
     """Each stage's time when nothing else is under way, and what a job costs the processors."""
     begun, before = trial.sql("select now()"), stages(port)
     spent = {part: processor_seconds(trial, part) for part in PARTS}
-    one_after_another(trial, people, ALONE)
+    one_after_another(people, ALONE)
     after = stages(port)
     spent = {part: (processor_seconds(trial, part) - spent[part]) / ALONE for part in PARTS}
     mean = {stage: (after[stage, "sum"] - before[stage, "sum"]) / (after[stage, "count"] - before[stage, "count"]) for stage, kind in before if kind == "sum"}
@@ -246,18 +248,28 @@ def len_cores():
 def measure_crowd(trial, people, machine):
     """What jobs cost each other, from the most that the worker does: the one number that cannot be seen from outside.
     Where even that does not explain it, the machine's pace has changed, and all times with it."""
-    begun = trial.number("select extract(epoch from now())")
-    over = begun + CROWD_SECONDS
-    while trial.number("select extract(epoch from now())") < over:
-        waiting = int(unfinished(trial))
-        for number in range(waiting, 2 * SLOTS + 2):
-            submit(people[number % len(people)])
-        time.sleep(0.2)
+    begun, problems = trial.number("select extract(epoch from now())"), []
+    over = time.monotonic() + CROWD_SECONDS
+
+    def come_again(person):
+        try:
+            while time.monotonic() < over:
+                submit(person, waits=True)
+        except (Problem, OSError) as problem:
+            problems.append(problem)
+
+    crowd = [threading.Thread(target=come_again, args=(people[number % len(people)],)) for number in range(2 * SLOTS)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    if problems:
+        raise problems[0]
     # From a full worker to a full worker.
-    done = trial.number(f"select count(*) from jobs where finished_at between to_timestamp({begun + 3}) and to_timestamp({over})")
-    until(lambda: unfinished(trial) == 0, "the crowd is done", 120)
+    within = f"finished_at between to_timestamp({begun + 3}) and to_timestamp({begun + CROWD_SECONDS})"
+    done = trial.number(f"select count(*) from jobs where {within}")
     real = done / (CROWD_SECONDS - 3)
-    fitted = min((replace(machine, barrier=step / 20) for step in range(10, 81)), key=lambda one: abs(saturated(one) - real))
+    fitted = min((replace(machine, barrier=step / 20) for step in range(20, 81)), key=lambda one: abs(saturated(one) - real))
     work, pace = fitted.work[TOOL], saturated(fitted) / real
     if abs(pace - 1) > 0.03:
         work = replace(work, before=work.before * pace, model=work.model * pace, after=work.after * pace, overhead=work.overhead * pace)
@@ -292,7 +304,8 @@ def really(trial, people, arrivals):
         comer.join()
     if problems:
         raise problems[0]
-    until(lambda: unfinished(trial) == 0, "the load is done", 120)
+    while unfinished(trial):
+        time.sleep(1)
     jobs = trial.row(
         f"""json_agg(json_build_object('at', extract(epoch from created_at), 'started', extract(epoch from started_at),
                      'ended', extract(epoch from finished_at), 'owner', owner_id) order by created_at) as jobs
