@@ -107,21 +107,24 @@ pub(crate) async fn release(conn: &mut PgConnection, user: UserId, cost: i32) ->
 
 /// Locks the row of whoever pays for the job that `worker` has just done, and gives its hold back: a debit of
 /// the same amount must follow, or the transaction must not be committed. The ledger's trigger lowers
-/// `credits`, which must not pass below the hold.
+/// `credits`, which must not pass below the hold. False when nobody pays, or the job is not `worker`'s.
 pub(crate) async fn lock_and_release(
     conn: &mut PgConnection,
     job: JobId,
     worker: WorkerId,
-) -> sqlx::Result<()> {
-    sqlx::query!(
+) -> sqlx::Result<bool> {
+    let released = sqlx::query!(
+        // Whoever cancelled the job while this waited for the lock has given the hold back already: of the user
+        // this sees the new row, of the job still the old one. The caller finds out about the job.
         "update users u set reserved = reserved - j.cost from jobs j
-         where j.id = $1 and j.owner_id = u.id and j.state = 'running' and j.lease_owner = $2",
+         where j.id = $1 and j.owner_id = u.id and j.state = 'running' and j.lease_owner = $2
+           and u.reserved >= j.cost",
         job.uuid(),
         worker.uuid(),
     )
     .execute(conn)
-    .await
-    .map(drop)
+    .await?;
+    Ok(released.rows_affected() == 1)
 }
 
 /// Debits a finished job, whose hold was given back. A second debit of the same job breaks a constraint.

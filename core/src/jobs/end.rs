@@ -26,7 +26,7 @@ pub async fn finish(
     made: &NewResult,
 ) -> sqlx::Result<Finish> {
     let mut tx = db::begin(pool).await?;
-    credits::lock_and_release(&mut tx, job, worker).await?;
+    let is_released = credits::lock_and_release(&mut tx, job, worker).await?;
     // The job's end and its result in one statement: neither is ever there without the other.
     let ended = sqlx::query!(
         r#"with ended as (
@@ -66,6 +66,7 @@ pub async fn finish(
         forget_mask(&mut tx, job).await?;
     }
     if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
+        credits::exactly_one(u64::from(is_released))?;
         credits::debit(&mut tx, owner, job, ended.cost).await?;
     }
     tx.commit().await?;

@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use retouch_core::jobs::{self, JobState};
-use retouch_core::queue::Stage;
 use retouch_core::results;
 use retouch_core::tool::Tier;
 use retouch_core::users;
@@ -286,10 +285,10 @@ async fn pictures_in_flight_never_take_more_memory_than_allowed(pool: PgPool) {
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (mut at_work, mut most) = (std::collections::HashSet::new(), 0);
     while let Ok(heard) = news.try_recv() {
-        match heard.progress.map(|at| at.stage) {
-            Some(Stage::Fetch) => drop(at_work.insert(heard.job)),
-            // Past the picture's buffers; the row's end follows a moment later.
-            Some(Stage::Store) => drop(at_work.remove(&heard.job)),
+        match (heard.state, heard.progress) {
+            (Some(JobState::Running), _) => drop(at_work.insert(heard.job)),
+            // Its end; the next one has its memory a moment later.
+            (_, None) => drop(at_work.remove(&heard.job)),
             _ => {}
         }
         most = most.max(at_work.len());
