@@ -182,7 +182,8 @@ class Stages:
     def look(self):
         after = stages(self.port)
         done = round(after["infer", "count"] - self.before["infer", "count"])
-        if done <= 0 or any(round(after[stage, "count"] - self.before[stage, "count"]) != done for stage, kind in after if kind == "count"):
+        counts = [round(after[key] - self.before[key]) for key in after if key[1] == "count"]
+        if done <= 0 or any(count != done for count in counts):
             # Nothing new, or in the middle of being reported.
             return
         took = {stage: (after[stage, "sum"] - self.before[stage, "sum"]) / done for stage, kind in after if kind == "sum"}
@@ -205,7 +206,8 @@ def measure_alone(trial, people, port):
     one_after_another(people, ALONE)
     after = stages(port)
     spent = {part: (processor_seconds(trial, part) - spent[part]) / ALONE for part in PARTS}
-    mean = {stage: (after[stage, "sum"] - before[stage, "sum"]) / (after[stage, "count"] - before[stage, "count"]) for stage, kind in before if kind == "sum"}
+    grown = {key: after[key] - before[key] for key in before}
+    mean = {stage: grown[stage, "sum"] / grown[stage, "count"] for stage, kind in before if kind == "sum"}
     rows = trial.row(
         f"""json_agg(extract(epoch from started_at - created_at)) as waits,
             json_agg(extract(epoch from finished_at - started_at)) as runs
@@ -274,7 +276,8 @@ def measure_crowd(trial, people, machine):
     if abs(pace - 1) > 0.03:
         work = replace(work, before=work.before * pace, model=work.model * pace, after=work.after * pace, overhead=work.overhead * pace)
         fitted = replace(fitted, work={TOOL: work})
-    line(f"  in a crowd: at most {real:.2f} jobs a second; threads of a model wait for each other by a factor of {fitted.barrier:.2f}, times by {pace:.2f}")
+    waits = f"a model's threads wait for each other by a factor of {fitted.barrier:.2f}, all times by one of {pace:.2f}"
+    line(f"  in a crowd: at most {real:.2f} jobs a second; {waits}")
     return fitted, real
 
 
@@ -339,5 +342,6 @@ def compare(jobs, reports):
     for name, real, expected, must in rows:
         off = expected / real - 1 if real else 0.0
         good &= abs(off) <= TOLERANCE or not must
-        line(f"  {name:16} {real:12.3f} {expected:10.3f} {off:+10.1%}{'' if not must else '  within 15 %' if abs(off) <= TOLERANCE else '  MISSED 15 %'}")
+        verdict = "" if not must else "  within 15 %" if abs(off) <= TOLERANCE else "  MISSED 15 %"
+        line(f"  {name:16} {real:12.3f} {expected:10.3f} {off:+10.1%}{verdict}")
     return good

@@ -22,7 +22,8 @@ def what_one_carries(machine, slots):
     yield f"One worker on {machine.name}, {slots} jobs in flight, always busy:"
     for tool, work in machine.work.items():
         rate = capacity(machine, tool, slots)
-        yield f"  {tool:24} {rate:8.2f} jobs a second, {rate * DAY:11,.0f} a day; alone one takes {work.alone:.2f} s, {work.model:.2f} s of it the model"
+        alone = f"alone one takes {work.alone:.2f} s, {work.model:.2f} s of it the model"
+        yield f"  {tool:24} {rate:8.2f} jobs a second, {rate * DAY:11,.0f} a day; {alone}"
 
 
 def check(machine, load):
@@ -41,7 +42,8 @@ def one_run(machine, load, workers, slots, seconds):
     for tier in TIERS:
         if waits := report.waits(tier):
             yield f"  {tier:8} wait p50 {percentile(waits, 0.5):8.2f} s, p95 {percentile(waits, 0.95):8.2f} s"
-    yield f"  processors busy {report.busy_cores / machine.cores:.0%}, models {', '.join(f'{name} {busy:.0%}' for name, busy in sorted(report.busy_models.items()))}"
+    models = ", ".join(f"{name} {busy:.0%}" for name, busy in sorted(report.busy_models.items()))
+    yield f"  processors busy {report.busy_cores / machine.cores:.0%}, models {models}"
     if len(report.jobs) - done > max(10, slots * workers * 2):
         yield f"  {len(report.jobs) - done} were left at the end: this is more than they carry"
 
