@@ -30,13 +30,7 @@ FOREIGN = {
 # Metrics that alerts and board speak of and that the code does not report yet: kind, labels, and who would set them.
 # One that exists must leave this list.
 WANTED = {
-    "retouch_workers": ("gauge", {"device"}),  # living workers by device, zeros included: api/src/measure.rs
-    "retouch_worker_info": ("gauge", {"worker", "device", "version"}),  # 1 while it lives, then 0: api/src/measure.rs
-    "retouch_worker_model": ("gauge", {"worker", "tool", "tier", "model"}),  # the same: api/src/measure.rs
-    "retouch_dependency_up": ("gauge", {"dependency"}),  # postgres, redis, storage, each 5 s: api/src/measure.rs
     "retouch_storage_errors_total": ("counter", {"operation"}),  # get, put, delete, list, upload: core/src/storage.rs
-    "retouch_audit_findings": ("gauge", set()),  # of audit::books, hourly by one process: api/src/measure.rs
-    "retouch_audit_finished_seconds": ("gauge", set()),  # Unix time of its end: api/src/measure.rs
 }
 # What Prometheus itself puts on a series.
 EVERYWHERE = {"job", "instance", "le", "node", "host"}

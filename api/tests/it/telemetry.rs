@@ -221,6 +221,8 @@ async fn metrics_tell_of_routes_queues_and_credits_and_of_nobody(pool: PgPool) {
     assert!(value("retouch_queue_oldest_seconds", &queue) >= 0.0);
     assert!((value("retouch_ledger_credits", &["kind=\"admin\""]) - 30.0).abs() < 0.1);
     assert!(text.contains("retouch_oversize_choices_total 1"), "{text}");
+    assert!((value("retouch_dependency_up", &["dependency=\"redis\""]) - 1.0).abs() < 0.1);
+    assert!(value("retouch_workers", &["device=\"cuda\""]).abs() < 0.1, "nobody is there to work");
     let secrets = [
         token.as_str(),
         "ada",

@@ -30,5 +30,5 @@ export const useConsent = create<{ consent: Consent; decide: (consent: Consent) 
 
 /** Retouch itself sets no cookie and calls nobody; an operator's advertising tag does. */
 export function useNeedsConsent(): boolean {
-  return Boolean(useConfig().site?.adTag);
+  return Boolean(useConfig().site.adTag);
 }

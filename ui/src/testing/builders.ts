@@ -52,7 +52,7 @@ export function aConfig(change: Partial<Config> = {}): Config {
       },
     ],
     features: { payments: false },
-    site: { contactEmail: 'hello@example.com', adTag: null },
+    site: { contactEmail: 'hello@example.com', adTag: null, rating: null },
     magicFix: { modes: ['remove', 'restore', 'enhance'], vocabulary: null, demo: false },
     ...change,
   };

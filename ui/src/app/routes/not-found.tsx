@@ -15,7 +15,7 @@ const tools: { to: string; icon: IconName; label: string }[] = [
 export default function NotFoundRoute() {
   const { pathname } = useLocation();
   const { isSignedIn } = useSession();
-  const address = useConfig().site?.contactEmail;
+  const address = useConfig().site.contactEmail;
   const links = isSignedIn
     ? [...tools, { to: paths.images, icon: 'image' as const, label: 'My Images' }]
     : tools;

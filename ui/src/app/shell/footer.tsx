@@ -8,7 +8,7 @@ const link =
   'inline-flex min-h-11 items-center px-3 rounded-md underline-offset-4 hover:text-ink hover:underline';
 
 export function Footer() {
-  const address = useConfig().site?.contactEmail;
+  const address = useConfig().site.contactEmail;
   const needsConsent = useNeedsConsent();
   const decide = useConsent((state) => state.decide);
   return (

@@ -78,7 +78,11 @@ test('the drawer leads everywhere, and closes at Escape with the focus where it 
 });
 
 test('where no address is configured there is no link to write to', async () => {
-  renderApp('/terms', { api: Object.assign(new MockApi(), { config: aConfig({ site: undefined }) }) });
+  renderApp('/terms', {
+    api: Object.assign(new MockApi(), {
+      config: aConfig({ site: { contactEmail: null, adTag: null, rating: null } }),
+    }),
+  });
   await screen.findByRole('heading', { name: 'Terms of Service' });
   expect(screen.queryByRole('link', { name: 'Contact' })).toBeNull();
   expect(main()).toBeVisible();

@@ -13,7 +13,7 @@ import { authTexts } from './texts';
 /** Where the identity provider sends people back to; `to` is where they go on. */
 export function Callback({ to }: { to: string }) {
   const { isLoading, isSignedIn, error } = useSession();
-  const adTag = useConfig().site?.adTag;
+  const adTag = useConfig().site.adTag;
   const isAllowed = useConsent(({ consent }) => consent === 'given');
 
   useEffect(() => {

@@ -38,8 +38,10 @@ export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
     try {
       await signIn(provider);
     } catch {
-      setGoing(null);
       setFailed(true);
+    } finally {
+      // Whoever comes back from the provider's page finds the buttons as they were.
+      setGoing(null);
     }
   }
 

@@ -1,19 +1,14 @@
 import { useState } from 'react';
 import { Button } from '@/components/button';
-import type { Site } from '@/lib/api-types';
 import { useConfig } from '@/lib/env';
 import { mayShowRating, rememberRating } from './rating-choice';
-
-/** A review service's own page with the rating, made to be shown in a frame. */
-export type RatingWidget = { service: string; url: string; height: number };
 
 /**
  * What a review service says of this installation. In a frame of another origin, so that its scripts reach nothing of ours,
  * and not before somebody has asked for it: the service learns the address of whoever looks.
  */
 export function Rating() {
-  const site: (Site & { rating?: RatingWidget | null }) | undefined = useConfig().site;
-  const rating = site?.rating;
+  const { rating } = useConfig().site;
   const [isShown, setShown] = useState(mayShowRating);
   if (!rating) return null;
 
