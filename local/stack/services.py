@@ -182,6 +182,8 @@ def api_service(settings, shared):
         "RETOUCH_LISTEN": settings.listen,
         "RETOUCH_UI_DIR": settings.get("RETOUCH_UI_DIR", str(REPO / "ui" / "dist")),
         "RETOUCH_URL_SECRET": settings.get("RETOUCH_URL_SECRET") or settings.secret("url-secret"),
+        # So that the page has its contact link here too; the address leads nowhere.
+        "RETOUCH_CONTACT_EMAIL": settings.get("RETOUCH_CONTACT_EMAIL", "contact@retouch.localhost"),
     }
 
     def migrate():

@@ -53,7 +53,7 @@ pub struct ModelArgs {
     /// thrown away and costs nothing. Nothing is judged by default.
     #[arg(long, env = "RETOUCH_SAFETY_MODEL", value_name = "NAME")]
     pub safety_model: Option<String>,
-    /// Run models on TensorRT where a GPU has it, and keep the engines that it builds in this folder.
+    /// Run models on `TensorRT` where a GPU has it, and keep the engines that it builds in this folder.
     #[arg(long, env = "RETOUCH_TENSORRT_CACHE", value_name = "FOLDER")]
     pub tensorrt_cache: Option<PathBuf>,
     /// The most pictures or tiles of one shape that a model is given at once, where its graph allows it; by

@@ -37,7 +37,7 @@ export function Tooltip({ text, align = 'center', children }: TooltipProps) {
         role="tooltip"
         id={id}
         className={classNames(
-          'invisible absolute top-full z-40 w-max max-w-[min(300px,calc(100vw-2rem))] pt-2',
+          'invisible absolute top-full z-40 w-max max-w-[min(300px,calc(100vw-6rem))] pt-2',
           places[align],
           !isDismissed && 'group-hover/tip:visible group-has-focus-visible/tip:visible',
         )}

@@ -39,7 +39,7 @@ pub struct RuntimeSettings {
     pub intra_threads: usize,
     /// Most GPU memory that one model's arena may take, in bytes; no limit when `None`.
     pub gpu_memory_limit_bytes: Option<usize>,
-    /// Where TensorRT keeps the engines that it builds, a few minutes for each model and card; without it, models run
+    /// Where `TensorRT` keeps the engines that it builds, a few minutes for each model and card; without it, models run
     /// on CUDA alone.
     pub tensorrt_cache: Option<PathBuf>,
     /// How inputs that wait are run together, where a graph allows it.

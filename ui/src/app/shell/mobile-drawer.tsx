@@ -9,9 +9,13 @@ import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 import { menuLinks } from './navigation-links';
 
-type MobileDrawerProps = { links: { to: string; label: string }[]; onClose: () => void };
+type MobileDrawerProps = {
+  links: { to: string; label: string }[];
+  onClose: () => void;
+  onClosed: () => void;
+};
 
-export default function MobileDrawer({ links, onClose }: MobileDrawerProps) {
+export default function MobileDrawer({ links, onClose, onClosed }: MobileDrawerProps) {
   const { isSignedIn, email, signOut } = useSession();
   return (
     <Dialog.Root defaultOpen onOpenChange={(isOpen) => !isOpen && onClose()}>
@@ -19,6 +23,7 @@ export default function MobileDrawer({ links, onClose }: MobileDrawerProps) {
         <Dialog.Overlay className="fixed inset-0 z-40 bg-scrim" />
         <Dialog.Content
           aria-describedby={undefined}
+          onCloseAutoFocus={onClosed}
           className="fixed inset-y-0 right-0 z-50 flex w-80 max-w-[calc(100%-3rem)] flex-col gap-6 overflow-y-auto bg-surface p-4 shadow-overlay"
         >
           <div className="flex items-center justify-between gap-2 pl-3">

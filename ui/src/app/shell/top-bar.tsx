@@ -1,4 +1,4 @@
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useRef, useState } from 'react';
 import { Link, NavLink } from 'react-router';
 import { ButtonLink } from '@/components/button-link';
 import { Icon } from '@/components/icon';
@@ -19,6 +19,7 @@ const MobileDrawer = lazy(loadDrawer);
 export function TopBar() {
   const { isLoading, isSignedIn } = useSession();
   const [isDrawerOpen, setDrawerOpen] = useState(false);
+  const opener = useRef<HTMLButtonElement>(null);
   const links = isSignedIn ? [...publicLinks, ...ownLinks] : publicLinks;
 
   return (
@@ -77,6 +78,7 @@ export function TopBar() {
             </>
           )}
           <button
+            ref={opener}
             type="button"
             aria-label="Open menu"
             aria-haspopup="dialog"
@@ -94,7 +96,11 @@ export function TopBar() {
       </div>
       {isDrawerOpen && (
         <Suspense>
-          <MobileDrawer links={links} onClose={() => setDrawerOpen(false)} />
+          <MobileDrawer
+            links={links}
+            onClose={() => setDrawerOpen(false)}
+            onClosed={() => opener.current?.focus()}
+          />
         </Suspense>
       )}
     </header>

@@ -214,13 +214,13 @@ impl Thread<'_> {
         };
         let watch = Watch { progress: &progress, cancel: &follow.cancel };
         let started = Instant::now();
-        let painted = strike(self.runtime, &run)
+        let made = strike(self.runtime, &run)
             .map_err(PaintError::from)
             .and_then(|()| painter.paint(painting, watch));
-        if let Err(PaintError::Session(SessionError::DeviceLost(why))) = &painted {
+        if let Err(PaintError::Session(SessionError::DeviceLost(why))) = &made {
             self.runtime.runs().lose_device(why);
         }
-        Ok(Painted { rgb: painted?, waited, ran: started.elapsed() })
+        Ok(Painted { rgb: made?, waited, ran: started.elapsed() })
     }
 
     fn judge(&mut self, rgb: &[u8], size: (u32, u32)) -> Result<f32, SessionError> {
