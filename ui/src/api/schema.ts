@@ -837,6 +837,25 @@ export interface components {
              */
             factor?: number | null;
         };
+        /** @description How many of a run's tiles or steps are done. */
+        Count: {
+            /**
+             * Format: int32
+             * @example 12
+             */
+            done: number;
+            /**
+             * Format: int32
+             * @example 48
+             */
+            total: number;
+            unit: components["schemas"]["CountUnit"];
+        };
+        /**
+         * @description What a run is counted in.
+         * @enum {string}
+         */
+        CountUnit: "tiles" | "steps";
         /** @description Why a job failed; it cost nothing. */
         Failure: {
             /**
@@ -1193,6 +1212,7 @@ export interface components {
         };
         /** @description How far a running job is. */
         Progress: {
+            count?: components["schemas"]["Count"] | null;
             /**
              * Format: float
              * @description How much of the whole run is behind it, from 0 to 1.

@@ -1,7 +1,12 @@
-type ProgressBarProps = { label: string; fraction: number | null };
+type ProgressBarProps = {
+  label: string;
+  /** Null: something is going on, how much is left is unknown. */
+  fraction: number | null;
+  /** What is known besides the percentage. */
+  detail?: string | null;
+};
 
-/** `fraction` null: something is going on, how much is left is unknown. */
-export function ProgressBar({ label, fraction }: ProgressBarProps) {
+export function ProgressBar({ label, fraction, detail }: ProgressBarProps) {
   const percent = fraction === null ? undefined : Math.round(fraction * 100);
   return (
     <div
@@ -10,6 +15,7 @@ export function ProgressBar({ label, fraction }: ProgressBarProps) {
       aria-valuenow={percent}
       aria-valuemin={0}
       aria-valuemax={100}
+      aria-valuetext={percent !== undefined && detail ? `${percent}%, ${detail}` : undefined}
       className="h-2 w-full overflow-hidden rounded-full bg-sunken"
     >
       {percent === undefined ? (

@@ -15,6 +15,7 @@ export type User = Schemas['User'];
 export type Image = Schemas['Image'];
 export type Result = Schemas['Result'];
 export type Job = Schemas['Job'];
+export type Count = Schemas['Count'];
 export type Checkout = Schemas['Checkout'];
 export type PaymentStatus = Schemas['PaymentStatus'];
 export type ApiKey = Schemas['KeyView'];

@@ -1,3 +1,5 @@
+import type { Count } from './api-types';
+
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} kB`;
@@ -17,6 +19,19 @@ export function formatSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
   return `${Math.round(seconds / 60)} min`;
 }
+
+export function formatLeft(seconds: number): string {
+  return `about ${formatSeconds(seconds)} left`;
+}
+
+/** How far a run has counted; null where there is nothing to count, or only one. */
+export function formatCount(count: Count | null | undefined): string | null {
+  if (!count || count.total < 2) return null;
+  // The first one is at work before any is done.
+  return `${units[count.unit]} ${Math.max(1, count.done)} of ${count.total}`;
+}
+
+const units: Record<Count['unit'], string> = { tiles: 'Tile', steps: 'Step' };
 
 export function formatDuration(ms: number): string {
   return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`;

@@ -251,7 +251,7 @@ describe('runs elsewhere', () => {
     api.startJob({ imageId: 'image-1', tool: 'upscale', factor: 4, position: 2 });
     open('/remove-background/image-1', api);
     const list = await screen.findByRole('list', { name: 'Running' });
-    const link = within(list).getByRole('link', { name: 'Upscale 4X: 2 ahead' });
+    const link = within(list).getByRole('link', { name: 'Upscale 4X: 2 ahead · about 4 s left' });
     expect(link).toHaveAttribute('href', '/upscale/image-1');
     await waitFor(() => expect(screen.getByRole('button', { name: 'Remove Bg AI' })).toBeEnabled());
   });

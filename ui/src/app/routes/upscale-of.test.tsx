@@ -223,6 +223,28 @@ describe('a run in progress', () => {
     expect(await action('Upscale 2X')).toBeDisabled();
   });
 
+  test('counts its tiles, for whoever looks and for whoever asks, and reads none of them out', async () => {
+    open(withImage());
+    const count = { unit: 'tiles' as const, done: 12, total: 48 };
+    holdRunsAt(running({ progress: { stage: 'infer', fraction: 0.25, count }, etaSeconds: 118 }));
+    await userEvent.click(await readyAction('Upscale 4X'));
+    expect(await screen.findByText('Tile 12 of 48')).toBeVisible();
+    expect(screen.getByRole('progressbar')).toHaveAttribute('aria-valuetext', '25%, Tile 12 of 48');
+    const said = screen.getAllByRole('status').map(({ textContent }) => textContent);
+    expect(said).toContain('Working on your image');
+    expect(said.join()).not.toContain('Tile');
+  });
+
+  test('says nothing of tiles where there is but one, or none', async () => {
+    open(withImage());
+    const count = { unit: 'tiles' as const, done: 0, total: 1 };
+    holdRunsAt(running({ progress: { stage: 'infer', fraction: 0.25, count }, etaSeconds: 118 }));
+    await userEvent.click(await readyAction('Upscale 4X'));
+    expect(await screen.findByText('Working on your image')).toBeVisible();
+    expect(screen.queryByText(/Tile/)).toBeNull();
+    expect(screen.getByRole('progressbar')).not.toHaveAttribute('aria-valuetext');
+  });
+
   test('has words of its own for what comes after the model', async () => {
     open(withImage());
     holdRunsAt(running({ progress: { stage: 'postprocess', fraction: 0.9 }, etaSeconds: 20 }));

@@ -1,7 +1,7 @@
 import { Button } from '@/components/button';
 import { ProgressBar } from '@/components/progress-bar';
 import type { Job } from '@/lib/api-types';
-import { formatSeconds } from '@/lib/format';
+import { formatCount, formatSeconds } from '@/lib/format';
 import type { Tool } from './tool';
 
 type Texts = Pick<Tool['texts'], 'postprocess' | 'patience'>;
@@ -22,14 +22,18 @@ type JobProgressProps = { job: Job; texts: Texts; onCancel?: () => void; isCance
 /** What a job is doing right now, in words a person can use. */
 export default function JobProgress({ job, texts, onCancel, isCancelling = false }: JobProgressProps) {
   const fraction = job.state === 'running' ? (job.progress?.fraction ?? null) : null;
+  const count = job.state === 'running' ? formatCount(job.progress?.count) : null;
   return (
     <div className="grid gap-3 rounded-md border border-line bg-surface p-4 shadow-raised">
       <div className="flex min-h-10 items-center justify-between gap-4">
         <div className="text-sm">
-          {/* Only this line is read out: the one below changes every second. */}
-          <p role="status" className="font-semibold">
-            {headline(job, texts)}
-          </p>
+          <div className="flex flex-wrap gap-x-2">
+            {/* Only this is read out: what is beside and below it changes every second. */}
+            <p role="status" className="font-semibold">
+              {headline(job, texts)}
+            </p>
+            {count && <p className="text-soft tabular-nums">{count}</p>}
+          </div>
           <p className="text-soft tabular-nums">{remaining(job, texts)}</p>
         </div>
         {onCancel && (
@@ -39,7 +43,7 @@ export default function JobProgress({ job, texts, onCancel, isCancelling = false
         )}
       </div>
       <div className="flex items-center gap-3">
-        <ProgressBar label="Progress" fraction={fraction} />
+        <ProgressBar label="Progress" fraction={fraction} detail={count} />
         {fraction !== null && (
           <span className="min-w-9 text-right text-sm text-soft tabular-nums" aria-hidden="true">
             {`${Math.round(fraction * 100)}%`}

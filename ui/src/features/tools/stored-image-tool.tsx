@@ -26,7 +26,7 @@ export function StoredImageTool({ tool, image, original }: StoredImageToolProps)
         <RunPanel tool={tool} image={image} run={run} onStart={() => bringIntoSight(results.current)} />
         {run.others.length > 0 && (
           <Suspense>
-            <RunningList jobs={run.others} imageId={image.id} />
+            <RunningList jobs={run.others} />
           </Suspense>
         )}
       </section>

@@ -3,7 +3,7 @@ import { ButtonLink } from '@/components/button-link';
 import { Icon } from '@/components/icon';
 import { ProgressBar } from '@/components/progress-bar';
 import { classNames } from '@/lib/class-names';
-import { formatBytes, formatSeconds } from '@/lib/format';
+import { formatBytes, formatCount, formatLeft } from '@/lib/format';
 import type { BatchItem, ItemState } from './batch';
 
 type BatchRowProps = {
@@ -45,7 +45,13 @@ export function BatchRow({ item, pageOf, onRetry, onRemove }: BatchRowProps) {
             {wordsOf(state)}
           </span>
         </span>
-        {fraction !== undefined && <ProgressBar label={`Progress of ${name}`} fraction={fraction} />}
+        {fraction !== undefined && (
+          <ProgressBar
+            label={`Progress of ${name}`}
+            fraction={fraction}
+            detail={state.kind === 'running' ? formatCount(state.count) : null}
+          />
+        )}
       </span>
       <span className="flex shrink-0 justify-end sm:w-20">
         {(state.kind === 'failed' || state.kind === 'unpaid' || state.kind === 'cancelled') && (
@@ -90,6 +96,7 @@ function wordsOf(state: ItemState): string {
     case 'running':
       return [
         state.fraction === null ? 'Running' : `Running ${percent(state.fraction)}`,
+        formatCount(state.count),
         left(state.etaSeconds),
       ]
         .filter(Boolean)
@@ -110,4 +117,4 @@ function fractionOf(state: ItemState): number | null | undefined {
 }
 
 const percent = (fraction: number) => `${Math.round(fraction * 100)}%`;
-const left = (seconds: number | null) => (seconds === null ? null : `about ${formatSeconds(seconds)} left`);
+const left = (seconds: number | null) => (seconds === null ? null : formatLeft(seconds));

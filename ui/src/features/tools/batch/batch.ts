@@ -1,5 +1,5 @@
 import { create } from 'zustand';
-import type { Image, Result, ToolName } from '@/lib/api-types';
+import type { Count, Image, Result, ToolName } from '@/lib/api-types';
 import type { ImageSize } from '@/lib/image-size';
 import type { ToolAction } from '../tool';
 
@@ -38,7 +38,7 @@ export type ItemState =
   /** The server has enough for the moment. */
   | { kind: 'held'; until: number }
   | { kind: 'queued'; position: number | null; etaSeconds: number | null }
-  | { kind: 'running'; fraction: number | null; etaSeconds: number | null }
+  | { kind: 'running'; fraction: number | null; count: Count | null; etaSeconds: number | null }
   | { kind: 'done'; result: Result }
   | { kind: 'failed'; reason: string }
   | { kind: 'cancelled' }

@@ -228,7 +228,12 @@ function stateOf({ state, position, progress, etaSeconds, failure }: Job): ItemS
   if (state === 'failed') return { kind: 'failed', reason: failure?.detail ?? 'The run failed' };
   if (state === 'queued')
     return { kind: 'queued', position: position ?? null, etaSeconds: etaSeconds ?? null };
-  return { kind: 'running', fraction: progress?.fraction ?? null, etaSeconds: etaSeconds ?? null };
+  return {
+    kind: 'running',
+    fraction: progress?.fraction ?? null,
+    count: progress?.count ?? null,
+    etaSeconds: etaSeconds ?? null,
+  };
 }
 
 function pause(ms: number, signal?: AbortSignal): Promise<void> {

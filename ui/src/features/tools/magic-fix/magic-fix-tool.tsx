@@ -129,7 +129,7 @@ export function MagicFixTool({ image }: { image: Image }) {
         <RunProblemNotice problem={run.problem} />
         {run.others.length > 0 && (
           <Suspense>
-            <RunningList jobs={run.others} imageId={image.id} />
+            <RunningList jobs={run.others} />
           </Suspense>
         )}
       </section>

@@ -24,5 +24,5 @@ export default function RunningHere({ imageId }: { imageId: string }) {
     void queryClient.invalidateQueries({ queryKey: queryKeys.user, exact: true });
   }, [ids, imageId, queryClient]);
 
-  return <RunningList jobs={jobs} imageId={imageId} />;
+  return <RunningList jobs={jobs} />;
 }
