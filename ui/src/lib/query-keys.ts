@@ -22,6 +22,9 @@ export function paymentKey(sessionId: string) {
 /** The keys with which programs act for the user. */
 export const apiKeysKey = [...queryKeys.user, 'api-keys'] as const;
 
+/** Everything of the user's that waits or runs, on any image. */
+export const runningKey = ['running'] as const;
+
 /** The active jobs of an image's result list; under its key, so that both are dropped together. */
 export function jobsKey(resultsKey: readonly unknown[]) {
   return [...resultsKey, 'jobs'] as const;

@@ -6,7 +6,7 @@ import { storeSession } from './session';
 
 /**
  * `npm run dev:mock`: the page without a server. `?as=visitor` looks at it signed out, `?empty` as somebody new,
- * `?ads` where an advertising tag is configured, `?held` while a run holds credits;
+ * `?ads` where an advertising tag is configured, `?held` while a run holds credits, `?running` while two runs go on;
  * `?fail=/api/images` and `?hang=/api/images` show what a refused and an unanswered call look like.
  */
 export async function startMock() {
@@ -73,6 +73,13 @@ export async function startMock() {
   if (wish.has('ads'))
     api.config.site = { ...api.config.site, adTag: { id: 'AW-1', conversion: 'AW-1/test' } };
   if (wish.has('held')) api.user.reserved = 8;
+  if (wish.has('running')) {
+    const count = { unit: 'tiles' as const, done: 12, total: 48 };
+    const progress = { stage: 'infer' as const, fraction: 0.27, count };
+    const run = { tool: 'upscale' as const, factor: 4, imageId: 'image-100', state: 'running' as const };
+    api.startJob({ ...run, position: null, etaSeconds: 150, progress });
+    api.startJob({ imageId: 'image-101', position: 1, etaSeconds: 40 });
+  }
   if (wish.has('empty')) Object.assign(api, { images: [], checkouts: [], apiKeys: [] });
   if (wish.get('as') !== 'visitor') storeSession(api.config.identity);
   const trouble = [

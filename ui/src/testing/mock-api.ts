@@ -37,6 +37,8 @@ export class MockApi {
   private nextId = 1;
   /** Jobs that are followed by their events, and so go on by them. */
   private followed = new Set<string>();
+  /** Jobs that somebody asked the API for; those that a test has put there stay as they are until they are followed. */
+  private asked = new Set<string>();
   private walks = new Map<string, AsyncGenerator<Job>>();
   private freeFiles = new Set<string>();
 
@@ -102,18 +104,20 @@ export class MockApi {
       if (isOver()) return yield job;
       yield update({ position, etaSeconds: 4 + position });
     }
-    for (const [stage, fraction] of [
-      ['decode', 0.1],
-      ['infer', 0.35],
-      ['infer', 0.6],
-      ['encode', 0.9],
+    const counted = (done: number) =>
+      job.tool === 'upscale' ? { unit: 'tiles' as const, done, total: 4 } : null;
+    for (const [stage, fraction, count] of [
+      ['decode', 0.1, null],
+      ['infer', 0.35, counted(1)],
+      ['infer', 0.6, counted(3)],
+      ['encode', 0.9, null],
     ] as const) {
       await pause();
       if (isOver()) return yield job;
       yield update({
         state: 'running',
         position: null,
-        progress: { stage, fraction },
+        progress: { stage, fraction, count },
         etaSeconds: Math.round((1 - fraction) * 4),
       });
     }
@@ -146,7 +150,7 @@ export class MockApi {
 
   /** Whoever asks after all jobs finds each a step further on, or at its end where steps take no time. */
   private async step(job: Job) {
-    if (this.followed.has(job.id)) return;
+    if (this.followed.has(job.id) || !this.asked.has(job.id)) return;
     const walk = this.walks.get(job.id) ?? this.live(job);
     this.walks.set(job.id, walk);
     let isOver = false;
@@ -173,6 +177,7 @@ export class MockApi {
           image.freeRuns = { ...image.freeRuns, [freeRun]: true };
         }
         const job = this.startJob({ tool, tier, factor, imageId, cost, position: 2 });
+        this.asked.add(job.id);
         return HttpResponse.json(job, { status: 202 });
       };
     const runOfVisitor =

@@ -15,6 +15,10 @@ import { ownLinks, publicLinks } from './navigation-links';
 // Fetched when somebody reaches for it, which keeps it out of the first load.
 const loadDrawer = () => import('./mobile-drawer');
 const MobileDrawer = lazy(loadDrawer);
+// Only a user has runs. Without a network the bar does without it, and does not take the page along.
+const RunningIndicator = lazy(() =>
+  import('@/features/tools/under-way/running-indicator').catch(() => ({ default: () => null })),
+);
 
 export function TopBar() {
   const { isLoading, isSignedIn } = useSession();
@@ -23,9 +27,14 @@ export function TopBar() {
   const links = isSignedIn ? [...publicLinks, ...ownLinks] : publicLinks;
 
   return (
-    <header className="sticky top-0 z-30 border-b border-line bg-surface">
+    <header className="group/bar sticky top-0 z-30 border-b border-line bg-surface">
       <div className="page flex h-16 items-center gap-2 lg:gap-4">
-        <Link to={paths.dashboard} className="-ml-1 inline-flex rounded-md px-1" aria-label="Retouch">
+        {/* On a small phone its word gives way to what runs. */}
+        <Link
+          to={paths.dashboard}
+          className="-ml-1 inline-flex rounded-md px-1 max-[24rem]:group-has-data-running/bar:w-10 max-[24rem]:group-has-data-running/bar:overflow-hidden"
+          aria-label="Retouch"
+        >
           <Logo />
         </Link>
 
@@ -50,18 +59,23 @@ export function TopBar() {
           </ul>
         </nav>
 
-        <div className="ml-auto flex items-center gap-2">
+        <div className="ml-auto flex min-w-0 items-center gap-2">
           {isLoading ? (
             <Skeleton className="h-9 w-32" />
           ) : isSignedIn ? (
             <>
+              {/* First in its row: what comes and goes moves nothing else. */}
+              <Suspense>
+                <RunningIndicator />
+              </Suspense>
               <span className="hidden md:block">
                 <ButtonLink to={paths.pricing} look="quiet" size="sm">
                   <Promotion />
                 </ButtonLink>
               </span>
               <CreditsButton />
-              <span className="hidden xl:block">
+              {/* A long email is the first to give way. */}
+              <span className="hidden min-w-0 xl:block">
                 <Account />
               </span>
             </>

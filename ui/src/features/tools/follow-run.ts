@@ -3,7 +3,8 @@ import { useEffect, useEffectEvent } from 'react';
 import { api, unwrap } from '@/lib/api-client';
 import type { Job, Result, ResultItem, ToolName } from '@/lib/api-types';
 import { isFinal, loadFollowing } from '@/lib/job-state';
-import { jobsKey, queryKeys } from '@/lib/query-keys';
+import { jobsKey, queryKeys, runningKey } from '@/lib/query-keys';
+import { noteRunning } from './under-way/note-running';
 
 /** How often the runs of other tools are asked after; a run of one's own is followed event by event. */
 const LOOK_MS = 3_000;
@@ -36,6 +37,7 @@ export function useFollowRun({ imageId, tool, resultsKey, onDone, onFailed }: Fo
   const job = jobs.data?.find((job) => job.tool === tool) ?? null;
 
   function track(next: Job) {
+    noteRunning(queryClient, next);
     if (!isFinal(next)) {
       queryClient.setQueryData<Job[]>(key, (old = []) => [...old.filter(({ id }) => id !== next.id), next]);
       return;
@@ -81,6 +83,7 @@ export function useFollowRun({ imageId, tool, resultsKey, onDone, onFailed }: Fo
     // The job cannot be read any more; the lists say what became of it.
     queryClient.setQueryData<Job[]>(key, []);
     void queryClient.invalidateQueries({ queryKey: resultsKey, exact: true });
+    void queryClient.invalidateQueries({ queryKey: runningKey });
   });
 
   const jobId = job?.id;
