@@ -1,6 +1,6 @@
 // Where the kilobytes are: builds the page beside the real build and shares each script among the packages in it.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,8 @@ try {
   });
   const assets = join(folder, 'assets');
   const scripts = readdirSync(assets)
-    .filter((name) => name.endsWith('.js'))
+    // What only hands on the parts of another script has no map, and next to no weight.
+    .filter((name) => name.endsWith('.js') && existsSync(join(assets, `${name}.map`)))
     .map((name) =>
       sizeOf(name, readFileSync(join(assets, name), 'utf8'), readFileSync(join(assets, `${name}.map`))),
     );
