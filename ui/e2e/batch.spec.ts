@@ -55,6 +55,20 @@ test('several pictures are upscaled at once and come back as one ZIP file', asyn
   await expect(page.getByRole('link', { name: /^Select/ })).toHaveCount(3);
 });
 
+test('on a phone each file is one row, and its way out is made for a thumb', async ({ page }) => {
+  await page.setViewportSize({ width: 360, height: 740 });
+  await signInAsSomeoneNew(page);
+  const name = 'a-long-name-that-no-phone-has-the-room-for.png';
+  await choose(page, '/upscale', [named(name), named('b.png')]);
+  const remove = page.getByRole('button', { name: `Remove ${name}` });
+  const [button, text] = [await remove.boundingBox(), await page.getByTitle(name).boundingBox()];
+  if (!button || !text) throw new Error('the row is not to be seen');
+  expect(Math.min(button.width, button.height)).toBeGreaterThanOrEqual(44);
+  expect(button.x).toBeGreaterThanOrEqual(text.x + text.width);
+  expect(button.y).toBeLessThan(text.y + text.height);
+  await expectSound(page);
+});
+
 test('a reload in the middle loses none that was sent', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await choose(page, '/remove-background', [named('a.jpg', aPhoto()), named('b.jpg', aPhoto())]);

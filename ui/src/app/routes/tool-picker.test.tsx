@@ -94,6 +94,15 @@ describe('several files at once', () => {
     expect(api.images).toHaveLength(2);
   });
 
+  test('one that is no picture says so, and shows none', async () => {
+    vi.mocked(readImageSize).mockRejectedValueOnce(new Error('not decoded'));
+    renderApp('/upscale', { signedIn: true });
+    await choose([aFile('broken.png'), aFile('two.png')]);
+    expect(await screen.findByText(/cannot be read as an image/)).toBeVisible();
+    expect(rowOf('broken.png').querySelector('img')).toBeNull();
+    expect(rowOf('two.png').querySelector('img')).not.toBeNull();
+  });
+
   test('one can be taken out again, and with the last one the picker is back', async () => {
     renderApp('/remove-background', { signedIn: true });
     await choose([aFile('one.png'), aFile('two.png')]);

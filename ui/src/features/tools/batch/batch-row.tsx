@@ -6,6 +6,9 @@ import { classNames } from '@/lib/class-names';
 import { formatBytes, formatCount, formatLeft } from '@/lib/format';
 import type { BatchItem, ItemState } from './batch';
 
+/** High enough for a thumb, where there is one. */
+const thumb = 'max-sm:min-h-11';
+
 type BatchRowProps = {
   item: BatchItem;
   /** The page of an image, where its result is shown. */
@@ -18,11 +21,13 @@ type BatchRowProps = {
 /** One file of a batch: what it is, how far it is, and what can be done with it. */
 export function BatchRow({ item, pageOf, onRetry, onRemove }: BatchRowProps) {
   const { name, bytes, size, state, image } = item;
-  const picture = state.kind === 'done' ? state.result.thumbnailUrl : item.address;
+  // What could not be measured cannot be shown either.
+  const isUnreadable = state.kind === 'refused' && !size;
+  const picture = state.kind === 'done' ? state.result.thumbnailUrl : isUnreadable ? null : item.address;
   const fraction = fractionOf(state);
   const isBad = state.kind === 'refused' || state.kind === 'failed' || state.kind === 'unpaid';
   return (
-    <li className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3 sm:flex-nowrap">
+    <li className="flex items-center gap-3 px-4 py-3 sm:gap-4">
       <span className="checkerboard grid size-12 shrink-0 place-items-center overflow-hidden rounded-sm">
         {picture ? (
           <img src={picture} alt="" decoding="async" className="size-full object-cover" />
@@ -30,42 +35,60 @@ export function BatchRow({ item, pageOf, onRetry, onRemove }: BatchRowProps) {
           <Icon name="image" className="size-5 text-soft" />
         )}
       </span>
-      <span className="min-w-0 flex-1 basis-40">
-        <span className="block truncate font-medium">{name}</span>
-        <span className="block truncate text-sm text-soft tabular-nums">
-          {size && `${size.x} × ${size.y} px · `}
-          {formatBytes(bytes)}
-        </span>
-      </span>
-      <span className="grid w-full gap-1.5 sm:w-64">
-        <span className={classNames('flex items-center gap-2 text-sm', isBad ? 'text-danger' : 'text-soft')}>
-          {state.kind === 'done' && <Icon name="check" className="size-4 text-accent" />}
-          {isBad && <Icon name="warning" className="size-4" />}
-          <span className={classNames('min-w-0 tabular-nums', state.kind === 'done' && 'text-ink')}>
-            {wordsOf(state)}
+      {/* Below each other on a phone, beside each other elsewhere; what can be done stays beside both. */}
+      <span className="grid min-w-0 flex-1 gap-1 sm:grid-cols-2 sm:items-center sm:gap-4">
+        <span className="min-w-0">
+          <span className="block truncate font-medium" title={name}>
+            {name}
+          </span>
+          <span className="block truncate text-sm text-soft tabular-nums">
+            {size && `${size.x} × ${size.y} px · `}
+            {formatBytes(bytes)}
           </span>
         </span>
-        {fraction !== undefined && (
-          <ProgressBar
-            label={`Progress of ${name}`}
-            fraction={fraction}
-            detail={state.kind === 'running' ? formatCount(state.count) : null}
-          />
-        )}
+        <span className="grid min-w-0 gap-1.5">
+          <span className={classNames('flex gap-2 text-sm', isBad ? 'text-danger' : 'text-soft')}>
+            {state.kind === 'done' && <Icon name="check" className="mt-0.5 size-4 text-accent" />}
+            {isBad && <Icon name="warning" className="mt-0.5 size-4" />}
+            <span className={classNames('min-w-0 tabular-nums', state.kind === 'done' && 'text-ink')}>
+              {wordsOf(state)}
+            </span>
+          </span>
+          {fraction !== undefined && (
+            <ProgressBar
+              label={`Progress of ${name}`}
+              fraction={fraction}
+              detail={state.kind === 'running' ? formatCount(state.count) : null}
+            />
+          )}
+        </span>
       </span>
       <span className="flex shrink-0 justify-end sm:w-20">
         {(state.kind === 'failed' || state.kind === 'unpaid' || state.kind === 'cancelled') && (
-          <Button look="secondary" size="sm" aria-label={`Retry ${name}`} onClick={onRetry}>
+          <Button look="secondary" size="sm" className={thumb} aria-label={`Retry ${name}`} onClick={onRetry}>
             Retry
           </Button>
         )}
         {state.kind === 'done' && image && (
-          <ButtonLink look="secondary" size="sm" to={pageOf(image.id)} aria-label={`Open ${name}`}>
+          <ButtonLink
+            look="secondary"
+            size="sm"
+            className={thumb}
+            to={pageOf(image.id)}
+            aria-label={`Open ${name}`}
+          >
             Open
           </ButtonLink>
         )}
         {onRemove && (
-          <Button look="quiet" size="sm" aria-label={`Remove ${name}`} title="Remove" onClick={onRemove}>
+          <Button
+            look="quiet"
+            size="md"
+            className="-mr-2"
+            aria-label={`Remove ${name}`}
+            title="Remove"
+            onClick={onRemove}
+          >
             <Icon name="close" />
           </Button>
         )}
