@@ -37,6 +37,9 @@ test('a visitor is shown what the tools make and how to begin', async ({ page })
     await expect(page.getByRole('region', { name }).getByRole('link', { name: 'Try now' })).toBeVisible();
   }
   await expectPicturesLoaded(page);
+  const picture = await page.getByRole('img').first().getAttribute('src');
+  const { 'cache-control': caching } = (await page.request.get(picture ?? '')).headers();
+  expect(caching).toContain('immutable');
   await expectAccessible(page);
   await page.getByRole('link', { name: 'Start now' }).click();
   await expect(page).toHaveURL(/\/signup$/);

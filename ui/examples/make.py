@@ -8,7 +8,7 @@
 Run it again after another model was installed: each picture is made by the model that models/tools.toml binds for paid
 jobs, or that the case names, and the page says which it was. A case that no installed model can follow ends the script.
 
-Writes ui/public/examples/*.avif, the two examples.json that the page reads, and ATTRIBUTION.md.
+Writes ui/src/examples/*.avif, the two examples.json that the page reads, and ATTRIBUTION.md.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from small_files import save_small
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PICTURES = HERE.parent / "public/examples"
+PICTURES = HERE.parent / "src/examples"
 WIDE = (720, 480)
 THUMB = (240, 160)
 

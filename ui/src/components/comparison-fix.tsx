@@ -1,3 +1,4 @@
+import { pictureOf } from './comparison-picture';
 import { ComparisonSlider, type ExamplePair } from './comparison-slider';
 
 export type FixExample = ExamplePair & {
@@ -21,7 +22,7 @@ export function ComparisonFix({ example }: { example: FixExample }) {
           <p className="text-lg text-pretty">{text}</p>
           <figure className="flex flex-wrap items-center gap-x-4 gap-y-3 rounded-md border border-line bg-surface p-3">
             <img
-              src={`/examples/${id}-marked.avif`}
+              src={pictureOf(id, 'marked')}
               alt="What was marked"
               width={120}
               height={80}

@@ -1,6 +1,7 @@
 import { type CSSProperties, useState } from 'react';
+import { pictureOf } from './comparison-picture';
 
-/** Two pictures of one shape under /examples, made by `examples/make.py`. */
+/** Two pictures of one shape, made by `examples/make.py`. */
 export type ExamplePair = {
   id: string;
   width: number;
@@ -35,11 +36,11 @@ export function ComparisonSlider({ pair, isFirst = false }: ComparisonSliderProp
       style={{ aspectRatio: `${width} / ${height}`, '--share': `${share}%` } as CSSProperties}
     >
       <div className="checkerboard absolute inset-0">
-        <img src={`/examples/${id}-after.avif`} alt={`After: ${result}`} {...picture} />
+        <img src={pictureOf(id, 'after')} alt={`After: ${result}`} {...picture} />
         <span className={`${label} right-3`}>After</span>
       </div>
       <div className="absolute inset-0 bg-sunken [clip-path:inset(0_calc(100%-var(--share))_0_0)]">
-        <img src={`/examples/${id}-before.avif`} alt={`Before: ${alt}`} {...picture} />
+        <img src={pictureOf(id, 'before')} alt={`Before: ${alt}`} {...picture} />
         <span className={`${label} left-3`}>Before</span>
       </div>
       <div
