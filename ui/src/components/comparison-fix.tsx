@@ -27,7 +27,8 @@ export function ComparisonFix({ example }: { example: FixExample }) {
               width={120}
               height={80}
               loading="lazy"
-              className="w-30 rounded-sm"
+              decoding="async"
+              className="w-30 rounded-sm bg-sunken"
             />
             <figcaption className="min-w-0 flex-1 text-sm text-soft">
               Mark it, and say

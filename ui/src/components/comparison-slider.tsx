@@ -1,5 +1,6 @@
 import { type CSSProperties, useState } from 'react';
 import { pictureOf } from './comparison-picture';
+import { Icon } from './icon';
 
 /** Two pictures of one shape, made by `examples/make.py`. */
 export type ExamplePair = {
@@ -21,12 +22,17 @@ type ComparisonSliderProps = { pair: ExamplePair; isFirst?: boolean };
  */
 export function ComparisonSlider({ pair, isFirst = false }: ComparisonSliderProps) {
   const [share, setShare] = useState(50);
+  const [come, setCome] = useState(0);
   const { id, width, height, alt, result } = pair;
   // Only the first picture of a page is worth waiting for.
   const picture = {
     width,
     height,
     className: 'size-full',
+    decoding: 'async' as const,
+    onLoad: () => setCome((count) => count + 1),
+    // One that does not come says in words what it would have shown.
+    onError: () => setCome((count) => count + 1),
     ...(isFirst ? { fetchPriority: 'high' as const } : { loading: 'lazy' as const }),
   };
 
@@ -63,6 +69,16 @@ export function ComparisonSlider({ pair, isFirst = false }: ComparisonSliderProp
           />
         </svg>
       </div>
+      {/* Half a pair compares nothing: until both have come, the place is kept and calm. */}
+      {come < 2 && (
+        <div
+          data-waiting
+          aria-hidden="true"
+          className="pointer-events-none absolute inset-0 grid place-items-center bg-sunken text-soft"
+        >
+          <Icon name="image" className="size-8" />
+        </div>
+      )}
       <input
         type="range"
         min={0}

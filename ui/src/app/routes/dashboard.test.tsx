@@ -113,6 +113,7 @@ describe('the sections', () => {
       for (const picture of screen.getAllByRole<HTMLImageElement>('img')) {
         expect(picture).toHaveAttribute('width');
         expect(picture).toHaveAttribute('height');
+        expect(picture).toHaveAttribute('decoding', 'async');
         sources.add(picture.getAttribute('src')?.split('?')[0] ?? '');
       }
     }
@@ -120,6 +121,34 @@ describe('the sections', () => {
     for (const source of sources) {
       expect(readFileSync(`.${source}`).length, source).toBeLessThanOrEqual(MOST_BYTES);
     }
+  });
+});
+
+describe('a pair that has not come', () => {
+  const boxOf = async () => {
+    await openLanding();
+    const box = screen.getByRole('slider', { name: /a lemur/ }).parentElement;
+    if (!box) throw new Error('the slider has no box');
+    return box;
+  };
+  const waiting = (box: HTMLElement) => box.querySelector('[data-waiting]');
+
+  test('has its place, and something calm in it until both pictures are there', async () => {
+    const box = await boxOf();
+    expect(box.style.aspectRatio).toBe('660 / 440');
+    const [after, before] = within(box).getAllByRole('img');
+    expect(after).toHaveAttribute('loading', 'lazy');
+    expect(waiting(box)).not.toBeNull();
+    fireEvent.load(after as HTMLElement);
+    expect(waiting(box)).not.toBeNull();
+    fireEvent.load(before as HTMLElement);
+    expect(waiting(box)).toBeNull();
+  });
+
+  test('is not waited for in vain', async () => {
+    const box = await boxOf();
+    for (const picture of within(box).getAllByRole('img')) fireEvent.error(picture);
+    expect(waiting(box)).toBeNull();
   });
 });
 
