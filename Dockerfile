@@ -145,13 +145,10 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 retouch \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin retouch
-# Called by the name of the program that it starts: it reads secrets from files and then becomes that program.
-COPY --chmod=755 deploy/compose/with-settings /usr/local/bin/retouch-api
-COPY --chmod=755 deploy/compose/with-settings /usr/local/bin/retouch-worker
 USER 10001:10001
 
 FROM runtime AS api
-COPY --from=programs /retouch-api /usr/local/lib/retouch/retouch-api
+COPY --from=programs /retouch-api /usr/local/bin/retouch-api
 COPY --from=page / /usr/local/share/retouch/page/
 ENV RETOUCH_LISTEN=0.0.0.0:8080 RETOUCH_UI_DIR=/usr/local/share/retouch/page
 EXPOSE 8080
@@ -163,7 +160,7 @@ ENTRYPOINT ["/usr/local/bin/retouch-api"]
 CMD ["serve"]
 
 FROM runtime AS worker
-COPY --from=programs /retouch-worker /usr/local/lib/retouch/retouch-worker
+COPY --from=programs /retouch-worker /usr/local/bin/retouch-worker
 ENV RETOUCH_MODELS_DIR=/models ORT_DYLIB_PATH=/opt/onnxruntime/libonnxruntime.so
 ENTRYPOINT ["/usr/local/bin/retouch-worker"]
 CMD ["serve"]

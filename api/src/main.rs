@@ -62,6 +62,7 @@ fn failed(error: anyhow::Error) -> ExitCode {
 
 async fn administer(admin: Admin) -> ExitCode {
     telemetry::log_to_stderr();
+    telemetry::end_with_the_reader();
     admin.run().await.unwrap_or_else(failed)
 }
 

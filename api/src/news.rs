@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use retouch_core::JobId;
 use retouch_core::db::PgPool;
-use retouch_core::jobs::{self, Job};
+use retouch_core::jobs::{self, Job, JobState};
 use retouch_core::queue::{JobNews, Progress, Queue};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -78,22 +78,33 @@ impl Listener {
             if left.is_zero() {
                 break;
             }
-            self.wait_for(LOOK.min(left), JobNews::may_be_its_end).await;
+            let heard = self.wait_for(LOOK.min(left), JobNews::may_be_its_end).await;
+            if heard.is_some_and(|news| news.state == Some(JobState::Done)) {
+                // The result itself is looked up next, and says whether that is so.
+                return Ok(Job { state: JobState::Done, ..job });
+            }
             job = jobs::get(pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
         }
         Ok(job)
     }
 
-    async fn wait_for(&mut self, limit: Duration, matters: impl Fn(&JobNews) -> bool) {
-        let Some(heard) = &mut self.heard else { return };
+    /// What was heard that matters; nothing when `limit` is over, or too much was said to hear all of it.
+    async fn wait_for(
+        &mut self,
+        limit: Duration,
+        matters: impl Fn(&JobNews) -> bool,
+    ) -> Option<JobNews> {
+        let heard = self.heard.as_mut()?;
         let something = async {
-            while let Ok(news) = heard.recv().await {
-                if matters(&news) {
-                    return;
+            loop {
+                match heard.recv().await {
+                    Ok(news) if matters(&news) => return Some(news),
+                    Ok(_) => {}
+                    Err(_) => return None,
                 }
             }
         };
-        let _ = tokio::time::timeout(limit, something).await;
+        tokio::time::timeout(limit, something).await.ok().flatten()
     }
 }
 

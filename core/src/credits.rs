@@ -1,4 +1,5 @@
-//! Prices of packs, holds and the ledger: the only code that touches a balance.
+//! Prices of packs, holds and the ledger: the only code that touches a balance, but for the one statement that
+//! finishes a job (`jobs/finish.rs`).
 //!
 //! A paid job *holds* its cost from submit to end. Only a finished job is *debited*, in the same
 //! transaction that marks it done; anything else gives the hold back. The database keeps
@@ -8,7 +9,7 @@ mod by_hand;
 
 use sqlx::{PgConnection, PgPool};
 
-use crate::{JobId, OrderId, UserId, WorkerId};
+use crate::{OrderId, UserId};
 
 pub(crate) use by_hand::forfeit;
 pub use by_hand::{AdjustError, Adjusted, Adjustment, adjust};
@@ -103,46 +104,6 @@ pub(crate) async fn release(conn: &mut PgConnection, user: UserId, cost: i32) ->
             .execute(conn)
             .await?;
     exactly_one(released.rows_affected())
-}
-
-/// Locks the row of whoever pays for the job that `worker` has just done, and gives its hold back: a debit of
-/// the same amount must follow, or the transaction must not be committed. The ledger's trigger lowers
-/// `credits`, which must not pass below the hold. False when nobody pays, or the job is not `worker`'s.
-pub(crate) async fn lock_and_release(
-    conn: &mut PgConnection,
-    job: JobId,
-    worker: WorkerId,
-) -> sqlx::Result<bool> {
-    let released = sqlx::query!(
-        // Whoever cancelled the job while this waited for the lock has given the hold back already: of the user
-        // this sees the new row, of the job still the old one. The caller finds out about the job.
-        "update users u set reserved = reserved - j.cost from jobs j
-         where j.id = $1 and j.owner_id = u.id and j.state = 'running' and j.lease_owner = $2
-           and u.reserved >= j.cost",
-        job.uuid(),
-        worker.uuid(),
-    )
-    .execute(conn)
-    .await?;
-    Ok(released.rows_affected() == 1)
-}
-
-/// Debits a finished job, whose hold was given back. A second debit of the same job breaks a constraint.
-pub(crate) async fn debit(
-    conn: &mut PgConnection,
-    user: UserId,
-    job: JobId,
-    cost: i32,
-) -> sqlx::Result<()> {
-    sqlx::query!(
-        "insert into ledger (user_id, kind, amount, job_id) values ($1, 'job', $2, $3)",
-        user.uuid(),
-        -cost,
-        job.uuid(),
-    )
-    .execute(conn)
-    .await
-    .map(drop)
 }
 
 /// Adds what was paid for. A second grant for the same order breaks a constraint.

@@ -16,6 +16,7 @@
 mod by_hand;
 mod depth;
 mod end;
+mod finish;
 mod forget;
 mod lease;
 mod submit;
@@ -31,7 +32,8 @@ use crate::{ImageId, JobId, UserId};
 pub use by_hand::{RedriveError, fail_by_hand, failed, recent, redrive};
 pub use depth::{QueueDepth, queue_depths};
 pub(crate) use end::{AllOf, cancel_all};
-pub use end::{Finish, cancel, fail, finish};
+pub use end::{cancel, fail};
+pub use finish::{Finish, finish};
 pub(crate) use forget::forget_all_of;
 pub use forget::{forget_keys, forget_old};
 pub use lease::{
@@ -248,9 +250,13 @@ pub struct Forecast {
 pub async fn forecast(pool: &PgPool, job: &Job) -> sqlx::Result<Forecast> {
     let seen = sqlx::query!(
         r#"select
-             (select count(*) from jobs j where j.state = 'queued'
-                and (array_position(array['paid', 'free', 'visitor'], j.tier), j.created_at, j.id)
-                  < (array_position(array['paid', 'free', 'visitor'], $1::text), $2::timestamptz, $3::uuid)
+             (select count(*) from jobs j where j.state = 'queued' and (
+                 array_position(array['paid', 'free', 'visitor'], j.tier)
+                   < array_position(array['paid', 'free', 'visitor'], $1::text)
+                 or j.tier = $1 and case j.tool
+                     when $4 then (j.turn, j.created_at, j.id)
+                       < ((select turn from jobs where id = $3), $2::timestamptz, $3::uuid)
+                     else j.created_at < $2 end)
              ) as "ahead!",
              (select count(*) from jobs where state = 'running') as "running!",
              (select coalesce(sum(slots), 0) from workers where seen_at > now() - interval '20 seconds')

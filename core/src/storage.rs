@@ -153,7 +153,8 @@ impl Storage {
 
     /// Asks the store for the bucket.
     pub async fn ping(&self) -> Result<(), StorageError> {
-        self.client.head_bucket().bucket(&self.bucket).send().await.map(drop).map_err(failed)
+        let answer = self.client.head_bucket().bucket(&self.bucket).send().await;
+        answer.map(drop).map_err(failed(Operation::Head))
     }
 
     /// Stores an object, or replaces it.
@@ -172,7 +173,7 @@ impl Storage {
             .send()
             .await
             .map(drop)
-            .map_err(failed)
+            .map_err(failed(Operation::Put))
     }
 
     /// Reads a whole object.
@@ -182,7 +183,11 @@ impl Storage {
         let mut bytes = Vec::with_capacity(usize::try_from(found.length).unwrap_or(0));
         tokio::io::AsyncReadExt::read_to_end(&mut body, &mut bytes)
             .await
-            .map_err(|error| StorageError::Failed(format!("reading {key} broke off: {error}")))?;
+            .map_err(|error| {
+                metrics::counter!("retouch_storage_errors_total", "operation" => Operation::Get.as_str())
+                    .increment(1);
+                StorageError::Failed(format!("reading {key} broke off: {error}"))
+            })?;
         Ok(bytes.into())
     }
 
@@ -203,7 +208,7 @@ impl Storage {
                 SdkError::ServiceError(refused) if refused.raw().status().as_u16() == 416 => {
                     StorageError::Range
                 }
-                _ => failed(error),
+                _ => failed(Operation::Get)(error),
             })?;
         Ok(Object {
             length: found.content_length().unwrap_or(0),
@@ -217,7 +222,7 @@ impl Storage {
     /// Deletes an object; one that is not there counts as deleted.
     pub async fn delete(&self, key: &str) -> Result<(), StorageError> {
         let deleted = self.client.delete_object().bucket(&self.bucket).key(key).send().await;
-        deleted.map(drop).map_err(failed)
+        deleted.map(drop).map_err(failed(Operation::Delete))
     }
 
     /// An address at which a browser can read the object for `valid`; `None` without a public endpoint.
@@ -230,7 +235,9 @@ impl Storage {
         let valid = PresigningConfig::expires_in(valid)
             .map_err(|error| StorageError::Failed(error.to_string()))?;
         let signed = public.get_object().bucket(&self.bucket).key(key).presigned(valid).await;
-        signed.map(|request| Some(request.uri().to_owned())).map_err(failed)
+        signed
+            .map(|request| Some(request.uri().to_owned()))
+            .map_err(|error| StorageError::Failed(DisplayErrorContext(&error).to_string()))
     }
 
     /// All keys in the bucket, for checks and tests.
@@ -238,7 +245,7 @@ impl Storage {
         let mut pages = self.client.list_objects_v2().bucket(&self.bucket).into_paginator().send();
         let mut keys = Vec::new();
         while let Some(page) = pages.next().await {
-            let page = page.map_err(failed)?;
+            let page = page.map_err(failed(Operation::List))?;
             keys.extend(
                 page.contents().iter().filter_map(|object| object.key()).map(str::to_owned),
             );
@@ -247,12 +254,41 @@ impl Storage {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "its signature is what `map_err` wants")]
-fn failed<E>(error: SdkError<E>) -> StorageError
+/// What was asked of the store, as the metric of its failures names it.
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Head,
+    Get,
+    Put,
+    Delete,
+    List,
+    /// Any call of a multipart upload.
+    Upload,
+}
+
+impl Operation {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Head => "head",
+            Self::Get => "get",
+            Self::Put => "put",
+            Self::Delete => "delete",
+            Self::List => "list",
+            Self::Upload => "upload",
+        }
+    }
+}
+
+/// Counts a failure of the store and says what it was.
+fn failed<E>(operation: Operation) -> impl FnOnce(SdkError<E>) -> StorageError
 where
     E: std::error::Error + 'static,
 {
-    StorageError::Failed(DisplayErrorContext(&error).to_string())
+    move |error| {
+        metrics::counter!("retouch_storage_errors_total", "operation" => operation.as_str())
+            .increment(1);
+        StorageError::Failed(DisplayErrorContext(&error).to_string())
+    }
 }
 
 /// Leaves objects to the janitor.

@@ -89,6 +89,21 @@ pub fn log_to_stderr() {
         .init();
 }
 
+/// Makes a command that prints end quietly when whoever reads its output has had enough of it (`| head`). Rust programs
+/// ignore SIGPIPE, and `println!` would panic.
+pub fn end_with_the_reader() {
+    /// What a shell says of a program that SIGPIPE ended.
+    const BY_SIGPIPE: i32 = 128 + 13;
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = panic.payload_as_str().unwrap_or_default();
+        if said.starts_with("failed printing to stdout") && said.contains("Broken pipe") {
+            std::process::exit(BY_SIGPIPE);
+        }
+        usual(panic);
+    }));
+}
+
 /// Waits for SIGTERM or Ctrl-C.
 pub async fn shutdown_signal() {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {

@@ -1,11 +1,15 @@
 //! The tools a person can run, what each costs, and who may run it.
 
+mod count;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::magic_fix::FixMode;
+
+pub use count::{Count, CountUnit};
 
 /// How many times larger an upscale makes each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

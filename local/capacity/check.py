@@ -216,7 +216,9 @@ def measure_alone(trial, people, port):
     runs, waits = rows["runs"], rows["waits"]
     model, before_it = mean["infer"], mean["decode"] + mean["preprocess"]
     after_it = mean["postprocess"] + mean["foreground"] + mean["encode"]
-    rest = max(statistics.fmean(runs) - model - before_it - after_it, 0.0)
+    # What no stage tells: taking the job, and recording what became of it.
+    books = max(statistics.fmean(runs) - sum(mean.values()), 0.0)
+    rest = mean["fetch"] + mean["store"] + books
     cores = len_cores()
     pixels = before_it + after_it
     threads = min(max((spent["worker"] - model * cores) / pixels, 1.0), cores)
@@ -225,12 +227,12 @@ def measure_alone(trial, people, port):
     spread = tuple(max((run - rest) / (model + pixels), 0.1) for run in runs)
     work = Work(
         claim=statistics.median(waits),
-        fetch=rest / 2,
+        fetch=mean["fetch"] + books / 2,
         before=before_it,
         after=after_it,
         pixel_threads=threads,
         model=model,
-        store=rest / 2,
+        store=mean["store"] + books / 2,
         overhead=overhead,
         spread=tuple(factor / statistics.fmean(spread) for factor in spread),
     )

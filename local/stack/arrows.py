@@ -30,10 +30,10 @@ ARROWS = [
         ("worker/src/pipeline", "worker/src/tools", "worker/src/models", "worker/src/pipeline.rs"),
     ),
     Arrow(
-        "only core/src/credits.rs writes the ledger",
+        "only core/src/credits.rs writes the ledger, and the one statement that finishes a job",
         r"(?i)\b(insert\s+into|update|delete\s+from)\s+ledger\b",
         EVERYWHERE,
-        ("core/src/credits.rs", "core/src/credits/"),
+        ("core/src/credits.rs", "core/src/credits/", "core/src/jobs/finish.rs"),
     ),
     Arrow(
         "only core/src/jobs.rs changes a job",

@@ -1,7 +1,4 @@
-"""What a backup promises, kept by the real programs: people upload, run and buy while it is made, and all of it comes back.
-
-`python3 -m stack.backup_proof` in local/; the programs have to be built.
-"""
+"""What a backup promises, kept by the real programs: people upload, run and buy while it is made, and all of it comes back."""
 
 import json
 import os
@@ -14,7 +11,7 @@ from . import backup, backup_restore
 from .backup_database import Database
 from .config import REPO, load
 from .sandbox import Sandbox
-from .say import line, report_problems
+from .say import line
 from .trial import Trial, expect, form, png, post, report_of, until
 
 DELETED = 10
@@ -98,7 +95,3 @@ def restored(trial, settings, made):
         [REPO / "scripts" / "restore", made], env={**target.values, "PATH": os.environ["PATH"]}, capture_output=True, text=True
     )
     expect(refused.returncode == 1 and "needs an empty one" in refused.stderr, "A second restore is refused", refused.stderr)
-
-
-if __name__ == "__main__":
-    report_problems(a_backup_comes_back)

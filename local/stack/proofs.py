@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 
+from .backup_proof import a_backup_comes_back
 from .sandbox import Sandbox
 from .say import Problem, line, took, warn
 from .trial import Trial, commented, expect, form, png, report_of, until
@@ -23,7 +24,7 @@ FLOODERS = 4
 def run():
     """Every proof, even when one fails. Returns how many passed and how many failed."""
     failed = 0
-    proofs = (nothing_is_lost_and_nothing_paid_twice, visitors_hold_up_nobody_who_pays)
+    proofs = (nothing_is_lost_and_nothing_paid_twice, visitors_hold_up_nobody_who_pays, a_backup_comes_back)
     for proof in proofs:
         name, started = proof.__name__.replace("_", " "), time.monotonic()
         line(f"• Proving: {name} …")

@@ -114,13 +114,13 @@ class Trial:
 
     # People.
 
-    def people(self, count):
-        """As many people with a picture each and more credits than they can spend."""
+    def people(self, count, size=(64, 48)):
+        """As many people with a picture of that size each and more credits than they can spend."""
         emails = [f"person-{number}@example.test" for number in range(count)]
         environment = {**os.environ, **services.oidc_environment(self.settings)}
         command = ["node", str(REPO / "local" / "oidc" / "token.mjs"), *emails]
         made = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-        picture = png(64, 48)
+        picture = png(*size)
         people = [Person(self.api, token, self.upload(token, picture)) for token in made.stdout.split()]
         self.sql("insert into ledger (user_id, kind, amount, reference) select id, 'admin', 1000000, 'trial ' || id from users")
         return people

@@ -3,15 +3,11 @@
 They lie in a folder of their own and are put on the path of this process only.
 """
 
-import hashlib
 import importlib
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
-from .config import CACHE
-from .say import run_logged, step
+from . import python_tools
 
 REQUIREMENTS = Path(__file__).with_name("validators.txt")
 
@@ -29,18 +25,4 @@ def load(name):
 
 
 def install():
-    """The folder with the packages, filled when it is not there. It appears whole or not at all."""
-    version = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    folder = CACHE / "wheels" / f"validators-{version}"
-    if folder.exists():
-        return folder
-    with step("Getting the validators of deployment files"):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="getting-") as temporary:
-            target = Path(temporary) / "packages"
-            command = [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--require-hashes", "--no-compile"]
-            command += ["--disable-pip-version-check", "--target", str(target), "--requirement", str(REQUIREMENTS)]
-            run_logged(command, str(CACHE / "logs" / "get-validators.log"), "Downloading the validators")
-            shutil.rmtree(folder, ignore_errors=True)
-            target.rename(folder)
-    return folder
+    return python_tools.install(REQUIREMENTS, "validators", "the validators of deployment files")

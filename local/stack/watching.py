@@ -29,9 +29,7 @@ FOREIGN = {
 }
 # Metrics that alerts and board speak of and that the code does not report yet: kind, labels, and who would set them.
 # One that exists must leave this list.
-WANTED = {
-    "retouch_storage_errors_total": ("counter", {"operation"}),  # get, put, delete, list, upload: core/src/storage.rs
-}
+WANTED = {}
 # What Prometheus itself puts on a series.
 EVERYWHERE = {"job", "instance", "le", "node", "host"}
 

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use retouch_core::db::{DatabaseError, PgPool};
-use retouch_core::jobs::{self, Claimed, Finish, Retry};
+use retouch_core::jobs::{self, Claimed, Finish, JobState, Retry};
 use retouch_core::magic_fix::{FixMode, Prompt};
 use retouch_core::queue::{JobNews, Progress, Queue, Stage};
 use retouch_core::results::NewResult;
 use retouch_core::storage::{self, Storage, StorageError, Upload};
 use retouch_core::telemetry;
-use retouch_core::tool::{Factor, JobClass, Tool};
+use retouch_core::tool::{Count, Factor, JobClass, Tool};
 use retouch_core::{ResultId, WorkerId};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ use crate::models::bindings::Demand;
 use crate::models::registry::{ModelHandle, ModelIdentity, Registry};
 use crate::pipeline::{PipelineError, PixelPool};
 use crate::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
-use crate::tools::remove_background::remove_background;
+use crate::tools::remove_background::{Cutout, remove_background};
 use crate::tools::stage::{self, StageTimes};
 use crate::tools::upscale::{self, Settings, Upscaler, upscale};
 
@@ -59,6 +59,8 @@ struct Stored {
     height: u32,
     size_bytes: u64,
     stages: StageTimes,
+    /// From the last byte made to the last byte stored.
+    storing: Duration,
 }
 
 impl JobRunner {
@@ -67,11 +69,15 @@ impl JobRunner {
         let (tool, tier) = (job.tool.name(), job.tier);
         let span = tracing::info_span!("job", job.id = %job.id, job.tool = %tool, job.tier = %tier, job.attempt = job.attempt);
         telemetry::continue_trace(&span, job.traceparent.as_deref());
-        self.attempt(&job).instrument(span).await;
-        let _ = self.news.send(JobNews::changed(job.id));
+        let news = match self.attempt(&job).instrument(span).await {
+            Some(state) => JobNews::ended(job.id, state),
+            None => JobNews::changed(job.id),
+        };
+        let _ = self.news.send(news);
     }
 
-    async fn attempt(&self, job: &Claimed) {
+    /// One attempt; how the job ended, if that is known to be its end.
+    async fn attempt(&self, job: &Claimed) -> Option<JobState> {
         let started = Instant::now();
         let lease = self.leases.hold(job.id);
         let _ = self.news.send(JobNews::started(job.id));
@@ -80,15 +86,23 @@ impl JobRunner {
         let made = tokio::select! {
             biased;
             // Dropping the work ends what waits; a stage that already runs ends by itself, unheard.
-            () = lease.lost().cancelled() => return self.let_go(job).await,
-            () = self.hurry.cancelled() => return self.hand_back(job).await,
+            () = lease.lost().cancelled() => { self.let_go(job).await; return None }
+            () = self.hurry.cancelled() => { self.hand_back(job).await; return None }
             made = self.make(job, lease.lost(), started) => made,
         };
-        match made {
-            Ok(made) => self.finish(job, &made).instrument(tracing::info_span!("record")).await,
-            Err(error) => self.give_up(job, &error).await,
-        }
+        let ended = match made {
+            Ok(made) => {
+                let is_done =
+                    self.finish(job, &made).instrument(tracing::info_span!("record")).await;
+                is_done.then_some(JobState::Done)
+            }
+            Err(error) => {
+                self.give_up(job, &error).await;
+                None
+            }
+        };
         drop(lease);
+        ended
     }
 
     /// Everything but the recording: picture in, objects out.
@@ -100,8 +114,9 @@ impl JobRunner {
     ) -> Result<NewResult, JobError> {
         let demand = Demand { tool: job.tool, tier: job.tier };
         self.tell(job, Stage::Fetch);
-        let (input, model) =
-            tokio::join!(self.storage.get(&job.object_key), self.registry.model_for(demand));
+        let fetching = Instant::now();
+        let fetch = async { (self.storage.get(&job.object_key).await, fetching.elapsed()) };
+        let ((input, fetching), model) = tokio::join!(fetch, self.registry.model_for(demand));
         let (input, model) = (input?, model?);
         self.faults.strike(job.width).await;
         let (mut identity, mut is_demo) = (model.identity().clone(), false);
@@ -113,12 +128,15 @@ impl JobRunner {
                 // What ran may be another model than the bound one.
                 identity = fixed.model.clone();
                 is_demo = fixed.is_demo;
-                self.store_fix(job, fixed).await?
+                let Fixed { png, thumbnail, width, height, stages, .. } = fixed;
+                self.store(job, (png, thumbnail), (width, height), stages).await?
             }
         };
-        for stage in stage::Stage::ALL {
-            metrics::histogram!("retouch_stage_seconds", "tool" => job.tool.name().as_str(), "stage" => stage.as_str())
-                .record(stored.stages.get(stage));
+        let of_tool = stage::Stage::ALL.map(|stage| (stage.as_str(), stored.stages.get(stage)));
+        let around = [("fetch", fetching), ("store", stored.storing)];
+        for (stage, took) in of_tool.into_iter().chain(around) {
+            metrics::histogram!("retouch_stage_seconds", "tool" => job.tool.name().as_str(), "stage" => stage)
+                .record(took);
         }
         let ModelIdentity { name: model, sha256: model_sha256, device } = identity;
         Ok(NewResult {
@@ -146,15 +164,8 @@ impl JobRunner {
         let (pixels, limits) = (&self.pixels, &self.settings.limits);
         let progress = |stage| self.tell(job, stage_of(stage));
         let cutout = remove_background(input, model, pixels, limits, cancel, progress).await?;
-        self.tell(job, Stage::Store);
-        let size_bytes = cutout.png.len() as u64;
-        let key = storage::result_key(job.id, job.attempt);
-        tokio::try_join!(
-            self.storage.put(&key, "image/png", cutout.png),
-            self.put_thumbnail(job, cutout.thumbnail),
-        )?;
-        let (width, height, stages) = (cutout.width, cutout.height, cutout.stages);
-        Ok(Stored { width, height, size_bytes, stages })
+        let Cutout { png, thumbnail, width, height, stages, .. } = cutout;
+        self.store(job, (png, thumbnail), (width, height), stages).await
     }
 
     /// The result goes to the store while it is being made.
@@ -179,6 +190,7 @@ impl JobRunner {
                     stage: Stage::Infer,
                     fraction: at.fraction.mul_add(done, fraction_at(Stage::Preprocess)),
                     eta_secs: at.left.map(|left| left.as_secs_f32().ceil() as u32),
+                    count: Some(at.tiles),
                 },
             );
         };
@@ -191,9 +203,10 @@ impl JobRunner {
             },)?;
         self.tell(job, Stage::Store);
         let upscale::Upscaled { thumbnail, width, height, stages } = made;
+        let storing = Instant::now();
         let (size_bytes, ()) =
             tokio::try_join!(upload.finish(), self.put_thumbnail(job, thumbnail))?;
-        Ok(Stored { width, height, size_bytes, stages })
+        Ok(Stored { width, height, size_bytes, stages, storing: storing.elapsed() })
     }
 
     async fn fix(
@@ -219,9 +232,9 @@ impl JobRunner {
         // The table may be another by now than when the words were accepted.
         let wish = Wish { prompt, mode, mask, seed };
         let (news, id, started) = (self.news.clone(), job.id, Instant::now());
-        let tell: Tell = Arc::new(move |stage, done| {
+        let tell: Tell = Arc::new(move |stage, done, count: Option<Count>| {
             let stage = stage_of(stage);
-            let mut progress = Progress { stage, fraction: fraction_at(stage), eta_secs: None };
+            let mut progress = Progress { count, ..Progress::at(stage, fraction_at(stage)) };
             if stage == Stage::Infer && done > 0.0 {
                 let span = fraction_at(Stage::Postprocess) - fraction_at(Stage::Infer);
                 progress.fraction += done * span;
@@ -234,16 +247,23 @@ impl JobRunner {
         Ok(magic_fix(input, wish, &engines, &self.pixels, limits, cancel, &tell).await?)
     }
 
-    async fn store_fix(&self, job: &Claimed, fixed: Fixed) -> Result<Stored, JobError> {
+    /// Stores a result that was made in one piece.
+    async fn store(
+        &self,
+        job: &Claimed,
+        (png, thumbnail): (Bytes, Bytes),
+        (width, height): (u32, u32),
+        stages: StageTimes,
+    ) -> Result<Stored, JobError> {
         self.tell(job, Stage::Store);
-        let Fixed { png, thumbnail, width, height, stages, .. } = fixed;
         let size_bytes = png.len() as u64;
         let key = storage::result_key(job.id, job.attempt);
+        let storing = Instant::now();
         tokio::try_join!(
             self.storage.put(&key, "image/png", png),
             self.put_thumbnail(job, thumbnail),
         )?;
-        Ok(Stored { width, height, size_bytes, stages })
+        Ok(Stored { width, height, size_bytes, stages, storing: storing.elapsed() })
     }
 
     async fn put_thumbnail(&self, job: &Claimed, thumbnail: Bytes) -> Result<(), StorageError> {
@@ -252,8 +272,8 @@ impl JobRunner {
     }
 
     /// Records the result. The work is done: a database that is away for a moment must not waste it, and
-    /// recording twice records once.
-    async fn finish(&self, job: &Claimed, made: &NewResult) {
+    /// recording twice records once. True when it is recorded.
+    async fn finish(&self, job: &Claimed, made: &NewResult) -> bool {
         let recorded = persist(|| jobs::finish(&self.pool, self.worker, job.id, made)).await;
         match recorded {
             Ok(Finish::Done) => {
@@ -265,6 +285,7 @@ impl JobRunner {
                     "Finished job {}",
                     job.id
                 );
+                return true;
             }
             Ok(Finish::NotOurs) => {
                 tracing::info!("Job {} was no longer ours; its result is thrown away", job.id);
@@ -272,6 +293,7 @@ impl JobRunner {
             // The lease runs out, and another attempt makes the result again.
             Err(error) => tracing::error!(%error, "Could not record the result of job {}", job.id),
         }
+        false
     }
 
     async fn give_up(&self, job: &Claimed, error: &JobError) {
@@ -327,8 +349,7 @@ impl JobRunner {
     }
 
     fn tell(&self, job: &Claimed, stage: Stage) {
-        let fraction = fraction_at(stage);
-        self.tell_progress(job, Progress { stage, fraction, eta_secs: None });
+        self.tell_progress(job, Progress::at(stage, fraction_at(stage)));
     }
 
     fn tell_progress(&self, job: &Claimed, progress: Progress) {

@@ -48,6 +48,7 @@ async fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     if !matches!(cli.command, Command::Serve(_)) {
         commands::log_to_stderr();
+        retouch_core::telemetry::end_with_the_reader();
     }
     let outcome = match cli.command {
         Command::Serve(command) => command.execute().await,

@@ -6,7 +6,7 @@ use retouch_core::jobs::{Failure, Forecast, Job, JobState};
 use retouch_core::magic_fix::FixMode;
 use retouch_core::queue::{Progress, Stage};
 use retouch_core::results::ResultImage;
-use retouch_core::tool::{Tier, ToolName};
+use retouch_core::tool::{Count, CountUnit, Tier, ToolName};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -279,6 +279,42 @@ pub struct ProgressView {
     /// How much of the whole run is behind it, from 0 to 1.
     #[schema(example = 0.4)]
     pub fraction: f32,
+    /// Null while nothing can be counted.
+    pub count: Option<CountView>,
+}
+
+impl From<Progress> for ProgressView {
+    fn from(at: Progress) -> Self {
+        let count = at.count.map(|Count { unit, done, total }| CountView {
+            unit: match unit {
+                CountUnit::Tiles => CountUnitView::Tiles,
+                CountUnit::Steps => CountUnitView::Steps,
+            },
+            done,
+            total,
+        });
+        Self { stage: at.stage.into(), fraction: at.fraction, count }
+    }
+}
+
+/// How many of a run's tiles or steps are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Count)]
+pub struct CountView {
+    pub unit: CountUnitView,
+    #[schema(example = 12)]
+    pub done: u32,
+    #[schema(example = 48)]
+    pub total: u32,
+}
+
+/// What a run is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = CountUnit)]
+pub enum CountUnitView {
+    Tiles,
+    Steps,
 }
 
 /// Why a job failed; it cost nothing.
@@ -345,8 +381,7 @@ impl JobView {
             eta_seconds: progress
                 .and_then(|at| at.eta_secs.map(i64::from))
                 .or_else(|| forecast.and_then(|forecast| forecast.eta_secs)),
-            progress: progress
-                .map(|at| ProgressView { stage: at.stage.into(), fraction: at.fraction }),
+            progress: progress.map(ProgressView::from),
             failure: job
                 .failure
                 .clone()

@@ -97,7 +97,18 @@ pub(super) async fn submit_and_wait(
 pub(super) async fn came_of(app: &App, job: Job) -> Result<Ran, ApiError> {
     match job.state {
         JobState::Queued | JobState::Running => Ok(Ran::Pending(job)),
-        JobState::Done => results_of(&app.pool, job.id).await.map(Ran::Done),
+        JobState::Done => {
+            let results = results_of(&app.pool, job.id).await?;
+            if !results.is_empty() {
+                return Ok(Ran::Done(results));
+            }
+            // It was deleted since, or whoever said that the job is done was wrong.
+            match jobs::get(&app.pool, job.id).await? {
+                Some(job) if job.state == JobState::Done => Ok(Ran::Done(results)),
+                Some(job) => Ok(Ran::Pending(job)),
+                None => Err(ApiError::NotFound("Job")),
+            }
+        }
         JobState::Cancelled => Err(ApiError::Cancelled),
         JobState::Failed => Err(match job.failure {
             Some(failure) => ApiError::RunFailed(failure),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use futures::StreamExt;
 use retouch_core::queue::{JobNews, Progress, Stage};
+use retouch_core::tool::{Count, CountUnit};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -31,7 +32,8 @@ async fn events_tell_of_every_step_and_end_with_the_result(pool: PgPool) {
     let acting = app.clone();
     tokio::spawn(async move {
         let job = acting.claim().await.unwrap().id;
-        let at = Progress { stage: Stage::Infer, fraction: 0.2, eta_secs: Some(42) };
+        let count = Some(Count { unit: CountUnit::Tiles, done: 12, total: 48 });
+        let at = Progress { eta_secs: Some(42), count, ..Progress::at(Stage::Infer, 0.2) };
         let progress = JobNews::progress(job, at);
         for _ in 0..3 {
             acting.app.queue.tell(progress).await.unwrap();
@@ -56,7 +58,8 @@ async fn events_tell_of_every_step_and_end_with_the_result(pool: PgPool) {
     let states: Vec<&str> = events.iter().map(|event| event["state"].as_str().unwrap()).collect();
     assert_eq!((states.first(), states.last()), (Some(&"queued"), Some(&"done")), "{states:?}");
     assert!(
-        events.iter().any(|event| event["progress"] == json!({"stage": "infer", "fraction": 0.2})
+        events.iter().any(|event| event["progress"]
+            == json!({"stage": "infer", "fraction": 0.2, "count": {"unit": "tiles", "done": 12, "total": 48}})
             && event["etaSeconds"] == 42),
         "{text}"
     );

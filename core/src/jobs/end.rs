@@ -1,91 +1,9 @@
-//! The three ends of a job: finished, failed, cancelled.
+//! The ends of a job that make nothing and cost nothing: failed, cancelled.
 
 use sqlx::{PgConnection, PgPool};
 
 use super::{Failure, JobState};
-use crate::results::NewResult;
-use crate::tool::ToolName;
-use crate::{ImageId, JobId, UserId, WorkerId, credits, db, storage};
-
-/// What became of a finished job's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finish {
-    /// The job is done, its result recorded and its cost debited.
-    Done,
-    /// The job was no longer this worker's: the result is not wanted and its objects are doomed.
-    NotOurs,
-}
-
-/// Marks the job done, records the result and debits the cost, in one transaction.
-///
-/// The fence is the lease: only the worker that holds it can finish, and only once.
-pub async fn finish(
-    pool: &PgPool,
-    worker: WorkerId,
-    job: JobId,
-    made: &NewResult,
-) -> sqlx::Result<Finish> {
-    let mut tx = db::begin(pool).await?;
-    let is_released = credits::lock_and_release(&mut tx, job, worker).await?;
-    // The job's end and its result in one statement: neither is ever there without the other.
-    let ended = sqlx::query!(
-        r#"with ended as (
-               update jobs set state = 'done', finished_at = now(), lease_owner = null, lease_until = null
-               where id = $2 and state = 'running' and lease_owner = $1
-               returning id, image_id, owner_id, tool, factor, mode, prompt, cost
-           ), recorded as (
-               insert into results (id, job_id, image_id, owner_id, tool, factor, object_key, thumbnail_key,
-                                    size_bytes, width, height, model, model_sha256, device, duration_ms,
-                                    is_demo, mode, prompt)
-               select $3, id, image_id, owner_id, tool, factor, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-                      mode, prompt
-               from ended
-           )
-           select owner_id as "owner: UserId", cost, tool as "tool: ToolName" from ended"#,
-        worker.uuid(),
-        job.uuid(),
-        made.id.uuid(),
-        made.object_key,
-        made.thumbnail_key,
-        made.size_bytes,
-        made.width,
-        made.height,
-        made.model,
-        made.model_sha256,
-        made.device,
-        made.duration_ms,
-        made.is_demo,
-    )
-    .fetch_optional(&mut *tx)
-    .await?;
-    let Some(ended) = ended else {
-        tx.rollback().await?;
-        return was_not_ours(pool, made).await;
-    };
-    if ended.tool == ToolName::MagicFix {
-        forget_mask(&mut tx, job).await?;
-    }
-    if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
-        credits::exactly_one(u64::from(is_released))?;
-        credits::debit(&mut tx, owner, job, ended.cost).await?;
-    }
-    tx.commit().await?;
-    Ok(Finish::Done)
-}
-
-/// The result is either recorded already, by the same call whose answer got lost, or not wanted.
-async fn was_not_ours(pool: &PgPool, made: &NewResult) -> sqlx::Result<Finish> {
-    let mut tx = db::begin(pool).await?;
-    let recorded = sqlx::query!("select id from results where id = $1", made.id.uuid())
-        .fetch_optional(&mut *tx)
-        .await?;
-    if recorded.is_some() {
-        return Ok(Finish::Done);
-    }
-    storage::doom(&mut tx, &[made.object_key.clone(), made.thumbnail_key.clone()]).await?;
-    tx.commit().await?;
-    Ok(Finish::NotOurs)
-}
+use crate::{ImageId, JobId, UserId, WorkerId, credits, db};
 
 /// Ends the job without a result and gives the hold back. False when it was no longer `worker`'s.
 pub async fn fail(

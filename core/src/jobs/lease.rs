@@ -51,8 +51,12 @@ pub struct Claimed {
     pub traceparent: Option<String>,
 }
 
-/// Takes the next fair job of `classes`: paid before free, whoever has least running first, then by age. Of
-/// Magic Fixes only those of `modes`: what this worker has no model for is left to one that has.
+/// How many jobs of a class one claim looks at: more than can be in the middle of being taken by others.
+const LOOK_AT: i64 = 64;
+
+/// Takes the next fair job of `classes`: paid before free; within a class by turn (fair queueing, see
+/// `migrations/0014_turns.sql`), and of the classes of a tier whichever has waited longest. Of Magic Fixes only
+/// those of `modes`: what this worker has no model for is left to one that has.
 ///
 /// The attempt is counted here, before anything touches the picture. `None` when nothing waits.
 pub async fn claim(
@@ -63,26 +67,36 @@ pub async fn claim(
     turn: Turn,
     lease: Duration,
 ) -> sqlx::Result<Option<Claimed>> {
-    let (classes, modes) = (names(classes), names(modes));
+    let ((tools, tiers), modes) = (columns(classes), names(modes));
     let row = sqlx::query!(
-        r#"with busy as (
-               select owner_id, count(*) as running from jobs where state = 'running' group by owner_id
+        // The first of each class come out of an index in their order, and are merged: a class stands where the
+        // longest wait among those that it has had so far puts it. Only the one that is taken is locked.
+        r#"with class as (
+               select tool, tier, array_position(array['paid', 'free', 'visitor'], tier) as rank
+               from unnest($2::text[], $3::text[]) as class (tool, tier)
+           ), first as (
+               select job.id, class.rank, row_number() over in_turn as nth,
+                      max(job.created_at) over in_turn as since
+               from class cross join lateral (
+                   select id, turn, created_at from jobs
+                   where state = 'queued' and tier = class.tier and tool = class.tool and run_after <= now()
+                     and attempt < $6 and (losses > 0) = $4 and (mode is null or mode = any($7))
+                   order by turn, created_at, id limit $8
+               ) job
+               window in_turn as (partition by class.tool, class.tier order by job.turn, job.created_at, job.id)
+               order by rank, since, nth
            ), next as (
-               select j.id from jobs j left join busy b on b.owner_id = j.owner_id
-               where j.state = 'queued' and j.run_after <= now() and j.attempt < $5
-                 and j.tool || ':' || j.tier = any($2) and (j.losses > 0) = $3
-                 and (j.mode is null or j.mode = any($6))
-                 and ($3 or not exists (
-                     select from jobs s where s.state = 'queued' and s.losses > 0 and s.run_after <= now()
-                       and s.attempt < $5 and s.tool || ':' || s.tier = any($2)
-                       and (s.mode is null or s.mode = any($6))
-                 ))
-               order by array_position(array['paid', 'free', 'visitor'], j.tier),
-                        coalesce(b.running, 0), j.created_at, j.id
+               select j.id from first join jobs j on j.id = first.id
+               where j.state = 'queued' and ($4 or not exists (
+                   select from jobs s join class on s.tier = class.tier and s.tool = class.tool
+                   where s.state = 'queued' and s.losses > 0 and s.run_after <= now() and s.attempt < $6
+                     and (s.mode is null or s.mode = any($7))
+               ))
+               order by first.rank, first.since, first.nth
                limit 1 for update of j skip locked
            )
            update jobs set state = 'running', attempt = attempt + 1, lease_owner = $1,
-                           lease_until = now() + $4, started_at = coalesce(started_at, now())
+                           lease_until = now() + $5, started_at = coalesce(started_at, now())
            from next, images i
            where jobs.id = next.id and i.id = jobs.image_id
            returning jobs.id as "id: JobId", jobs.owner_id as "owner: UserId", i.id as "image: ImageId",
@@ -90,11 +104,13 @@ pub async fn claim(
                      tier as "tier: Tier", attempt, traceparent,
                      extract(epoch from now() - jobs.created_at)::float8 as "waited_secs!""#,
         worker.uuid(),
-        &classes,
+        &tools,
+        &tiers,
         turn == Turn::Alone,
         interval(lease),
         MAX_ATTEMPTS,
         &modes,
+        LOOK_AT,
     )
     .fetch_optional(pool)
     .await?;
@@ -124,13 +140,16 @@ pub async fn suspects_waiting(
     classes: &[JobClass],
     modes: &[FixMode],
 ) -> sqlx::Result<bool> {
-    let (classes, modes) = (names(classes), names(modes));
+    let ((tools, tiers), modes) = (columns(classes), names(modes));
     sqlx::query_scalar!(
         r#"select exists (
-               select from jobs where state = 'queued' and losses > 0 and run_after <= now() and attempt < $3
-                 and tool || ':' || tier = any($1) and (mode is null or mode = any($2))
+               select from jobs s join unnest($1::text[], $2::text[]) as class (tool, tier)
+                 on s.tier = class.tier and s.tool = class.tool
+               where s.state = 'queued' and s.losses > 0 and s.run_after <= now() and s.attempt < $4
+                 and (s.mode is null or s.mode = any($3))
            ) as "waiting!""#,
-        &classes,
+        &tools,
+        &tiers,
         &modes,
         MAX_ATTEMPTS,
     )
@@ -275,6 +294,13 @@ pub async fn queued_by_class(pool: &PgPool) -> sqlx::Result<Vec<(JobClass, i64)>
         .into_iter()
         .map(|row| (JobClass { tier: row.tier, tool: row.tool }, row.count))
         .collect())
+}
+
+/// The classes as two columns, tools and tiers.
+fn columns(classes: &[JobClass]) -> (Vec<String>, Vec<String>) {
+    let column =
+        |class: &JobClass| (class.tool.as_str().to_owned(), class.tier.as_str().to_owned());
+    classes.iter().map(column).unzip()
 }
 
 fn names<T: ToString>(all: &[T]) -> Vec<String> {

@@ -92,7 +92,8 @@ pub enum SubmitError {
     Database(#[from] sqlx::Error),
 }
 
-/// Submits a job, or joins the one that the same request made before.
+/// Submits a job, or joins the one that the same request made before. Its turn (`migrations/0014_turns.sql`) is
+/// settled here.
 ///
 /// A repeat is recognised by its idempotency key; without one, an identical run that is still active is
 /// joined. The holds of one user are serialised by the lock on their row, so that two requests can
@@ -204,10 +205,22 @@ async fn insert(
                               select from jobs where state = 'queued' and tier = $6 limit $14
                           ) first
                       ) end as in_all
+           ), served as (
+               -- The greatest of the last few: one that was repeated ends long after its turn.
+               select (select max(turn) from jobs where state = 'running' and tier = $6 and tool = $4) as now,
+                      (select max(turn) from (
+                           select turn from jobs where state = 'done' and tier = $6 and tool = $4
+                           order by finished_at desc limit 8
+                       ) ended) as before,
+                      (select max(turn) from jobs
+                       where owner_id = $2 and state in ('queued', 'running') and tier = $6 and tool = $4
+                      ) as own
            ), job as (
                insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key, mode,
-                                 prompt, mask_sha256, traceparent)
-               select $1, $2, picture.id, $4, $5, $6, $7, $8, $9, $10, $11, $12 from picture, waiting
+                                 prompt, mask_sha256, traceparent, turn)
+               select $1, $2, picture.id, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+                      coalesce(greatest(served.now, served.before, served.own), 0) + 1
+               from picture, waiting, served
                where $15 and not exists (select from earlier)
                  and of_owner < coalesce($13, 1) and in_all < coalesce($14, 1)
                returning created_at

@@ -10,6 +10,7 @@ use tokio::sync::broadcast;
 use super::{Queue, QueueError};
 use crate::JobId;
 use crate::jobs::JobState;
+use crate::tool::Count;
 
 /// The step of a run that a worker is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,16 @@ pub struct Progress {
     pub fraction: f32,
     /// Seconds until it ends, as measured during this very run; `None` where that cannot be told yet.
     pub eta_secs: Option<u32>,
+    /// Tiles or steps; `None` while nothing can be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<Count>,
+}
+
+impl Progress {
+    /// At the beginning of `stage`, with `fraction` of the whole run behind it.
+    pub const fn at(stage: Stage, fraction: f32) -> Self {
+        Self { stage, fraction, eta_secs: None, count: None }
+    }
 }
 
 /// Something about a job that somebody may be waiting for.
@@ -63,6 +74,11 @@ impl JobNews {
     /// A worker has just taken `job`.
     pub const fn started(job: JobId) -> Self {
         Self { job, progress: None, state: Some(JobState::Running) }
+    }
+
+    /// `job` has ended.
+    pub const fn ended(job: JobId, state: JobState) -> Self {
+        Self { job, progress: None, state: Some(state) }
     }
 
     /// `job` is so far.

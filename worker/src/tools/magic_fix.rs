@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use retouch_core::magic_fix::{FixMode, Prompt};
+use retouch_core::tool::Count;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, StageTimes, Steps};
@@ -77,8 +78,8 @@ pub struct Fixed {
     pub is_demo: bool,
 }
 
-/// How far a run is, from 0 to 1, and at which stage.
-pub type Tell = Arc<dyn Fn(Stage, f32) + Send + Sync>;
+/// Hears at which stage a run is, how much of the model's work is done, from 0 to 1, and in what that is counted.
+pub type Tell = Arc<dyn Fn(Stage, f32, Option<Count>) + Send + Sync>;
 
 /// What a run takes, in bytes, models not counted: the decoded picture, the mask and what is computed of it, a
 /// crop as large as the picture, and the search of a fill whose hole is a quarter of the picture. Larger
@@ -110,7 +111,7 @@ pub async fn magic_fix(
     let is_under_way = AtomicBool::new(false);
     let mut steps = Steps::new(pixels, cancel, |stage| {
         if stage == Stage::Encode || !is_under_way.load(Ordering::Relaxed) {
-            tell(stage, 0.0);
+            tell(stage, 0.0, None);
         }
     });
     let mode = wish.mode;
@@ -141,11 +142,11 @@ pub async fn magic_fix(
         // Somebody who asks for red gets red. A profile of gray samples could not describe it.
         picture.gray = false;
     }
-    let of = regions.len() as f32;
+    let of = regions.len() as u32;
     is_under_way.store(true, Ordering::Relaxed);
-    tell(Stage::Infer, 0.0);
+    tell(Stage::Infer, 0.0, None);
     let parts = regions.clone();
-    for (index, region) in regions.into_iter().enumerate() {
+    for (index, region) in (0..).zip(regions) {
         let (owned, left, crop) = steps
             .on_pixels(Stage::Preprocess, move || {
                 let crop = patch::take(&picture, &reach, &region, canvas)?;
@@ -157,8 +158,11 @@ pub async fn magic_fix(
             continue;
         }
         let tell = Arc::clone(tell);
-        let progress = move |done: f32| tell(Stage::Infer, (index as f32 + done) / of);
-        let seed = wish.seed.wrapping_add(index as u64);
+        let progress = move |of_part: Count| {
+            let all = of_part.in_part(index, of);
+            tell(Stage::Infer, all.fraction(), Some(all));
+        };
+        let seed = wish.seed.wrapping_add(u64::from(index));
         let (crop, new) =
             engine.paint(&mut steps, crop, &wish, seed, Arc::new(progress), cancel).await?;
         (picture, reach) = steps
@@ -273,7 +277,7 @@ impl<'a> Engine<'a> {
         crop: Crop,
         wish: &Wish,
         seed: u64,
-        progress: Arc<dyn Fn(f32) + Send + Sync>,
+        progress: Arc<dyn Fn(Count) + Send + Sync>,
         cancel: &CancellationToken,
     ) -> Result<(Crop, Vec<u8>), PipelineError> {
         match &self.kind {

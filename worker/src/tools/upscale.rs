@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use ndarray::Array4;
-use retouch_core::tool::Factor;
+use retouch_core::tool::{Count, CountUnit, Factor};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -99,6 +99,8 @@ pub struct Settings {
 pub struct Progress {
     /// How much of the picture is done, from 0 to 1.
     pub fraction: f32,
+    /// How many tiles are done.
+    pub tiles: Count,
     /// How long the rest will take at the speed measured so far.
     pub left: Option<Duration>,
 }
@@ -211,6 +213,17 @@ impl Plan {
         top..top + rest.div_ceil(rest.div_ceil(side.min(self.rows)))
     }
 
+    /// How many tiles the bands from `top` on are made of.
+    fn tiles_from(&self, mut top: u32, side: u32) -> u32 {
+        let mut count = 0;
+        while top < self.size.1 {
+            let y = self.rows_from(top, side);
+            count += band::tiles(self.size, &y, side, self.blend()).len() as u32;
+            top = y.end;
+        }
+        count
+    }
+
     const fn blend(&self) -> u32 {
         match self.tiling.mode {
             TilingMode::Exact => 0,
@@ -252,8 +265,8 @@ impl<N: Net> Run<'_, N> {
         let shared = self.plan.blend() * self.plan.trim.factor();
         let icc = self.picture.icc.clone();
         let mut png = Encoder::begin((width, height), self.plan.channels, icc, self.pixels, out)?;
-        let mut meter = Meter::new(size, progress);
         let mut side = self.plan.first_side;
+        let mut meter = Meter::new(size, self.plan.tiles_from(0, side), progress);
         let (mut top, mut finished, mut above) = (0, Vec::new(), Vec::new());
         while top < size.1 {
             let y = self.plan.rows_from(top, side);
@@ -264,7 +277,7 @@ impl<N: Net> Run<'_, N> {
                 Err(PipelineError::OutOfMemory(reason)) if side > tiling.smallest => {
                     side = (side.min(size.0.max(y.end - y.start)) / 2).max(tiling.smallest);
                     tracing::warn!(reason, "Out of memory; going on with tiles of {side} pixels");
-                    meter.back_to(top);
+                    meter.back_to(top, self.plan.tiles_from(top, side));
                     continue;
                 }
                 made => made?,
@@ -274,6 +287,7 @@ impl<N: Net> Run<'_, N> {
             above = if y.end == size.1 { Vec::new() } else { band.split_off(shared) };
             finished = band.pixels;
             top = y.end;
+            meter.end_band();
         }
         png.write(finished).await?;
         let (thumbnail, encoding) = png.finish().await?;
@@ -359,31 +373,54 @@ struct Meter<P> {
     size: (u32, u32),
     progress: P,
     done: u64,
+    /// Tiles of finished bands, of the one that is being made, and all of them.
+    tiles: (u32, u32, u32),
     /// What has been computed, that in vain included: the speed is that of all work.
     computed: u64,
     started: Instant,
 }
 
 impl<P: Fn(Progress)> Meter<P> {
-    fn new(size: (u32, u32), progress: P) -> Self {
-        progress(Progress { fraction: 0.0, left: None });
-        Self { size, progress, done: 0, computed: 0, started: Instant::now() }
+    fn new(size: (u32, u32), tiles: u32, progress: P) -> Self {
+        let meter = Self {
+            size,
+            progress,
+            done: 0,
+            tiles: (0, 0, tiles),
+            computed: 0,
+            started: Instant::now(),
+        };
+        (meter.progress)(Progress { fraction: 0.0, tiles: meter.count(), left: None });
+        meter
     }
 
     fn advance(&mut self, width: u32, height: u32) {
         let area = u64::from(width) * u64::from(height);
         let total = u64::from(self.size.0) * u64::from(self.size.1);
         self.done = (self.done + area).min(total);
+        self.tiles.1 += 1;
         self.computed += area;
         let per_pixel = self.started.elapsed().as_secs_f64() / self.computed as f64;
         (self.progress)(Progress {
             fraction: self.done as f32 / total as f32,
+            tiles: self.count(),
             left: Some(Duration::from_secs_f64(per_pixel * (total - self.done) as f64)),
         });
     }
 
-    /// The band that begins at row `top` is made again.
-    fn back_to(&mut self, top: u32) {
+    /// A band is finished.
+    fn end_band(&mut self) {
+        self.tiles = (self.tiles.0 + self.tiles.1, 0, self.tiles.2);
+    }
+
+    /// The band that begins at row `top` is made again, and with it `tiles` are left.
+    fn back_to(&mut self, top: u32, tiles: u32) {
         self.done = u64::from(self.size.0) * u64::from(top);
+        self.tiles = (self.tiles.0, 0, self.tiles.0 + tiles);
+    }
+
+    fn count(&self) -> Count {
+        let (finished, under_way, total) = self.tiles;
+        Count { unit: CountUnit::Tiles, done: finished + under_way, total }
     }
 }

@@ -53,7 +53,7 @@ async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
         for seed in 0..seeds {
             let prompt = Prompt::read(&case.prompt).expect("a prompt");
             let wish = Wish { mode: prompt.mode(), prompt, mask: drawing.clone().into(), seed };
-            let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _| {}));
+            let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
             let limits = Limits::default();
             let made = magic_fix(photo.clone(), wish, &engines, &pixels, &limits, &cancel, &tell);
             let made = made.await.expect("it is painted").png;

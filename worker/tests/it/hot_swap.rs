@@ -459,3 +459,22 @@ fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace(
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("RIGHT     made"), "{said}");
 }
+
+#[test]
+fn a_reader_that_has_had_enough_is_no_panic() {
+    let models = TempDir::new().unwrap();
+    Model::new(1.0).write(models.path(), "made");
+    bind(models.path(), "made");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ended = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
+        .args(["models", "check", "made", "--device", "cpu", "--models-dir"])
+        .arg(models.path())
+        .current_dir(repository())
+        .stdout(writer)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(141), "as after SIGPIPE: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+}

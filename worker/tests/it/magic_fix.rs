@@ -61,7 +61,7 @@ async fn fix(
     let prompt = Prompt::read(prompt).expect("a prompt");
     let wish = Wish { mode: prompt.mode(), prompt, mask, seed: 5 };
     let pixels = PixelPool::new(2).expect("threads");
-    let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _| {}));
+    let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
     magic_fix(input, wish, engines, &pixels, &Limits::default(), &cancel, &tell).await
 }
 
@@ -216,7 +216,7 @@ async fn a_run_that_is_called_off_ends_within_its_steps() {
     };
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
-    let tell: Tell = Arc::new(move |_, done| {
+    let tell: Tell = Arc::new(move |_, done, _| {
         if done > 0.2 {
             stop.cancel();
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use image::{DynamicImage, ExtendedColorType, GrayImage, ImageEncoder, RgbImage, Rgba, RgbaImage};
 use ndarray::Array4;
-use retouch_core::tool::Factor;
+use retouch_core::tool::{Count, CountUnit, Factor};
 use retouch_worker::models::manifest::{
     Element, Enlargement, Layout, Output, TileInput, Tiling, TilingMode, Upscale,
 };
@@ -213,6 +213,13 @@ async fn running_out_of_memory_halves_the_tile_and_goes_on() {
     assert!(enlarged(&net, Factor::X4, png(&image)).await == whole);
     // 64 does not fit, 32 does not, 16 with its padding does.
     assert!((2..=6).contains(&net.refused.load(Ordering::Relaxed)), "{:?}", net.refused);
+    let counted = Mutex::new(Vec::new());
+    let count = |at: Progress| counted.lock().expect("one").push(at.tiles);
+    run(&net, Factor::X4, png(&image), settings(), count).await.expect("it runs");
+    let counted = counted.into_inner().expect("one");
+    assert!(counted.iter().all(|tiles| tiles.done <= tiles.total), "{counted:?}");
+    let (first, last) = (counted[0], counted[counted.len() - 1]);
+    assert!(last.done == last.total && last.total > first.total, "{first:?}, then {last:?}");
 
     net.most = 7;
     let refused = run(&net, Factor::X4, png(&image), settings(), |_| {}).await;
@@ -369,7 +376,9 @@ async fn progress_grows_to_the_end_with_the_time_that_is_left() {
         .expect("it runs");
     let heard = heard.into_inner().expect("one");
     assert_eq!(heard.len(), 1 + 16, "once before, then for each tile");
-    assert_eq!(heard[0], Progress { fraction: 0.0, left: None });
+    let tiles = |done| Count { unit: CountUnit::Tiles, done, total: 16 };
+    assert_eq!(heard[0], Progress { fraction: 0.0, tiles: tiles(0), left: None });
+    assert!((0..).zip(&heard).all(|(done, at)| at.tiles == tiles(done)));
     assert!(heard.windows(2).all(|pair| pair[0].fraction < pair[1].fraction));
     assert!(heard[16].fraction > 0.9999);
     let left = |at: usize| heard[at].left.expect("it is measured");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::results;
-use retouch_core::tool::{Factor, Tier, Tool};
+use retouch_core::tool::{CountUnit, Factor, Tier, Tool};
 use retouch_core::{ImageId, JobId, janitor, users};
 use retouch_local::testing::{ISSUER, eventually, image};
 use sqlx::PgPool;
@@ -83,6 +83,8 @@ async fn an_upscale_is_stored_in_parts_and_paid_for(pool: PgPool) {
         if let Some(at) =
             heard.progress.filter(|at| heard.job == jobs[0].0 && at.eta_secs.is_some())
         {
+            let tiles = at.count.expect("tiles are counted");
+            assert!(tiles.unit == CountUnit::Tiles && tiles.done <= tiles.total);
             fractions.push(at.fraction);
         }
     }

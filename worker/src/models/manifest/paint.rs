@@ -33,7 +33,7 @@ pub enum Fit {
     Scale,
     /// A crop is worked on pixel for pixel unless a side is longer than the canvas's.
     Keep,
-    /// What the model is given is always the canvas's side in both directions.
+    /// As `Scale`, and what is missing of a square mirrors what is there.
     Square,
 }
 

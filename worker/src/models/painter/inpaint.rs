@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ndarray::{Array2, Array3};
 use retouch_core::magic_fix::FixMode;
+use retouch_core::tool::{Count, CountUnit};
 
 use super::{PaintError, Painter, Painting, Watch};
 use crate::diffusion::{
@@ -88,7 +89,8 @@ impl Painter for InpaintPainter {
         };
         let mut noise = SeededNoise::new(painting.seed);
         let mut follow = |step: StepReport<'_>| {
-            (watch.progress)((step.index + 1) as f32 / step.of as f32);
+            let (done, total) = (step.index as u32 + 1, step.of as u32);
+            (watch.progress)(Count { unit: CountUnit::Steps, done, total });
             if watch.cancel.is_cancelled() {
                 ControlFlow::Break(())
             } else {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ndarray::Array4;
+use retouch_core::tool::Count;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -164,7 +165,7 @@ fn own_model(
 /// Who follows a painting from another thread.
 pub struct Follow {
     /// Is told how much is done, from 0 to 1.
-    pub progress: Arc<dyn Fn(f32) + Send + Sync>,
+    pub progress: Arc<dyn Fn(Count) + Send + Sync>,
     /// Ends the work at its next step.
     pub cancel: CancellationToken,
 }

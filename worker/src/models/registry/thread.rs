@@ -208,9 +208,9 @@ impl Thread<'_> {
             return Err(self.cannot("does not paint").into());
         };
         let run = self.runtime.runs().begin(self.name);
-        let progress = |done| {
+        let progress = |count| {
             run.goes_on();
-            (follow.progress)(done);
+            (follow.progress)(count);
         };
         let watch = Watch { progress: &progress, cancel: &follow.cancel };
         let started = Instant::now();

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use retouch_core::tool::{Count, CountUnit};
 use tokio_util::sync::CancellationToken;
 
 use crate::models::manifest::Upscale;
@@ -25,7 +26,7 @@ pub async fn clarify(
     crop: Crop,
     net: &impl Net,
     pixels: &PixelPool,
-    progress: &(dyn Fn(f32) + Send + Sync),
+    progress: &(dyn Fn(Count) + Send + Sync),
     cancel: &CancellationToken,
 ) -> Result<(Crop, Vec<u8>, Duration), PipelineError> {
     let (crop, picture, factor) = pixels
@@ -78,7 +79,7 @@ pub async fn clarify(
         let tile =
             pixels.run(move || back_to(&inference.output, &part, padding, scale, factor)).await??;
         put(&mut made, size.0, &region, factor, &tile);
-        progress((index + 1) as f32 / (columns * rows) as f32);
+        progress(Count { unit: CountUnit::Tiles, done: index + 1, total: columns * rows });
     }
     let wanted = (crop.width, crop.height);
     let made = pixels
@@ -160,7 +161,7 @@ mod tests {
         let (width, height) = (64, 64);
         let rgb = (0..width * height).flat_map(|at| [samples(at % width, at / width); 3]).collect();
         let region = Region { x: 0..width, y: 0..height };
-        Crop { region, width, height, rgb, hole: vec![true; 64 * 64] }
+        Crop { region, width, height, shown: (width, height), rgb, hole: vec![true; 64 * 64] }
     }
 
     #[test]

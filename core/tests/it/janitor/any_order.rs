@@ -1,0 +1,235 @@
+//! Whatever happens to pictures, jobs and objects, in whatever order: the janitor deletes no object that a row names,
+//! and in the end no other is left.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use super::*;
+
+/// What can happen to one of a few pictures, its job and its objects, in any order; what makes no sense at
+/// the moment does nothing.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Announce(usize),
+    Put(usize),
+    Record(usize),
+    Delete,
+    Submit(usize),
+    Claim,
+    PutResult(usize),
+    Finish(usize),
+    LoseWorkers,
+    DeleteResults,
+    TwoHoursPass,
+    ListBucket,
+    DoomOrphans,
+    DeleteDoomed,
+}
+
+const PICTURES: usize = 2;
+
+fn step() -> impl Strategy<Value = Step> {
+    use Step::{
+        Announce, Claim, Delete, DeleteDoomed, DeleteResults, DoomOrphans, Finish, ListBucket,
+        LoseWorkers, Put, PutResult, Record, Submit, TwoHoursPass,
+    };
+    let picture = || 0..PICTURES;
+    prop_oneof![
+        6 => picture().prop_map(Announce),
+        6 => picture().prop_map(Put),
+        6 => picture().prop_map(Record),
+        1 => Just(Delete),
+        4 => picture().prop_map(Submit),
+        4 => Just(Claim),
+        5 => picture().prop_map(PutResult),
+        5 => picture().prop_map(Finish),
+        1 => Just(LoseWorkers),
+        1 => Just(DeleteResults),
+        1 => Just(TwoHoursPass),
+        2 => Just(ListBucket),
+        3 => Just(DoomOrphans),
+        3 => Just(DeleteDoomed),
+    ]
+}
+
+/// The world that the steps happen in.
+struct World<'a> {
+    pool: &'a PgPool,
+    storage: &'a Storage,
+    owner: UserId,
+    ids: [ImageId; PICTURES],
+    announced: [bool; PICTURES],
+    stored: [bool; PICTURES],
+    /// What workers hold or believe to hold, and whether they have stored its result.
+    claims: Vec<(WorkerId, Claimed, bool)>,
+    listed: Vec<Page>,
+    /// How often a picture was recorded, came too late, and a job was finished, and was not.
+    seen: [usize; 4],
+}
+
+impl<'a> World<'a> {
+    fn new(pool: &'a PgPool, storage: &'a Storage, owner: UserId) -> Self {
+        Self {
+            pool,
+            storage,
+            owner,
+            ids: std::array::from_fn(|_| ImageId::new()),
+            announced: [false; PICTURES],
+            stored: [false; PICTURES],
+            claims: Vec::new(),
+            listed: Vec::new(),
+            seen: [0; 4],
+        }
+    }
+
+    async fn take(&mut self, step: Step) {
+        let pool = self.pool;
+        match step {
+            Step::Announce(n) if !self.announced[n] => {
+                images::announce(pool, self.ids[n]).await.unwrap();
+                self.announced[n] = true;
+            }
+            Step::Put(n) if self.announced[n] && !self.stored[n] => {
+                put(self.storage, &keys_of(self.ids[n])).await;
+                self.stored[n] = true;
+            }
+            // Once only: a picture that was recorded is never uploaded again under the same id.
+            Step::Record(n) if self.stored[n] => {
+                let new = new_image(self.ids[n], self.owner);
+                let recorded = images::insert(pool, &new).await.unwrap();
+                self.seen[usize::from(recorded == Recorded::TooLate)] += 1;
+                self.ids[n] = self.renewed(n);
+            }
+            Step::Delete => {
+                if let Some(image) = images::list(pool, self.owner).await.unwrap().pop() {
+                    images::delete(pool, self.owner, image.id).await.unwrap();
+                }
+            }
+            Step::Submit(n) => {
+                let pictures = images::list(pool, self.owner).await.unwrap();
+                if let Some(image) = pictures.get(n % pictures.len().max(1)) {
+                    let new = NewJob {
+                        idempotency_key: Some(JobId::new().to_string()),
+                        ..run(self.owner, image.id, Tier::Paid)
+                    };
+                    submit(pool, &new).await;
+                }
+            }
+            Step::Claim => {
+                let worker = WorkerId::new();
+                let classes = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
+                for turn in [Turn::Beside, Turn::Alone] {
+                    let claimed = jobs::claim(pool, worker, &classes, &FixMode::ALL, turn, LEASE)
+                        .await
+                        .unwrap();
+                    self.claims.extend(claimed.map(|claimed| (worker, claimed, false)));
+                }
+            }
+            Step::PutResult(n) => {
+                let count = self.claims.len().max(1);
+                if let Some((_, job, has_put)) = self.claims.get_mut(n % count) {
+                    put(self.storage, &keys_of_attempt(job.id, job.attempt)).await;
+                    *has_put = true;
+                }
+            }
+            Step::Finish(n) => {
+                let stored = self.claims.iter().enumerate().filter(|(_, claim)| claim.2);
+                let stored: Vec<usize> = stored.map(|(place, _)| place).collect();
+                if let Some(place) = stored.get(n % stored.len().max(1)) {
+                    let (worker, job, _) = self.claims.remove(*place);
+                    let made = made(job.id, job.attempt);
+                    let finish = jobs::finish(pool, worker, job.id, &made).await.unwrap();
+                    self.seen[2 + usize::from(finish == Finish::NotOurs)] += 1;
+                }
+            }
+            Step::LoseWorkers => {
+                execute(pool, "update jobs set lease_until = now() - interval '1 minute' where state = 'running'").await;
+                jobs::sweep(pool).await.unwrap();
+            }
+            Step::DeleteResults => {
+                for result in results::list(pool, Filter::default()).await.unwrap() {
+                    results::delete(pool, self.owner, result.tool, result.id).await.unwrap();
+                }
+            }
+            Step::TwoHoursPass => two_hours_later(pool).await,
+            Step::ListBucket => {
+                for folder in ["images/", "results/"] {
+                    self.listed.push(self.storage.page(folder, None, 1000).await.unwrap());
+                }
+            }
+            // However old the list is by now.
+            Step::DoomOrphans => {
+                for page in std::mem::take(&mut self.listed) {
+                    janitor::doom_orphans(pool, &page, NO_AGE).await.unwrap();
+                }
+            }
+            Step::DeleteDoomed => drop(janitor::delete_doomed(pool, self.storage).await.unwrap()),
+            _ => {}
+        }
+    }
+
+    /// A picture in the place of one that was recorded or refused.
+    fn renewed(&mut self, n: usize) -> ImageId {
+        self.announced[n] = false;
+        self.stored[n] = false;
+        ImageId::new()
+    }
+
+    async fn named_keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = sqlx::query_scalar(
+            "select unnest(array[object_key, thumbnail_key]) from images
+             union all select unnest(array[object_key, thumbnail_key]) from results",
+        )
+        .fetch_all(self.pool)
+        .await
+        .unwrap();
+        keys.sort();
+        keys
+    }
+
+    /// Everybody goes home; then the janitor comes for what they left.
+    async fn settle(&mut self) {
+        execute(self.pool, "update jobs set state = 'cancelled', finished_at = now(), lease_owner = null, lease_until = null where state in ('queued', 'running')").await;
+        execute(self.pool, "update users set reserved = 0").await;
+        for step in [Step::TwoHoursPass, Step::DeleteDoomed, Step::ListBucket] {
+            self.take(step).await;
+        }
+        for step in [Step::DoomOrphans, Step::DeleteDoomed] {
+            self.take(step).await;
+        }
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn whatever_the_order_no_named_object_is_deleted_and_nothing_else_stays(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let owner = user(&pool, "ada", 100_000).await;
+    let mut runner = TestRunner::deterministic();
+    let mut seen = [0; 4];
+    for _ in 0..30 {
+        let steps = prop::collection::vec(step(), 80).new_tree(&mut runner).unwrap().current();
+        let mut world = World::new(&pool, &bucket.storage, owner);
+        for (number, step) in steps.iter().enumerate() {
+            world.take(*step).await;
+            // Nothing else deletes an object.
+            if !matches!(step, Step::DeleteDoomed) {
+                continue;
+            }
+            let present = bucket.storage.keys().await.unwrap();
+            for key in world.named_keys().await {
+                assert!(present.contains(&key), "{key} is gone after step {number} of {steps:?}");
+            }
+        }
+        for (sum, count) in seen.iter_mut().zip(world.seen) {
+            *sum += count;
+        }
+        world.settle().await;
+        let present = bucket.storage.keys().await.unwrap();
+        assert_eq!(present, world.named_keys().await, "after all of {steps:?}");
+        for image in images::list(&pool, owner).await.unwrap() {
+            images::delete(&pool, owner, image.id).await.unwrap();
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 0), "too little happened: {seen:?}");
+}

@@ -1,0 +1,106 @@
+//! Whose turn it is.
+
+use std::collections::HashSet;
+
+use retouch_core::tool::Factor;
+
+use super::*;
+
+/// Submits paid runs on a picture of their own each.
+async fn submit_paid(pool: &PgPool, owner: UserId, count: usize) -> Vec<JobId> {
+    let mut jobs = Vec::new();
+    for _ in 0..count {
+        jobs.push(submit(pool, &paid(owner, image(pool, None, owner, b"x").await)).await);
+    }
+    jobs
+}
+
+async fn claim_all(pool: &PgPool) -> Vec<JobId> {
+    let worker = WorkerId::new();
+    let mut order = Vec::new();
+    while let Some(claimed) = claim(pool, worker).await {
+        order.push(claimed.id);
+    }
+    order
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn paid_runs_go_first_and_users_take_turns(pool: PgPool) {
+    let ada = user(&pool, "ada", 80).await;
+    let bob = user(&pool, "bob", 0).await;
+    let free_one = submit(&pool, &free(bob, image(&pool, None, bob, b"x").await)).await;
+    let hers = submit_paid(&pool, ada, 3).await;
+    let his = submit_paid(&pool, bob, 1).await;
+    let order = [hers[0], his[0], hers[1], hers[2], free_one];
+    for (place, job) in (0..).zip(order) {
+        let job = jobs::get(&pool, job).await.unwrap().unwrap();
+        assert_eq!(jobs::forecast(&pool, &job).await.unwrap().position, Some(place), "as foretold");
+    }
+    assert_eq!(claim_all(&pool).await, order);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn whoever_comes_later_waits_for_nobodys_long_list(pool: PgPool) {
+    let ada = user(&pool, "ada", 1000).await;
+    let bob = user(&pool, "bob", 1000).await;
+    let hers = submit_paid(&pool, ada, 12).await;
+    let worker = WorkerId::new();
+    for job in &hers[..5] {
+        assert_eq!(claim(&pool, worker).await.unwrap().id, *job);
+    }
+    let his = submit_paid(&pool, bob, 3).await;
+    // The turn in service is her fifth; his are the next three.
+    let order = [hers[5], his[0], hers[6], his[1], hers[7], his[2], hers[8]];
+    assert_eq!(claim_all(&pool).await[..7], order);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn newcomers_without_end_do_not_starve_a_long_list(pool: PgPool) {
+    let ada = user(&pool, "ada", 1000).await;
+    let hers = submit_paid(&pool, ada, 10).await;
+    let worker = WorkerId::new();
+    let mut served = Vec::new();
+    for round in 0..20 {
+        let newcomer = user(&pool, &format!("newcomer {round}"), 0).await;
+        submit_paid(&pool, newcomer, 1).await;
+        let claimed = claim(&pool, worker).await.unwrap();
+        if claimed.owner == Some(ada) {
+            served.push(round);
+        }
+        jobs::finish(&pool, worker, claimed.id, &made(claimed.id, 1)).await.unwrap();
+    }
+    // Each round one more person waits, and each of them has one turn beside hers.
+    assert_eq!(served, [0, 2, 5, 9, 14], "of {}", hers.len());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn tools_of_a_tier_are_served_by_age(pool: PgPool) {
+    let ada = user(&pool, "ada", 1000).await;
+    let bob = user(&pool, "bob", 1000).await;
+    let enlarge = |picture| NewJob { tool: Tool::Upscale(Factor::X2), ..paid(bob, picture) };
+    let hers = submit_paid(&pool, ada, 2).await;
+    let his = submit(&pool, &enlarge(image(&pool, None, bob, b"x").await)).await;
+    let third = submit_paid(&pool, ada, 1).await;
+    let classes = [ToolName::RemoveBackground, ToolName::Upscale]
+        .map(|tool| JobClass { tier: Tier::Paid, tool });
+    let worker = WorkerId::new();
+    for job in [hers[0], hers[1], his, third[0]] {
+        let claimed = jobs::claim(&pool, worker, &classes, &FixMode::ALL, Turn::Beside, LEASE);
+        assert_eq!(claimed.await.unwrap().unwrap().id, job);
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn as_many_claims_at_once_as_there_are_jobs_take_them_all(pool: PgPool) {
+    let ada = user(&pool, "ada", 1000).await;
+    let jobs = submit_paid(&pool, ada, 40).await;
+    let claims = (0..jobs.len()).map(|_| {
+        let pool = pool.clone();
+        tokio::spawn(async move { claim(&pool, WorkerId::new()).await.map(|claimed| claimed.id) })
+    });
+    let mut taken = HashSet::new();
+    for claim in claims.collect::<Vec<_>>() {
+        taken.insert(claim.await.unwrap().expect("none goes away with nothing"));
+    }
+    assert_eq!(taken, jobs.into_iter().collect());
+}
