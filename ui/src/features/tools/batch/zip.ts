@@ -1,5 +1,5 @@
 import { Zip, ZipPassThrough } from 'fflate';
-import { api, fetchFile, unwrap } from '@/lib/api-client';
+import { api, fetchFile, isProblem, unwrap } from '@/lib/api-client';
 import { saveFile } from '@/lib/download';
 
 export type Wanted = { jobId: string; name: string };
@@ -7,7 +7,9 @@ export type Wanted = { jobId: string; name: string };
 /** More than that in one file needs a format that not every program reads. */
 const MOST_BYTES = 0xffff_ffff;
 
-export class TooMuchForOneZip extends Error {}
+export class TooMuchForOneZip extends Error {
+  override name = 'TooMuchForOneZip';
+}
 
 /** Saves the results of runs as one file; says how many were not there any more. */
 export async function downloadZip(
@@ -25,15 +27,17 @@ export async function downloadZip(
   let total = 0;
   for (const [index, { jobId, name }] of wanted.entries()) {
     // Asked for anew: the address of a picture is good for some time only.
-    const job = unwrap(await api.GET('/api/jobs/{jobId}', { params: { path: { jobId } } }));
-    const [result] = job.results;
-    if (result) {
-      total += result.sizeBytes;
-      if (total > MOST_BYTES) throw new TooMuchForOneZip();
+    const path = { jobId };
+    const job = await orNull(async () => unwrap(await api.GET('/api/jobs/{jobId}', { params: { path } })));
+    const result = job?.results[0];
+    total += result?.sizeBytes ?? 0;
+    if (total > MOST_BYTES) throw new TooMuchForOneZip();
+    const file = result ? await orNull(() => fetchFile(result.url)) : null;
+    if (result && file) {
       const entry = new ZipPassThrough(name);
       entry.mtime = result.createdAt;
       zip.add(entry);
-      entry.push(new Uint8Array(await (await fetchFile(result.url)).arrayBuffer()), true);
+      entry.push(new Uint8Array(await file.arrayBuffer()), true);
     } else {
       missing += 1;
     }
@@ -42,4 +46,14 @@ export async function downloadZip(
   zip.end();
   if (missing < wanted.length) saveFile(new Blob(parts, { type: 'application/zip' }), fileName);
   return missing;
+}
+
+/** Null when it is not there any more: deleted alone, or with its image. */
+async function orNull<T>(find: () => Promise<T>): Promise<T | null> {
+  try {
+    return await find();
+  } catch (error) {
+    if (isProblem(error, 404)) return null;
+    throw error;
+  }
 }
