@@ -3,6 +3,7 @@ import { createContext, useContext } from 'react';
 import { createStore, useStore } from 'zustand';
 import { setCredentials } from './api-client';
 import type { Identity } from './api-types';
+import { forgetPerson } from './forget';
 import { paths } from './paths';
 
 export type Provider = 'google' | 'facebook' | 'password';
@@ -56,6 +57,8 @@ export class Session {
   signOut = async () => {
     const { logoutStyle, logoutEndpoint, clientId } = this.identity;
     const back = window.location.origin + paths.login;
+    // Before the browser is asked to leave: what is still being sent would make it ask back.
+    forgetPerson();
     if (logoutStyle === 'cognito' && logoutEndpoint) {
       this.forget();
       const address = new URL(logoutEndpoint);
@@ -77,6 +80,7 @@ export class Session {
 
   /** Signs out of this browser alone, without a visit to the identity provider. */
   forget = () => {
+    forgetPerson();
     this.drop();
     // Not before the page is drawn without them: what is still looked at would be fetched again.
     setTimeout(this.events.onForget);
@@ -163,6 +167,7 @@ export function useSession() {
   return {
     isLoading,
     isSignedIn: user !== null,
+    userId: user?.profile.sub ?? null,
     error,
     email: user?.profile.email ?? null,
     signIn,

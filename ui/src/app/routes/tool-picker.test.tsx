@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { unzipSync } from 'fflate';
 import { HttpResponse, http } from 'msw';
@@ -113,6 +113,15 @@ describe('several files at once', () => {
     expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
   });
 
+  test('a double click takes out one, not the next one too', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    await choose([aFile('one.png'), aFile('two.png')]);
+    fireEvent.click(screen.getByRole('button', { name: 'Remove one.png' }), { detail: 1 });
+    fireEvent.click(screen.getByRole('button', { name: 'Remove two.png' }), { detail: 2 });
+    expect(screen.queryByText('one.png')).toBeNull();
+    expect(screen.getByText('two.png')).toBeVisible();
+  });
+
   test('what is no image is left out, and a single one goes the usual way', async () => {
     renderApp('/remove-background', { signedIn: true });
     await userEvent.upload(
@@ -223,6 +232,56 @@ describe('what comes between', () => {
     expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
   });
 
+  test('what could not be cancelled is told, and still followed', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 400 });
+    renderApp('/remove-background', { api, signedIn: true });
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    await waitFor(() => expect(runs(api)).toHaveLength(2));
+    server.use(http.delete('*/api/jobs/:id', () => HttpResponse.error()));
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel all' }));
+    expect(await screen.findByText('Failed to cancel all of them, try again later')).toBeVisible();
+    expect(await screen.findByRole('button', { name: 'Cancel all' })).toBeEnabled();
+  });
+
+  test('a run that the server puts off is not asked for again once it is called off', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let asked = 0;
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-ai', async () => {
+        asked += 1;
+        await held;
+        return HttpResponse.json({ detail: 'Slow down' }, { status: 429, headers: { 'Retry-After': '1' } });
+      }),
+    );
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    await waitFor(() => expect(asked).toBe(2));
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+    answer();
+    expect(await screen.findByText('0 of 2 done · 2 cancelled')).toBeVisible();
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    expect(asked).toBe(2);
+  });
+
+  test('the top bar counts them, and asks nothing that the batch has asked', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 400 });
+    renderApp('/remove-background', { api, signedIn: true });
+    await choose(three());
+    await start(3);
+    expect(await screen.findByRole('button', { name: '3 running' })).toBeVisible();
+    const before = api.calls.length;
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    const looks = api.calls.slice(before).filter((call) => call === 'GET /api/jobs');
+    expect(looks.length).toBeLessThanOrEqual(3);
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+    await waitFor(() => expect(screen.queryByRole('button', { name: /running$/ })).toBeNull());
+  });
+
   test('it goes on while another page is looked at', async () => {
     const { api, router } = renderApp('/remove-background', { signedIn: true });
     await choose(three());
@@ -231,6 +290,100 @@ describe('what comes between', () => {
     await waitFor(() => expect(api.results).toHaveLength(3));
     await router.navigate('/remove-background');
     expect(await screen.findByText('3 of 3 done')).toBeVisible();
+  });
+});
+
+describe('somebody who signs out in the middle', () => {
+  test('leaves nothing behind in this tab, and sends nothing more', async () => {
+    server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let sent = 0;
+    server.use(
+      http.post('*/api/images/upload', async () => {
+        sent += 1;
+        await held;
+      }),
+    );
+    await choose([...three(), aFile('four.png')]);
+    await start(4);
+    expect(await screen.findAllByText(/^(Uploading|Starting)/)).toHaveLength(2);
+    await userEvent.click(screen.getByRole('button', { name: 'ada@example.com' }));
+    await userEvent.click(await screen.findByRole('menuitem', { name: 'Logout' }));
+    expect(await screen.findByRole('link', { name: 'Login' })).toBeVisible();
+    answer();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(sessionStorage.length).toBe(0);
+    expect(useBatches.getState()['remove-background']).toBeUndefined();
+    expect(runs(api)).toEqual([]);
+    expect(sent).toBe(2);
+  });
+
+  test('by the server: no file is sent in vain after the first refusal', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    let sent = 0;
+    server.use(
+      http.post('*/api/images/upload', () => {
+        sent += 1;
+        return HttpResponse.json({ detail: 'Who is it?' }, { status: 401 });
+      }),
+    );
+    await choose([...three(), aFile('four.png'), aFile('five.png')]);
+    await start(5);
+    expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
+    await waitFor(() =>
+      expect(useBatches.getState()['remove-background']?.items.map(({ state }) => state.kind)).toEqual(
+        Array(5).fill('failed'),
+      ),
+    );
+    expect(sent).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('without a network', () => {
+  function goOffline() {
+    const onLine = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+    window.dispatchEvent(new Event('offline'));
+    return () => {
+      onLine.mockReturnValue(true);
+      window.dispatchEvent(new Event('online'));
+    };
+  }
+
+  test.each([
+    ['an upload', '*/api/images/upload'],
+    ['a run', '*/api/rmbg-images/remove-bg-ai'],
+  ])('%s waits for it, and goes on by itself', async (_, path) => {
+    const { api } = renderApp('/remove-background', { signedIn: true });
+    await choose(three());
+    const goOnline = goOffline();
+    const cut = http.post(path, () => (navigator.onLine ? undefined : HttpResponse.error()));
+    server.use(cut);
+    await start(3);
+    const waiting = await screen.findAllByText('Waiting for the network; it goes on by itself');
+    expect(waiting).toHaveLength(2);
+    const leaving = new Event('beforeunload', { cancelable: true });
+    window.dispatchEvent(leaving);
+    expect(leaving.defaultPrevented).toBe(true);
+    goOnline();
+    expect(await screen.findByText('3 of 3 done')).toBeVisible();
+    expect(runs(api)).toHaveLength(3);
+    expect(new Set(api.idempotencyKeys).size).toBe(3);
+  });
+
+  test('what waits for it can be called off', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    await choose([aFile('one.png'), aFile('two.png')]);
+    const goOnline = goOffline();
+    server.use(http.post('*/api/images/upload', () => HttpResponse.error()));
+    await start(2);
+    await screen.findAllByText('Waiting for the network; it goes on by itself');
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+    expect(await screen.findByText('0 of 2 done · 2 cancelled')).toBeVisible();
+    goOnline();
   });
 });
 
@@ -248,7 +401,7 @@ describe('after a reload', () => {
     state: { kind: 'waiting' },
     ...change,
   });
-  const aBatch = (items: Batch['items'], owner = 'ada@example.com'): Batch => ({
+  const aBatch = (items: Batch['items'], owner = 'user-1'): Batch => ({
     owner,
     action: removeBackground.paid[0] ?? removeBackground.free,
     hasStarted: true,
@@ -257,7 +410,10 @@ describe('after a reload', () => {
 
   test('what the server knows of is found again, and asked after', async () => {
     useBatches.setState({
-      'remove-background': aBatch([item({ jobId: 'job-1' }), item({ id: 'b', name: 'never-sent.png' })]),
+      'remove-background': aBatch([
+        item({ jobId: 'job-1' }),
+        item({ id: 'b', name: 'never-sent.png', image: null }),
+      ]),
     });
     useBatches.setState(keptBatches(), true);
     const api = Object.assign(new MockApi(), { images: [anImage()] });
@@ -267,9 +423,23 @@ describe('after a reload', () => {
     expect(screen.queryByText('never-sent.png')).toBeNull();
   });
 
+  test('one whose run was not started is kept, and is started by nobody but its owner', async () => {
+    useBatches.setState({ 'remove-background': aBatch([item({ state: { kind: 'held', by: 'server' } })]) });
+    useBatches.setState(keptBatches(), true);
+    const { api } = renderApp('/remove-background', {
+      api: Object.assign(new MockApi(), { images: [anImage()] }),
+      signedIn: true,
+    });
+    expect(await screen.findByText('Not started before the reload')).toBeVisible();
+    expect(runs(api)).toEqual([]);
+    await userEvent.click(screen.getByRole('button', { name: 'Retry one.png' }));
+    expect(await screen.findByText('1 of 1 done')).toBeVisible();
+    expect(api.idempotencyKeys).toEqual(['key-a']);
+  });
+
   test('another account sees nothing of it', async () => {
     useBatches.setState({
-      'remove-background': aBatch([item({ jobId: 'job-1' })], 'somebody@example.com'),
+      'remove-background': aBatch([item({ jobId: 'job-1' })], 'user-2'),
     });
     renderApp('/remove-background', { signedIn: true });
     expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
@@ -278,6 +448,34 @@ describe('after a reload', () => {
 });
 
 describe('one ZIP file of all results', () => {
+  async function zipOfTwo(api = new MockApi()) {
+    renderApp('/remove-background', { api, signedIn: true });
+    server.use(http.get('*/api/files/:id', () => HttpResponse.arrayBuffer(bytesOf('a picture'))));
+    await choose([aFile('one.png'), aFile('two.png')]);
+    await start(2);
+    await screen.findByText('2 of 2 done');
+    return () => userEvent.click(screen.getByRole('button', { name: 'Download all (ZIP)' }));
+  }
+
+  test('does without one that was deleted with its image, and says so', async () => {
+    const api = new MockApi();
+    const download = await zipOfTwo(api);
+    api.jobs = api.jobs.slice(1);
+    await download();
+    expect(await screen.findByText('1 of them had been deleted and are not in the ZIP file')).toBeVisible();
+    const [blob] = vi.mocked(saveFile).mock.calls.at(-1) ?? [];
+    expect(Object.keys(unzipSync(await readBytes(blob as Blob)))).toHaveLength(1);
+  });
+
+  test('is refused with the reason where no program could read it', async () => {
+    const api = new MockApi();
+    const download = await zipOfTwo(api);
+    for (const job of api.jobs) for (const result of job.results) result.sizeBytes = 3_000_000_000;
+    await download();
+    expect(await screen.findByText('Too much for one ZIP file: download them one by one')).toBeVisible();
+    expect(saveFile).not.toHaveBeenCalled();
+  });
+
   test('has each under the name of its file, each once', async () => {
     renderApp('/upscale', { signedIn: true });
     server.use(

@@ -23,7 +23,7 @@ type BatchPanelProps = {
 /** Several files at once: first what shall be done and what it costs, then how far each of them is. */
 export default function BatchPanel({ tool, batch, available, onClose }: BatchPanelProps) {
   const { limits } = useConfig();
-  const { email } = useSession();
+  const { userId } = useSession();
   const runner = runnerOf(tool, useQueryClient());
   const input = useRef<HTMLInputElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -52,8 +52,8 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
     const left = items.filter(({ id }) => id !== item.id);
     if (left.length === 0) return close();
     updateBatch(tool.name, () => ({ items: left }));
-    // The button went with its row; the keyboard goes on from here.
-    heading.current?.focus();
+    // The button went with its row; the keyboard goes on from here, and a long list stays where it is.
+    heading.current?.focus({ preventScroll: true });
   }
 
   function retryAll() {
@@ -87,7 +87,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
                   const files = Array.from(target.files ?? []).filter(({ type }) =>
                     type.startsWith('image/'),
                   );
-                  void addFiles(tool, files, email, {
+                  void addFiles(tool, files, userId, {
                     maxDimension: limits[tool.limit],
                     maxBytes: limits.maxUploadBytes,
                   });

@@ -25,7 +25,10 @@ export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose
   const count = (kind: BatchItem['state']['kind']) => sent.filter(({ state }) => state.kind === kind).length;
   const areOver = sent.every(isOver);
   const again = count('failed') + count('unpaid') + count('cancelled');
-  const cancel = useMutation({ mutationFn: onCancelAll });
+  const cancel = useMutation({
+    mutationFn: onCancelAll,
+    onError: () => notifyError('Failed to cancel all of them, try again later'),
+  });
 
   return (
     <div className="grid gap-4 rounded-lg border border-line bg-surface p-4 md:p-6">

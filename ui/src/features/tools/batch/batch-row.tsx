@@ -87,7 +87,8 @@ export function BatchRow({ item, pageOf, onRetry, onRemove }: BatchRowProps) {
             className="-mr-2"
             aria-label={`Remove ${name}`}
             title="Remove"
-            onClick={onRemove}
+            // The second click of a double one would meet the file that has come up below the pointer.
+            onClick={({ detail }) => detail !== 2 && onRemove()}
           >
             <Icon name="close" />
           </Button>
@@ -111,7 +112,9 @@ function wordsOf(state: ItemState): string {
     case 'uploading':
       return state.fraction < 1 ? `Uploading ${percent(state.fraction)}` : 'Starting';
     case 'held':
-      return 'The server has enough for the moment; it goes on by itself';
+      return state.by === 'server'
+        ? 'The server has enough for the moment; it goes on by itself'
+        : 'Waiting for the network; it goes on by itself';
     case 'queued':
       return [state.position ? `Queued, ${state.position} ahead` : 'Queued', left(state.etaSeconds)]
         .filter(Boolean)

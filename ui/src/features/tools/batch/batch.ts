@@ -1,5 +1,6 @@
 import { create } from 'zustand';
 import type { Count, Image, Result, ToolName } from '@/lib/api-types';
+import { whenForgotten } from '@/lib/forget';
 import type { ImageSize } from '@/lib/image-size';
 import type { ToolAction } from '../tool';
 
@@ -35,8 +36,8 @@ export type ItemState =
   | { kind: 'refused'; reason: string }
   | { kind: 'waiting' }
   | { kind: 'uploading'; fraction: number }
-  /** The server has enough for the moment. */
-  | { kind: 'held'; until: number }
+  /** It goes on by itself: when the server has room again, or when there is a network again. */
+  | { kind: 'held'; by: 'server' | 'network' }
   | { kind: 'queued'; position: number | null; etaSeconds: number | null }
   | { kind: 'running'; fraction: number | null; count: Count | null; etaSeconds: number | null }
   | { kind: 'done'; result: Result }
@@ -69,18 +70,28 @@ export function closeBatch(tool: ToolName) {
   useBatches.setState({ [tool]: undefined });
 }
 
+/** Whether a page that goes away takes it along. */
+export function isUnsent({ state: { kind } }: BatchItem): boolean {
+  return ['waiting', 'uploading', 'held'].includes(kind);
+}
+
 /** Whether nothing more will become of it unless somebody asks. */
 export function isOver({ state: { kind } }: BatchItem): boolean {
   return ['refused', 'done', 'failed', 'cancelled', 'unpaid'].includes(kind);
 }
 
+whenForgotten(() => {
+  for (const tool of Object.keys(useBatches.getState())) closeBatch(tool as ToolName);
+});
+
 // What the server knows of outlives a reload of this tab; files that were never sent do not.
 useBatches.subscribe((batches) => {
   try {
-    sessionStorage.setItem(
-      KEY,
-      JSON.stringify(batches, (name, value) => (name === 'file' || name === 'address' ? null : value)),
+    const kept = JSON.stringify(batches, (name, value) =>
+      name === 'file' || name === 'address' ? null : value,
     );
+    if (kept === '{}') sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, kept);
   } catch {
     // No room, or no storage at all: the batch lives as long as the page.
   }
@@ -91,8 +102,8 @@ export function keptBatches(): BatchStore {
   try {
     const kept: BatchStore = JSON.parse(sessionStorage.getItem(KEY) ?? '{}');
     const sent = Object.entries(kept).flatMap(([tool, batch]) => {
-      const items = batch?.items.filter(({ jobId }) => jobId) ?? [];
-      return batch && items.length > 0 ? [[tool, { ...batch, items: items.map(askedAnew) }]] : [];
+      const items = batch?.items.filter(({ jobId, image }) => jobId || image) ?? [];
+      return batch && items.length > 0 ? [[tool, { ...batch, items: items.map(afterReload) }]] : [];
     });
     return Object.fromEntries(sent);
   } catch {
@@ -100,7 +111,11 @@ export function keptBatches(): BatchStore {
   }
 }
 
-/** Its job tells what has become of it meanwhile, with addresses that still work. */
-function askedAnew(item: BatchItem): BatchItem {
-  return { ...item, state: { kind: 'queued', position: null, etaSeconds: null } };
+function afterReload(item: BatchItem): BatchItem {
+  // Its job tells what has become of it meanwhile, with addresses that still work.
+  if (item.jobId) return { ...item, state: { kind: 'queued', position: null, etaSeconds: null } };
+  // Nothing is paid for behind somebody's back; if its run exists after all, the key of a repeat finds it.
+  return isOver(item)
+    ? item
+    : { ...item, state: { kind: 'failed', reason: 'Not started before the reload' } };
 }

@@ -11,11 +11,11 @@ export default function RunningHere({ imageId }: { imageId: string }) {
   const { data } = useRunning();
   const jobs = data?.filter((job) => job.imageId === imageId) ?? [];
   const before = useRef<Job[]>([]);
-  const ids = jobs.map(({ id }) => id).join(' ');
+  const ids = jobs.map(({ id }) => id).join();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the ids say when the list has changed.
   useEffect(() => {
-    const hasEnded = before.current.some(({ id }) => !ids.includes(id));
+    const hasEnded = before.current.some(({ id }) => !jobs.some((job) => job.id === id));
     before.current = jobs;
     if (!hasEnded) return;
     for (const key of [queryKeys.rmbgImages, queryKeys.upscaledImages, queryKeys.magicImages]) {
