@@ -49,6 +49,10 @@ export default defineConfig(({ mode }) => ({
               test: /src\/components\/(date-time|load-failure)/,
             },
             {
+              name: 'running',
+              test: /src\/features\/tools\/under-way\/(get-running|running-(indicator|button))/,
+            },
+            {
               name: 'picture',
               test: /src\/components\/(picture-box|confirm-button)|src\/features\/(images\/(texts|image-name|original-image)|tools\/results\/(factor-badge|get-results))|src\/app\/routes\/installed/,
             },
