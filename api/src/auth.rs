@@ -5,17 +5,20 @@
 
 mod ask;
 mod keys;
+mod seen;
 
 use chrono::{DateTime, Utc};
 use jsonwebtoken::Validation;
 use retouch_core::Clock;
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::config::IdentityConfig;
 use crate::error::ApiError;
 use ask::ask;
 use keys::{Keys, Provider};
+use seen::Fingerprint;
 
 /// What is wrong with a token, in the words that a caller gets.
 const MISSING: &str = "Authentication token is missing.";
@@ -44,7 +47,8 @@ struct Claims {
     aud: Audience,
     client_id: Option<String>,
     azp: Option<String>,
-    /// Seconds since 1970; the standard allows fractions.
+    /// Seconds since 1970, as `iat`; the standard allows fractions.
+    exp: f64,
     iat: Option<f64>,
     token_use: Option<String>,
     typ: Option<String>,
@@ -81,6 +85,7 @@ pub struct Authenticator {
     audience: Option<String>,
     keys: Keys,
     http: reqwest::Client,
+    clock: Clock,
 }
 
 impl Authenticator {
@@ -92,8 +97,9 @@ impl Authenticator {
             issuer: config.oidc_issuer.clone(),
             client_id: config.oidc_client_id.clone(),
             audience: config.oidc_audience.clone().filter(|audience| !audience.is_empty()),
-            keys: Keys::new(provider, clock),
+            keys: Keys::new(provider, clock.clone()),
             http,
+            clock,
         })
     }
 
@@ -107,6 +113,10 @@ impl Authenticator {
         }
         let key = self.keys.find(header.kid.as_deref()).await?;
         let key = key.ok_or(ApiError::Unauthorized(INVALID))?;
+        let (fingerprint, now): (Fingerprint, _) = (Sha256::digest(token).into(), self.clock.now());
+        if let Some(identity) = key.seen.find(&fingerprint, now) {
+            return Ok(identity);
+        }
         let mut rules = Validation::new(key.algorithm);
         rules.leeway = LEEWAY_SECS;
         rules.validate_nbf = true;
@@ -128,12 +138,16 @@ impl Authenticator {
         if !claims.name_somebody() || !claims.is_access_token() || !self.is_for_us(&claims) {
             return Err(ApiError::Unauthorized(INVALID));
         }
-        Ok(Identity {
+        let identity = Identity {
             issuer: self.issuer.clone(),
             subject: claims.sub,
             email: claims.email.filter(|email| is_plain(email)),
             token_made_at: claims.iat.and_then(|secs| DateTime::from_timestamp(secs as i64, 0)),
-        })
+        };
+        if let Some(expires) = DateTime::from_timestamp(claims.exp as i64, 0) {
+            key.seen.remember(fingerprint, &identity, now, expires);
+        }
+        Ok(identity)
     }
 
     fn is_for_us(&self, claims: &Claims) -> bool {

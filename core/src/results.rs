@@ -28,7 +28,7 @@ pub struct ResultImage {
     pub prompt: Option<String>,
     /// Where the PNG is in S3.
     pub object_key: String,
-    /// Where its small copy is in S3.
+    /// Where its small copy is in S3; the PNG itself where that is no larger.
     pub thumbnail_key: String,
     /// The size of the PNG.
     pub size_bytes: i64,

@@ -21,6 +21,7 @@ use crate::faults::Faults;
 use crate::lease::Leases;
 use crate::models::bindings::Demand;
 use crate::models::registry::{ModelHandle, ModelIdentity, Registry};
+use crate::pipeline::encode::THUMBNAIL_SIDE;
 use crate::pipeline::{PipelineError, PixelPool};
 use crate::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
 use crate::tools::remove_background::{Cutout, remove_background};
@@ -59,6 +60,7 @@ struct Stored {
     height: u32,
     size_bytes: u64,
     stages: StageTimes,
+    thumbnail_key: String,
     /// From the last byte made to the last byte stored.
     storing: Duration,
 }
@@ -142,7 +144,7 @@ impl JobRunner {
         Ok(NewResult {
             id: ResultId::new(),
             object_key: storage::result_key(job.id, job.attempt),
-            thumbnail_key: storage::result_thumbnail_key(job.id, job.attempt),
+            thumbnail_key: stored.thumbnail_key,
             size_bytes: stored.size_bytes as i64,
             width: stored.width as i32,
             height: stored.height as i32,
@@ -204,9 +206,10 @@ impl JobRunner {
         self.tell(job, Stage::Store);
         let upscale::Upscaled { thumbnail, width, height, stages } = made;
         let storing = Instant::now();
-        let (size_bytes, ()) =
-            tokio::try_join!(upload.finish(), self.put_thumbnail(job, thumbnail))?;
-        Ok(Stored { width, height, size_bytes, stages, storing: storing.elapsed() })
+        let (size_bytes, thumbnail_key) =
+            tokio::try_join!(upload.finish(), self.put_thumbnail(job, (width, height), thumbnail))?;
+        let storing = storing.elapsed();
+        Ok(Stored { width, height, size_bytes, stages, thumbnail_key, storing })
     }
 
     async fn fix(
@@ -259,16 +262,27 @@ impl JobRunner {
         let size_bytes = png.len() as u64;
         let key = storage::result_key(job.id, job.attempt);
         let storing = Instant::now();
-        tokio::try_join!(
+        let ((), thumbnail_key) = tokio::try_join!(
             self.storage.put(&key, "image/png", png),
-            self.put_thumbnail(job, thumbnail),
+            self.put_thumbnail(job, (width, height), thumbnail),
         )?;
-        Ok(Stored { width, height, size_bytes, stages, storing: storing.elapsed() })
+        let storing = storing.elapsed();
+        Ok(Stored { width, height, size_bytes, stages, thumbnail_key, storing })
     }
 
-    async fn put_thumbnail(&self, job: &Claimed, thumbnail: Bytes) -> Result<(), StorageError> {
+    /// Stores the small copy of a result; returns its key. A result that is no larger is its own small copy.
+    async fn put_thumbnail(
+        &self,
+        job: &Claimed,
+        (width, height): (u32, u32),
+        thumbnail: Bytes,
+    ) -> Result<String, StorageError> {
+        if width.max(height) <= THUMBNAIL_SIDE {
+            return Ok(storage::result_key(job.id, job.attempt));
+        }
         let key = storage::result_thumbnail_key(job.id, job.attempt);
-        self.storage.put(&key, "image/png", thumbnail).await
+        self.storage.put(&key, "image/png", thumbnail).await?;
+        Ok(key)
     }
 
     /// Records the result. The work is done: a database that is away for a moment must not waste it, and

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, RwLock};
 
 use super::ask::ask;
+use super::seen::Seen;
 use crate::error::ApiError;
 
 /// How long keys count as fresh.
@@ -36,6 +37,7 @@ pub(super) struct Key {
     id: Option<String>,
     pub decoding: DecodingKey,
     pub algorithm: Algorithm,
+    pub seen: Arc<Seen>,
 }
 
 #[derive(Default)]
@@ -185,5 +187,5 @@ fn usable(jwk: &Jwk) -> Option<Key> {
         _ => return None,
     };
     let decoding = DecodingKey::from_jwk(jwk).ok()?;
-    Some(Key { id: jwk.common.key_id.clone(), decoding, algorithm })
+    Some(Key { id: jwk.common.key_id.clone(), decoding, algorithm, seen: Arc::default() })
 }

@@ -446,3 +446,40 @@ async fn a_magic_fix_is_left_to_a_worker_that_has_a_model_for_it(pool: PgPool) {
     assert!(jobs::claim(&pool, worker, &classes, &eraser, alone, LEASE).await.unwrap().is_none());
     assert!(jobs::claim(&pool, worker, &classes, &painter, alone, LEASE).await.unwrap().is_some());
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_database_keeps_no_job_that_makes_no_sense(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    for nonsense in [
+        "tool = 'sharpen'",
+        "tool = 'upscale'",
+        "factor = 2",
+        "tier = 'gold'",
+        "cost = 0",
+        "tier = 'free'",
+        "owner_id = null",
+        "state = 'lost'",
+        "state = 'running'",
+        "state = 'running', lease_owner = id",
+        "lease_owner = id, lease_until = now()",
+        "state = 'done'",
+        "finished_at = now()",
+        "state = 'failed', finished_at = now()",
+        "failure_code = 'none'",
+        "image_id = null",
+        "attempt = 4",
+        "losses = -1",
+        "mode = 'edit'",
+        "prompt = 'remove it'",
+        "tool = 'magic-fix', mode = 'paint', prompt = 'x', mask_sha256 = ''",
+        "tool = 'magic-fix', mode = 'edit', prompt = '', mask_sha256 = ''",
+    ] {
+        let statement = sqlx::AssertSqlSafe(format!("update jobs set {nonsense}"));
+        let refused = sqlx::query(statement).execute(&pool).await.expect_err(nonsense);
+        let constraint = refused.as_database_error().and_then(|error| error.constraint());
+        assert_eq!(constraint, Some("jobs_sound"), "{nonsense}: {refused}");
+    }
+    let sound = "update jobs set tool = 'magic-fix', mode = 'edit', prompt = 'x', mask_sha256 = ''";
+    sqlx::query(sound).execute(&pool).await.unwrap();
+}
