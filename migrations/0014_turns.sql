@@ -3,6 +3,9 @@
 -- least turn goes first, and of those the oldest. So where a job stands is known when it is submitted, nobody waits for
 -- all of somebody else's long list, no list is starved by newcomers, and taking the next job is one look into an
 -- index, however many wait.
+-- Whoever waits for the table meanwhile must not wait long.
+set local lock_timeout = '5s';
+
 alter table jobs add column turn bigint not null default 0;
 
 create index jobs_next on jobs (tier, tool, turn, created_at, id) where state = 'queued';

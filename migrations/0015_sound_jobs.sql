@@ -1,6 +1,9 @@
 -- Postgres reads each check constraint from its text anew for every statement that writes a row: fourteen of them were
 -- more than half of what it cost to claim a job. One that calls a function is read at once, and the function is planned
 -- once. What must hold of a job is the same as before.
+-- Whoever waits for the table meanwhile must not wait long.
+set local lock_timeout = '5s';
+
 create function job_is_sound(job jobs) returns boolean language plpgsql immutable as $$
 begin
     return job.tool in ('remove-background', 'upscale', 'magic-fix')
@@ -42,4 +45,5 @@ alter table jobs
     drop constraint jobs_fix,
     drop constraint jobs_mode,
     drop constraint jobs_prompt,
-    add constraint jobs_sound check (job_is_sound(jobs));
+    -- What is there was checked rule by rule; 0016 looks at it again, while others work.
+    add constraint jobs_sound check (job_is_sound(jobs)) not valid;

@@ -27,9 +27,6 @@ FOREIGN = {
     "DCGM_FI_DEV_POWER_USAGE": ("gauge", {"gpu", "Hostname", "modelName"}),
     "DCGM_FI_DEV_XID_ERRORS": ("gauge", {"gpu", "Hostname", "modelName"}),
 }
-# Metrics that alerts and board speak of and that the code does not report yet: kind, labels, and who would set them.
-# One that exists must leave this list.
-WANTED = {}
 # What Prometheus itself puts on a series.
 EVERYWHERE = {"job", "instance", "le", "node", "host"}
 
@@ -55,9 +52,7 @@ def check():
     tested = yaml.safe_load((WATCH / "alerts_test.yml").read_text())
     for config in ("prometheus.yml", "prometheus-kubernetes.yml"):
         yaml.safe_load((WATCH / config).read_text())
-    findings = [f"{name} exists by now: take it off the list in watching.py" for name in WANTED if name in ours()]
-    findings += wrong_alerts(alerts, tested, known)
-    findings += wrong_runbooks(alerts)
+    findings = wrong_alerts(alerts, tested, known) + wrong_runbooks(alerts)
     for board in sorted(WATCH.glob("*.json")):
         findings += wrong_board(board.name, json.loads(board.read_text()), known)
     return findings + wrong_to_promtool()
@@ -65,7 +60,7 @@ def check():
 
 def reported():
     """Every metric that may be asked for, by name."""
-    others = {name: Metric(kind, frozenset(labels)) for name, (kind, labels) in {**FOREIGN, **WANTED}.items()}
+    others = {name: Metric(kind, frozenset(labels)) for name, (kind, labels) in FOREIGN.items()}
     return {**others, **ours()}
 
 
