@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | takes something away and puts another thing in its place: *remove the cup and replace it with …* | edit | a text-guided model |
 //! | takes away *scratches, damage, a crease* | restore | a fill where strokes are thin, else the upscaler |
-//! | takes away *noise, grain, blur*, or speaks of *more detail, sharper, clearer* | enhance | the upscaler |
+//! | takes away *noise, grain, blur*, cleans up *the photo* itself, or speaks of *more detail, sharper, clearer* | enhance | the upscaler |
 //! | begins with *remove, erase, get rid of, hide, without*, or *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from what is around |
 //! | begins with *add, put, insert, place, draw, paint, give* | add | a text-guided model |
 //! | begins with *restore, repair, mend, fix, heal* | restore | as above |
@@ -194,6 +194,12 @@ mod tests {
             ("remove noise", Enhance),
             ("get rid of the grain", Enhance),
             ("clean up the photo", Enhance),
+            ("please clean this picture up", Enhance),
+            ("clean the picture frame", Remove),
+            ("clean up the wall in the photo", Remove),
+            ("remove the object in the middle of the picture", Remove),
+            ("erase the man from my photo", Remove),
+            ("remove the blur from the photo", Enhance),
             ("remove the scratches", Restore),
             ("add more detail", Enhance),
             ("make it clearer", Enhance),

@@ -39,7 +39,7 @@ const CHANGE: [&str; 8] =
     ["replace", "change", "turn", "make", "swap", "recolor", "recolour", "convert"];
 
 /// What is wrong with a whole picture, not a thing in it: to remove it is to make the rest clearer.
-const DEFECTS: [&str; 11] = [
+const DEFECTS: [&str; 9] = [
     "noise",
     "grain",
     "blur",
@@ -49,9 +49,10 @@ const DEFECTS: [&str; 11] = [
     "artefacts",
     "pixelation",
     "jpeg",
-    "photo",
-    "picture",
 ];
+/// Words that begin a wish for a clearer picture, where the picture is what follows.
+const CLEAN: [&str; 4] = ["clean", "clear", "clean up", "clear up"];
+const WHOLE: [&str; 5] = ["photo", "picture", "image", "photograph", "pic"];
 
 /// Words that mean a mode wherever they stand, unless the prompt begins with a verb of another.
 const RESTORE_ANYWHERE: [&str; 9] = [
@@ -163,6 +164,15 @@ fn courtesies(words: &[String]) -> usize {
     if polite == words.len() { 0 } else { polite }
 }
 
+/// "Clean up this photo" means all of it; "remove the cup in the picture" only says where the cup is.
+fn cleans_the_whole(words: &[String]) -> bool {
+    let Some(verb) = leading(words, &CLEAN) else { return false };
+    let rest = &words[verb..];
+    let determiners = rest.iter().take_while(|word| DETERMINERS.contains(&word.as_str())).count();
+    let what = &rest[determiners..];
+    leading(what, &WHOLE).is_some() && what.get(1).is_none_or(|next| next == "up")
+}
+
 pub(super) fn mode_of(text: &str) -> FixMode {
     let words: Vec<_> = words_of(text).into_iter().map(str::to_lowercase).collect();
     let words = &words[courtesies(&words)..];
@@ -178,7 +188,7 @@ pub(super) fn mode_of(text: &str) -> FixMode {
     if takes_away && has(&RESTORE_ANYWHERE) {
         return FixMode::Restore;
     }
-    if takes_away && has(&DEFECTS) || has(&ENHANCE_ANYWHERE) {
+    if takes_away && has(&DEFECTS) || cleans_the_whole(words) || has(&ENHANCE_ANYWHERE) {
         return FixMode::Enhance;
     }
     if takes_away || begins(&["make", "let"]) && has(&VANISH) {
