@@ -18,7 +18,7 @@ use retouch_worker::models::bindings::Device;
 use retouch_worker::models::manifest::Task;
 use retouch_worker::models::registry::{ModelHandle, Registry};
 use retouch_worker::models::session::{
-    Batching, DevicePolicy, Runtime, RuntimeSettings, SessionError,
+    Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings, SessionError,
 };
 use retouch_worker::pipeline::{Limits, PixelPool};
 use retouch_worker::tools::upscale::Settings;
@@ -56,6 +56,12 @@ pub struct ModelArgs {
     /// Run models on `TensorRT` where a GPU has it, and keep the engines that it builds in this folder.
     #[arg(long, env = "RETOUCH_TENSORRT_CACHE", value_name = "FOLDER")]
     pub tensorrt_cache: Option<PathBuf>,
+    /// Keep a model's tensors on the device from run to run; by default on a GPU.
+    #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
+    pub keep_tensors: Option<bool>,
+    /// Record what a model does on the GPU, once for each shape, and launch it as one CUDA graph.
+    #[arg(long, env = "RETOUCH_CUDA_GRAPHS", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
+    pub cuda_graphs: bool,
     /// The most pictures or tiles of one shape that a model is given at once, where its graph allows it; by
     /// default 8 on a GPU and 1 on a processor.
     #[arg(long, env = "RETOUCH_BATCH", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -84,8 +90,12 @@ impl ModelArgs {
             library: self.library(),
             device: self.device,
             intra_threads: self.threads(),
-            gpu_memory_limit_bytes: self.gpu_memory_mib.map(|mib| mib << 20),
-            tensorrt_cache: self.tensorrt_cache.clone(),
+            gpu: GpuSettings {
+                memory_limit_bytes: self.gpu_memory_mib.map(|mib| mib << 20),
+                tensorrt_cache: self.tensorrt_cache.clone(),
+                keep_tensors: self.keep_tensors,
+                graphs: self.cuda_graphs,
+            },
             batching: Batching {
                 most: self.batch.map(|most| most as usize),
                 wait: Duration::from_millis(self.batch_wait_ms),

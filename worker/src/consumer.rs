@@ -8,7 +8,7 @@ use retouch_core::jobs::{self, Claimed, Turn};
 use retouch_core::magic_fix::FixMode;
 use retouch_core::queue::Handler;
 use retouch_core::tool::{JobClass, Tier, Tool};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::job::JobRunner;
@@ -17,8 +17,8 @@ use crate::tools::{magic_fix, remove_background, upscale};
 /// Answers doorbells.
 pub struct Consumer {
     runner: JobRunner,
-    classes: Vec<JobClass>,
-    paid_classes: Vec<JobClass>,
+    /// What there are models for at the moment.
+    classes: watch::Receiver<Vec<JobClass>>,
     slots: Semaphore,
     slot_count: u32,
     /// All slots but one, if there is more than one: free runs may be long and many, and whoever pays
@@ -34,17 +34,14 @@ impl Consumer {
     /// `slots` jobs at once, whose pictures together take at most `memory_mib`.
     pub fn new(
         runner: JobRunner,
-        classes: Vec<JobClass>,
+        classes: watch::Receiver<Vec<JobClass>>,
         slots: u32,
         memory_mib: u32,
         lease: Duration,
     ) -> Self {
-        let paid_classes =
-            classes.iter().copied().filter(|class| class.tier == Tier::Paid).collect();
         Self {
             runner,
             classes,
-            paid_classes,
             slots: Semaphore::new(slots as usize),
             slot_count: slots,
             unpaid_slots: Semaphore::new(slots.saturating_sub(1).max(1) as usize),
@@ -56,22 +53,67 @@ impl Consumer {
 
     /// Consumes until `stop`; then jobs that run get `drain` to finish, and what is left is handed back.
     pub async fn run(self, stop: CancellationToken, drain: Duration) -> anyhow::Result<()> {
-        let (queue, classes) = (self.runner.queue.clone(), self.classes.clone());
-        let (slots, hurry) = (self.slot_count as usize, self.runner.hurry.clone());
-        let (consumer, told) = (Arc::new(self), stop.clone());
+        let hurry = self.runner.hurry.clone();
+        // Handing back takes a moment of its own.
+        let moment = Duration::from_secs(5);
+        let stopping = stop.clone();
+        let too_late = tokio::spawn(async move {
+            stopping.cancelled().await;
+            tokio::time::sleep(drain).await;
+            hurry.cancel();
+            tokio::time::sleep(moment).await;
+        });
+        let consumer = Arc::new(self);
+        let outcome = consumer.listen(&stop, drain + moment).await;
+        if stop.is_cancelled() {
+            // Doorbells of classes that are served no more may have been answered by jobs that still run.
+            tokio::select! {
+                _ = consumer.slots.acquire_many(consumer.slot_count) => {}
+                _ = too_late => {}
+            }
+        }
+        outcome
+    }
+
+    /// Listens for the doorbells of the classes that there are models for, and anew whenever those change.
+    async fn listen(
+        self: &Arc<Self>,
+        stop: &CancellationToken,
+        patience: Duration,
+    ) -> anyhow::Result<()> {
+        let mut classes = self.classes.clone();
+        loop {
+            let wanted = classes.borrow_and_update().clone();
+            let until = stop.child_token();
+            // A task, which hears the end of its time and finishes what it has begun while the next one listens.
+            let listening = Arc::clone(self).listen_for(wanted, until.clone(), patience);
+            let mut listening = tokio::spawn(listening);
+            tokio::select! {
+                ended = &mut listening => return ended?,
+                Ok(()) = classes.changed() => until.cancel(),
+            }
+        }
+    }
+
+    async fn listen_for(
+        self: Arc<Self>,
+        classes: Vec<JobClass>,
+        until: CancellationToken,
+        patience: Duration,
+    ) -> anyhow::Result<()> {
+        if classes.is_empty() {
+            tracing::warn!("No tool has a model any more; nothing is taken");
+            until.cancelled().await;
+            return Ok(());
+        }
+        tracing::info!("Serving {classes:?}");
+        let (consumer, told) = (Arc::clone(&self), until.clone());
         let handler: Handler = Arc::new(move |_| {
             let (consumer, told) = (consumer.clone(), told.clone());
             Box::pin(async move { consumer.answer(&told).await })
         });
-        let stopping = stop.clone();
-        tokio::spawn(async move {
-            stopping.cancelled().await;
-            tokio::time::sleep(drain).await;
-            hurry.cancel();
-        });
-        // Handing back takes a moment of its own.
-        let patience = drain + Duration::from_secs(5);
-        queue.consume(classes, slots, handler, stop, patience).await
+        let slots = self.slot_count as usize;
+        self.runner.queue.consume(classes, slots, handler, until, patience).await
     }
 
     /// One doorbell: takes the next fair job, if there is one, and runs it to its end.
@@ -96,17 +138,17 @@ impl Consumer {
     async fn try_answer(&self) -> Result<bool, DatabaseError> {
         let (pool, worker) = (&self.runner.pool, self.runner.worker);
         // Asked each time: models come and go while we run.
-        let modes = self.runner.registry.modes();
+        let (classes, modes) = (self.classes.borrow().clone(), self.runner.registry.modes());
         loop {
-            if let Some(is_unpaid) = self.run_beside(&modes).await? {
+            if let Some(is_unpaid) = self.run_beside(&classes, &modes).await? {
                 return Ok(is_unpaid);
             }
-            if !jobs::suspects_waiting(pool, &self.classes, &modes).await? {
+            if !jobs::suspects_waiting(pool, &classes, &modes).await? {
                 return Ok(false);
             }
             // All slots: whatever runs ends first, and nothing starts until this is over.
             let Ok(_all) = self.slots.acquire_many(self.slot_count).await else { return Ok(false) };
-            let alone = jobs::claim(pool, worker, &self.classes, &modes, Turn::Alone, self.lease);
+            let alone = jobs::claim(pool, worker, &classes, &modes, Turn::Alone, self.lease);
             if let Some(job) = alone.await? {
                 tracing::info!(job.id = %job.id, "Job {} has lost a worker before and runs alone", job.id);
                 let is_unpaid = job.tier != Tier::Paid;
@@ -118,13 +160,19 @@ impl Consumer {
     }
 
     /// Runs the next job that may run beside others, if there is one; whether nobody pays for it.
-    async fn run_beside(&self, modes: &[FixMode]) -> Result<Option<bool>, DatabaseError> {
+    async fn run_beside(
+        &self,
+        classes: &[JobClass],
+        modes: &[FixMode],
+    ) -> Result<Option<bool>, DatabaseError> {
         let (pool, worker) = (&self.runner.pool, self.runner.worker);
         let Ok(_slot) = self.slots.acquire().await else { return Ok(None) };
         // What nobody pays for leaves a slot to those who pay.
         let unpaid = self.unpaid_slots.try_acquire();
-        let classes = if unpaid.is_ok() { &self.classes } else { &self.paid_classes };
-        let claimed = jobs::claim(pool, worker, classes, modes, Turn::Beside, self.lease).await?;
+        let paid = |class: &&JobClass| class.tier == Tier::Paid;
+        let classes: Vec<_> =
+            classes.iter().filter(|class| unpaid.is_ok() || paid(class)).copied().collect();
+        let claimed = jobs::claim(pool, worker, &classes, modes, Turn::Beside, self.lease).await?;
         let Some(job) = claimed else { return Ok(None) };
         let is_unpaid = job.tier != Tier::Paid;
         let _unpaid = unpaid.ok().filter(|_| is_unpaid);

@@ -20,7 +20,7 @@ use tracing::Instrument;
 use crate::faults::Faults;
 use crate::lease::Leases;
 use crate::models::bindings::Demand;
-use crate::models::registry::{ModelHandle, ModelIdentity, Registry};
+use crate::models::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
 use crate::pipeline::encode::THUMBNAIL_SIDE;
 use crate::pipeline::{PipelineError, PixelPool};
 use crate::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
@@ -97,6 +97,11 @@ impl JobRunner {
                 let is_done =
                     self.finish(job, &made).instrument(tracing::info_span!("record")).await;
                 is_done.then_some(JobState::Done)
+            }
+            // The tool was unbound between the claim and now; another worker may serve it.
+            Err(JobError::Model(LoadError::Unbound { .. })) => {
+                self.hand_back(job).await;
+                None
             }
             Err(error) => {
                 self.give_up(job, &error).await;

@@ -57,7 +57,8 @@ impl Serve {
             "tools.toml binds no model to any tool on {}",
             registry.device()
         );
-        tracing::info!(worker.id = %worker.id, device = worker.device, slots = worker.slots, "Serving {classes:?}");
+        tracing::info!(worker.id = %worker.id, device = worker.device, slots = worker.slots, "Starting");
+        let (classes_are, classes) = watch::channel(classes);
 
         let pool = db::pool(&config.database)?;
         let queue = Queue::new(&config.redis)?;
@@ -73,6 +74,12 @@ impl Serve {
             worker.send_modify(|worker| {
                 worker.models = served_models(registry);
                 worker.problems = problems(registry);
+            });
+            classes_are.send_if_modified(|classes| {
+                let are = registry.classes();
+                let is_changed = *classes != are;
+                *classes = are;
+                is_changed
             });
         });
         // Nothing is loaded any more once the process is to end.

@@ -45,6 +45,21 @@ pub struct Demand {
 }
 
 impl Demand {
+    /// Whether what is met is enough to take jobs of a class: all that they may ask for; of Magic Fix one mode, because
+    /// nothing is accepted that nobody can do.
+    pub fn make_up(class: JobClass, is_met: impl Fn(Self) -> bool) -> bool {
+        let demands = Self::of_class(class);
+        match class.tool {
+            ToolName::MagicFix => demands.into_iter().any(is_met),
+            _ => !demands.is_empty() && demands.into_iter().all(is_met),
+        }
+    }
+
+    /// The class of the jobs that ask for it.
+    pub const fn class(self) -> JobClass {
+        JobClass { tier: self.tier, tool: self.tool.name() }
+    }
+
     /// Everything a class of jobs may ask for: free upscales are always twofold.
     pub fn of_class(class: JobClass) -> Vec<Self> {
         let tier = class.tier;
@@ -155,20 +170,14 @@ impl Bindings {
             .map(|binding| binding.model.as_str())
     }
 
-    /// The classes of jobs whose every demand is met on a device; of Magic Fix one mode is enough, because
-    /// nothing is accepted that nobody can do.
+    /// The classes of jobs that can be taken on a device.
     pub fn classes(&self, device: Device) -> Vec<JobClass> {
         let mut classes: Vec<_> = self
             .0
             .iter()
             .map(|binding| JobClass { tier: binding.tier, tool: binding.tool })
             .filter(|class| {
-                let demands = Demand::of_class(*class);
-                let is_met = |demand| self.model_for(demand, device).is_some();
-                match class.tool {
-                    ToolName::MagicFix => demands.into_iter().any(is_met),
-                    _ => !demands.is_empty() && demands.into_iter().all(is_met),
-                }
+                Demand::make_up(*class, |demand| self.model_for(demand, device).is_some())
             })
             .collect();
         classes.sort();

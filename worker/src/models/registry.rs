@@ -84,7 +84,6 @@ impl fmt::Display for Problem {
 pub struct Registry {
     models_dir: PathBuf,
     runtime: Runtime,
-    classes: Vec<JobClass>,
     /// Taken for as long as it takes to clone or replace the table, never while a model loads.
     table: Mutex<Arc<Table>>,
     /// How the files were when they were first read.
@@ -104,9 +103,27 @@ struct Slot {
     model: OnceCell<ModelHandle>,
 }
 
+impl Slot {
+    fn holds(&self, model: &ModelHandle) -> bool {
+        self.model.get().is_some_and(|held| held.is_same(model))
+    }
+}
+
 impl Table {
     fn slot(&self, demand: Demand) -> Option<&Arc<Slot>> {
         self.routes.iter().find(|(met, _)| *met == demand).map(|(_, slot)| slot)
+    }
+
+    fn demands(&self) -> impl Iterator<Item = Demand> {
+        self.routes.iter().map(|(demand, _)| *demand)
+    }
+
+    fn classes(&self) -> Vec<JobClass> {
+        let mut classes: Vec<_> = self.demands().map(Demand::class).collect();
+        classes.sort();
+        classes.dedup();
+        classes.retain(|class| Demand::make_up(*class, |demand| self.slot(demand).is_some()));
+        classes
     }
 }
 
@@ -133,7 +150,6 @@ impl Registry {
         }
         Ok(Self {
             models_dir: models_dir.to_owned(),
-            classes: bindings.classes(runtime.device()),
             runtime,
             table: Mutex::new(Arc::new(Table { routes, problems: Vec::new() })),
             opened: (snapshot, bindings),
@@ -150,10 +166,9 @@ impl Registry {
         self.runtime.runs()
     }
 
-    /// The classes of jobs that this worker has a model for. They are those of the start: who takes jobs
-    /// was told them then.
+    /// The classes of jobs that this worker has models for.
     pub fn classes(&self) -> Vec<JobClass> {
-        self.classes.clone()
+        self.table().classes()
     }
 
     /// What this worker has a model for, of the things that a Magic Fix can be asked to do.

@@ -1,4 +1,6 @@
-//! One ONNX Runtime session and the device it runs on: with `diffusion/net.rs` the only file that names `ort`.
+//! One ONNX Runtime session and the device it runs on: with `diffusion/net.rs` the only module that names `ort`.
+
+mod bound;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +13,7 @@ use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as Or
 use ort::value::{Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType};
 use tracing::{info, warn};
 
+use self::bound::{Bound, Names};
 use super::bindings::Device;
 use super::runs::Runs;
 use crate::diffusion::Opener;
@@ -37,15 +40,28 @@ pub struct RuntimeSettings {
     pub device: DevicePolicy,
     /// Threads that one operator may use on the processor.
     pub intra_threads: usize,
-    /// Most GPU memory that one model's arena may take, in bytes; no limit when `None`.
-    pub gpu_memory_limit_bytes: Option<usize>,
-    /// Where `TensorRT` keeps the engines that it builds, a few minutes for each model and card; without it, models run
-    /// on CUDA alone.
-    pub tensorrt_cache: Option<PathBuf>,
+    /// What only a GPU has.
+    pub gpu: GpuSettings,
     /// How inputs that wait are run together, where a graph allows it.
     pub batching: Batching,
     /// What goes wrong on purpose.
     pub faults: RunFaults,
+}
+
+/// How sessions use a GPU.
+#[derive(Clone, Debug, Default)]
+pub struct GpuSettings {
+    /// Most of its memory that one model's arena may take, in bytes; no limit when `None`.
+    pub memory_limit_bytes: Option<usize>,
+    /// Where `TensorRT` keeps the engines that it builds, a few minutes for each model and card; without it, models run
+    /// on CUDA alone.
+    pub tensorrt_cache: Option<PathBuf>,
+    /// Whether a net's tensors stay on the device from one run to the next of the same shape; by default on a GPU, and
+    /// not on a processor, where it gains nothing.
+    pub keep_tensors: Option<bool>,
+    /// Whether CUDA records what a net does and launches it as one graph. Needs tensors that are kept, and no
+    /// `TensorRT`.
+    pub graphs: bool,
 }
 
 /// How inputs of one shape are run together.
@@ -141,18 +157,39 @@ impl Runtime {
     /// # Errors
     /// When the bytes are no model, or the device refuses it.
     pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
-        self.build(model, extra).map(|inner| Session { inner }).map_err(|error| sentence(&error))
+        let inner = self.build(model, extra, false).map_err(|error| sentence(&error))?;
+        Ok(Session { inner, bound: None })
     }
 
-    fn build(&self, model: &[u8], extra: &[ExtraFile]) -> ort::Result<OrtSession> {
-        let mut builder = self.builder()?;
+    /// The same for a net of one input and one output, whose tensors stay on the device.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_net(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
+        let gpu = &self.settings.gpu;
+        if !gpu.keep_tensors.unwrap_or(self.device == Device::Cuda) {
+            return self.open(model, extra);
+        }
+        let bound = |has_graphs| Some(Bound::new(self.device, has_graphs));
+        if gpu.graphs && gpu.tensorrt_cache.is_none() && self.device == Device::Cuda {
+            match self.build(model, extra, true) {
+                Ok(inner) => return Ok(Session { inner, bound: bound(true) }),
+                // One operator that CUDA lacks is enough.
+                Err(error) => info!(%error, "A model runs without CUDA graphs"),
+            }
+        }
+        Ok(Session { bound: bound(false), ..self.open(model, extra)? })
+    }
+
+    fn build(&self, model: &[u8], extra: &[ExtraFile], graphs: bool) -> ort::Result<OrtSession> {
+        let mut builder = self.builder(graphs)?;
         for ExtraFile { name, bytes } in extra {
             builder = builder.with_external_initializer_file_in_memory(name, Arc::clone(bytes))?;
         }
         builder.commit_from_memory(model)
     }
 
-    fn builder(&self) -> ort::Result<SessionBuilder> {
+    fn builder(&self, graphs: bool) -> ort::Result<SessionBuilder> {
         let builder = OrtSession::builder(&self.environment)?
             .with_intra_threads(self.settings.intra_threads)?
             .with_inter_threads(1)?
@@ -161,14 +198,14 @@ impl Runtime {
             .with_intra_op_spinning(true)?
             .with_config_entry("session.force_spinning_stop", "1")?
             .with_optimization_level(GraphOptimizationLevel::Level3)?
-            .with_execution_providers(providers(self.device, &self.settings))?;
+            .with_execution_providers(providers(self.device, &self.settings.gpu, graphs))?;
         Ok(builder)
     }
 }
 
 impl Opener for Runtime {
     fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
-        let open = || self.builder()?.commit_from_file(model);
+        let open = || self.builder(false)?.commit_from_file(model);
         open().map_err(|error| sentence(&error))
     }
 }
@@ -230,8 +267,11 @@ fn probe_cuda(
     settings: &RuntimeSettings,
 ) -> Result<(), SessionError> {
     let attach = || -> ort::Result<()> {
-        OrtSession::builder(environment)?
-            .with_execution_providers(providers(Device::Cuda, settings))?;
+        OrtSession::builder(environment)?.with_execution_providers(providers(
+            Device::Cuda,
+            &settings.gpu,
+            false,
+        ))?;
         Ok(())
     };
     attach().map_err(|error| sentence(&error))
@@ -239,11 +279,11 @@ fn probe_cuda(
 
 /// What runs a graph's operators, the first that can. Each is attached or the session is refused: nothing is
 /// substituted in silence.
-fn providers(device: Device, settings: &RuntimeSettings) -> Vec<ExecutionProviderDispatch> {
+fn providers(device: Device, gpu: &GpuSettings, graphs: bool) -> Vec<ExecutionProviderDispatch> {
     match device {
         Device::Cpu => vec![ep::CPU::default().build()],
         Device::Cuda => {
-            let tensorrt = settings.tensorrt_cache.as_deref().map(|folder| {
+            let tensorrt = gpu.tensorrt_cache.as_deref().map(|folder| {
                 ep::TensorRT::default()
                     .with_device_id(0)
                     // Half precision is most of what TensorRT gains; golden pictures judge what it costs.
@@ -259,8 +299,9 @@ fn providers(device: Device, settings: &RuntimeSettings) -> Vec<ExecutionProvide
                 .with_device_id(0)
                 // The exhaustive search tries every algorithm at the first run of every shape.
                 .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
-                .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested);
-            let cuda = match settings.gpu_memory_limit_bytes {
+                .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested)
+                .with_cuda_graph(graphs);
+            let cuda = match gpu.memory_limit_bytes {
                 Some(limit) => cuda.with_memory_limit(limit),
                 None => cuda,
             };
@@ -313,6 +354,8 @@ const OUT_OF_MEMORY: [&str; 7] = [
 /// One model, opened.
 pub struct Session {
     inner: OrtSession,
+    /// Its tensors that stay on the device, of a net.
+    bound: Option<Bound>,
 }
 
 /// A tensor that a model takes or gives, as its graph declares it.
@@ -345,6 +388,11 @@ impl Session {
         self.inner.outputs().iter().map(port).collect()
     }
 
+    /// How many shapes have tensors that stay on the device, at most 8.
+    pub fn kept_shapes(&self) -> usize {
+        self.bound.as_ref().map_or(0, Bound::shapes)
+    }
+
     /// Runs the model on one input and returns one output. No other output is computed into memory.
     ///
     /// # Errors
@@ -355,19 +403,46 @@ impl Session {
         input: &Array4<f32>,
         output_name: &str,
     ) -> Result<Array4<f32>, SessionError> {
-        let mut only = || -> ort::Result<Array4<f32>> {
-            let options: RunOptions<HasSelectedOutputs> =
-                RunOptions::new()?.with_outputs(OutputSelector::no_default().with(output_name));
-            let input = TensorRef::from_array_view(input.view())?;
-            let outputs =
-                self.inner.run_with_options(ort::inputs![input_name => input], &options)?;
-            let output = outputs[output_name].try_extract_array::<f32>()?;
-            let output = output
-                .into_dimensionality::<Ix4>()
-                .map_err(|error| ort::Error::new(format!("output {output_name}: {error}")))?;
-            Ok(output.to_owned())
-        };
-        only().map_err(|error| sentence(&error))
+        let names = Names { input: input_name, output: output_name };
+        let run = self.run_where_kept(names, input);
+        if let Some(output) = run.map_err(|error| sentence(&error))? {
+            return Ok(output);
+        }
+        let output = self.run_alone(names, input).map_err(|error| sentence(&error))?;
+        if let Some(bound) = &mut self.bound
+            && let Err(error) = bound.keep(&mut self.inner, names, input, &output)
+        {
+            self.bound = None;
+            match sentence(&error) {
+                lost @ SessionError::DeviceLost(_) => return Err(lost),
+                error => warn!(%error, "A model runs without tensors of its own on the device"),
+            }
+        }
+        Ok(output)
+    }
+
+    fn run_where_kept(
+        &mut self,
+        names: Names<'_>,
+        input: &Array4<f32>,
+    ) -> ort::Result<Option<Array4<f32>>> {
+        match &mut self.bound {
+            Some(bound) => bound.run(&mut self.inner, names, input),
+            None => Ok(None),
+        }
+    }
+
+    fn run_alone(&mut self, names: Names<'_>, input: &Array4<f32>) -> ort::Result<Array4<f32>> {
+        let options = self.bound.as_ref().map_or_else(RunOptions::new, Bound::options_of_others)?;
+        let options: RunOptions<HasSelectedOutputs> =
+            options.with_outputs(OutputSelector::no_default().with(names.output));
+        let input = TensorRef::from_array_view(input.view())?;
+        let outputs = self.inner.run_with_options(ort::inputs![names.input => input], &options)?;
+        let output = outputs[names.output].try_extract_array::<f32>()?;
+        let output = output
+            .into_dimensionality::<Ix4>()
+            .map_err(|error| ort::Error::new(format!("output {}: {error}", names.output)))?;
+        Ok(output.to_owned())
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retouch_core::jobs::JobState;
-use retouch_core::tool::{Tier, Tool};
+use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
 use retouch_core::workers::{self, ModelProblem};
 use retouch_local::testing::eventually;
 use retouch_worker::models::bindings::Demand;
@@ -393,24 +393,64 @@ async fn a_model_that_is_bound_anew_and_wrong_leaves_the_old_one_serving() {
 }
 
 #[tokio::test]
-async fn classes_that_come_or_go_wait_for_a_restart() {
+async fn classes_come_and_go_with_tools_toml() {
     let models = TempDir::new().unwrap();
     let model = Model::new(1.0);
     model.write(models.path(), "made");
     bind_tiers(models.path(), "made", &["paid", "free"]);
     let (registry, mut watcher) = following(models.path()).await;
+    let class = |tier| JobClass { tier, tool: ToolName::RemoveBackground };
+    assert_eq!(registry.classes(), [class(Tier::Paid), class(Tier::Free)]);
     bind_tiers(models.path(), "made", &["paid", "visitor"]);
     assert!(settle(&mut watcher).await);
-    assert_eq!(
-        told(&registry),
-        [
-            "made: restart: remove-background:visitor is bound now; restart the worker to serve it",
-            "made: restart: remove-background:free is bound no more and still served; restart the worker \
-             to stop serving it",
-        ]
-    );
-    let free = Demand { tier: Tier::Free, ..PAID };
-    assert_eq!(registry.model_for(free).await.unwrap().identity().sha256, model.sha256());
+    assert_eq!(told(&registry), Vec::<String>::new());
+    assert_eq!(registry.classes(), [class(Tier::Paid), class(Tier::Visitor)]);
+    let [free, visitor] = [Tier::Free, Tier::Visitor].map(|tier| Demand { tier, ..PAID });
+    let unbound = registry.model_for(free).await.map(|_| ()).unwrap_err().to_string();
+    assert_eq!(unbound, "tools.toml binds no model to remove-background:free on cpu");
+    assert_eq!(registry.model_for(visitor).await.unwrap().identity().sha256, model.sha256());
+    // What is bound for the first time and wrong is named, and serves nobody.
+    Model::new(f32::NAN).write(models.path(), "wrong");
+    let line = |tier: &str, model: &str| {
+        format!(
+            "[[bind]]\ntool = \"remove-background\"\ntier = \"{tier}\"\ndevice = \"any\"\nmodel = \"{model}\"\n"
+        )
+    };
+    let text = [line("paid", "made"), line("free", "wrong")].concat();
+    fs::write(models.path().join("tools.toml"), text).unwrap();
+    assert!(settle(&mut watcher).await);
+    assert_eq!(told(&registry), ["wrong: warm-up: 1024 of 1024 output values are not numbers"]);
+    assert_eq!(registry.classes(), [class(Tier::Paid)]);
+    // And nothing at all.
+    fs::write(models.path().join("tools.toml"), "").unwrap();
+    assert!(settle(&mut watcher).await);
+    assert_eq!((registry.classes(), told(&registry)), (vec![], vec![]));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_tool_that_is_bound_while_a_worker_runs_is_served_by_it(pool: PgPool) {
+    let line = Line::start(pool, 2_000).await;
+    let models = TempDir::new().unwrap();
+    Model::new(1.0).write(models.path(), "made");
+    bind_tiers(models.path(), "made", &["free"]);
+    let mut worker = line
+        .worker()
+        .set("RETOUCH_MODELS_DIR", models.path())
+        .set("RETOUCH_MODELS_POLL_MS", "100")
+        .start();
+    let job = line.submit().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(line.count(JobState::Queued).await, 1, "nobody serves job {job}");
+    bind_tiers(models.path(), "made", &["free", "paid"]);
+    line.until(JobState::Done, 1, SWITCH).await;
+    // Unbound again, it waits once more; what else is served goes on.
+    bind_tiers(models.path(), "made", &["free"]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    line.submit().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(line.count(JobState::Queued).await, 1);
+    worker.terminate();
+    tokio::task::spawn_blocking(move || worker.wait(SWITCH)).await.unwrap();
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod diffusion;
 mod halo;
 mod hostile;
 mod hot_swap;
+mod kept_tensors;
 mod line;
 mod magic_fix;
 mod manifests;
@@ -22,7 +23,9 @@ use std::path::{Path, PathBuf};
 use retouch_worker::faults::RunFaults;
 use retouch_worker::models::manifest::Manifest;
 use retouch_worker::models::registry::{LoadError, ModelHandle, load_model};
-use retouch_worker::models::session::{Batching, DevicePolicy, Runtime, RuntimeSettings};
+use retouch_worker::models::session::{
+    Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings,
+};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a workspace").to_owned()
@@ -53,8 +56,7 @@ fn settings(batching: Batching, faults: RunFaults) -> RuntimeSettings {
         library,
         device,
         intra_threads: 2,
-        gpu_memory_limit_bytes: None,
-        tensorrt_cache: None,
+        gpu: GpuSettings::default(),
         batching,
         faults,
     }

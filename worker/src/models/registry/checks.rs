@@ -11,7 +11,7 @@ use crate::models::manifest::{
     Canvas, Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Safety, Task,
 };
 use crate::models::painter::{ExemplarPainter, FillPainter, InpaintPainter, Painter};
-use crate::models::session::{Runtime, Session};
+use crate::models::session::{ExtraFile, Runtime, Session, SessionError};
 
 mod net;
 mod painter;
@@ -37,8 +37,6 @@ pub enum LoadStep {
     WarmUp,
     /// Known pictures come out right.
     Golden,
-    /// All is right, but only a restart of the worker can follow it.
-    Restart,
 }
 
 impl LoadStep {
@@ -53,7 +51,6 @@ impl LoadStep {
             Self::Contract => "contract",
             Self::WarmUp => "warm-up",
             Self::Golden => "golden",
-            Self::Restart => "restart",
         }
     }
 }
@@ -164,11 +161,16 @@ struct Steps<R> {
 
 impl<R: FnMut(StepReport)> Steps<R> {
     /// One ONNX file, from the bytes that were checked.
-    fn open(&mut self, manifest: &Manifest, runtime: &Runtime) -> Option<Session> {
+    fn open(
+        &mut self,
+        manifest: &Manifest,
+        runtime: &Runtime,
+        open: impl FnOnce(&Runtime, &[u8], &[ExtraFile]) -> Result<Session, SessionError>,
+    ) -> Option<Session> {
         let how = self.how;
         let files = self.take(LoadStep::Checksum, || files::read(manifest, how))?;
         self.take(LoadStep::Files, || files::stay_inside(manifest, &files))?;
-        self.take(LoadStep::Open, || match runtime.open(&files.model, &files.extra) {
+        self.take(LoadStep::Open, || match open(runtime, &files.model, &files.extra) {
             Ok(session) => Outcome::passed(format!("opened on {}", runtime.device()), session),
             Err(error) => Outcome::refused(error.to_string()),
         })
@@ -185,7 +187,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
         contract: &Fill,
         runtime: &Runtime,
     ) -> Option<Engine> {
-        let session = self.open(manifest, runtime)?;
+        let session = self.open(manifest, runtime, Runtime::open)?;
         let painter =
             self.take(LoadStep::Contract, || match FillPainter::new(session, contract) {
                 Ok(painter) => {
@@ -202,7 +204,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
         contract: &Safety,
         runtime: &Runtime,
     ) -> Option<Engine> {
-        let session = self.open(manifest, runtime)?;
+        let session = self.open(manifest, runtime, Runtime::open)?;
         let mut judge = self.take(LoadStep::Contract, || match Judge::new(session, contract) {
             Ok(judge) => Outcome::passed("a picture → probabilities".to_owned(), judge),
             Err(reasons) => Outcome { finding: String::new(), reasons, value: None },
@@ -265,7 +267,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
         runtime: &Runtime,
     ) -> Option<Engine> {
         let how = self.how;
-        let mut session = self.open(manifest, runtime)?;
+        let mut session = self.open(manifest, runtime, Runtime::open_net)?;
         self.take(LoadStep::Contract, || net::contract(&session, task))?;
         self.take(LoadStep::WarmUp, || net::warm_up(&mut session, task))?;
         let is_due = |golden: &&Golden| how == How::EveryReason || golden.when == GoldenWhen::Load;

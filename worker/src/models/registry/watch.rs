@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 use super::{LoadError, LoadStep, ModelHandle, Problem, Registry, Slot, Table, load_model};
-use crate::models::bindings::{Bindings, Demand, Device};
+use crate::models::bindings::{Bindings, Device};
 use crate::models::manifest::Manifest;
 
 /// Folders inside of a model's folder that are looked into: `golden/` and its like.
@@ -158,28 +158,20 @@ impl Watcher {
             }),
         }
         self.judge(now, &old).await;
-        let routes = self.route(&old, &mut problems);
-        self.note_restarts(&old, &mut problems);
-        let swapped = swaps(&old, &routes);
-        if swapped.is_empty() && problems == old.problems {
+        let new = self.route(&old, problems);
+        let swapped = swaps(&old, &new);
+        if swapped.is_empty() && new.problems == old.problems && new.demands().eq(old.demands()) {
             return false;
         }
-        tell(&old, &swapped, &problems);
-        self.registry.replace_table(Table { routes, problems });
+        tell(&old, &new, &swapped);
+        self.registry.replace_table(new);
         true
     }
 
-    /// Loads the models that are bound to what this worker serves and whose files have changed.
+    /// Loads the models that are bound on this device and whose files have changed.
     async fn judge(&mut self, now: &Snapshot, old: &Table) {
-        let device = self.registry.device();
-        let served = self.bindings.served(device);
-        let mut names: Vec<_> = served
-            .into_iter()
-            .filter(|(demand, _)| old.slot(*demand).is_some())
-            .map(|(_, name)| name.to_owned())
-            .collect();
-        names.sort();
-        names.dedup();
+        let names = self.bindings.models(self.registry.device());
+        let names: Vec<_> = names.into_iter().map(str::to_owned).collect();
         self.verdicts.retain(|name, _| names.contains(name));
         for name in names {
             let stamps = now.folders.get(&name).cloned().unwrap_or_default();
@@ -215,67 +207,40 @@ impl Watcher {
         })
     }
 
-    /// The new routes: each demand's bound model, if it is right, else what met the demand before.
-    fn route(&self, old: &Table, problems: &mut Vec<Problem>) -> Vec<(Demand, Arc<Slot>)> {
-        let device = self.registry.device();
+    /// The new table: each demand's bound model, if it is right, else what met the demand before. A demand that nothing
+    /// met before and whose model is wrong stays unmet, and with it what jobs of its class may ask for besides.
+    fn route(&self, old: &Table, problems: Vec<Problem>) -> Table {
         let mut fresh: BTreeMap<&str, Arc<Slot>> = BTreeMap::new();
-        let mut routes = Vec::new();
-        for (demand, slot) in &old.routes {
-            let verdict = self
-                .bindings
-                .model_for(*demand, device)
-                .and_then(|name| Some((name, &self.verdicts.get(name)?.outcome)));
-            let slot = match verdict {
-                Some((name, Ok(model))) => match model.task().can_serve(demand.tool) {
-                    Ok(()) if slot.model.get().is_some_and(|old| old.is_same(model)) => {
-                        slot.clone()
-                    }
-                    Ok(()) => fresh.entry(name).or_insert_with(|| new_slot(name, model)).clone(),
+        let mut new = Table { routes: Vec::new(), problems };
+        for (demand, name) in self.bindings.served(self.registry.device()) {
+            let before = old.slot(demand);
+            let outcome = self.verdicts.get(name).map(|verdict| &verdict.outcome);
+            let slot = match outcome {
+                Some(Ok(model)) => match model.task().can_serve(demand.tool) {
+                    Ok(()) => Some(match before {
+                        Some(slot) if slot.holds(model) => slot.clone(),
+                        _ => fresh.entry(name).or_insert_with(|| new_slot(name, model)).clone(),
+                    }),
                     Err(why) => {
                         let reason = format!("it is bound to {demand} and cannot serve it: {why}");
-                        problems.push(Problem {
-                            model: name.to_owned(),
-                            step: LoadStep::Bindings,
-                            reason,
-                        });
-                        slot.clone()
+                        let (model, step) = (name.to_owned(), LoadStep::Bindings);
+                        new.problems.push(Problem { model, step, reason });
+                        before.cloned()
                     }
                 },
-                Some((_, Err(problem))) => {
-                    if !problems.contains(problem) {
-                        problems.push(problem.clone());
+                Some(Err(problem)) => {
+                    if !new.problems.contains(problem) {
+                        new.problems.push(problem.clone());
                     }
-                    slot.clone()
+                    before.cloned()
                 }
-                None => slot.clone(),
+                None => before.cloned(),
             };
-            routes.push((*demand, slot));
+            new.routes.extend(slot.map(|slot| (demand, slot)));
         }
-        routes
-    }
-
-    /// Says what a change of `tools.toml` asks for that the consumer, which was told its classes when it
-    /// started, cannot follow.
-    fn note_restarts(&self, old: &Table, problems: &mut Vec<Problem>) {
-        let device = self.registry.device();
-        let wanted = self.bindings.served(device);
-        let mut note = |model: &str, reason| {
-            let model = model.to_owned();
-            problems.push(Problem { model, step: LoadStep::Restart, reason });
-        };
-        for (demand, name) in &wanted {
-            if old.slot(*demand).is_none() {
-                note(name, format!("{demand} is bound now; restart the worker to serve it"));
-            }
-        }
-        for (demand, slot) in &old.routes {
-            if wanted.iter().all(|(still, _)| still != demand) {
-                let reason = format!(
-                    "{demand} is bound no more and still served; restart the worker to stop serving it"
-                );
-                note(&slot.name, reason);
-            }
-        }
+        let whole = new.classes();
+        new.routes.retain(|(demand, _)| whole.contains(&demand.class()));
+        new
     }
 }
 
@@ -295,10 +260,10 @@ fn say_refused(problem: &Problem) {
         .increment(1);
 }
 
-/// The names of the models that serve a demand for the first time, each once.
-fn swaps(old: &Table, routes: &[(Demand, Arc<Slot>)]) -> Vec<String> {
+/// The names of the models that took a demand over from another, each once.
+fn swaps(old: &Table, new: &Table) -> Vec<String> {
     let mut swapped = Vec::new();
-    for (demand, slot) in routes {
+    for (demand, slot) in &new.routes {
         let before = old.slot(*demand).and_then(|slot| slot.model.get());
         if let (Some(was), Some(is)) = (before, slot.model.get())
             && !was.is_same(is)
@@ -313,7 +278,13 @@ fn swaps(old: &Table, routes: &[(Demand, Arc<Slot>)]) -> Vec<String> {
 }
 
 /// Says what a new table changes, in the log and as metrics.
-fn tell(old: &Table, swapped: &[String], problems: &[Problem]) {
+fn tell(old: &Table, new: &Table, swapped: &[String]) {
+    for demand in new.demands().filter(|demand| old.slot(*demand).is_none()) {
+        info!("{demand} is served now");
+    }
+    for demand in old.demands().filter(|demand| new.slot(*demand).is_none()) {
+        info!("{demand} is bound no more, and no longer served");
+    }
     for model in swapped {
         metrics::counter!("retouch_model_swaps_total", "model" => model.clone()).increment(1);
     }
@@ -323,20 +294,14 @@ fn tell(old: &Table, swapped: &[String], problems: &[Problem]) {
     for problem in &old.problems {
         gauge(problem, 0.0);
     }
-    for problem in problems {
-        // A model that waits for a restart is right.
-        if problem.step != LoadStep::Restart {
-            gauge(problem, 1.0);
-        }
-        let is_new = !old.problems.contains(problem);
-        match problem.step {
-            LoadStep::Restart if is_new => warn!(model.name = problem.model, "{problem}"),
-            LoadStep::Bindings if is_new => say_refused(problem),
-            // What a load has refused has been said when it was.
-            _ => {}
+    for problem in &new.problems {
+        gauge(problem, 1.0);
+        // What a load has refused has been said when it was.
+        if problem.step == LoadStep::Bindings && !old.problems.contains(problem) {
+            say_refused(problem);
         }
     }
-    for problem in old.problems.iter().filter(|problem| !problems.contains(problem)) {
+    for problem in old.problems.iter().filter(|problem| !new.problems.contains(problem)) {
         info!("Mended: {problem}");
     }
 }
