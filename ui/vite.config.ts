@@ -1,22 +1,15 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
-import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { askEarly } from './plugins/ask-early.ts';
+import { compressHard } from './plugins/compress-hard.ts';
+import { serveMockWorker } from './plugins/serve-mock-worker.ts';
 
 const api = process.env.RETOUCH_API ?? 'http://127.0.0.1:8080';
 
 export default defineConfig(({ mode }) => ({
-  plugins: [
-    react(),
-    tailwindcss(),
-    askForSettingsEarly(),
-    compressHard(),
-    mode === 'mock' && serveMockWorker(),
-  ],
+  plugins: [react(), tailwindcss(), askEarly(), compressHard(), mode === 'mock' && serveMockWorker()],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   server: {
     host: '127.0.0.1',
@@ -73,49 +66,3 @@ export default defineConfig(({ mode }) => ({
     restoreMocks: true,
   },
 }));
-
-/** Gives `npm run dev:mock` msw's service worker from its package; the product never ships it. */
-function serveMockWorker(): Plugin {
-  return {
-    name: 'serve-mock-worker',
-    configureServer({ middlewares }) {
-      middlewares.use('/mockServiceWorker.js', (_, response) => {
-        response.setHeader('Content-Type', 'text/javascript');
-        response.end(readFileSync('node_modules/msw/lib/mockServiceWorker.js'));
-      });
-    },
-  };
-}
-
-/** The settings are on their way before any script asks for them; not in development, where a mock may answer. */
-function askForSettingsEarly(): Plugin {
-  const attrs = { rel: 'preload', href: '/api/config', as: 'fetch', crossorigin: true };
-  return {
-    name: 'ask-for-settings-early',
-    apply: 'build',
-    transformIndexHtml: () => [{ tag: 'link', attrs, injectTo: 'head' }],
-  };
-}
-
-/** Writes a Brotli and a gzip copy beside each text file of the build, for the API to serve as they are. */
-function compressHard(): Plugin {
-  let folder = 'dist';
-  return {
-    name: 'compress-hard',
-    apply: 'build',
-    configResolved(config) {
-      folder = config.build.outDir;
-    },
-    // Not closeBundle, which also runs after a failure and would hide it.
-    writeBundle() {
-      for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
-        if (!/\.(js|css|html|svg|json)$/.test(entry)) {
-          continue;
-        }
-        const bytes = readFileSync(join(folder, entry));
-        writeFileSync(join(folder, `${entry}.br`), brotliCompressSync(bytes));
-        writeFileSync(join(folder, `${entry}.gz`), gzipSync(bytes, { level: 9 }));
-      }
-    },
-  };
-}

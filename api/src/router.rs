@@ -164,7 +164,7 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
     let page = Router::new()
         .fallback_service(ui::page(ui_dir))
         .layer(middleware::from_fn(ui::not_for_programs));
-    let policy = content_security_policy(&app);
+    let policy = content_security_policy(&app, &ui::inline_script_hashes(ui_dir).join(" "));
     let request_id = HeaderName::from_static("x-request-id");
     let worth_compressing = DefaultPredicate::new()
         .and(NotForContentType::const_new("image/"))
@@ -215,7 +215,7 @@ const AD_CALLS: &str = "https://www.googletagmanager.com https://www.google.com 
 
 /// The page runs its own scripts only and speaks to us and to whoever signs people in; and to those that the
 /// operator has added to it.
-fn content_security_policy(app: &App) -> HeaderValue {
+fn content_security_policy(app: &App, inline_scripts: &str) -> HeaderValue {
     let origin = |address: &str| {
         url::Url::parse(address).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
     };
@@ -226,7 +226,7 @@ fn content_security_policy(app: &App) -> HeaderValue {
     let (scripts, calls) =
         if app.site.ad_tag_id.is_some() { (AD_SCRIPTS, AD_CALLS) } else { ("", "") };
     let policy = format!(
-        "default-src 'self'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; \
+        "default-src 'self'; script-src 'self' {inline_scripts} {scripts}; style-src 'self' 'unsafe-inline'; \
          img-src 'self' blob: data: {pictures} {calls}; \
          connect-src 'self' blob: {issuer} {pictures} {more} {calls}; \
          frame-src {issuer} {rating}; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"

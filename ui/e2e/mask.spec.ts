@@ -97,3 +97,15 @@ test('zoom, move and the eraser work with the mouse and the keyboard', async ({ 
   await button(page, 'Fit').click();
   await expect(button(page, 'Fit')).toBeDisabled();
 });
+
+test('a picture of any shape stays within the window', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await page.setViewportSize({ width: 360, height: 780 });
+  for (const file of [aPicture(1600, 80), aPicture(80, 1600), aPicture(32, 32)]) {
+    await openMagicFix(page, file);
+    const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    expect(excess).toBeLessThanOrEqual(0);
+    const words = await page.getByText('No images to show').boundingBox();
+    expect(words?.height).toBeLessThan(32);
+  }
+});

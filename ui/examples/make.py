@@ -23,7 +23,7 @@ from PIL import Image
 from marks import mask_of, painted
 from page_facts import write_attribution, write_facts
 from prepare import PREPARATIONS
-from small_files import save_small
+from small_files import MOST_BYTES, save_small
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -97,8 +97,9 @@ def photo_of(case: dict) -> Image.Image:
 
 
 def pair(case: dict, before: Image.Image, after: Image.Image) -> tuple[int, int]:
-    save_small(before, PICTURES / f"{case['id']}-before.avif", WIDE)
-    return save_small(after, PICTURES / f"{case['id']}-after.avif", WIDE)
+    most_bytes = case.get("most_bytes", MOST_BYTES)
+    save_small(before, PICTURES / f"{case['id']}-before.avif", WIDE, most_bytes)
+    return save_small(after, PICTURES / f"{case['id']}-after.avif", WIDE, most_bytes)
 
 
 def facts_of(kind: str, case: dict, size: tuple[int, int], model: str) -> dict:

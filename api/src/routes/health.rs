@@ -64,7 +64,7 @@ pub struct ModelProblemView {
     /// The model's name, or `tools.toml`.
     model: String,
     /// The step of the load that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or
-    /// `golden`; `bindings` when tools.toml is at fault, `restart` when only a restart can follow it.
+    /// `golden`; `bindings` when tools.toml is at fault.
     step: String,
     reason: String,
 }

@@ -1,11 +1,15 @@
 //! The built page: one static build, served beside the API from the same origin.
 
+use std::fs;
 use std::path::Path;
 
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
 use tower_http::services::{ServeDir, ServeFile};
 
 use super::problem;
@@ -18,6 +22,17 @@ pub fn page(dir: &Path) -> ServeDir<ServeFile> {
         .precompressed_br()
         .precompressed_gzip()
         .fallback(ServeFile::new(dir.join("index.html")))
+}
+
+/// What `script-src` needs for the scripts that index.html carries within itself: `'sha256-…'` for each, as CSP level 3
+/// defines it (§8.2), so that no other inline script ever runs. Read once: a page that is built anew while the API runs
+/// is served without them until its next start. One that cannot be read is not served either, and has none.
+pub fn inline_script_hashes(dir: &Path) -> Vec<String> {
+    let page = fs::read_to_string(dir.join("index.html")).unwrap_or_default();
+    // Our own build writes the tag without attributes, and no script of ours contains its end.
+    let scripts = page.split("<script>").skip(1).filter_map(|rest| rest.split_once("</script>"));
+    let hashes = scripts.map(|(script, _)| STANDARD.encode(Sha256::digest(script)));
+    hashes.map(|hash| format!("'sha256-{hash}'")).collect()
 }
 
 /// Keeps addresses that only programs use from being answered with the page.

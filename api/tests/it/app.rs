@@ -78,8 +78,8 @@ impl TestApp {
         let redis = RedisServer::start();
         let page = tempfile::TempDir::new().unwrap();
         std::fs::create_dir(page.path().join("assets")).unwrap();
-        std::fs::write(page.path().join("index.html"), "<!doctype html><title>Retouch</title>")
-            .unwrap();
+        let index = "<!doctype html><title>Retouch</title><script>var shown = 1;</script>";
+        std::fs::write(page.path().join("index.html"), index).unwrap();
         std::fs::write(page.path().join("assets/index-1a2b.js"), "console.log(1)").unwrap();
         let config = &bucket.config;
         let args = [

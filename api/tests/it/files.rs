@@ -51,7 +51,11 @@ async fn the_page_answers_its_own_routes_and_nothing_of_the_api(pool: PgPool) {
         assert_eq!(page.status, StatusCode::OK, "{path}");
         assert!(page.text().contains("<title>Retouch</title>"), "{path}");
         assert_eq!(page.header("cache-control"), "no-cache");
-        assert!(page.header("content-security-policy").contains("frame-ancestors 'none'"));
+        let policy = page.header("content-security-policy");
+        assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+        // printf 'var shown = 1;' | openssl dgst -sha256 -binary | base64
+        let script = "script-src 'self' 'sha256-erc47tlgT3S5NoInYLI0MlCIXTvg39WJv+7Ou5A0r1g=' ";
+        assert!(policy.contains(script), "{policy}");
         assert_eq!(page.header("x-content-type-options"), "nosniff");
     }
     let asset = app.get("/assets/index-1a2b.js").send().await;

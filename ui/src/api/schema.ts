@@ -1125,7 +1125,7 @@ export interface components {
             reason: string;
             /**
              * @description The step of the load that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or
-             *     `golden`; `bindings` when tools.toml is at fault, `restart` when only a restart can follow it.
+             *     `golden`; `bindings` when tools.toml is at fault.
              */
             step: string;
         };

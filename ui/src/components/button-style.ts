@@ -11,7 +11,7 @@ const looks: Record<ButtonLook, string> = {
 };
 
 const sizes: Record<ButtonSize, string> = {
-  sm: 'min-h-9 px-3 text-sm whitespace-nowrap',
+  sm: 'min-h-9 thumb:min-h-11 px-3 text-sm whitespace-nowrap',
   md: 'min-h-11 px-4 text-sm whitespace-nowrap',
   lg: 'min-h-12 px-6 py-2 text-base',
 };

@@ -19,7 +19,7 @@ export function ComparisonFix({ example }: { example: FixExample }) {
       <div className="grid gap-6 @3xl:grid-cols-[3fr_2fr] @3xl:items-center">
         <ComparisonSlider key={id} pair={example} />
         <div className="grid gap-4">
-          <p className="text-lg text-pretty">{text}</p>
+          <p className="text-lg">{text}</p>
           <figure className="flex flex-wrap items-center gap-x-4 gap-y-3 rounded-md border border-line bg-surface p-3">
             <img
               src={pictureOf(id, 'marked')}
@@ -35,7 +35,7 @@ export function ComparisonFix({ example }: { example: FixExample }) {
               <strong className="block text-base text-ink">{`“${prompt}”`}</strong>
             </figcaption>
           </figure>
-          <p className="text-sm text-soft text-pretty">
+          <p className="text-sm text-soft">
             {isDemo
               ? `Made by ${model}, a demo that paints coloured shapes and patterns until a larger model is installed.`
               : `Made by ${model}.`}{' '}

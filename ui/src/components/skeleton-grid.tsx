@@ -10,7 +10,7 @@ export function SkeletonGrid({ className, count, label, hasButton = false }: Ske
       {slots.map((slot) => (
         <div key={slot} className="grid gap-2">
           <Skeleton className="aspect-square" />
-          {hasButton && <Skeleton className="h-9" />}
+          {hasButton && <Skeleton className="h-9 thumb:h-11" />}
         </div>
       ))}
     </div>

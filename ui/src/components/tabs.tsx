@@ -39,7 +39,7 @@ export function Tabs({ label, tabs }: TabsProps) {
             tabIndex={index === chosen ? 0 : -1}
             onClick={() => setChosen(index)}
             className={classNames(
-              'min-h-10 grow rounded-sm px-3 text-sm font-medium sm:grow-0',
+              'min-h-10 thumb:min-h-11 grow rounded-sm px-3 text-sm font-medium sm:grow-0',
               index === chosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
             )}
           >

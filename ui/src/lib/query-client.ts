@@ -9,7 +9,11 @@ export const keepFor = { lists: 5 * MINUTE, account: 15 * MINUTE };
 
 declare module '@tanstack/react-query' {
   interface Register {
-    queryMeta: { failure?: string };
+    queryMeta: {
+      failure?: string;
+      /** Belongs to something whose own call tells when it does not exist: nobody has to hear it twice. */
+      isPart?: boolean;
+    };
   }
 }
 
@@ -19,6 +23,7 @@ export function createQueryClient() {
       onError: (error, query) => {
         // An expired session is answered by the way to /login, not by a failure of the list.
         if (error instanceof ApiError && error.status === 401) return;
+        if (error instanceof ApiError && error.status === 404 && query.meta?.isPart) return;
         if (query.meta?.failure) notifyError(query.meta.failure);
       },
     }),

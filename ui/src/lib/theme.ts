@@ -13,7 +13,7 @@ function stored(): Theme {
   }
 }
 
-// public/theme.js reads the same key before the first paint.
+// index.html reads the same key before the first paint.
 export const useTheme = create<{ theme: Theme; setTheme: (theme: Theme) => void }>((set) => ({
   theme: stored(),
   setTheme: (theme) => {

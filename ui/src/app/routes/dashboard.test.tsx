@@ -90,7 +90,7 @@ describe('the sections', () => {
     ]);
     await userEvent.click(uses.getByRole('tab', { name: 'Remove Details' }));
     const panel = screen.getByRole('tabpanel', { name: 'Remove Details' });
-    expect(panel).toHaveTextContent('“remove the spoon”');
+    expect(panel).toHaveTextContent('“remove the towers”');
     expect(panel).toHaveTextContent(/Made by [a-z]/);
     await userEvent.keyboard('{ArrowLeft}');
     expect(uses.getByRole('tab', { name: 'Restore Images' })).toHaveFocus();

@@ -192,6 +192,16 @@ describe('the sections of one image', () => {
     expect(api.calls.filter((call) => call === `GET ${list}`)).toHaveLength(1);
   });
 
+  test('nothing is said of them when the image itself does not exist', async () => {
+    renderApp('/images/image-1', { api: new MockApi(), signedIn: true });
+    server.use(
+      http.get('*/api/upscale/:id', () => HttpResponse.json({ detail: 'Not Found' }, { status: 404 })),
+    );
+    expect(await screen.findByText('Failed to find your image')).toBeVisible();
+    expect(await screen.findByText('Failed to load your original image')).toBeVisible();
+    expect(screen.queryByText('Failed to load upscaled images')).toBeNull();
+  });
+
   test.each([
     ['Upscaled', '*/api/upscale/:id', 'Failed to load upscaled images'],
     ['Magic fixed', '*/api/magic-images/:id', 'Failed to load magic fix images'],

@@ -28,7 +28,7 @@ describe('where it begins', () => {
     ]);
     expect(screen.getByRole('tabpanel', { name: 'Edit Details' })).toHaveTextContent('“make it blue”');
     await userEvent.click(screen.getByRole('tab', { name: 'Remove Details' }));
-    expect(screen.getByRole('tabpanel', { name: 'Remove Details' })).toHaveTextContent('“remove the spoon”');
+    expect(screen.getByRole('tabpanel', { name: 'Remove Details' })).toHaveTextContent('“remove the towers”');
     await userEvent.keyboard('{ArrowRight}');
     expect(screen.getByRole('tab', { name: 'Enhance Details' })).toHaveFocus();
     await userEvent.keyboard('{End}{ArrowRight}');

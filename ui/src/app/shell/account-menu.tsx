@@ -5,7 +5,7 @@ import { AccountButton } from './account-button';
 import { menuLinks } from './navigation-links';
 
 const item =
-  'flex min-h-10 items-center rounded-sm px-3 text-sm outline-none data-highlighted:bg-accent-wash data-highlighted:text-accent';
+  'flex min-h-10 thumb:min-h-11 items-center rounded-sm px-3 text-sm outline-none data-highlighted:bg-accent-wash data-highlighted:text-accent';
 
 export default function AccountMenu() {
   const session = useSession();

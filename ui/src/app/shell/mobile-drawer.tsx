@@ -32,7 +32,7 @@ export default function MobileDrawer({ links, onClose, onClosed }: MobileDrawerP
             </Dialog.Title>
             <Dialog.Close
               aria-label="Close menu"
-              className="grid size-11 place-items-center rounded-md hover:bg-sunken"
+              className="grid size-11 shrink-0 place-items-center rounded-md hover:bg-sunken"
             >
               <Icon name="close" />
             </Dialog.Close>

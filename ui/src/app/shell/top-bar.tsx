@@ -32,7 +32,7 @@ export function TopBar() {
         {/* On a small phone its word gives way to what runs. */}
         <Link
           to={paths.dashboard}
-          className="-ml-1 inline-flex rounded-md px-1 max-[24rem]:group-has-data-running/bar:w-10 max-[24rem]:group-has-data-running/bar:overflow-hidden"
+          className="-ml-1 inline-flex min-h-11 items-center rounded-md px-1 max-[24rem]:group-has-data-running/bar:w-10 max-[24rem]:group-has-data-running/bar:overflow-hidden"
           aria-label="Retouch"
         >
           <Logo />
@@ -61,7 +61,7 @@ export function TopBar() {
 
         <div className="ml-auto flex min-w-0 items-center gap-2">
           {isLoading ? (
-            <Skeleton className="h-9 w-32" />
+            <Skeleton className="h-9 thumb:h-11 w-32" />
           ) : isSignedIn ? (
             <>
               {/* First in its row: what comes and goes moves nothing else. */}

@@ -6,13 +6,15 @@ import { imageName } from './image-name';
 export function OriginalImage({ image }: { image: Image }) {
   return (
     <figure>
-      <div className="grid place-items-center overflow-hidden rounded-lg border border-line bg-sunken">
+      <div className="grid min-h-40 place-items-center overflow-hidden rounded-lg border border-line bg-sunken">
         <img
           src={image.url}
           alt={imageName(image)}
           width={image.x}
           height={image.y}
-          className="checkerboard h-auto max-h-[60dvh] w-auto max-w-full"
+          // Its attributes give it its shape, but only where one side is settled: the width, up to its own.
+          className="checkerboard h-auto w-full"
+          style={{ maxWidth: `min(${image.x}px, calc(60dvh * ${image.x / image.y}))` }}
         />
       </div>
       <figcaption className="mt-2 text-sm text-soft tabular-nums">

@@ -9,7 +9,7 @@ export function Closing() {
   return (
     <section className="page pt-12 pb-4 text-center md:pt-20 md:pb-8">
       <h2 className="text-xl font-bold md:text-2xl">Start Processing Images With AI</h2>
-      <p className="mx-auto mt-3 max-w-xl text-soft text-pretty">
+      <p className="mx-auto mt-3 max-w-xl text-soft">
         {isSignedIn
           ? 'Images are kept until you delete them, and only you can see them.'
           : `The first ${newUserCredits} credits are free. Images are kept until you delete them, and only you can see them.`}

@@ -20,7 +20,7 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
             <h2 id={id} className="text-xl font-bold md:text-2xl">
               {texts.title}
             </h2>
-            <p className="mt-3 text-soft text-pretty">{texts.text}</p>
+            <p className="mt-3 text-soft">{texts.text}</p>
           </div>
           <div className="flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
             {offer?.available ? (

@@ -12,7 +12,7 @@ export function Hero() {
       <div className="page grid items-center gap-x-12 gap-y-10 py-10 md:py-16 lg:grid-cols-[5fr_6fr]">
         <div className="min-w-0">
           <h1 className="text-2xl font-bold md:text-3xl">AI Image Editing Made Simple</h1>
-          <p className="mt-4 max-w-xl text-lg text-soft text-pretty">
+          <p className="mt-4 max-w-xl text-lg text-soft">
             Clean cut-outs, larger pictures and repaired details, made by AI models that run on this server.
           </p>
           {/* The place is kept while it is unknown who is here, so that nothing below moves. */}

@@ -12,7 +12,7 @@ export function Steps() {
             <li key={title} className="border-t-2 border-accent pt-4">
               <p className="text-sm font-semibold text-accent tabular-nums">{index + 1}</p>
               <h3 className="mt-1 text-lg font-semibold">{title}</h3>
-              <p className="mt-2 text-soft text-pretty">{text}</p>
+              <p className="mt-2 text-soft">{text}</p>
             </li>
           ))}
         </ol>

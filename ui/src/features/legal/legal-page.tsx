@@ -20,7 +20,7 @@ export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
               <li key={section.id}>
                 <a
                   href={`#${section.id}`}
-                  className="flex min-h-8 items-center gap-3 rounded-sm text-soft underline-offset-4 hover:text-ink hover:underline"
+                  className="flex min-h-8 thumb:min-h-11 items-center gap-3 rounded-sm text-soft underline-offset-4 hover:text-ink hover:underline"
                 >
                   <span className="w-5 shrink-0 tabular-nums">{index + 1}</span>
                   {section.title}
@@ -30,7 +30,7 @@ export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
           </ol>
         </nav>
         <article className="max-w-[70ch]">
-          <p className="text-lg text-pretty">{summary}</p>
+          <p className="text-lg">{summary}</p>
           {sections.map((section, index) => (
             <section
               key={section.id}

@@ -41,7 +41,7 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
           <label
             key={option.path}
             className={classNames(
-              'flex min-h-11 cursor-pointer flex-wrap items-center gap-x-3 rounded-md border px-4 py-2 has-focus-visible:outline-2 has-focus-visible:outline-accent',
+              'grid min-h-11 cursor-pointer grid-cols-[auto_1fr] items-center gap-x-3 rounded-md border px-4 py-2 has-focus-visible:outline-2 has-focus-visible:outline-accent',
               option.path === action.path
                 ? 'border-accent bg-accent-wash'
                 : 'border-line hover:border-control',
@@ -55,7 +55,7 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
               className="size-4 outline-none"
             />
             <span className="font-semibold">{option.label}</span>
-            <span className="ml-auto text-sm text-soft">
+            <span className="col-start-2 text-sm text-soft">
               {option === tool.free ? freeNote(option, offer) : costNote(offer, option.factor)}
             </span>
           </label>

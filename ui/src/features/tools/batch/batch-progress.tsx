@@ -58,7 +58,7 @@ export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose
           <p className="text-sm text-soft">What is done is kept, and what runs goes on.</p>
         </div>
       )}
-      <div className="flex flex-wrap justify-end gap-3">
+      <div className="flex flex-wrap justify-end gap-3 max-sm:*:grow">
         {!areOver && (
           <Button look="secondary" isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
             Cancel all

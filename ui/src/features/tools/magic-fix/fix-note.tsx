@@ -13,7 +13,7 @@ export function FixNote({ result }: { result: ResultItem }) {
   const facts = [result.mode && done[result.mode], result.model].filter(Boolean).join(' · ');
   return (
     <div className="mt-3 grid gap-1">
-      {result.prompt && <p className="font-semibold text-pretty">{`“${result.prompt}”`}</p>}
+      {result.prompt && <p className="font-semibold">{`“${result.prompt}”`}</p>}
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-soft">
         {facts}
         {result.demo && (

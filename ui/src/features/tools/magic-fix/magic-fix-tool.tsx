@@ -92,7 +92,7 @@ export function MagicFixTool({ image }: { image: Image }) {
 
   return (
     <div className="grid gap-8 lg:grid-cols-[3fr_2fr]">
-      <section aria-labelledby="original" className="grid min-w-0 content-start gap-4">
+      <section aria-labelledby="original" className="grid min-w-0 grid-cols-1 content-start gap-4">
         <h2 id="original" className="text-lg font-semibold">
           Original
         </h2>

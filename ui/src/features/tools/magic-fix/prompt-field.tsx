@@ -67,7 +67,7 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
       </p>
       {magicFix.demo && magicFix.vocabulary && (
         <details className="text-sm text-soft">
-          <summary className="w-fit cursor-pointer rounded-sm font-medium underline-offset-4 hover:text-ink hover:underline">
+          <summary className="w-fit thumb:py-3 cursor-pointer rounded-sm font-medium underline-offset-4 hover:text-ink hover:underline">
             The words of the demo model
           </summary>
           <p className="mt-1">{magicFix.vocabulary.join(', ')}</p>
@@ -82,7 +82,7 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
                 onPrompt(suggestion);
                 field.current?.focus();
               }}
-              className="min-h-9 rounded-full border border-line bg-surface px-3 text-sm font-medium hover:border-control hover:bg-sunken"
+              className="min-h-9 thumb:min-h-11 rounded-full border border-line bg-surface px-3 text-sm font-medium hover:border-control hover:bg-sunken"
             >
               {suggestion}
             </button>

@@ -16,7 +16,7 @@ export function ToolButton({ icon, label, title = label, disabled, onClick }: To
       title={title}
       disabled={disabled}
       onClick={onClick}
-      className="grid size-10 place-items-center rounded-sm hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
+      className="grid size-10 thumb:size-11 place-items-center rounded-sm hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
     >
       <EditorIcon name={icon} />
     </button>

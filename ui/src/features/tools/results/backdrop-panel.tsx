@@ -19,7 +19,7 @@ const swatches = [
 ];
 
 const round =
-  'relative grid size-10 cursor-pointer place-items-center overflow-hidden rounded-full ring-offset-2 ring-offset-surface has-focus-visible:outline-2 has-focus-visible:outline-offset-4 has-focus-visible:outline-accent';
+  'relative grid size-10 thumb:size-11 cursor-pointer place-items-center overflow-hidden rounded-full ring-offset-2 ring-offset-surface has-focus-visible:outline-2 has-focus-visible:outline-offset-4 has-focus-visible:outline-accent';
 const isChosenRing = (isChosen: boolean) =>
   isChosen ? 'ring-2 ring-accent' : 'ring-1 ring-control hover:ring-2';
 
@@ -98,7 +98,7 @@ export default function BackdropPanel({ backdrop, onBackdrop }: BackdropPanelPro
           aria-pressed={picture !== null}
           onClick={() => file.current?.click()}
           className={classNames(
-            'inline-flex min-h-10 items-center gap-2 rounded-full px-4 text-sm font-medium ring-offset-2 ring-offset-surface',
+            'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-full px-4 text-sm font-medium ring-offset-2 ring-offset-surface',
             isChosenRing(picture !== null),
           )}
         >

@@ -12,6 +12,6 @@ export function useResults(tool: Tool, imageId: string) {
         .toSorted((a, b) => a.createdAt.localeCompare(b.createdAt))
         .map((result) => ({ ...result, isNew: false }));
     },
-    meta: { failure: tool.texts.listFailed },
+    meta: { failure: tool.texts.listFailed, isPart: true },
   });
 }

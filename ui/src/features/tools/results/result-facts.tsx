@@ -27,7 +27,7 @@ export function ResultFacts({ result, hasNote }: { result: ShownResult; hasNote:
     >
       <summary
         onPointerEnter={loadDetails}
-        className="inline-flex min-h-10 cursor-pointer items-center gap-1 rounded-sm text-soft tabular-nums hover:text-ink"
+        className="inline-flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-1 rounded-sm text-soft tabular-nums hover:text-ink"
       >
         {facts}
         <Icon name="chevron" className="size-4 transition-transform group-open/facts:rotate-180" />

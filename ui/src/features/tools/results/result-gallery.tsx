@@ -33,15 +33,22 @@ export function ResultGallery(props: ResultGalleryProps) {
 
   if (!selected) {
     return (
-      <PictureBox width={original.x} height={original.y} overlay={progress}>
-        {progress ? (
+      <PictureBox
+        width={original.x}
+        height={original.y}
+        overlay={
+          // Over the whole frame: in the shape of a tall picture there is no room for words.
+          progress ?? (
+            <div className="absolute inset-0 grid place-content-center justify-items-center gap-2 p-6 text-center">
+              <Icon name="image" className="size-8 text-soft" />
+              <p className="font-semibold">No images to show</p>
+              <p className="text-sm text-soft">{empty}</p>
+            </div>
+          )
+        }
+      >
+        {progress && (
           <img src={original.url} alt="" className="absolute inset-0 size-full opacity-30 grayscale" />
-        ) : (
-          <div className="absolute inset-0 grid place-content-center justify-items-center gap-2 p-6 text-center">
-            <Icon name="image" className="size-8 text-soft" />
-            <p className="font-semibold">No images to show</p>
-            <p className="text-sm text-soft">{empty}</p>
-          </div>
         )}
       </PictureBox>
     );

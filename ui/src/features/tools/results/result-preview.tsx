@@ -100,7 +100,7 @@ export function ResultPreview(props: ResultPreviewProps) {
               onPointerEnter={option.load}
               onClick={() => onView(option.view)}
               className={classNames(
-                'min-h-9 rounded-sm px-3 text-sm font-medium max-sm:flex-1',
+                'min-h-9 thumb:min-h-11 rounded-sm px-3 text-sm font-medium max-sm:flex-1',
                 view === option.view ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
               )}
             >

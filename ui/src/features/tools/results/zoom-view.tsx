@@ -97,7 +97,7 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
           type="button"
           title="Each pixel as one of the screen (1)"
           onClick={() => showPixels(control)}
-          className="min-h-10 rounded-sm px-2 text-sm font-medium tabular-nums hover:bg-sunken"
+          className="min-h-10 thumb:min-h-11 rounded-sm px-2 text-sm font-medium tabular-nums hover:bg-sunken"
         >
           1:1
         </button>

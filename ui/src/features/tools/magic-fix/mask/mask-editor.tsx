@@ -66,7 +66,7 @@ export function MaskEditor({ image, shapes, problem, onChange, resultUrl }: Mask
   }
 
   return (
-    <div ref={editor} className="group/editor grid gap-2">
+    <div ref={editor} className="group/editor grid grid-cols-1 gap-2">
       <MaskToolbar
         canUndo={done.length > 0}
         canRedo={undone.length > 0}

@@ -6,7 +6,7 @@ import { ToolButton } from '../tool-button';
 import type { Placed, ViewControl } from './use-view';
 
 const textButton =
-  'inline-flex min-h-10 items-center gap-2 rounded-sm px-2.5 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60';
+  'inline-flex min-h-10 thumb:min-h-11 thumb:min-w-11 items-center gap-2 rounded-sm px-2.5 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60';
 
 /** On a narrow screen the icons speak for themselves; to those who cannot see, the words always do. */
 const wideOnly = 'max-sm:sr-only';

@@ -16,7 +16,7 @@ const shortcuts: [keys: string[], what: string][] = [
 export function MaskShortcuts() {
   return (
     <details className="text-sm text-soft pointer-coarse:hidden">
-      <summary className="w-fit cursor-pointer rounded-sm font-medium underline-offset-4 hover:text-ink hover:underline">
+      <summary className="w-fit thumb:py-3 cursor-pointer rounded-sm font-medium underline-offset-4 hover:text-ink hover:underline">
         Keyboard shortcuts
       </summary>
       <p className="mt-2">Letters work while the drawing area has the focus. On a Mac, Ctrl is ⌘.</p>

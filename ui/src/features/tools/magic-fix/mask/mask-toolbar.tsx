@@ -66,7 +66,7 @@ export function MaskToolbar({ canUndo, canRedo, canClear, onUndo, onRedo, onClea
           type="button"
           disabled={!canClear}
           onClick={onClear}
-          className="min-h-10 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
+          className="min-h-10 thumb:min-h-11 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
         >
           Clear
         </button>
@@ -97,7 +97,7 @@ function Option({ name, label, title, isChosen, onChoose, children }: OptionProp
     <label
       title={title}
       className={classNames(
-        'grid size-10 cursor-pointer place-items-center rounded-sm has-focus-visible:outline-2 has-focus-visible:outline-accent',
+        'grid size-10 thumb:size-11 cursor-pointer place-items-center rounded-sm has-focus-visible:outline-2 has-focus-visible:outline-accent',
         isChosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
       )}
     >

@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs';
+import type { Plugin } from 'vite';
+
+/** Gives `npm run dev:mock` msw's service worker from its package; the product never ships it. */
+export function serveMockWorker(): Plugin {
+  return {
+    name: 'serve-mock-worker',
+    configureServer({ middlewares }) {
+      middlewares.use('/mockServiceWorker.js', (_, response) => {
+        response.setHeader('Content-Type', 'text/javascript');
+        response.end(readFileSync('node_modules/msw/lib/mockServiceWorker.js'));
+      });
+    },
+  };
+}
