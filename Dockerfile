@@ -31,8 +31,8 @@ COPY local local
 COPY migrations migrations
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/retouch/target,sharing=locked \
-    cargo build --release --workspace --bins --locked \
-    && install -D -t /programs target/release/retouch-api target/release/retouch-worker
+    cargo build --profile dist --workspace --bins --locked \
+    && install -D -t /programs target/dist/retouch-api target/dist/retouch-worker
 
 FROM scratch AS built
 COPY --from=compiled /programs/ /

@@ -52,7 +52,7 @@ ARROWS = [
         "only a session and a pipeline's net name ort",
         r"\bort::",
         EVERYWHERE,
-        ("worker/src/models/session.rs", "worker/src/diffusion/net.rs"),
+        ("worker/src/models/session.rs", "worker/src/models/session/", "worker/src/diffusion/net.rs"),
     ),
     Arrow("only api/src/payments.rs names Stripe", r"\b(async_)?stripe\w*::", EVERYWHERE, ("api/src/payments.rs", "api/src/payments/")),
     Arrow("only config.rs reads the environment", r"\benv::vars?(_os)?\(", EVERYWHERE, ("core/src/config.rs", "core/src/config/", "api/src/config.rs", "worker/src/config.rs")),

@@ -4,7 +4,7 @@ import hashlib
 import os
 import subprocess
 
-from .config import CACHE, REPO
+from .config import CACHE, PROFILE, REPO
 from .say import Problem, line, run_logged, run_shown, step
 
 NOT_SOURCES = {"node_modules", "dist", "test-results", "playwright-report", "coverage"}
@@ -50,11 +50,11 @@ def sources_of(folder):
     return sorted(files)
 
 
-def build_programs():
+def build_programs(profile=PROFILE):
     line("• Building the programs (the first time takes a while) …")
     # Query data is checked in, so no database is needed.
     environment = {**os.environ, "SQLX_OFFLINE": "true"}
-    command = ["cargo", "build", "--release", "--workspace", "--bins", "--locked"]
+    command = ["cargo", "build", "--profile", profile, "--workspace", "--bins", "--locked"]
     run_shown(command, "Building the programs", cwd=REPO, env=environment)
 
 

@@ -14,6 +14,9 @@ from .say import Problem
 REPO = Path(__file__).resolve().parents[2]
 # What belongs to the checkout and not to one set of data: downloads and the marks of what is built.
 CACHE = REPO / ".retouch"
+# `release` is built in half the time, `dist` is what the images hold (Cargo.toml).
+PROFILE = os.environ.get("RETOUCH_CARGO_PROFILE") or "release"
+PROGRAMS = REPO / "target" / PROFILE
 
 
 @dataclass

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from . import wheels
-from .config import REPO
+from .config import PROGRAMS, REPO
 from .postgres import Postgres
 from .say import Problem, run_logged, step
-
-PROGRAMS = REPO / "target" / "release"
 
 
 @dataclass

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from . import bench, build, contract, lint, prerequisites, proofs, wheels
 from .config import CACHE, REPO, load
 from .containers import main as containers
+from .containers import proven
 from .sandbox import Sandbox
 from .say import Problem, line, took, warn
 
@@ -162,7 +163,7 @@ def measure():
 
 
 def test_containers():
-    """The compose stack in a real engine; minutes, so only where it is asked for, as after a change of its files."""
+    """The compose stack in a real engine: ten minutes, so only when its files have changed, or where it is asked for."""
     return Counts(*containers.run())
 
 
@@ -180,8 +181,12 @@ PARTS = {
 
 
 def usual_parts(full):
-    only_when_asked_for = {"bench", "containers"}
-    return [name for name in PARTS if name not in only_when_asked_for and (full or name != "proofs")]
+    left_out = {"bench"}
+    if not full:
+        left_out.add("proofs")
+    if proven.is_current():
+        left_out.add("containers")
+    return [name for name in PARTS if name not in left_out]
 
 
 def models_environment(names):

@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import build, prerequisites
 from ..config import REPO, load
 from ..say import Problem, line, warn
-from . import checks
+from . import checks, proven
 from .engine import Engine
 from .images import Images, are_fresh
 from .proof import Proof
@@ -27,7 +27,8 @@ def run(from_source=False, models=None):
     if findings := checks.check():
         raise Problem("The container files are not right:\n\n  " + "\n  ".join(findings))
     if not are_fresh():
-        build.build_programs()
+        # What `prebuilt` in the Dockerfile takes, whatever is used elsewhere.
+        build.build_programs("release")
     if not from_source:
         build.build_ui()
     if models is None:
@@ -44,6 +45,8 @@ def run(from_source=False, models=None):
             for stack in (proof.central, proof.node):
                 shutil.rmtree(stack.folder, ignore_errors=True)
         show(images, proof)
+    if counts[1] == 0:
+        proven.remember()
     return counts
 
 

@@ -7,7 +7,7 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from stack.config import REPO
-from stack.containers import checks
+from stack.containers import checks, proven
 from stack.containers.checks import CENTRAL, CPU, FILE, GPUS, config
 from stack.containers.realm import wrong_in_realm
 from stack.say import Problem
@@ -280,6 +280,36 @@ class PrepareTest(unittest.TestCase):
         files = "".join((REPO / file).read_text() for file in (FILE, CPU, GPUS, CENTRAL))
         unread = {name for name in names if f"${{{name}" not in files} - {"COMPOSE_FILE", "COMPOSE_PROFILES"}
         self.assertEqual(unread, set())
+
+
+
+class ProvenTest(unittest.TestCase):
+    def test_a_changed_file_a_new_one_and_a_renamed_one_are_noticed_and_secrets_are_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            compose = root / "deploy" / "compose"
+            (compose / "secrets").mkdir(parents=True)
+            (root / "Dockerfile").write_text("FROM scratch\n")
+            seen = [proven.digest(root)]
+            (root / "Dockerfile").write_text("FROM debian\n")
+            seen.append(proven.digest(root))
+            (compose / "more.yml").write_text("services: {}\n")
+            seen.append(proven.digest(root))
+            (compose / "more.yml").rename(compose / "other.yml")
+            seen.append(proven.digest(root))
+            self.assertEqual(len(set(seen)), 4)
+            (compose / "secrets" / "stripe_secret_key").write_text("sk")
+            (compose / "proven.sha256").write_text("what was")
+            self.assertEqual(proven.digest(root), seen[-1])
+
+    def test_all_tracked_container_files_count(self):
+        places = ["Dockerfile", ".dockerignore", "docker-compose.gpu.yml", "deploy/compose", "local/stack/containers"]
+        listed = subprocess.run(["git", "ls-files", *places], cwd=REPO, capture_output=True, text=True)
+        if listed.returncode:
+            self.skipTest("not a checkout")
+        counted = {str(path.relative_to(REPO)) for place in proven.PLACES for path in REPO.glob(place)}
+        programs = {name for name in listed.stdout.split() if name.endswith(".py") or name.endswith("tools.txt")}
+        self.assertEqual(set(listed.stdout.split()) - programs - {"deploy/compose/proven.sha256"}, counted)
 
 
 if __name__ == "__main__":
