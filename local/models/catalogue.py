@@ -44,6 +44,7 @@ class Catalogue:
                 files=stated_files(facts, path.parent),
                 licence=facts["licence"],
                 commercial_use=facts["commercial_use"],
+                attribution=facts.get("attribution", ""),
                 homepage=facts["homepage"],
                 source=checked_source(facts.get("source"), path),
             )
@@ -79,6 +80,7 @@ class Model:
     files: tuple
     licence: str
     commercial_use: bool
+    attribution: str
     homepage: str
     # As in model.toml; None when whoever runs this brings the file.
     source: dict | None

@@ -1,6 +1,6 @@
 //! One net of a pipeline: what it takes and gives, read from its graph, and a run with the casts that needs.
 //!
-//! With `models/session.rs` the only file that names `ort`.
+//! With `models/session` the only place that names `ort`.
 
 use std::path::Path;
 

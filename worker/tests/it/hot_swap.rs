@@ -1,4 +1,4 @@
-//! Models change while jobs run: what is right takes over, what is wrong changes nothing and is named.
+//! Models change while a worker runs jobs: what is right takes over, what is wrong changes nothing and is named.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -6,27 +6,20 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use retouch_core::jobs::JobState;
-use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
 use retouch_core::workers::{self, ModelProblem};
 use retouch_local::testing::eventually;
-use retouch_worker::models::bindings::Demand;
-use retouch_worker::models::registry::{Problem, Registry, Watcher};
 use sqlx::PgPool;
 use tempfile::TempDir;
 
 use crate::onnx::{Model, bind, bind_tiers};
 use crate::process::Line;
-use crate::{repository, runtime};
 
 /// The bar: a switch is over within ten seconds, where one inference takes less than one.
 const SWITCH: Duration = Duration::from_secs(10);
-
-const PAID: Demand = Demand { tool: Tool::RemoveBackground, tier: Tier::Paid };
 
 /// Something that may be done to the folder of a model.
 type Breakage = (&'static str, fn(&Path, &Model), &'static str, fn(&Model) -> String);
@@ -179,6 +172,32 @@ async fn models_change_under_four_jobs_at_a_time_and_no_job_fails(pool: PgPool) 
     assert_eq!(log.matches("Refused made: ").count(), breakages().len(), "each is told once");
 }
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_tool_that_is_bound_while_a_worker_runs_is_served_by_it(pool: PgPool) {
+    let line = Line::start(pool, 2_000).await;
+    let models = TempDir::new().unwrap();
+    Model::new(1.0).write(models.path(), "made");
+    bind_tiers(models.path(), "made", &["free"]);
+    let mut worker = line
+        .worker()
+        .set("RETOUCH_MODELS_DIR", models.path())
+        .set("RETOUCH_MODELS_POLL_MS", "100")
+        .start();
+    let job = line.submit().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(line.count(JobState::Queued).await, 1, "nobody serves job {job}");
+    bind_tiers(models.path(), "made", &["free", "paid"]);
+    line.until(JobState::Done, 1, SWITCH).await;
+    // Unbound again, it waits once more; what else is served goes on.
+    bind_tiers(models.path(), "made", &["free"]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    line.submit().await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(line.count(JobState::Queued).await, 1);
+    worker.terminate();
+    tokio::task::spawn_blocking(move || worker.wait(SWITCH)).await.unwrap();
+}
+
 /// Keeps jobs waiting, so that as many run as may.
 async fn feed(line: Arc<Line>) {
     loop {
@@ -244,277 +263,4 @@ fn scrape(address: &str) -> String {
     let mut told = String::new();
     stream.read_to_string(&mut told).unwrap();
     told
-}
-
-/// A registry that has loaded what `models` binds, and its watcher.
-async fn following(models: &Path) -> (Arc<Registry>, Watcher) {
-    let registry = Arc::new(Registry::open(models, runtime()).unwrap());
-    registry.load_all().await.unwrap();
-    let watcher = Watcher::new(Arc::clone(&registry));
-    (registry, watcher)
-}
-
-/// Looks often enough to see a change, to see that it is over, and to follow it.
-async fn settle(watcher: &mut Watcher) -> bool {
-    let mut changed = false;
-    for _ in 0..3 {
-        changed |= watcher.look().await;
-    }
-    changed
-}
-
-fn told(registry: &Registry) -> Vec<String> {
-    registry.problems().iter().map(Problem::to_string).collect()
-}
-
-fn serving(registry: &Registry) -> Vec<String> {
-    registry.loaded().into_iter().map(|model| model.sha256).collect()
-}
-
-#[tokio::test]
-async fn a_job_keeps_the_model_it_began_with() {
-    let models = TempDir::new().unwrap();
-    let (old, new) = (Model::new(1.0), Model::new(2.0));
-    old.write(models.path(), "made");
-    bind(models.path(), "made");
-    let (registry, mut watcher) = following(models.path()).await;
-    let held = registry.model_for(PAID).await.unwrap();
-    new.write(models.path(), "made");
-    assert!(settle(&mut watcher).await);
-    assert_eq!(registry.model_for(PAID).await.unwrap().identity().sha256, new.sha256());
-    let input = ndarray::Array4::ones((1, 3, 32, 32));
-    let brightness = |output: &ndarray::Array4<f32>| output[[0, 0, 0, 0]];
-    let by_old = brightness(&held.infer(input.clone()).await.unwrap().output);
-    assert!((by_old - 1.0 / (1.0 + (-3.0_f32).exp())).abs() < 1e-5, "{by_old}");
-    assert_eq!(held.identity().sha256, old.sha256());
-}
-
-#[tokio::test]
-async fn a_file_that_is_still_being_written_is_left_alone() {
-    let models = TempDir::new().unwrap();
-    let folder = Model::new(1.0).write(models.path(), "made");
-    bind(models.path(), "made");
-    let (registry, mut watcher) = following(models.path()).await;
-    let next = Model::new(2.0);
-    let bytes = next.bytes();
-    for end in [10, 100, bytes.len() - 1] {
-        fs::write(folder.join("made.onnx"), &bytes[..end]).unwrap();
-        assert!(!watcher.look().await, "at {end} bytes");
-    }
-    next.write(models.path(), "made");
-    assert!(settle(&mut watcher).await);
-    assert_eq!((serving(&registry), told(&registry)), (vec![next.sha256()], vec![]));
-}
-
-#[tokio::test]
-async fn what_is_written_again_unchanged_is_not_loaded_again() {
-    let models = TempDir::new().unwrap();
-    let model = Model::new(1.0);
-    model.write(models.path(), "made");
-    bind(models.path(), "made");
-    let (registry, mut watcher) = following(models.path()).await;
-    let before = registry.model_for(PAID).await.unwrap();
-    assert!(!settle(&mut watcher).await, "nothing has happened");
-    model.write(models.path(), "made");
-    assert!(!settle(&mut watcher).await, "nothing else has been written");
-    assert!(registry.model_for(PAID).await.unwrap().is_same(&before));
-    // A golden picture is part of what a model was tried with.
-    let golden = models.path().join("made/golden.png");
-    fs::write(&golden, crate::fixture("photos/chelsea.png")).unwrap();
-    assert!(settle(&mut watcher).await);
-    assert!(told(&registry)[0].contains("has another size"), "{:?}", told(&registry));
-    assert!(registry.model_for(PAID).await.unwrap().is_same(&before));
-}
-
-#[tokio::test]
-async fn what_was_refused_is_not_tried_again_until_it_changes() {
-    let models = TempDir::new().unwrap();
-    let good = Model::new(1.0);
-    let folder = good.write(models.path(), "made");
-    bind(models.path(), "made");
-    let (registry, mut watcher) = following(models.path()).await;
-    fs::remove_file(folder.join("made.onnx")).unwrap();
-    assert!(settle(&mut watcher).await);
-    let missing = told(&registry);
-    assert!(missing[0].starts_with("made: checksum: ") && missing[0].contains("is missing"));
-    assert_eq!(serving(&registry), [good.sha256()]);
-    assert!(!settle(&mut watcher).await, "nothing has changed since");
-    fs::remove_dir_all(&folder).unwrap();
-    assert!(settle(&mut watcher).await);
-    assert!(told(&registry)[0].starts_with("made: manifest: "), "{:?}", told(&registry));
-    assert_eq!(serving(&registry), [good.sha256()]);
-    good.write(models.path(), "made");
-    assert!(settle(&mut watcher).await);
-    assert_eq!((serving(&registry), told(&registry)), (vec![good.sha256()], vec![]));
-}
-
-#[tokio::test]
-async fn a_tools_toml_that_is_wrong_changes_nothing_and_models_are_still_followed() {
-    let models = TempDir::new().unwrap();
-    Model::new(1.0).write(models.path(), "made");
-    bind(models.path(), "made");
-    let (registry, mut watcher) = following(models.path()).await;
-    for (text, words) in [
-        ("[[bind]]\ntool = \"remove-backgrounds\"", "tools.toml: bindings: "),
-        (
-            "[[bind]]\ntool = \"remove-background\"\ntier = \"paid\"\ndevice = \"any\"\nmodel = \"../made\"",
-            "must be the name of a folder",
-        ),
-    ] {
-        fs::write(models.path().join("tools.toml"), text).unwrap();
-        assert!(settle(&mut watcher).await);
-        assert!(told(&registry)[0].contains(words), "{:?}", told(&registry));
-    }
-    let next = Model::new(2.0);
-    next.write(models.path(), "made");
-    assert!(settle(&mut watcher).await);
-    assert_eq!((serving(&registry), told(&registry).len()), (vec![next.sha256()], 1));
-    fs::remove_file(models.path().join("tools.toml")).unwrap();
-    assert!(settle(&mut watcher).await);
-    assert!(told(&registry)[0].contains("No such file"), "{:?}", told(&registry));
-    bind(models.path(), "made");
-    assert!(settle(&mut watcher).await);
-    assert_eq!((serving(&registry), told(&registry)), (vec![next.sha256()], vec![]));
-}
-
-#[tokio::test]
-async fn a_model_that_is_bound_anew_and_wrong_leaves_the_old_one_serving() {
-    let models = TempDir::new().unwrap();
-    let old = Model::new(1.0);
-    old.write(models.path(), "made");
-    Model::new(f32::NAN).write(models.path(), "other");
-    bind(models.path(), "made");
-    let (registry, mut watcher) = following(models.path()).await;
-    bind(models.path(), "other");
-    assert!(settle(&mut watcher).await);
-    assert_eq!(told(&registry), ["other: warm-up: 1024 of 1024 output values are not numbers"]);
-    assert_eq!(registry.model_for(PAID).await.unwrap().identity().sha256, old.sha256());
-    assert_eq!(serving(&registry), [old.sha256()]);
-}
-
-#[tokio::test]
-async fn classes_come_and_go_with_tools_toml() {
-    let models = TempDir::new().unwrap();
-    let model = Model::new(1.0);
-    model.write(models.path(), "made");
-    bind_tiers(models.path(), "made", &["paid", "free"]);
-    let (registry, mut watcher) = following(models.path()).await;
-    let class = |tier| JobClass { tier, tool: ToolName::RemoveBackground };
-    assert_eq!(registry.classes(), [class(Tier::Paid), class(Tier::Free)]);
-    bind_tiers(models.path(), "made", &["paid", "visitor"]);
-    assert!(settle(&mut watcher).await);
-    assert_eq!(told(&registry), Vec::<String>::new());
-    assert_eq!(registry.classes(), [class(Tier::Paid), class(Tier::Visitor)]);
-    let [free, visitor] = [Tier::Free, Tier::Visitor].map(|tier| Demand { tier, ..PAID });
-    let unbound = registry.model_for(free).await.map(|_| ()).unwrap_err().to_string();
-    assert_eq!(unbound, "tools.toml binds no model to remove-background:free on cpu");
-    assert_eq!(registry.model_for(visitor).await.unwrap().identity().sha256, model.sha256());
-    // What is bound for the first time and wrong is named, and serves nobody.
-    Model::new(f32::NAN).write(models.path(), "wrong");
-    let line = |tier: &str, model: &str| {
-        format!(
-            "[[bind]]\ntool = \"remove-background\"\ntier = \"{tier}\"\ndevice = \"any\"\nmodel = \"{model}\"\n"
-        )
-    };
-    let text = [line("paid", "made"), line("free", "wrong")].concat();
-    fs::write(models.path().join("tools.toml"), text).unwrap();
-    assert!(settle(&mut watcher).await);
-    assert_eq!(told(&registry), ["wrong: warm-up: 1024 of 1024 output values are not numbers"]);
-    assert_eq!(registry.classes(), [class(Tier::Paid)]);
-    // And nothing at all.
-    fs::write(models.path().join("tools.toml"), "").unwrap();
-    assert!(settle(&mut watcher).await);
-    assert_eq!((registry.classes(), told(&registry)), (vec![], vec![]));
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_tool_that_is_bound_while_a_worker_runs_is_served_by_it(pool: PgPool) {
-    let line = Line::start(pool, 2_000).await;
-    let models = TempDir::new().unwrap();
-    Model::new(1.0).write(models.path(), "made");
-    bind_tiers(models.path(), "made", &["free"]);
-    let mut worker = line
-        .worker()
-        .set("RETOUCH_MODELS_DIR", models.path())
-        .set("RETOUCH_MODELS_POLL_MS", "100")
-        .start();
-    let job = line.submit().await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(line.count(JobState::Queued).await, 1, "nobody serves job {job}");
-    bind_tiers(models.path(), "made", &["free", "paid"]);
-    line.until(JobState::Done, 1, SWITCH).await;
-    // Unbound again, it waits once more; what else is served goes on.
-    bind_tiers(models.path(), "made", &["free"]);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    line.submit().await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(line.count(JobState::Queued).await, 1);
-    worker.terminate();
-    tokio::task::spawn_blocking(move || worker.wait(SWITCH)).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_model_that_is_wrong_at_the_start_stops_the_start_with_its_reason() {
-    let models = TempDir::new().unwrap();
-    Model::new(f32::NAN).write(models.path(), "made");
-    bind(models.path(), "made");
-    let registry = Registry::open(models.path(), runtime()).unwrap();
-    let error = registry.load_all().await.expect_err("it is refused").to_string();
-    assert!(error.contains("warm-up: 1024 of 1024 output values are not numbers"), "{error}");
-}
-
-#[test]
-fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace() {
-    let models = TempDir::new().unwrap();
-    Model::new(1.0).write(models.path(), "made");
-    bind(models.path(), "made");
-    let candidate = Model::new(-1.0);
-    let folder = candidate.write(models.path(), "candidate");
-    let manifest = candidate.manifest("candidate").replace(&candidate.sha256(), &"0".repeat(64));
-    fs::write(folder.join("model.toml"), manifest).unwrap();
-    let check = |name: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
-            .args(["models", "check", name, "--device", "cpu", "--models-dir"])
-            .arg(models.path())
-            .current_dir(repository())
-            .output()
-            .unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap())
-    };
-    let (code, said) = check("candidate");
-    assert_eq!(code, Some(1), "{said}");
-    for words in [
-        "checksum  WRONG: candidate.onnx has sha256",
-        "contract  input f32[1, 3, 32, 32] → mask f32[1, 1, 32, 32]",
-        "warm-up   output in",
-        "golden    WRONG: golden.png: the result is off by 0.",
-        "speed     ",
-        "beside    made: ",
-        "times as long",
-        "WRONG     for 2 reasons",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
-    let (code, said) = check("made");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("RIGHT     made"), "{said}");
-}
-
-#[test]
-fn a_reader_that_has_had_enough_is_no_panic() {
-    let models = TempDir::new().unwrap();
-    Model::new(1.0).write(models.path(), "made");
-    bind(models.path(), "made");
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let ended = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
-        .args(["models", "check", "made", "--device", "cpu", "--models-dir"])
-        .arg(models.path())
-        .current_dir(repository())
-        .stdout(writer)
-        .output()
-        .unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(141), "as after SIGPIPE: {said}");
-    assert!(!said.contains("panicked"), "{said}");
 }

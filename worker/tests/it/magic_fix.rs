@@ -24,14 +24,14 @@ use crate::{load, repository};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-fn png(picture: impl Into<DynamicImage>) -> Bytes {
+pub fn png(picture: impl Into<DynamicImage>) -> Bytes {
     let mut bytes = Cursor::new(Vec::new());
     picture.into().write_to(&mut bytes, ImageFormat::Png).expect("a PNG in memory");
     bytes.into_inner().into()
 }
 
 /// Stripes with a disc in the middle, half transparent at the left.
-fn picture(width: u32, height: u32) -> RgbaImage {
+pub fn picture(width: u32, height: u32) -> RgbaImage {
     RgbaImage::from_fn(width, height, |x, y| {
         let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
         let stripe = if (x + y) % 16 < 8 { [60, 120, 90] } else { [160, 140, 70] };
@@ -41,7 +41,7 @@ fn picture(width: u32, height: u32) -> RgbaImage {
 }
 
 /// A disc of this radius in the middle.
-fn disc(width: u32, height: u32, radius: u32) -> Bytes {
+pub fn disc(width: u32, height: u32, radius: u32) -> Bytes {
     png(GrayImage::from_fn(width, height, |x, y| {
         let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
         Luma([if dx * dx + dy * dy < radius * radius { 255 } else { 0 }])
@@ -52,7 +52,7 @@ async fn tiny(name: &str) -> ModelHandle {
     load(&repository().join("models/tiny").join(name)).await.expect("it loads")
 }
 
-async fn fix(
+pub async fn fix(
     input: Bytes,
     mask: Bytes,
     prompt: &str,
@@ -65,7 +65,7 @@ async fn fix(
     magic_fix(input, wish, engines, &pixels, &Limits::default(), &cancel, &tell).await
 }
 
-fn only(bound: ModelHandle) -> Engines {
+pub fn only(bound: ModelHandle) -> Engines {
     Engines { bound, clarifier: None, judge: None }
 }
 

@@ -3,6 +3,7 @@
 mod cutouts;
 mod demo;
 mod diffusion;
+mod following;
 mod halo;
 mod hostile;
 mod hot_swap;
@@ -10,8 +11,10 @@ mod kept_tensors;
 mod line;
 mod magic_fix;
 mod manifests;
+mod models_check;
 mod onnx;
 mod pictures;
+mod pipeline_swap;
 mod process;
 mod upscale;
 mod upscale_line;

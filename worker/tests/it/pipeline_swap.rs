@@ -1,0 +1,151 @@
+//! A text-guided model is a folder of nets, words and settings: it changes as one, and a part that is wrong changes
+//! nothing.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::path::Path;
+
+use bytes::Bytes;
+use retouch_core::magic_fix::FixMode;
+use retouch_core::tool::{Tier, Tool};
+use retouch_worker::models::bindings::Demand;
+use retouch_worker::models::registry::ModelHandle;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::following::{following, serving, settle, told};
+use crate::magic_fix::{disc, fix, only, picture, png};
+use crate::repository;
+
+/// Something that is done to the folder.
+type Spoil<'a> = Box<dyn Fn() + 'a>;
+
+const EDIT: Demand = Demand { tool: Tool::MagicFix(FixMode::Edit), tier: Tier::Paid };
+
+/// The tiny pipeline as `sd-inpaint`, bound to everything that words can ask for.
+fn models() -> TempDir {
+    let models = TempDir::new().unwrap();
+    copy(&repository().join("models/tiny/sd-inpaint"), &models.path().join("sd-inpaint"));
+    let line = |mode: &str| {
+        format!(
+            "[[bind]]\ntool = \"magic-fix\"\ntier = \"paid\"\nmode = \"{mode}\"\ndevice = \"any\"\nmodel = \"sd-inpaint\"\n"
+        )
+    };
+    fs::write(models.path().join("tools.toml"), ["edit", "add"].map(line).concat()).unwrap();
+    models
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Puts `bytes` in the place of a file, and their size and checksum into the manifest.
+fn replace(folder: &Path, file: &str, bytes: &[u8]) {
+    fs::write(folder.join(file), bytes).unwrap();
+    let manifest = fs::read_to_string(folder.join("model.toml")).unwrap();
+    let (head, tail) = manifest.split_once(&format!("file = \"{file}\"\n")).unwrap();
+    let rest = tail.splitn(3, '\n').nth(2).unwrap();
+    let stated = format!(
+        "file = \"{file}\"\nsha256 = \"{}\"\nsize_bytes = {}\n",
+        hex::encode(Sha256::digest(bytes)),
+        bytes.len()
+    );
+    fs::write(folder.join("model.toml"), [head, &stated, rest].concat()).unwrap();
+}
+
+async fn painted_by(model: &ModelHandle) -> Bytes {
+    let input = png(picture(96, 80));
+    fix(input, disc(96, 80, 16), "a red circle", &only(model.clone())).await.unwrap().png
+}
+
+#[tokio::test]
+async fn what_is_being_painted_is_finished_by_the_old_one_and_the_next_by_the_new() {
+    let models = models();
+    let folder = models.path().join("sd-inpaint");
+    let (registry, mut watcher) = following(models.path()).await;
+    let old = registry.model_for(EDIT).await.unwrap();
+    let before = painted_by(&old).await;
+    let during = tokio::spawn({
+        let old = old.clone();
+        async move { painted_by(&old).await }
+    });
+    let scheduler = fs::read_to_string(folder.join("scheduler/scheduler_config.json")).unwrap();
+    let brighter = scheduler.replace("\"beta_end\": 0.012", "\"beta_end\": 0.02");
+    assert_ne!(brighter, scheduler);
+    replace(&folder, "scheduler/scheduler_config.json", brighter.as_bytes());
+    assert!(settle(&mut watcher).await);
+    assert_eq!(told(&registry), Vec::<String>::new());
+    let new = registry.model_for(EDIT).await.unwrap();
+    assert_ne!(new.identity().sha256, old.identity().sha256);
+    assert!(serving(&registry).iter().all(|sha256| *sha256 == new.identity().sha256));
+    assert_eq!(during.await.unwrap(), before);
+    assert_ne!(painted_by(&new).await, before, "another schedule paints another picture");
+    // What a job began with stays as it was, whatever its files hold now.
+    assert_eq!(painted_by(&old).await, before);
+}
+
+#[tokio::test]
+async fn a_part_that_is_wrong_keeps_the_old_one_serving_and_is_named() {
+    let models = models();
+    let folder = models.path().join("sd-inpaint");
+    let (registry, mut watcher) = following(models.path()).await;
+    let old = registry.model_for(EDIT).await.unwrap();
+    let before = painted_by(&old).await;
+    let read = |file: &str| fs::read(folder.join(file)).unwrap();
+    let manifest = read("model.toml");
+    let scheduler = String::from_utf8(read("scheduler/scheduler_config.json")).unwrap();
+    let unet = read("unet/model.onnx");
+    let decoder = read("vae_decoder/model.onnx");
+
+    let cases: [(Spoil<'_>, &str); 5] = [
+        (
+            Box::new(|| {
+                fs::write(folder.join("unet/model.onnx"), &unet[..unet.len() / 2]).unwrap()
+            }),
+            "sd-inpaint: checksum: unet/model.onnx has",
+        ),
+        (
+            Box::new(|| replace(&folder, "unet/model.onnx", &unet[..unet.len() / 2])),
+            "sd-inpaint: open: ",
+        ),
+        (Box::new(|| replace(&folder, "unet/model.onnx", &decoder)), "sd-inpaint: open: "),
+        (
+            Box::new(|| {
+                let honoured =
+                    scheduler.replace("\"thresholding\": false", "\"thresholding\": true");
+                replace(&folder, "scheduler/scheduler_config.json", honoured.as_bytes());
+            }),
+            "thresholding",
+        ),
+        (
+            Box::new(|| fs::remove_file(folder.join("text_encoder/model.onnx")).unwrap()),
+            "text_encoder/model.onnx is missing",
+        ),
+    ];
+    let encoder = read("text_encoder/model.onnx");
+    for (spoil, words) in &cases {
+        spoil();
+        assert!(settle(&mut watcher).await, "{words}");
+        let problems = told(&registry);
+        assert!(problems.len() == 1 && problems[0].contains(words), "{words}: {problems:?}");
+        let serving = registry.model_for(EDIT).await.unwrap();
+        assert!(serving.is_same(&old), "{words}");
+        assert_eq!(painted_by(&serving).await, before, "{words}");
+        fs::write(folder.join("unet/model.onnx"), &unet).unwrap();
+        fs::write(folder.join("text_encoder/model.onnx"), &encoder).unwrap();
+        fs::write(folder.join("scheduler/scheduler_config.json"), &scheduler).unwrap();
+        fs::write(folder.join("model.toml"), &manifest).unwrap();
+        settle(&mut watcher).await;
+        assert_eq!(told(&registry), Vec::<String>::new(), "mended after {words}");
+    }
+}
