@@ -9,7 +9,8 @@ Two figures, of brightness:
   texture  median of the local contrast (standard deviation in 7 x 7 pixels) in the hole / in the ring of 24 pixels
            around it; the median, because rings hold edges of other things
   seam     mean step between neighbours across the hole's border / between neighbours within 6 pixels of it
-Both are 1 where nobody sees the hole, unless the photo differs there: its own figures are in the second column, of the
+The hole is all that a removal may change: what is painted over and as much around it as `worker/src/tools/magic_fix.rs` lets a
+patch reach; the others get the same hole. Both are 1 where nobody sees the hole, unless the photo differs there: its own figures are in the second column, of the
 object that is to go where there is one. Time is the CPU's, of all cores together.
 
 The photos are part of scikit-image's package, which states that each of these is CC0 or in the public domain: astronaut
@@ -60,6 +61,13 @@ def mask_of(size: tuple, shapes: list) -> Image.Image:
         else:
             getattr(draw, kind)(points, fill=255)
     return mask
+
+
+def reached(hole: np.ndarray) -> np.ndarray:
+    """The hole with what is around it that a removal may change."""
+    longest, shortest = max(hole.shape), min(hole.shape)
+    reach = min(max(8, min(24, longest // 80)), max(1, shortest // 8))
+    return cv2.distanceTransform((~hole).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE) <= reach + 0.5
 
 
 def classical(binary: Path, photo: Image.Image, mask: Image.Image) -> tuple:
@@ -170,12 +178,13 @@ def main() -> None:
     for down, (name, file, shapes) in enumerate(cases):
         photo = Image.open(PHOTOS / file).convert("RGB")
         mask = mask_of(photo.size, shapes)
-        hole, box = np.asarray(mask) > 127, around(mask)
+        hole, box = reached(np.asarray(mask) > 127), around(mask)
         marked = np.asarray(photo).copy()
         marked[hole] = (255, 0, 255)
         pictures, columns = [marked], [name, f"{hole.mean():.1%}", "{:.2f}, {:.2f}".format(*figures(np.asarray(photo), hole))]
         for method in METHODS:
-            out, seconds = by(method, chosen.binary, photo, mask)
+            whole = mask if method == "Retouch" else Image.fromarray(hole.astype(np.uint8) * 255)
+            out, seconds = by(method, chosen.binary, photo, whole)
             assert (out[~hole] == np.asarray(photo)[~hole]).all(), f"{method} changed pixels outside the hole"
             texture, seam = figures(out, hole)
             columns.append(f"{texture:.2f}, {seam:.2f}, {seconds:.2f} s")

@@ -3,6 +3,8 @@
 //! With the model's and the pixels' processor time a picture, `cores / (model + pixels)` pictures a
 //! second is the most that any scheduling could reach; the bench reports that bound and the ratio.
 
+mod steps;
+
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::steps::Steps;
 use super::models::sample_input;
 use super::run::{chosen_model, factor, millis};
 use super::{LimitArgs, ModelArgs};
@@ -41,6 +44,8 @@ pub enum Bench {
     RemoveBg(Throughput),
     /// Throughput of upscaling, with tiles and stages overlapping.
     Upscale(UpscaleThroughput),
+    /// Steps a second of a text-guided pipeline, beside those of its net alone.
+    Steps(Steps),
 }
 
 /// `bench remove-bg [FILES…]`.
@@ -83,6 +88,7 @@ impl Bench {
                 let tool = Tool::Upscale(command.factor);
                 command.throughput.execute(tool, (512, 512)).await
             }
+            Self::Steps(command) => command.execute(),
         }
     }
 }
@@ -169,7 +175,7 @@ impl Work {
                     remove_background(input, model, pixels, limits, &cancel, |_| {}).await?;
                 Ok(cutout.stages)
             }
-            Tool::MagicFix(_) => bail!("there is no measurement of Magic Fix"),
+            Tool::MagicFix(_) => bail!("`bench steps` measures Magic Fix"),
             Tool::Upscale(factor) => {
                 let net = Upscaler::new(model.clone())?;
                 let (out, mut parts) = mpsc::channel(1);

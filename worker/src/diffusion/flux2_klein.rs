@@ -8,6 +8,7 @@ mod parts;
 mod text;
 
 use std::path::Path;
+use std::time::Duration;
 
 use ndarray::{Array2, Array3, Array4, ArrayD, Ix3};
 
@@ -67,6 +68,17 @@ impl Flux2Klein {
     /// What width and height must be multiples of, in pixels.
     pub const fn size_multiple(&self) -> usize {
         PIXELS_PER_LATENT
+    }
+
+    /// How long each net has run since it was opened ([`super::net::Net::ran`]), the one that every step runs first.
+    pub fn nets_ran(&self) -> [(&'static str, Duration); 4] {
+        let text = self.text.as_ref().map_or(Duration::ZERO, |text| text.net.ran());
+        [
+            (self.transformer.net.part(), self.transformer.net.ran()),
+            ("text_encoder", text),
+            (self.encoder.net.part(), self.encoder.net.ran()),
+            (self.decoder.net.part(), self.decoder.net.ran()),
+        ]
     }
 
     /// Repaints what the mask covers. Of the request, `negative_prompt`, `guidance`, `eta` and

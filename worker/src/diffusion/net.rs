@@ -3,6 +3,7 @@
 //! With `models/session` the only place that names `ort`.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use half::f16;
 use ndarray::{ArrayD, ArrayViewD};
@@ -88,6 +89,7 @@ pub struct Net {
     session: OrtSession,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
+    ran: Duration,
 }
 
 impl Net {
@@ -108,12 +110,17 @@ impl Net {
             opener.open_file(&file).map_err(|source| DiffusionError::Session { part, source })?;
         let inputs = session.inputs().iter().map(port).collect();
         let outputs = session.outputs().iter().map(port).collect();
-        Ok(Self { part, session, inputs, outputs })
+        Ok(Self { part, session, inputs, outputs, ran: Duration::ZERO })
     }
 
     /// The part's folder.
     pub const fn part(&self) -> &'static str {
         self.part
+    }
+
+    /// How long ONNX Runtime has run it since it was opened, without what goes in and comes out being copied.
+    pub const fn ran(&self) -> Duration {
+        self.ran
     }
 
     /// What the net takes.
@@ -158,7 +165,9 @@ impl Net {
         let name = output.name.as_str();
         let options: RunOptions<HasSelectedOutputs> =
             RunOptions::new()?.with_outputs(OutputSelector::no_default().with(name));
+        let started = Instant::now();
         let outputs = self.session.run_with_options(values, &options)?;
+        self.ran += started.elapsed();
         match output.element {
             Element::F16 => Ok(outputs[name].try_extract_array::<f16>()?.mapv(f16::to_f32)),
             _ => Ok(outputs[name].try_extract_array::<f32>()?.to_owned()),

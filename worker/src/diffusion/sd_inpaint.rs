@@ -7,6 +7,7 @@
 mod parts;
 
 use std::path::Path;
+use std::time::Duration;
 
 use ndarray::{Array3, Array4, ArrayD, Axis, concatenate};
 use serde_json::{Map, Value};
@@ -98,6 +99,16 @@ impl SdInpaint {
     /// What latents are multiplied by to have a variance of about 1.
     pub const fn scaling_factor(&self) -> f32 {
         self.scaling_factor
+    }
+
+    /// How long each net has run since it was opened ([`super::net::Net::ran`]), the one that every step runs first.
+    pub const fn nets_ran(&self) -> [(&'static str, Duration); 4] {
+        [
+            (self.unet.net.part(), self.unet.net.ran()),
+            (self.text_encoder.net.part(), self.text_encoder.net.ran()),
+            (self.vae_encoder.net.part(), self.vae_encoder.net.ran()),
+            (self.vae_decoder.net.part(), self.vae_decoder.net.ran()),
+        ]
     }
 
     /// Repaints what the mask covers. `noise` is drawn from once, and once more for each step of a scheduler

@@ -1,7 +1,5 @@
 //! `retouch-worker models check`, as a maintainer calls it.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use std::fs;
 use std::process::Command;
 

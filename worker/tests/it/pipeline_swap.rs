@@ -18,9 +18,6 @@ use crate::following::{following, serving, settle, told};
 use crate::magic_fix::{disc, fix, only, picture, png};
 use crate::repository;
 
-/// Something that is done to the folder.
-type Spoil<'a> = Box<dyn Fn() + 'a>;
-
 const EDIT: Demand = Demand { tool: Tool::MagicFix(FixMode::Edit), tier: Tier::Paid };
 
 /// The tiny pipeline as `sd-inpaint`, bound to everything that words can ask for.
@@ -104,46 +101,32 @@ async fn a_part_that_is_wrong_keeps_the_old_one_serving_and_is_named() {
     let read = |file: &str| fs::read(folder.join(file)).unwrap();
     let manifest = read("model.toml");
     let scheduler = String::from_utf8(read("scheduler/scheduler_config.json")).unwrap();
-    let unet = read("unet/model.onnx");
-    let decoder = read("vae_decoder/model.onnx");
+    let clipped = scheduler.replace("\"thresholding\": false", "\"thresholding\": true");
+    let mut half = read("unet/model.onnx");
+    half.truncate(half.len() / 2);
 
-    let cases: [(Spoil<'_>, &str); 5] = [
-        (
-            Box::new(|| {
-                fs::write(folder.join("unet/model.onnx"), &unet[..unet.len() / 2]).unwrap()
-            }),
-            "sd-inpaint: checksum: unet/model.onnx has",
-        ),
-        (
-            Box::new(|| replace(&folder, "unet/model.onnx", &unet[..unet.len() / 2])),
-            "sd-inpaint: open: ",
-        ),
-        (Box::new(|| replace(&folder, "unet/model.onnx", &decoder)), "sd-inpaint: open: "),
-        (
-            Box::new(|| {
-                let honoured =
-                    scheduler.replace("\"thresholding\": false", "\"thresholding\": true");
-                replace(&folder, "scheduler/scheduler_config.json", honoured.as_bytes());
-            }),
-            "thresholding",
-        ),
-        (
-            Box::new(|| fs::remove_file(folder.join("text_encoder/model.onnx")).unwrap()),
-            "text_encoder/model.onnx is missing",
-        ),
+    // A file, what it becomes (or it goes), whether the manifest states that, and words of the reason.
+    let cases = [
+        ("unet/model.onnx", Some(half.clone()), false, "sd-inpaint: checksum: unet/model.onnx has"),
+        ("unet/model.onnx", Some(half), true, "sd-inpaint: open: unet: "),
+        ("unet/model.onnx", Some(read("vae_decoder/model.onnx")), true, "sd-inpaint: open: unet: "),
+        ("scheduler/scheduler_config.json", Some(clipped.into()), true, "thresholding"),
+        ("text_encoder/model.onnx", None, false, "text_encoder/model.onnx is missing"),
     ];
-    let encoder = read("text_encoder/model.onnx");
-    for (spoil, words) in &cases {
-        spoil();
+    for (file, wrong, is_stated, words) in cases {
+        let right = read(file);
+        match wrong {
+            Some(bytes) if is_stated => replace(&folder, file, &bytes),
+            Some(bytes) => fs::write(folder.join(file), bytes).unwrap(),
+            None => fs::remove_file(folder.join(file)).unwrap(),
+        }
         assert!(settle(&mut watcher).await, "{words}");
         let problems = told(&registry);
         assert!(problems.len() == 1 && problems[0].contains(words), "{words}: {problems:?}");
         let serving = registry.model_for(EDIT).await.unwrap();
         assert!(serving.is_same(&old), "{words}");
         assert_eq!(painted_by(&serving).await, before, "{words}");
-        fs::write(folder.join("unet/model.onnx"), &unet).unwrap();
-        fs::write(folder.join("text_encoder/model.onnx"), &encoder).unwrap();
-        fs::write(folder.join("scheduler/scheduler_config.json"), &scheduler).unwrap();
+        fs::write(folder.join(file), right).unwrap();
         fs::write(folder.join("model.toml"), &manifest).unwrap();
         settle(&mut watcher).await;
         assert_eq!(told(&registry), Vec::<String>::new(), "mended after {words}");

@@ -13,7 +13,7 @@ use crate::diffusion::picture;
 const REFERENCE_TIME: i64 = 10;
 
 pub(super) struct Transformer {
-    net: Net,
+    pub(super) net: Net,
     output: Port,
 }
 
@@ -104,7 +104,7 @@ fn image_positions((height, width): (usize, usize)) -> Array2<i64> {
 }
 
 pub(super) struct Encoder {
-    net: Net,
+    pub(super) net: Net,
     pixels: Port,
     output: Port,
 }
@@ -142,7 +142,7 @@ impl Encoder {
 }
 
 pub(super) struct Decoder {
-    net: Net,
+    pub(super) net: Net,
     latents: Port,
     output: Port,
 }

@@ -15,7 +15,7 @@ use crate::diffusion::tokenizer;
 const LENGTH: usize = 512;
 
 pub(super) struct TextEncoder {
-    net: Net,
+    pub(super) net: Net,
     tokenizer: Tokenizer,
     pad: i64,
     length: usize,

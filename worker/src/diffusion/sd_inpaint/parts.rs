@@ -16,7 +16,7 @@ use crate::diffusion::tokenizer::Tokens;
 const UNET_CHANNELS: usize = LATENT_CHANNELS + 1 + LATENT_CHANNELS;
 
 pub(super) struct TextEncoder {
-    net: Net,
+    pub(super) net: Net,
     ids: Port,
     states: Port,
 }
@@ -58,7 +58,7 @@ impl TextEncoder {
 }
 
 pub(super) struct Unet {
-    net: Net,
+    pub(super) net: Net,
     sample: Port,
     timestep: Port,
     states: Port,
@@ -186,7 +186,7 @@ fn guidance_numbers(guidance: f32, size: usize) -> Vec<f32> {
 }
 
 pub(super) struct VaeEncoder {
-    net: Net,
+    pub(super) net: Net,
     pixels: Port,
     output: Port,
 }
@@ -239,7 +239,7 @@ fn sampled(name: &str) -> DiffusionError {
 }
 
 pub(super) struct VaeDecoder {
-    net: Net,
+    pub(super) net: Net,
     latents: Port,
     output: Port,
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
 use ndarray::{Array2, Array3};
 use retouch_core::magic_fix::FixMode;
@@ -52,6 +53,14 @@ impl InpaintPainter {
     ) -> Result<Self, DiffusionError> {
         let pipeline = Pipeline::Klein(Box::new(Flux2Klein::open(folder, opener)?));
         Ok(Self { pipeline, contract: contract.clone() })
+    }
+
+    /// How long each of its nets has run since it was opened, the one that every step runs first.
+    pub fn nets_ran(&self) -> [(&'static str, Duration); 4] {
+        match &self.pipeline {
+            Pipeline::Sd(sd) => sd.nets_ran(),
+            Pipeline::Klein(klein) => klein.nets_ran(),
+        }
     }
 
     /// What a model that follows captions is told, and one that follows instructions.
