@@ -9,9 +9,9 @@ Two figures, of brightness:
   texture  median of the local contrast (standard deviation in 7 x 7 pixels) in the hole / in the ring of 24 pixels
            around it; the median, because rings hold edges of other things
   seam     mean step between neighbours across the hole's border / between neighbours within 6 pixels of it
-The hole is all that a removal may change: what is painted over and as much around it as `worker/src/tools/magic_fix.rs` lets a
-patch reach; the others get the same hole. Both are 1 where nobody sees the hole, unless the photo differs there: its own figures are in the second column, of the
-object that is to go where there is one. Time is the CPU's, of all cores together.
+The hole is all that a patch may change: what is painted over, and as much around it as `worker/src/tools/magic_fix.rs`
+allows; the others get the same hole. Both figures are 1 where nobody sees the hole, unless the photo differs there: its own
+are in the second column, of the object that is to go where there is one. Time is the CPU's, of all cores together.
 
 The photos are part of scikit-image's package, which states that each of these is CC0 or in the public domain: astronaut
 and hubble_deep_field (NASA), rocket (SpaceX), chelsea (Stefan van der Walt), coffee (Rachel Michetti), camera (Lav
@@ -37,7 +37,8 @@ METHODS = ("Retouch", "Navier-Stokes", "Telea", "pull-push")
 CELL = (240, 220)
 GAP = 6
 
-# Name, photo, and what is painted over: ("ellipse" | "polygon" | "line", points, width).
+# Name, photo, and what is painted over: ("ellipse" | "polygon" | "line", points, width). Scratches are restored, the
+# rest is removed.
 CASES = (
     ("spoon", "coffee.png", [("polygon", [(300, 262), (350, 225), (395, 215), (440, 60), (470, 60), (460, 130), (412, 240), (415, 300), (385, 335), (335, 335), (305, 300)], 0)]),
     ("rocket", "rocket.jpg", [("polygon", [(300, 120), (355, 120), (360, 300), (380, 426), (265, 426), (300, 300)], 0)]),
@@ -63,20 +64,21 @@ def mask_of(size: tuple, shapes: list) -> Image.Image:
     return mask
 
 
-def reached(hole: np.ndarray) -> np.ndarray:
-    """The hole with what is around it that a removal may change."""
+def reached(hole: np.ndarray, prompt: str) -> np.ndarray:
+    """The hole with what is around it that a patch may change."""
     longest, shortest = max(hole.shape), min(hole.shape)
-    reach = min(max(8, min(24, longest // 80)), max(1, shortest // 8))
+    share, least, most = (80, 8, 24) if prompt == "remove it" else (400, 2, 6)
+    reach = min(max(least, min(most, longest // share)), max(1, shortest // 8))
     return cv2.distanceTransform((~hole).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE) <= reach + 0.5
 
 
-def classical(binary: Path, photo: Image.Image, mask: Image.Image) -> tuple:
+def classical(binary: Path, photo: Image.Image, mask: Image.Image, prompt: str) -> tuple:
     """The picture, and the CPU seconds of the whole command, files and all."""
     with tempfile.TemporaryDirectory() as folder:
         source, marks, target = (Path(folder, name) for name in ("in.png", "mask.png", "out.png"))
         photo.save(source)
         mask.save(marks)
-        command = [binary.resolve(), "run", "fix", source, "--mask", marks, "--prompt", "remove it", "-o", target]
+        command = [binary.resolve(), "run", "fix", source, "--mask", marks, "--prompt", prompt, "-o", target]
         start = of_children()
         subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
         return np.asarray(Image.open(target).convert("RGB")), of_children() - start
@@ -108,9 +110,9 @@ def pull_push(rgb: np.ndarray, hole: np.ndarray) -> np.ndarray:
     return np.where(hole[..., None], (smooth + 0.5).clip(0, 255).astype(np.uint8), rgb)
 
 
-def by(method: str, binary: Path, photo: Image.Image, mask: Image.Image) -> tuple:
+def by(method: str, binary: Path, photo: Image.Image, mask: Image.Image, prompt: str) -> tuple:
     if method == "Retouch":
-        return classical(binary, photo, mask)
+        return classical(binary, photo, mask, prompt)
     rgb, marks = np.asarray(photo), np.asarray(mask)
     start = time.process_time()
     if method == "pull-push":
@@ -178,13 +180,14 @@ def main() -> None:
     for down, (name, file, shapes) in enumerate(cases):
         photo = Image.open(PHOTOS / file).convert("RGB")
         mask = mask_of(photo.size, shapes)
-        hole, box = reached(np.asarray(mask) > 127), around(mask)
+        prompt = "restore" if name == "scratches" else "remove it"
+        hole, box = reached(np.asarray(mask) > 127, prompt), around(mask)
         marked = np.asarray(photo).copy()
         marked[hole] = (255, 0, 255)
         pictures, columns = [marked], [name, f"{hole.mean():.1%}", "{:.2f}, {:.2f}".format(*figures(np.asarray(photo), hole))]
         for method in METHODS:
             whole = mask if method == "Retouch" else Image.fromarray(hole.astype(np.uint8) * 255)
-            out, seconds = by(method, chosen.binary, photo, whole)
+            out, seconds = by(method, chosen.binary, photo, whole, prompt)
             assert (out[~hole] == np.asarray(photo)[~hole]).all(), f"{method} changed pixels outside the hole"
             texture, seam = figures(out, hole)
             columns.append(f"{texture:.2f}, {seam:.2f}, {seconds:.2f} s")
