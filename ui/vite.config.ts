@@ -43,7 +43,7 @@ export default defineConfig(({ mode }) => ({
             },
             {
               name: 'running',
-              test: /src\/features\/tools\/under-way\/(get-running|running-(indicator|button))/,
+              test: /src\/features\/tools\/under-way\/(get-running|ended|running-(indicator|button|address))/,
             },
             {
               name: 'picture',

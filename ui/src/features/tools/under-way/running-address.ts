@@ -11,3 +11,9 @@ const pageOf: Record<ToolName, (imageId: string) => string> = {
 export function addressOf({ tool, imageId }: Job): string {
   return imageId ? pageOf[tool](imageId) : paths.images;
 }
+
+/** Whether an address is that of the page on which a run is shown. */
+export function isShownAt(job: Job, pathname: string): boolean {
+  // The tool for backgrounds has two addresses.
+  return pathname.replace(/^\/background\//, `${paths.removeBackground}/`) === addressOf(job);
+}

@@ -1,7 +1,7 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { anImage } from '@/testing/builders';
+import { anImage, aResult, aUser } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 
@@ -91,6 +91,57 @@ describe('what runs is shown in the top bar', () => {
     noIndicator();
     // It was followed by its events; nobody had to ask for it.
     expect(looks(api)).toBe(1);
+  });
+
+  test('a run that ends elsewhere is told, with its result, and paid for in the top bar', async () => {
+    const api = withRuns('image-1');
+    const { router, queryClient } = renderApp('/pricing', { api, signedIn: true });
+    await indicator(1);
+    queryClient.setQueryData(['upscaled-images', 'image-1'], []);
+    api.images = [anImage()];
+    api.upscaled = [aResult({ imageId: 'a', factor: 2 }), aResult({ imageId: 'b', factor: 4 })];
+    api.user = aUser({ credits: 14 });
+    for (const job of api.jobs) Object.assign(job, { state: 'done', results: [api.upscaled[1]] });
+
+    const toast = await screen.findByRole('alert');
+    expect(toast).toHaveTextContent('Upscale 4X is ready');
+    expect(await screen.findByRole('link', { name: 'credits 14' })).toBeVisible();
+    expect(queryClient.getQueryState(['upscaled-images', 'image-1'])?.isInvalidated).toBe(true);
+    noIndicator();
+    await userEvent.click(within(toast).getByRole('link', { name: 'Show it' }));
+    await waitFor(() => expect(router.state.location.pathname).toBe('/upscale/image-1'));
+    expect(await screen.findByRole('button', { name: 'Result 2' })).toHaveAttribute('aria-pressed', 'true');
+  });
+
+  test.each([
+    ['failed', 'Upscale 4X failed and cost nothing'],
+    ['cancelled', 'Upscale 4X was cancelled and cost nothing'],
+  ] as const)('a run that %s elsewhere is told as such', async (state, text) => {
+    const { api } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await indicator(1);
+    for (const job of api.jobs) job.state = state;
+    expect(await screen.findByRole('alert')).toHaveTextContent(text);
+    expect(screen.queryByText(/is ready/)).toBeNull();
+  });
+
+  test('a run that went with its image is told by nobody', async () => {
+    const { api } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await indicator(1);
+    api.jobs = [];
+    await waitFor(noIndicator);
+    await waitFor(() => expect(api.calls).toContain('GET /api/jobs/job-2'));
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+
+  test('a run of this page is told by the page alone', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()], stepMs: 40 });
+    renderApp('/upscale/image-1', { api, signedIn: true });
+    const run = await screen.findByRole('button', { name: 'Upscale 2X' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    const added = await screen.findByRole('img', { name: 'Result 1' });
+    expect(added.closest('li')).toHaveTextContent('NEW');
+    expect(screen.queryByRole('alert')).toBeNull();
   });
 
   test('a visitor has none, and is not asked for', async () => {

@@ -1,6 +1,7 @@
 import { lazy, Suspense, useState } from 'react';
 import { connectionLost } from '@/lib/api-client';
 import { notifyError } from '@/lib/notify';
+import { useEnded } from './ended';
 import { useRunning } from './get-running';
 import { RunningButton } from './running-button';
 
@@ -9,7 +10,9 @@ const RunningMenu = lazy(loadMenu);
 
 /** In the top bar of every page, as long as anything waits or runs: how many, and the way to each. */
 export default function RunningIndicator() {
-  const { data: jobs = [] } = useRunning();
+  const { data } = useRunning();
+  const jobs = data ?? [];
+  useEnded(data);
   const [isWanted, setWanted] = useState(false);
   const [isOpen, setOpen] = useState(false);
   // What is open is not taken away from under the pointer.
