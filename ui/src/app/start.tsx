@@ -4,12 +4,14 @@ import { loadConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { createQueryClient } from '@/lib/query-client';
 import { Session } from '@/lib/session';
+import { nameEntry } from './name-entry';
 import { Provider } from './provider';
 import { routes } from './router';
 import { StartPage } from './start-page';
 
 /** Everything that exists once: the settings, the session, the cache and the router. */
 export async function start(): Promise<ReactNode> {
+  nameEntry();
   try {
     // Before the settings are there: the router fetches the first route's code meanwhile.
     const router = createBrowserRouter(routes);
