@@ -1,7 +1,8 @@
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
-import { describe, expect, test } from 'vitest';
+import { type User, UserManager } from 'oidc-client-ts';
+import { describe, expect, test, vi } from 'vitest';
 import { aConfig } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -26,6 +27,33 @@ describe('who may go where', () => {
     expect(router.state.location.pathname).toBe('/login');
   });
 
+  test('the page that was asked for is kept for after the sign-in, also by way of a new account', async () => {
+    const { router } = renderApp('/upscale/image-1?a=b');
+    expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
+    expect(router.state.location.state).toBe('/upscale/image-1?a=b');
+    await userEvent.click(screen.getByRole('link', { name: 'Create an account' }));
+    expect(await screen.findByRole('heading', { name: 'Create your account' })).toBeVisible();
+    expect(router.state.location.state).toBe('/upscale/image-1?a=b');
+  });
+
+  test('whoever signs in comes back to the page that was asked for', async () => {
+    window.history.replaceState(null, '', '/authcallback?code=1&state=2');
+    const user = { access_token: 'new', profile: { sub: 'user-1' }, state: '/images' } as User;
+    vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(user);
+    const { router } = renderApp('/authcallback');
+    await waitFor(() => expect(router.state.location.pathname).toBe('/images'));
+    window.history.replaceState(null, '', '/');
+  });
+
+  test('what somebody looked at who signed out is not kept for the next one', async () => {
+    server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
+    const { router } = renderApp('/images', { signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: 'ada@example.com' }));
+    await userEvent.click(await screen.findByRole('menuitem', { name: 'Logout' }));
+    expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
+    expect(router.state.location.state).toBeNull();
+  });
+
   test('the root leads to the dashboard', async () => {
     const { router } = renderApp('/');
     expect(await screen.findByRole('heading', { name: 'AI Image Editing Made Simple' })).toBeVisible();
@@ -42,6 +70,7 @@ describe('who may go where', () => {
     const { router } = renderApp('/images', { signedIn: true });
     server.use(http.get('*/api/images', () => new HttpResponse(null, { status: 401 })));
     await waitFor(() => expect(router.state.location.pathname).toBe('/login'));
+    expect(router.state.location.state).toBe('/images');
     expect(screen.queryByText('Failed to load your images')).toBeNull();
   });
 

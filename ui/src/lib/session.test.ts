@@ -1,5 +1,5 @@
 import { HttpResponse, http } from 'msw';
-import { User } from 'oidc-client-ts';
+import { User, UserManager } from 'oidc-client-ts';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { aConfig } from '@/testing/builders';
 import { server } from '@/testing/server';
@@ -117,12 +117,35 @@ test('a sign-in that cannot begin says so', async () => {
   await expect(begin().signIn('password')).rejects.toThrow();
 });
 
+test('a sign-in takes along the page that was asked for', async () => {
+  const redirect = vi.spyOn(UserManager.prototype, 'signinRedirect').mockResolvedValue();
+  await begin().signIn('password', { returnTo: '/upscale/image-1' });
+  expect(redirect).toHaveBeenCalledWith(expect.objectContaining({ state: '/upscale/image-1' }));
+});
+
+test.each([
+  ['/upscale/image-1?a=b', '/upscale/image-1?a=b'],
+  ['https://evil.test/', null],
+  ['//evil.test/', null],
+  [undefined, null],
+])('a sign-in for %j comes back to %j', async (state, returnTo) => {
+  await keepSession(now() + 3600);
+  const user = await createIdentityClient(identity).getUser();
+  const answer = Object.assign(user as User, { state });
+  vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(answer);
+  window.history.replaceState(null, '', '/authcallback?code=1&state=2');
+  const session = begin();
+  await vi.waitFor(() => expect(session.state.getState().user).not.toBeNull());
+  expect(session.state.getState().returnTo).toBe(returnTo);
+  window.history.replaceState(null, '', '/');
+});
+
 test('a sign-out without the provider still forgets who was here', async () => {
   server.use(http.get(`${identity.issuer}/*`, () => HttpResponse.error()));
   await keepSession(now() + 3600);
   const session = begin();
   await session.signOut();
-  expect(session.state.getState()).toMatchObject({ user: null, isLoading: false });
+  expect(session.state.getState()).toMatchObject({ user: null, isLoading: false, hasSignedOut: true });
   expect(sessionStorage).toHaveLength(0);
   await vi.waitFor(() => expect(onForget).toHaveBeenCalledOnce());
 });

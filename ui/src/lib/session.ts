@@ -4,6 +4,7 @@ import { createStore, useStore } from 'zustand';
 import { setCredentials } from './api-client';
 import type { Identity } from './api-types';
 import { forgetPerson } from './forget';
+import { pathWithin } from './path-within';
 import { paths } from './paths';
 
 export type Provider = 'google' | 'facebook' | 'password';
@@ -11,7 +12,15 @@ export type Provider = 'google' | 'facebook' | 'password';
 /** Of what the identity client keeps in the tab's storage, the part that is needed without it. */
 type Kept = Pick<User, 'access_token' | 'expires_at' | 'profile'>;
 
-type SessionState = { isLoading: boolean; user: Kept | null; error: unknown };
+type SessionState = {
+  isLoading: boolean;
+  user: Kept | null;
+  error: unknown;
+  /** The page that a visitor was sent away from to sign in. */
+  returnTo: string | null;
+  /** Whether somebody signed out here: what they were looking at is nobody's to return to. */
+  hasSignedOut: boolean;
+};
 
 type SessionEvents = {
   /** The session was ended by the server, or by the end of what can be renewed. */
@@ -28,7 +37,13 @@ const RENEW_BEFORE_SECONDS = 60;
  * is fetched when there is something to say: to begin or finish a sign-in, to renew a token, to sign out.
  */
 export class Session {
-  readonly state = createStore<SessionState>(() => ({ isLoading: false, user: null, error: null }));
+  readonly state = createStore<SessionState>(() => ({
+    isLoading: false,
+    user: null,
+    error: null,
+    returnTo: null,
+    hasSignedOut: false,
+  }));
   private readonly key: string;
   private connecting: Promise<UserManager> | null = null;
   private isRenewing = false;
@@ -44,13 +59,18 @@ export class Session {
     setInterval(this.renew, CHECK_MS);
   }
 
-  signIn = async (provider: Provider | null, callback: string = paths.authCallback) => {
+  signIn = async (
+    provider: Provider | null,
+    { callback = paths.authCallback as string, returnTo = null as string | null } = {},
+  ) => {
     const { providers, idpHintParameter } = this.identity;
     const hint = provider ? providers[provider] : null;
     const client = await this.connect();
     await client.signinRedirect({
       redirect_uri: window.location.origin + callback,
       extraQueryParams: hint && idpHintParameter ? { [idpHintParameter]: hint } : undefined,
+      // Kept in this browser, and found by the one-time state of this sign-in.
+      state: returnTo ?? undefined,
     });
   };
 
@@ -81,6 +101,7 @@ export class Session {
   /** Signs out of this browser alone, without a visit to the identity provider. */
   forget = () => {
     forgetPerson();
+    this.state.setState({ hasSignedOut: true });
     this.drop();
     // Not before the page is drawn without them: what is still looked at would be fetched again.
     setTimeout(this.events.onForget);
@@ -118,7 +139,7 @@ export class Session {
       const user = (await client.signinCallback()) ?? null;
       // The one-time code must not stay in the address or the history.
       window.history.replaceState(null, '', window.location.pathname);
-      this.state.setState({ isLoading: false, user });
+      this.state.setState({ isLoading: false, user, returnTo: pathWithin(user?.state) });
     } catch (error) {
       this.state.setState({ isLoading: false, error });
     }
@@ -162,13 +183,15 @@ export const SessionContext = createContext<Session | null>(null);
 export function useSession() {
   const session = useContext(SessionContext);
   if (!session) throw new Error('useSession needs a SessionContext above it');
-  const { isLoading, user, error } = useStore(session.state);
+  const { isLoading, user, error, returnTo, hasSignedOut } = useStore(session.state);
   const { signIn, signOut, forget } = session;
   return {
     isLoading,
     isSignedIn: user !== null,
     userId: user?.profile.sub ?? null,
     error,
+    returnTo,
+    hasSignedOut,
     email: user?.profile.email ?? null,
     signIn,
     signOut,

@@ -63,7 +63,10 @@ function MagicForVisitors() {
           Draw over an area and say in words what should happen there. Everything outside your mask stays as
           it is, and the images you fix are kept in your account.
         </p>
-        <Button size="lg" onClick={() => signIn(null, paths.authCallbackMagic).catch(() => setFailed(true))}>
+        <Button
+          size="lg"
+          onClick={() => signIn(null, { callback: paths.authCallbackMagic }).catch(() => setFailed(true))}
+        >
           Login
         </Button>
         {hasFailed && <Notice tone="error">{authTexts.unreachable}</Notice>}

@@ -1,9 +1,11 @@
-import { Link } from 'react-router';
+import { Link, useLocation } from 'react-router';
 import { SignInPanel } from '@/features/auth/sign-in-panel';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 
 export default function SignUpRoute() {
+  // Whoever was sent here from a page comes back to it by either way.
+  const { state } = useLocation();
   const { newUserCredits } = useConfig();
   return (
     <SignInPanel
@@ -12,7 +14,7 @@ export default function SignUpRoute() {
       verb="Continue with"
     >
       Already have one?{' '}
-      <Link to={paths.login} className="font-semibold text-accent underline underline-offset-4">
+      <Link to={paths.login} state={state} className="font-semibold text-accent underline underline-offset-4">
         Login
       </Link>
     </SignInPanel>

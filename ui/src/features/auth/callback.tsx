@@ -10,9 +10,9 @@ import { useSession } from '@/lib/session';
 import { reportConversion } from './report-conversion';
 import { authTexts } from './texts';
 
-/** Where the identity provider sends people back to; `to` is where they go on. */
+/** Where the identity provider sends people back to; `to` is where they go on who were not sent to sign in. */
 export function Callback({ to }: { to: string }) {
-  const { isLoading, isSignedIn, error } = useSession();
+  const { isLoading, isSignedIn, error, returnTo } = useSession();
   const adTag = useConfig().site.adTag;
   const isAllowed = useConsent(({ consent }) => consent === 'given');
 
@@ -27,7 +27,7 @@ export function Callback({ to }: { to: string }) {
       </div>
     );
   }
-  if (isSignedIn && !error) return <Navigate to={to} replace />;
+  if (isSignedIn && !error) return <Navigate to={returnTo ?? to} replace />;
   return (
     <CenteredPage icon="warning" title={authTexts.loginFailed}>
       <p>The sign-in was cancelled, or its link is too old. Nothing was changed.</p>

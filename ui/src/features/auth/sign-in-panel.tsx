@@ -1,8 +1,10 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { useLocation } from 'react-router';
 import { Button } from '@/components/button';
 import { Notice } from '@/components/notice';
 import { Skeleton } from '@/components/skeleton';
 import { useConfig } from '@/lib/env';
+import { pathWithin } from '@/lib/path-within';
 import { type Provider, useSession } from '@/lib/session';
 import { authTexts, providerNames } from './texts';
 
@@ -21,6 +23,8 @@ export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
   const isOffered = (provider: Provider) => identity.providers[provider] != null;
   const providers = [...order.filter(isOffered), ...order.filter((provider) => !isOffered(provider))];
   const { isLoading, isSignedIn, signIn, signOut } = useSession();
+  // What the guard of a page has left here.
+  const { state } = useLocation();
   const [going, setGoing] = useState<Provider | null>(null);
   const [hasFailed, setFailed] = useState(false);
   const isSigningOut = useRef(false);
@@ -36,7 +40,7 @@ export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
     setGoing(provider);
     setFailed(false);
     try {
-      await signIn(provider);
+      await signIn(provider, { returnTo: pathWithin(state) });
     } catch {
       setFailed(true);
     } finally {
