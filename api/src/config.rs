@@ -156,12 +156,22 @@ pub struct LimitsConfig {
     /// The largest upload, in bytes.
     #[arg(long, env = "RETOUCH_MAX_UPLOAD_BYTES", default_value_t = 25 * 1024 * 1024)]
     pub max_upload_bytes: usize,
+    /// How much of uploads is held in memory at once, in MiB; whatever comes beyond it is refused for the moment. Half of
+    /// it is the most for one address.
+    #[arg(long, env = "RETOUCH_UPLOAD_MEMORY_MIB", default_value_t = 256)]
+    pub upload_memory_mib: usize,
+    /// How long nothing of an upload may arrive before it is given up, in seconds.
+    #[arg(long, env = "RETOUCH_UPLOAD_PAUSE_SECS", default_value_t = 30)]
+    pub upload_pause_secs: u64,
     /// How long a run route waits before it answers with the job instead, in seconds.
     #[arg(long, env = "RETOUCH_WAIT_SECS", default_value_t = 120)]
     pub wait_secs: u64,
     /// How many free runs a visitor's address gets in an hour.
     #[arg(long, env = "RETOUCH_VISITOR_RUNS_PER_HOUR", default_value_t = 10)]
     pub visitor_runs_per_hour: u32,
+    /// How many pictures a visitor's address may send in an hour, those that are refused among them.
+    #[arg(long, env = "RETOUCH_VISITOR_UPLOADS_PER_HOUR", default_value_t = 60)]
+    pub visitor_uploads_per_hour: u32,
     /// How many runs a user may start in a minute, with browsers and programs together.
     #[arg(long, env = "RETOUCH_USER_RUNS_PER_MINUTE", default_value_t = 60)]
     pub user_runs_per_minute: u32,

@@ -24,9 +24,24 @@ pub enum ApiError {
     /// 404: there is no such thing, or it belongs to somebody else.
     #[error("{0} not found")]
     NotFound(&'static str),
+    /// 404: there is nothing at this address.
+    #[error("There is nothing at this address")]
+    NoSuchPath,
+    /// 405: this address has no such method.
+    #[error("This address has no such method")]
+    WrongMethod,
+    /// 416: a range that begins behind the end of the file.
+    #[error("The range lies outside of the file")]
+    RangeOutside {
+        /// How long the file is, in bytes.
+        length: i64,
+    },
     /// 400: the request is not understood.
     #[error("{0}")]
     BadRequest(String),
+    /// 408: what is sent stopped coming.
+    #[error("The upload took too long. Try again")]
+    TooSlow,
     /// 409: the free run of this picture is used up.
     #[error("Free Exists")]
     FreeExists,
@@ -49,8 +64,8 @@ pub enum ApiError {
         max: u32,
     },
     /// 422: damaged.
-    #[error("This image is damaged or incomplete: {0}")]
-    UnreadableImage(String),
+    #[error("This image is damaged or incomplete")]
+    UnreadableImage,
     /// 422: what was sent as a mask is none, or does not fit the picture.
     #[error("{0}")]
     MaskInvalid(String),
@@ -169,7 +184,7 @@ impl From<StorageError> for ApiError {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::Missing(_) => Self::NotFound("File"),
-            StorageError::Range => Self::BadRequest("The range lies outside of the file".into()),
+            StorageError::Range => Self::Internal(anyhow::anyhow!("a range that nobody asked for")),
             StorageError::Failed(reason) => {
                 tracing::warn!(reason, "The object store does not answer");
                 Self::Unavailable {

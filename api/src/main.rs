@@ -10,6 +10,7 @@ use retouch_api::admin::Admin;
 use retouch_api::config::ApiConfig;
 use retouch_api::measure;
 use retouch_api::router;
+use retouch_api::serve;
 use retouch_api::state::App;
 use retouch_api::usecases::settle_payment;
 use retouch_core::config::{self, DatabaseConfig, StorageConfig};
@@ -78,14 +79,13 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
         .with_context(|| format!("listening at {} (RETOUCH_LISTEN)", config.listen))?;
     tracing::info!(listen = %config.listen, "Serving");
     let stopping = app.stopping.clone();
-    axum::serve(listener, service.into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(async move {
-            telemetry::shutdown_signal().await;
-            tracing::info!("Stopping");
-            stopping.cancel();
-        })
-        .await
-        .context("serving")
+    serve::serve(listener, service, async move {
+        telemetry::shutdown_signal().await;
+        tracing::info!("Stopping");
+        stopping.cancel();
+    })
+    .await;
+    Ok(())
 }
 
 async fn migrate(database: &DatabaseConfig, storage: &StorageConfig) -> anyhow::Result<()> {

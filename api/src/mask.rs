@@ -125,7 +125,8 @@ fn encode(plane: &Plane, width: u32, height: u32) -> Result<Vec<u8>, png::Encodi
 }
 
 fn no_png(error: &png::DecodingError) -> ApiError {
-    ApiError::MaskInvalid(format!("The mask must be a PNG ({error})"))
+    tracing::debug!(%error, "A mask is no PNG");
+    ApiError::MaskInvalid("The mask must be a PNG".into())
 }
 
 #[cfg(test)]

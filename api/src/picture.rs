@@ -4,6 +4,7 @@
 //! upright keeps its compressed data as it is; only metadata goes (camera, place, comments, embedded
 //! previews), colour profiles stay. One that lies on its side is turned and written anew.
 
+use std::fmt::Display;
 use std::io::Cursor;
 
 use bytes::Bytes;
@@ -127,7 +128,7 @@ fn read(
 
 /// The same compressed picture without what does not belong to its looks.
 fn without_metadata(file: &Bytes, kind: Kind) -> Result<Bytes, ApiError> {
-    let damaged = |error: img_parts::Error| ApiError::UnreadableImage(error.to_string());
+    let damaged = |error: img_parts::Error| unreadable(&error);
     match kind {
         Kind::Jpeg => {
             let mut jpeg = Jpeg::from_bytes(file.clone()).map_err(damaged)?;
@@ -139,7 +140,7 @@ fn without_metadata(file: &Bytes, kind: Kind) -> Result<Bytes, ApiError> {
                 _ => true,
             });
             up_to_end_of_image(&jpeg.encoder().bytes())
-                .ok_or_else(|| ApiError::UnreadableImage("it ends too early".into()))
+                .ok_or_else(|| unreadable(&"it ends too early"))
         }
         Kind::Png => {
             let mut png = Png::from_bytes(file.clone()).map_err(damaged)?;
@@ -259,6 +260,8 @@ fn encode(
     Ok(bytes.into())
 }
 
-fn unreadable(error: &image::ImageError) -> ApiError {
-    ApiError::UnreadableImage(error.to_string())
+/// The reason is in the words of whoever wrote the decoder, and in the log.
+fn unreadable(reason: &impl Display) -> ApiError {
+    tracing::debug!(%reason, "A picture is damaged");
+    ApiError::UnreadableImage
 }

@@ -27,8 +27,8 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::measure::measure_request;
 use crate::routes::{
-    account, checkouts, config, files, free, health, images, jobs, keys, magic_images, payments,
-    problem, remove_background, removebg, ui, upscale, user,
+    account, body, checkouts, config, files, free, health, images, jobs, keys, magic_images,
+    payments, problem, remove_background, removebg, ui, upscale, user,
 };
 use crate::state::App;
 
@@ -149,7 +149,7 @@ async fn nothing_runs_for_head(
     next: Next,
 ) -> Response {
     if request.method() == Method::HEAD && runs.contains(route.as_str()) {
-        return problem::wrong_method().await;
+        return problem::wrong_method(request.uri().clone()).await;
     }
     next.run(request).await
 }
@@ -173,6 +173,7 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         nothing_runs_for_head(runs.clone(), route, request, next)
     });
     api.route_layer(no_heads)
+        .route_layer(middleware::from_fn_with_state(app.clone(), body::count))
         .route_layer(middleware::from_fn(measure_request))
         .method_not_allowed_fallback(problem::wrong_method)
         .merge(SwaggerUi::new("/api/docs").url("/api/openapi.json", document))
@@ -234,8 +235,15 @@ fn content_security_policy(app: &App, inline_scripts: &str) -> HeaderValue {
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'self'"))
 }
 
+/// The documentation's own page starts itself with an inline script, and speaks to nobody but us.
+const DOCS_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+     object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'",
+);
+
 async fn security_headers(policy: HeaderValue, request: Request, next: Next) -> Response {
     let docs = request.uri().path().starts_with("/api/docs");
+    let private = request.uri().path().starts_with("/api/") && !docs;
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -244,9 +252,10 @@ async fn security_headers(policy: HeaderValue, request: Request, next: Next) -> 
         HeaderValue::from_static("strict-origin-when-cross-origin"),
     );
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    // The documentation's own page starts itself with an inline script.
-    if !docs {
-        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    headers.insert(header::CONTENT_SECURITY_POLICY, if docs { DOCS_POLICY } else { policy });
+    // What a person or a key is told is nobody else's, and another answer a moment later.
+    if private && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     }
     response
 }

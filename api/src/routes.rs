@@ -1,6 +1,7 @@
 //! HTTP: parse, authorise, call a use case, shape JSON. No SQL, no Redis, no S3.
 
 pub mod account;
+pub mod body;
 pub mod caller;
 pub mod checkouts;
 pub mod config;

@@ -17,6 +17,7 @@ use crate::news::News;
 use crate::payments::Payments;
 use crate::rates::Rates;
 use crate::signing::UrlSigner;
+use crate::uploads::Uploads;
 use crate::visitors::Visitors;
 
 /// The services and settings of one API process; clones are the same.
@@ -42,6 +43,8 @@ pub struct Parts {
     pub site: SiteConfig,
     /// One permit for each picture being decoded: bounds the memory that uploads take.
     pub decoders: Semaphore,
+    /// And of what is sent.
+    pub uploads: Arc<Uploads>,
     /// Ends streams that would otherwise outlive a shutdown.
     pub stopping: CancellationToken,
 }
@@ -84,6 +87,7 @@ impl App {
             identity: config.identity.clone(),
             site: config.site.clone(),
             decoders: Semaphore::new(cores),
+            uploads: Arc::new(Uploads::new(config.limits.upload_memory_mib << 20)),
             stopping: CancellationToken::new(),
         })))
     }

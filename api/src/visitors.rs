@@ -17,6 +17,7 @@ pub struct Visitors {
     key: Hmac<Sha256>,
     trusted_proxies: Vec<IpAddr>,
     runs: DefaultKeyedRateLimiter<IpAddr>,
+    uploads: DefaultKeyedRateLimiter<IpAddr>,
 }
 
 impl Visitors {
@@ -24,11 +25,14 @@ impl Visitors {
     pub fn new(secret: &[u8], limits: &LimitsConfig, trusted_proxies: &[IpAddr]) -> Self {
         let mut key = Hmac::new_from_slice(secret).expect("HMAC takes keys of any length");
         key.update(b"visitor:");
-        let an_hour = NonZeroU32::new(limits.visitor_runs_per_hour).unwrap_or(NonZeroU32::MIN);
+        let limiter = |an_hour: u32| {
+            RateLimiter::keyed(Quota::per_hour(NonZeroU32::new(an_hour).unwrap_or(NonZeroU32::MIN)))
+        };
         Self {
             key,
             trusted_proxies: trusted_proxies.to_vec(),
-            runs: RateLimiter::keyed(Quota::per_hour(an_hour)),
+            runs: limiter(limits.visitor_runs_per_hour),
+            uploads: limiter(limits.visitor_uploads_per_hour),
         }
     }
 
@@ -58,14 +62,30 @@ impl Visitors {
 
     /// Counts a run, or refuses it.
     pub fn count_run(&self, address: IpAddr) -> Result<(), ApiError> {
-        if self.runs.len() > 100_000 {
-            self.runs.retain_recent();
-        }
-        self.runs.check_key(&address).map_err(|early| {
-            let wait = early.wait_time_from(DefaultClock::default().now());
-            ApiError::TooManyRequests { retry_after_secs: wait.as_secs() + 1 }
+        count(&self.runs, address)
+            .map_err(|retry_after_secs| ApiError::TooManyRequests { retry_after_secs })
+    }
+
+    /// Counts a picture that is sent, whatever comes of it, or refuses it: looking at one takes the processor too.
+    pub fn count_upload(&self, address: IpAddr) -> Result<(), ApiError> {
+        count(&self.uploads, address).map_err(|retry_after_secs| ApiError::TooMuchOfOne {
+            detail: format!(
+                "Too many pictures from your network. Try again in {} minutes, or sign up",
+                retry_after_secs.div_ceil(60)
+            ),
+            retry_after_secs,
         })
     }
+}
+
+/// Counts one of `address`; else after how many seconds there is room again.
+fn count(limiter: &DefaultKeyedRateLimiter<IpAddr>, address: IpAddr) -> Result<(), u64> {
+    if limiter.len() > 100_000 {
+        limiter.retain_recent();
+    }
+    limiter
+        .check_key(&address)
+        .map_err(|early| early.wait_time_from(DefaultClock::default().now()).as_secs() + 1)
 }
 
 /// An IPv6 subscriber has a whole /64 to choose addresses from.
@@ -89,7 +109,10 @@ mod tests {
             max_upscale_dimension: 1440,
             max_upload_bytes: 1,
             wait_secs: 1,
+            upload_memory_mib: 1,
+            upload_pause_secs: 1,
             visitor_runs_per_hour: 3,
+            visitor_uploads_per_hour: 3,
             user_runs_per_minute: 60,
             user_uploads_per_minute: 60,
             visitor_queue: 20,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::multipart::{Field, MultipartError, MultipartRejection};
 use axum::extract::{self, ConnectInfo, FromRequestParts, Multipart};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
@@ -205,6 +205,11 @@ impl ImageQuery {
     }
 }
 
+/// A body that is expected to be a multipart one.
+pub fn multipart(body: Result<Multipart, MultipartRejection>) -> Result<Multipart, ApiError> {
+    body.map_err(|_| ApiError::BadRequest("Send the file as multipart/form-data".into()))
+}
+
 /// The field `file` of a multipart body, of at most `max_bytes`.
 pub async fn uploaded_file(mut body: Multipart, max_bytes: usize) -> Result<Bytes, ApiError> {
     while let Some(field) = next_field(&mut body, max_bytes).await? {
@@ -253,7 +258,8 @@ fn not_understood(error: &MultipartError, max_bytes: usize) -> ApiError {
     if error.status() == axum::http::StatusCode::PAYLOAD_TOO_LARGE {
         ApiError::FileTooLarge { max_bytes }
     } else {
-        ApiError::BadRequest(format!("The upload is not understood: {}", error.body_text()))
+        tracing::debug!(error = error.body_text(), "An upload is not understood");
+        ApiError::BadRequest("The upload broke off or is not understood".into())
     }
 }
 

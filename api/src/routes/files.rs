@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use chrono::{DateTime, Utc};
 use retouch_core::images;
 use retouch_core::results::{self, Filter};
+use retouch_core::storage::{Object, StorageError};
 use tokio_util::io::ReaderStream;
 
 use super::caller::{Path, Query, sent};
@@ -29,7 +30,7 @@ pub struct Signature {
 #[utoipa::path(get, path = "/api/files/{kind}/{id}", tag = "files",
     params(("kind" = String, Path), ("id" = String, Path), Signature),
     responses((status = 200, content_type = "image/png", body = Vec<u8>), (status = 206), (status = 304),
-        (status = 307), (status = 400, body = Problem), (status = 404, body = Problem), (status = 503, body = Problem)))]
+        (status = 307), (status = 404, body = Problem), (status = 416, body = Problem), (status = 503, body = Problem)))]
 pub async fn get_file(
     State(app): State<App>,
     Path((kind, id)): Path<(String, String)>,
@@ -45,10 +46,13 @@ pub async fn get_file(
     if let Some(elsewhere) = app.storage.public_url(&key, left).await? {
         return Ok(Redirect::temporary(&elsewhere).into_response());
     }
-    let object = app.storage.open(&key, sent(&headers, header::RANGE)).await?;
+    let object = open(&app, &key, &headers).await?;
     let caching = caching(&app, expires)?;
     if let (Some(etag), Some(known)) = (&object.etag, sent(&headers, header::IF_NONE_MATCH))
-        && known.split(',').any(|known| known.trim().trim_start_matches("W/") == etag)
+        && known
+            .split(',')
+            .map(str::trim)
+            .any(|known| known == "*" || known.trim_start_matches("W/") == etag)
     {
         let not_modified = [(header::ETAG, header_value(etag)?), (header::CACHE_CONTROL, caching)];
         return Ok((StatusCode::NOT_MODIFIED, not_modified).into_response());
@@ -71,6 +75,45 @@ pub async fn get_file(
     }
     let body = Body::from_stream(ReaderStream::with_capacity(object.body, 64 * 1024));
     response.body(body).map_err(|error| ApiError::Internal(error.into()))
+}
+
+/// The object, or the part of it that is asked for.
+async fn open(app: &App, key: &str, headers: &HeaderMap) -> Result<Object, ApiError> {
+    let Some(range) = sent(headers, header::RANGE).and_then(one_range) else {
+        return Ok(app.storage.open(key, None).await?);
+    };
+    let part = match app.storage.open(key, Some(&range)).await {
+        Ok(part) => part,
+        Err(StorageError::Range) => {
+            let length = app.storage.open(key, None).await?.length;
+            return Err(ApiError::RangeOutside { length });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match sent(headers, header::IF_RANGE) {
+        // What the caller has the other parts of is something else.
+        Some(known) if part.etag.as_deref() != Some(known) => {
+            Ok(app.storage.open(key, None).await?)
+        }
+        _ => Ok(part),
+    }
+}
+
+/// The range of bytes that a `Range` header asks for. Nothing, where it asks for several, or for what is none: then the
+/// whole file is an answer (RFC 9110, §14.2).
+fn one_range(header: &str) -> Option<String> {
+    let (unit, range) = header.split_once('=')?;
+    let (first, last) = range.trim().split_once('-')?;
+    let number = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok())
+    };
+    let is_one = match (number(first)?, number(last)?) {
+        (Some(first), Some(last)) => first <= last,
+        (Some(_), None) => last.is_empty(),
+        (None, Some(_)) => first.is_empty(),
+        (None, None) => false,
+    };
+    (unit.trim().eq_ignore_ascii_case("bytes") && is_one).then(|| format!("bytes={first}-{last}"))
 }
 
 async fn key_of(app: &App, file: File) -> Result<Option<String>, ApiError> {
@@ -98,4 +141,34 @@ fn caching(app: &App, expires: DateTime<Utc>) -> Result<HeaderValue, ApiError> {
 
 fn header_value(text: &str) -> Result<HeaderValue, ApiError> {
     HeaderValue::from_str(text).map_err(|error| ApiError::Internal(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_range_of_bytes_is_understood_and_nothing_else() {
+        for (header, range) in [
+            ("bytes=0-99", "bytes=0-99"),
+            ("Bytes = 5-", "bytes=5-"),
+            ("bytes=-7", "bytes=-7"),
+            ("bytes=3-3", "bytes=3-3"),
+        ] {
+            assert_eq!(one_range(header).as_deref(), Some(range), "{header}");
+        }
+        for other in [
+            "bytes=9-2",
+            "lines=1-2",
+            "bytes=0-1,4-5",
+            "bytes=-",
+            "bytes=+1-2",
+            "bytes=a-b",
+            "bytes",
+            "",
+            "bytes=1",
+        ] {
+            assert_eq!(one_range(other), None, "{other}");
+        }
+    }
 }

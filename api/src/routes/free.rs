@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 
 use axum::extract::multipart::MultipartRejection;
-use axum::extract::{Multipart, State};
+use axum::extract::{Extension, Multipart, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_core::tool::{Factor, Tool};
 
-use super::caller::{Address, FileUpload, Query, Wishes, uploaded_file};
+use super::body::Sending;
+use super::caller::{Address, FileUpload, Query, Wishes, multipart, uploaded_file};
 use super::problem::Problem;
 use super::run::{accepted, no_store};
 use super::views::JobView;
@@ -27,8 +28,10 @@ pub async fn remove_background(
     State(app): State<App>,
     Address(address): Address,
     wishes: Wishes,
+    sending: Option<Extension<Sending>>,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
+    let body = (multipart(body)?, sending);
     run_free(&app, address, Tool::RemoveBackground, &wishes, body).await
 }
 
@@ -41,8 +44,10 @@ pub async fn upscale(
     State(app): State<App>,
     Address(address): Address,
     wishes: Wishes,
+    sending: Option<Extension<Sending>>,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
+    let body = (multipart(body)?, sending);
     run_free(&app, address, Tool::Upscale(Factor::X2), &wishes, body).await
 }
 
@@ -51,11 +56,15 @@ async fn run_free(
     address: IpAddr,
     tool: Tool,
     wishes: &Wishes,
-    body: Result<Multipart, MultipartRejection>,
+    (body, sending): (Multipart, Option<Extension<Sending>>),
 ) -> Result<Response, ApiError> {
-    let body = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
-    let ran = run_visitor_tool(app, address, tool, file, wishes.wait).await?;
+    let worked_off = || {
+        if let Some(Extension(sending)) = &sending {
+            sending.worked_off();
+        }
+    };
+    let ran = run_visitor_tool(app, address, tool, file, worked_off, wishes.wait).await?;
     let mut response = match ran {
         Ran::Pending(job) => accepted(app, &job).await?,
         Ran::Done(results) => {
@@ -90,6 +99,9 @@ pub enum VisitorAnswers {
     /// The request is not understood.
     #[response(status = 400)]
     BadRequest(Problem),
+    /// The upload took too long.
+    #[response(status = 408)]
+    TooSlow(Problem),
     /// The free run of this picture is used up, or the run was cancelled.
     #[response(status = 409)]
     Conflict(Problem),

@@ -5,7 +5,7 @@ use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use retouch_core::images::{self, Uploader};
 
-use super::caller::{FileUpload, Path, SignedIn, id, uploaded_file};
+use super::caller::{FileUpload, Path, SignedIn, id, multipart, uploaded_file};
 use super::problem::Problem;
 use super::run::tell_of_cancelled;
 use super::views::{ImageListView, ImageView};
@@ -45,8 +45,8 @@ pub async fn get_image(
 #[utoipa::path(post, path = "/api/images/upload", tag = "images",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 201, body = ImageView), (status = 400, body = Problem), (status = 401, body = Problem),
-        (status = 413, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem),
-        (status = 429, body = Problem)),
+        (status = 408, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
+        (status = 422, body = Problem), (status = 429, body = Problem), (status = 503, body = Problem)),
     security(("token" = []), ("key" = [])))]
 pub async fn upload(
     State(app): State<App>,
@@ -54,7 +54,7 @@ pub async fn upload(
     body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
     app.rates.count_upload(user.id)?;
-    let body = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let body = multipart(body)?;
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);
     let image = upload_image(&app, uploader, file, app.limits.max_dimension).await?;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_core::tool::ToolName;
 
-use super::caller::{MaskUpload, Path, SignedIn, Wishes, id, uploaded_mask};
+use super::caller::{MaskUpload, Path, SignedIn, Wishes, id, multipart, uploaded_mask};
 use super::problem::Problem;
 use super::run::{self, RunAnswers, RunHeaders};
 use super::views::ResultView;
@@ -37,7 +37,7 @@ pub async fn list_magic_images(
 #[utoipa::path(post, path = "/api/magic-images/fix/{imageId}", tag = "magic fix",
     params(("imageId" = String, Path), RunHeaders),
     request_body(content = MaskUpload, content_type = "multipart/form-data"),
-    responses(RunAnswers, (status = 413, body = Problem)), security(("token" = []), ("key" = [])))]
+    responses(RunAnswers, (status = 408, body = Problem), (status = 413, body = Problem)), security(("token" = []), ("key" = [])))]
 pub async fn run_magic_fix(
     State(app): State<App>,
     SignedIn(user): SignedIn,
@@ -47,7 +47,7 @@ pub async fn run_magic_fix(
 ) -> Result<Response, ApiError> {
     app.rates.count_run(user.id)?;
     let image = id(&image, "Image")?;
-    let body = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let body = multipart(body)?;
     let (mask, prompt) = uploaded_mask(body, app.limits.max_upload_bytes).await?;
     let fix =
         Fix { image, mask, prompt, idempotency_key: wishes.idempotency_key, wait: wishes.wait };

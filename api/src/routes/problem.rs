@@ -1,12 +1,13 @@
 //! Errors as `application/problem+json` (RFC 9457): a status, and a `detail` that a person understands.
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use retouch_core::magic_fix::PromptError;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::removebg::Refusal;
 use crate::error::ApiError;
 
 /// What every failed request answers with.
@@ -68,13 +69,16 @@ impl ApiError {
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
             Self::InPersonOnly => StatusCode::FORBIDDEN,
             Self::NotEnoughCredits => StatusCode::PAYMENT_REQUIRED,
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::NotFound(_) | Self::NoSuchPath => StatusCode::NOT_FOUND,
+            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RangeOutside { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::FreeExists | Self::Cancelled => StatusCode::CONFLICT,
             Self::FileTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::DimensionsTooBig { .. }
-            | Self::UnreadableImage(_)
+            | Self::UnreadableImage
             | Self::MaskInvalid(_)
             | Self::MaskEmpty
             | Self::Prompt(_)
@@ -115,6 +119,10 @@ impl IntoResponse for ApiError {
             | Self::Unavailable { retry_after_secs, .. } => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
             }
+            Self::RangeOutside { length } => {
+                let range = HeaderValue::from_str(&format!("bytes */{length}"));
+                headers.extend(range.ok().map(|range| (header::CONTENT_RANGE, range)));
+            }
             _ => {}
         }
         response
@@ -122,13 +130,22 @@ impl IntoResponse for ApiError {
 }
 
 /// The answer to a path that does not exist.
-pub fn no_such_path() -> Response {
-    Problem::response(StatusCode::NOT_FOUND, "There is nothing at this address", None)
+pub fn no_such_path(path: &str) -> Response {
+    at(path, ApiError::NoSuchPath)
 }
 
 /// The answer to a path that exists with another method.
-pub async fn wrong_method() -> Response {
-    Problem::response(StatusCode::METHOD_NOT_ALLOWED, "This address has no such method", None)
+pub async fn wrong_method(uri: Uri) -> Response {
+    at(uri.path(), ApiError::WrongMethod)
+}
+
+/// What `error` answers with at `path`: clients of remove.bg read errors of another shape.
+pub fn at(path: &str, error: ApiError) -> Response {
+    if path == "/v1.0" || path.starts_with("/v1.0/") {
+        Refusal::from(error).into_response()
+    } else {
+        error.into_response()
+    }
 }
 
 /// The answer when a handler panicked.

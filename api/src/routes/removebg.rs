@@ -68,6 +68,7 @@ pub struct RemovalData {
         (status = 400, description = "Not understood, not supported, or no picture", body = RefusalBody),
         (status = 402, description = "Not enough credits", body = RefusalBody),
         (status = 403, description = "No valid key", body = RefusalBody),
+        (status = 408, description = "The upload took too long", body = RefusalBody),
         (status = 409, description = "The run was cancelled", body = RefusalBody),
         (status = 413, description = "The file is too large", body = RefusalBody),
         (status = 422, description = "The Idempotency-Key was used for something else", body = RefusalBody),

@@ -38,22 +38,30 @@ pub fn inline_script_hashes(dir: &Path) -> Vec<String> {
 /// Keeps addresses that only programs use from being answered with the page.
 pub async fn not_for_programs(request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    if path.starts_with("/api/") || path == "/api" || path.starts_with("/v1.0/") {
-        return problem::no_such_path();
+    let is_of = |root: &str| {
+        path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if is_of("/api") || is_of("/v1.0") {
+        return problem::no_such_path(path);
     }
     if request.method() != Method::GET && request.method() != Method::HEAD {
-        return problem::wrong_method().await;
+        let mut response = problem::wrong_method(request.uri().clone()).await;
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
+        return response;
     }
     // Files under /assets carry their content's hash in their name; the page itself must stay fresh.
-    let missing_asset = path.starts_with("/assets/");
-    let caching = if missing_asset { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let caching = if is_of("/assets") { "public, max-age=31536000, immutable" } else { "no-cache" };
+    // No route of the page has a dot in its last part: /favicon.ico and /.env are files, or nothing.
+    let is_file =
+        is_of("/assets") || path.rsplit('/').next().is_some_and(|name| name.contains('.'));
+    let asked = path.to_owned();
     let mut response = next.run(request).await;
     let is_page = response
         .headers()
         .get(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    if missing_asset && is_page {
-        return problem::no_such_path();
+    if is_file && is_page && asked != "/index.html" {
+        return problem::no_such_path(&asked);
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     response

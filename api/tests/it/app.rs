@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use clap::Parser;
 use retouch_api::config::ApiConfig;
 use retouch_api::router;
+use retouch_api::serve::serve;
 use retouch_api::state::App;
 use retouch_core::jobs::{self, Claimed, Failure, Turn};
 use retouch_core::magic_fix::FixMode;
@@ -225,8 +226,7 @@ impl TestApp {
     pub async fn listen(&self) -> SocketAddr {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let service = self.router.clone().into_make_service_with_connect_info::<SocketAddr>();
-        tokio::spawn(async move { axum::serve(listener, service).await });
+        tokio::spawn(serve(listener, self.router.clone(), std::future::pending()));
         address
     }
 

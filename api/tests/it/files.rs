@@ -20,6 +20,20 @@ async fn a_picture_is_streamed_in_ranges_and_cached_while_its_address_works(pool
     assert_eq!((part.status, part.body.as_ref()), (StatusCode::PARTIAL_CONTENT, b"PNG".as_slice()));
     let again = app.get(url).header("if-none-match", whole.header("etag")).send().await;
     assert_eq!((again.status, again.body.len()), (StatusCode::NOT_MODIFIED, 0));
+    let any = app.get(url).header("if-none-match", "*").send().await;
+    assert_eq!(any.status, StatusCode::NOT_MODIFIED);
+    // What is no one range of bytes is as if it had not been asked for.
+    for range in ["bytes=9-2", "lines=1-2", "bytes=0-1,4-5", "nonsense"] {
+        let answer = app.get(url).header("range", range).send().await;
+        assert_eq!((answer.status, &answer.body), (StatusCode::OK, &whole.body), "{range}");
+    }
+    let beyond = app.get(url).header("range", "bytes=999999-").send().await;
+    beyond.is_problem(416, "The range lies outside of the file");
+    assert_eq!(beyond.header("content-range"), format!("bytes */{}", whole.body.len()));
+    for (known, status) in [(whole.header("etag"), 206), ("\"another\"", 200)] {
+        let rest = app.get(url).header("range", "bytes=1-3").header("if-range", known).send().await;
+        assert_eq!(rest.status.as_u16(), status, "{known}");
+    }
 
     app.get(&url.replace("/images/", "/image-thumbnails/"))
         .send()
@@ -63,7 +77,34 @@ async fn the_page_answers_its_own_routes_and_nothing_of_the_api(pool: PgPool) {
     app.get("/assets/gone-9.js").send().await.is_problem(404, "There is nothing at this address");
     app.get("/api/nothing").send().await.is_problem(404, "There is nothing at this address");
     app.post("/api/user/get").send().await.is_problem(405, "This address has no such method");
-    app.post("/dashboard").send().await.is_problem(405, "This address has no such method");
+    let posted = app.post("/dashboard").send().await;
+    posted.is_problem(405, "This address has no such method");
+    assert_eq!(posted.header("allow"), "GET,HEAD");
+    for file in ["/favicon.ico", "/.env", "/.git/config.old", "/images/a.png"] {
+        app.get(file).send().await.is_problem(404, "There is nothing at this address");
+    }
+    assert_eq!(app.get("/index.html").send().await.status, StatusCode::OK);
+    // Clients of remove.bg read the errors of their own interface.
+    for (answer, status, title) in [
+        (app.get("/v1.0/nothing").send().await, 404, "There is nothing at this address"),
+        (app.get("/v1.0").send().await, 404, "There is nothing at this address"),
+        (app.get("/v1.0/removebg").send().await, 405, "This address has no such method"),
+    ] {
+        let told = answer.json()["errors"][0]["title"].clone();
+        assert_eq!((answer.status.as_u16(), told.as_str()), (status, Some(title)));
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn what_a_person_is_told_stays_in_no_cache(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    for path in ["/api/user/get", "/api/images", "/api/checkouts/", "/api/keys", "/api/jobs"] {
+        let answer = app.get(path).by(&app.token("ada")).send().await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}");
+        assert!(answer.header("cache-control").contains("no-store"), "{path}");
+    }
+    let docs = app.get("/api/docs/").send().await;
+    assert!(docs.header("content-security-policy").contains("frame-ancestors 'none'"));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -1,9 +1,13 @@
 //! How much one may ask for: a minute, at once, and in all. What is refused holds and costs nothing.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use retouch_core::UserId;
 use retouch_local::testing::adjust;
 use sqlx::PgPool;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::app::{TestApp, png};
 
@@ -151,4 +155,67 @@ async fn a_visitor_who_invents_addresses_stays_one_visitor(pool: PgPool) {
         }
         assert_eq!(answers, [202, 202, 429, 429], "trusted: {trusted:?}");
     }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn what_is_refused_is_no_free_run(pool: PgPool) {
+    let settings = ["--visitor-runs-per-hour=2", "--visitor-uploads-per-hour=7"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let run = async |picture: &[u8]| {
+        let request = app.post("/api/free/upscale-fr").file(picture).asynchronously();
+        request.send().await
+    };
+    assert_eq!(run(&png(60, 40)).await.status, StatusCode::ACCEPTED);
+    run(&png(60, 40)).await.is_problem(409, "Free Exists");
+    run(b"no picture")
+        .await
+        .is_problem(415, "This file is not an image we can read. Use PNG, JPEG or WebP");
+    run(&png(1441, 2)).await.is_problem(422, "Image dimensions too big (Max 1440x1440)");
+    assert_eq!(run(&png(61, 40)).await.status, StatusCode::ACCEPTED);
+    let third = run(&png(62, 40)).await;
+    assert_eq!(third.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(third.text().contains("Too many free runs from your network"), "{}", third.text());
+    // Looking at pictures is not for nothing either.
+    assert_eq!(run(b"no picture").await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let eighth = run(b"no picture").await;
+    assert_eq!(eighth.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(eighth.text().contains("Too many pictures from your network"), "{}", eighth.text());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn uploads_take_no_more_memory_than_there_is_for_them(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--upload-memory-mib=1"]).await;
+    let ada = app.token("ada");
+    let upload =
+        |bytes: usize| app.post("/api/images/upload").by(&ada).file(&vec![0; bytes]).send();
+    for _ in 0..3 {
+        // Half of it is the most for one address. What was refused is given back at once.
+        let refused = upload(600 << 10).await;
+        refused.is_problem(503, "Too much is being uploaded at the moment. Try again shortly");
+        assert_eq!(refused.header("retry-after"), "5");
+        assert_eq!(upload(400 << 10).await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+    let key = app.key("ada").await;
+    let picture = vec![0; 600 << 10];
+    let program =
+        app.post("/v1.0/removebg").with_key(&key).field("image_file", &picture).send().await;
+    assert_eq!(
+        (program.status, &program.json()["errors"][0]["code"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &"unavailable".into())
+    );
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_upload_that_stalls_is_given_up(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--upload-pause-secs=1"]).await;
+    let mut caller = TcpStream::connect(app.listen().await).await.unwrap();
+    let head = "POST /api/free/remove-bg-fr HTTP/1.1\r\nHost: test\r\nContent-Length: 5000\r\n\
+                Content-Type: multipart/form-data; boundary=frontier\r\n\r\n--frontier\r\n";
+    caller.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let reading = caller.read_to_end(&mut answer);
+    tokio::time::timeout(Duration::from_secs(20), reading).await.expect("in time").unwrap();
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("The upload took too long. Try again"), "{answer}");
 }

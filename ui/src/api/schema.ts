@@ -1638,7 +1638,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: {
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1646,7 +1646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            404: {
+            416: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1700,6 +1700,15 @@ export interface operations {
             };
             /** @description The request is not understood. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload took too long. */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1838,6 +1847,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description The upload took too long. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The free run of this picture is used up, or the run was cancelled. */
             409: {
                 headers: {
@@ -1958,6 +1976,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -1983,6 +2009,14 @@ export interface operations {
                 };
             };
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2413,6 +2447,14 @@ export interface operations {
             };
             /** @description No such picture. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4499,6 +4541,15 @@ export interface operations {
             };
             /** @description No valid key */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalBody"];
+                };
+            };
+            /** @description The upload took too long */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -53,10 +53,13 @@ impl From<ApiError> for Refusal {
             ApiError::FileTooLarge { .. } => "file_size_too_large",
             ApiError::UnsupportedType => "invalid_file_type",
             ApiError::DimensionsTooBig { .. } => "resolution_too_high",
-            ApiError::UnreadableImage(_) => "failed_to_read_image",
+            ApiError::UnreadableImage => "failed_to_read_image",
             ApiError::TooMuchOfOne { .. } => "rate_limit_exceeded",
             ApiError::Unavailable { .. } => "unavailable",
             ApiError::Cancelled => "cancelled",
+            ApiError::TooSlow => "timeout",
+            ApiError::NotFound(_) | ApiError::NoSuchPath => "not_found",
+            ApiError::WrongMethod => "method_not_allowed",
             ApiError::IdempotencyKeyReused => "idempotency_key_reused",
             ApiError::AgainstTheRules(_) => "not_possible",
             ApiError::RunFailed(failure) => &failure.code,
@@ -70,7 +73,7 @@ impl From<ApiError> for Refusal {
             error,
             ApiError::UnsupportedType
                 | ApiError::DimensionsTooBig { .. }
-                | ApiError::UnreadableImage(_)
+                | ApiError::UnreadableImage
                 | ApiError::RunFailed(_)
         );
         let status = match error.status() {
