@@ -33,6 +33,10 @@ export function formatCount(count: Count | null | undefined): string | null {
 
 const units: Record<Count['unit'], string> = { tiles: 'Tile', steps: 'Step' };
 
+export function formatPercent(fraction: number): string {
+  return `${Math.round(fraction * 100)}%`;
+}
+
 export function formatDuration(ms: number): string {
   return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`;
 }

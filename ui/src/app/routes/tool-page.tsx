@@ -5,8 +5,10 @@ import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
 import { useImage } from '@/features/images/get-image';
 import { ImageNotFound } from '@/features/images/image-not-found';
+import { useFollowedRun } from '@/features/tools/follow-run';
 import type { Tool } from '@/features/tools/tool';
 import type { Image } from '@/lib/api-types';
+import { formatPercent } from '@/lib/format';
 import { toolNames } from '@/lib/tool-names';
 import { Installed } from './installed';
 
@@ -28,6 +30,7 @@ export function ToolPage({ tool, children }: ToolPageProps) {
 function InstalledToolPage({ tool, children }: ToolPageProps) {
   const { imageId = '' } = useParams();
   const image = useImage(imageId);
+  const fraction = useFollowedRun(tool, imageId)?.progress?.fraction;
 
   if (image.isError && !image.data) {
     return (
@@ -41,7 +44,10 @@ function InstalledToolPage({ tool, children }: ToolPageProps) {
   }
   return (
     <div className="page py-8 md:py-12">
-      <PageHeader title={toolNames[tool.name]}>
+      <PageHeader
+        title={toolNames[tool.name]}
+        status={fraction === undefined ? null : formatPercent(fraction)}
+      >
         <ButtonLink to={tool.address} look="secondary" size="sm">
           Choose another image
         </ButtonLink>

@@ -1,9 +1,10 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { api, unwrap } from '@/lib/api-client';
 import type { Job, Result, ResultItem, ToolName } from '@/lib/api-types';
 import { isFinal, loadFollowing } from '@/lib/job-state';
 import { jobsKey, queryKeys, runningKey } from '@/lib/query-keys';
+import type { Tool } from './tool';
 import { noteRunning } from './under-way/note-running';
 
 /** How often the runs of other tools are asked after; a run of one's own is followed event by event. */
@@ -18,6 +19,23 @@ type FollowRunOptions = {
   onFailed: (job: Job) => void;
 };
 
+/** The runs of one image that wait or run, kept with the results of one tool. */
+function jobsQuery(imageId: string, resultsKey: readonly unknown[]) {
+  return queryOptions({
+    queryKey: jobsKey(resultsKey),
+    queryFn: async ({ signal }) => {
+      const { jobs } = unwrap(await api.GET('/api/jobs', { params: { query: { imageId } }, signal }));
+      return jobs.filter((job) => !isFinal(job));
+    },
+  });
+}
+
+/** The run that `useFollowRun` keeps up to date, for what stands around it; it asks for nothing. */
+export function useFollowedRun({ name, resultsKey }: Pick<Tool, 'name' | 'resultsKey'>, imageId: string) {
+  const { data } = useQuery({ ...jobsQuery(imageId, resultsKey(imageId)), enabled: false });
+  return data?.find((job) => job.tool === name) ?? null;
+}
+
 /**
  * The image's running job of one tool, kept up to date until it ends. Because it is looked up by the
  * image, a job that was started before a reload, or in another tab, is picked up like one's own.
@@ -27,11 +45,7 @@ export function useFollowRun({ imageId, tool, resultsKey, onDone, onFailed }: Fo
   const key = jobsKey(resultsKey);
 
   const jobs = useQuery({
-    queryKey: key,
-    queryFn: async ({ signal }) => {
-      const { jobs } = unwrap(await api.GET('/api/jobs', { params: { query: { imageId } }, signal }));
-      return jobs.filter((job) => !isFinal(job));
-    },
+    ...jobsQuery(imageId, resultsKey),
     refetchInterval: ({ state }) => state.data?.some((job) => job.tool !== tool) && LOOK_MS,
   });
   const job = jobs.data?.find((job) => job.tool === tool) ?? null;

@@ -1,7 +1,8 @@
 import { Button } from '@/components/button';
 import { ProgressBar } from '@/components/progress-bar';
 import type { Job } from '@/lib/api-types';
-import { formatCount, formatSeconds } from '@/lib/format';
+import { formatCount, formatPercent, formatSeconds } from '@/lib/format';
+import { secondsLeft } from '@/lib/job-state';
 import type { Tool } from './tool';
 
 type Texts = Pick<Tool['texts'], 'postprocess' | 'patience'>;
@@ -46,7 +47,7 @@ export default function JobProgress({ job, texts, onCancel, isCancelling = false
         <ProgressBar label="Progress" fraction={fraction} detail={count} />
         {fraction !== null && (
           <span className="min-w-9 text-right text-sm text-soft tabular-nums" aria-hidden="true">
-            {`${Math.round(fraction * 100)}%`}
+            {formatPercent(fraction)}
           </span>
         )}
       </div>
@@ -60,7 +61,8 @@ function headline({ state, position, progress }: Job, { postprocess }: Texts): s
   return position === 1 ? '1 image is ahead of yours' : `${position} images are ahead of yours`;
 }
 
-function remaining({ state, etaSeconds }: Job, { patience }: Texts): string {
-  if (etaSeconds != null) return `About ${formatSeconds(etaSeconds)} left`;
-  return state === 'queued' ? 'Waiting for a free worker' : patience;
+function remaining(job: Job, { patience }: Texts): string {
+  const seconds = secondsLeft(job);
+  if (seconds !== null) return `About ${formatSeconds(seconds)} left`;
+  return job.state === 'queued' ? 'Waiting for a free worker' : patience;
 }

@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import { ApiError, api, isProblem, sendFile, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { whenForgotten } from '@/lib/forget';
-import { isFinal } from '@/lib/job-state';
+import { isFinal, secondsLeft } from '@/lib/job-state';
 import { newId } from '@/lib/new-id';
 import { untilOnline } from '@/lib/online';
 import { queryKeys, runningKey } from '@/lib/query-keys';
@@ -275,16 +275,17 @@ class BatchRunner {
   }
 }
 
-function stateOf({ state, position, progress, etaSeconds, failure }: Job): ItemState {
+function stateOf(job: Job): ItemState {
+  const { state, position, progress, failure } = job;
+  const etaSeconds = secondsLeft(job);
   if (state === 'cancelled') return { kind: 'cancelled' };
   if (state === 'failed') return { kind: 'failed', reason: failure?.detail ?? 'The run failed' };
-  if (state === 'queued')
-    return { kind: 'queued', position: position ?? null, etaSeconds: etaSeconds ?? null };
+  if (state === 'queued') return { kind: 'queued', position: position ?? null, etaSeconds };
   return {
     kind: 'running',
     fraction: progress?.fraction ?? null,
     count: progress?.count ?? null,
-    etaSeconds: etaSeconds ?? null,
+    etaSeconds,
   };
 }
 

@@ -14,6 +14,10 @@ test.each<[Job, string]>([
     running({ progress: { stage: 'infer', fraction: 0.15, count: steps }, etaSeconds: 150 }),
     '15% · Step 3 of 20 · about 3 min left',
   ],
+  [
+    running({ progress: { stage: 'infer', fraction: 0.12, count: { ...steps, done: 0 } }, etaSeconds: 1 }),
+    '12% · Step 1 of 20',
+  ],
   [running({ progress: { stage: 'decode', fraction: 0.05 }, etaSeconds: null }), '5%'],
 ])('%# is told as far as it is known', (job, text) => {
   expect(detailsOf(job)).toBe(text);
