@@ -22,6 +22,7 @@ export function buttonStyle(look: ButtonLook = 'primary', size: ButtonSize = 'md
     'inline-flex items-center justify-center gap-2 rounded-md border font-semibold text-center',
     'transition-colors select-none',
     'disabled:border-line disabled:bg-sunken disabled:text-soft disabled:cursor-not-allowed',
+    'aria-disabled:border-line aria-disabled:bg-sunken aria-disabled:text-soft aria-disabled:cursor-not-allowed',
     looks[look],
     sizes[size],
     extra,

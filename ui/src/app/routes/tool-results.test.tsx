@@ -78,6 +78,7 @@ describe('a closer look', () => {
     expect(await level()).toHaveTextContent('100%');
     await userEvent.keyboard('{Escape}');
     expect(screen.queryByRole('application')).toBeNull();
+    expect(screen.getByRole('button', { name: 'Zoom' })).toHaveFocus();
     expect(await picture()).toBeVisible();
   });
 

@@ -174,7 +174,7 @@ describe('what is refused', () => {
     const run = await readyAction('Free Upscale');
     await userEvent.click(run);
     expect(await screen.findByText('Free upscale image already created')).toBeVisible();
-    expect(run).toBeDisabled();
+    expect(run).toHaveAttribute('aria-disabled', 'true');
     expect(await action('Upscale 2X')).toBeEnabled();
   });
 
@@ -253,6 +253,25 @@ describe('a run in progress', () => {
     expect(screen.getByText('About 20 s left')).toBeVisible();
   });
 
+  test.each([
+    { stage: 'preprocess' as const, fraction: 0.12 },
+    { stage: 'infer' as const, fraction: 0.12, count: { unit: 'tiles' as const, done: 0, total: 48 } },
+  ])('promises nothing before it has shown how fast it is: $stage', async (progress) => {
+    open(withImage());
+    holdRunsAt(running({ progress, etaSeconds: 1 }));
+    await userEvent.click(await readyAction('Upscale 4X'));
+    expect(await screen.findByText('The larger the image, the longer it takes')).toBeVisible();
+    expect(screen.queryByText(/left$/)).toBeNull();
+  });
+
+  test('is told by the name of the tab', async () => {
+    open(withImage());
+    await waitFor(() => expect(document.title).toBe('Upscale · Retouch'));
+    holdRunsAt(running({ progress: { stage: 'infer', fraction: 0.526 }, etaSeconds: 118 }));
+    await userEvent.click(await readyAction('Upscale 4X'));
+    await waitFor(() => expect(document.title).toBe('53% · Upscale · Retouch'));
+  });
+
   test('promises nothing when nobody can tell', async () => {
     open(withImage());
     holdRunsAt(running({ progress: { stage: 'infer', fraction: 0.1 }, etaSeconds: null }));
@@ -283,8 +302,48 @@ describe('a run in progress', () => {
     await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
     await waitFor(() => expect(screen.queryByRole('progressbar')).toBeNull());
     expect(run).toBeEnabled();
+    expect(document.title).toBe('Upscale · Retouch');
     expect(screen.getByText('No images to show')).toBeVisible();
     expect(screen.getByRole('link', { name: 'credits 20' })).toBeVisible();
+  });
+});
+
+describe('by keyboard', () => {
+  test('a run is started once, keeps the focus, and its result is announced', async () => {
+    const api = withImage({ stepMs: 40 });
+    open(api);
+    const run = await readyAction('Upscale 4X');
+    run.focus();
+    await userEvent.keyboard('{Enter}');
+    await screen.findByRole('button', { name: 'Cancel' });
+    await userEvent.keyboard('{Enter}');
+    expect(run).toHaveFocus();
+    expect(run).toHaveAttribute('aria-disabled', 'true');
+    const news = await screen.findByText('The result is ready');
+    expect(news).toHaveAttribute('aria-live', 'polite');
+    expect(run).toHaveFocus();
+    expect(run).not.toHaveAttribute('aria-disabled');
+    expect(api.jobs).toHaveLength(1);
+  });
+
+  test('a cancelled run leaves the focus at the results, and says so', async () => {
+    const api = withImage({ stepMs: 200 });
+    open(api);
+    await userEvent.click(await readyAction('Upscale 4X'));
+    (await screen.findByRole('button', { name: 'Cancel' })).focus();
+    await userEvent.keyboard('{Enter}');
+    expect(await screen.findByText('The run was cancelled')).toBeInTheDocument();
+    await waitFor(() => expect(screen.getByRole('heading', { name: 'Results' })).toHaveFocus());
+  });
+
+  test('a failed run is an alert', async () => {
+    open(withImage());
+    holdRunsAt(
+      aJob({ tool: 'upscale', state: 'failed', failure: { code: 'image_unreadable', detail: 'Damaged.' } }),
+    );
+    await userEvent.click(await readyAction('Upscale 2X'));
+    const alerts = () => screen.getAllByRole('alert').map(({ textContent }) => textContent);
+    await waitFor(() => expect(alerts()).toEqual(expect.arrayContaining(['Damaged.', 'Failed to upscale'])));
   });
 });
 

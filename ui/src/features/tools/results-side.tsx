@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, type Ref, Suspense, useRef } from 'react';
+import { lazy, type ReactNode, type Ref, Suspense, useEffectEvent, useLayoutEffect, useRef } from 'react';
 import type { Image, Job, ResultItem } from '@/lib/api-types';
 import { useCancelJob } from './cancel-job';
 import { ResultsPanel } from './results/results-panel';
@@ -10,7 +10,7 @@ type ResultsSideProps = {
   ref: Ref<HTMLElement>;
   tool: Tool;
   image: Image;
-  run: { job: Job | null; onCancelled: (job: Job) => void };
+  run: { job: Job | null; news: string; onCancelled: (job: Job) => void };
   selectedId: string | null;
   onSelect: (resultId: string | null) => void;
   /** What is to be said of a result besides what is said of all. */
@@ -27,6 +27,10 @@ export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, descr
       <h2 id="results" ref={heading} tabIndex={-1} className="mb-4 text-lg font-semibold outline-none">
         Results
       </h2>
+      {/* Always there: what is announced must be said in what was there before. A failure is an alert already. */}
+      <p aria-live="polite" className="sr-only">
+        {run.news}
+      </p>
       <ResultsPanel
         tool={tool}
         image={image}
@@ -37,7 +41,7 @@ export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, descr
         describe={describe}
         progress={
           job && (
-            <div className="absolute inset-x-3 bottom-3">
+            <PassFocus to={() => heading.current?.focus()}>
               <Suspense>
                 <JobProgress
                   job={job}
@@ -46,11 +50,29 @@ export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, descr
                   onCancel={() => cancel.mutate(job.id)}
                 />
               </Suspense>
-            </div>
+            </PassFocus>
           )
         }
       />
     </section>
+  );
+}
+
+/** Its end takes the Cancel button along; if the keyboard was there, it goes on elsewhere. */
+function PassFocus({ to, children }: { to: () => void; children: ReactNode }) {
+  const box = useRef<HTMLDivElement>(null);
+  const pass = useEffectEvent(to);
+  // A layout effect ends while the button is still in the page.
+  useLayoutEffect(
+    () => () => {
+      if (box.current?.contains(document.activeElement)) pass();
+    },
+    [],
+  );
+  return (
+    <div ref={box} className="absolute inset-x-3 bottom-3">
+      {children}
+    </div>
   );
 }
 

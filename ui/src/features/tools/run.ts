@@ -7,6 +7,7 @@ import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
 import { useCallCheck } from './check-call';
 import { useFollowRun } from './follow-run';
+import { readyText } from './ready-text';
 import { reasonOf } from './reason-of';
 import type { Tool } from './tool';
 
@@ -29,6 +30,8 @@ type RunOptions<Request> = {
 /** One run on a stored image, from the click to the new results in the list. */
 export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefused }: RunOptions<Request>) {
   const [problem, setProblem] = useState<RunProblem | null>(null);
+  // What is announced to those who cannot see it happen.
+  const [news, setNews] = useState('');
   // One key a click. It is kept when the connection broke: the run may exist, and a repeat must join it.
   const open = useRef<{ request: Request; key: string } | null>(null);
   const check = useCallCheck(imageId);
@@ -42,7 +45,10 @@ export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefus
     imageId,
     tool: tool.name,
     resultsKey: tool.resultsKey(imageId),
-    onDone,
+    onDone: (results) => {
+      setNews(readyText);
+      onDone(results);
+    },
     onFailed: ({ failure }) => {
       if (!failure || !onRefused(failure, null)) fail(failure?.detail ?? '');
     },
@@ -71,6 +77,7 @@ export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefus
   function start(request: Request) {
     if (submit.isPending || run.job) return;
     setProblem(null);
+    setNews('');
     if (!open.current || !isRepeat(request, open.current.request)) open.current = { request, key: newId() };
     submit.mutate(open.current);
   }
@@ -80,8 +87,12 @@ export function useRun<Request>({ tool, imageId, send, isRepeat, onDone, onRefus
     starting: submit.isPending ? (submit.variables?.request ?? null) : null,
     job: run.job,
     others: run.others,
-    onCancelled: run.track,
+    onCancelled: (job: Job) => {
+      if (job.state === 'cancelled') setNews('The run was cancelled');
+      run.track(job);
+    },
     isBusy: submit.isPending || run.job !== null || run.isLooking,
     problem,
+    news,
   };
 }

@@ -9,6 +9,7 @@ import { useConfig, useTool } from '@/lib/env';
 import { formatBytes } from '@/lib/format';
 import { paths } from '@/lib/paths';
 import { useChosenImage } from '@/lib/use-chosen-image';
+import { readyText } from '../ready-text';
 import type { EditingTool } from '../tool';
 import { useFreeRun } from './run-free';
 
@@ -94,6 +95,9 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
                 <JobProgress job={run.job} texts={tool.texts} />
               </Suspense>
             )}
+            <p aria-live="polite" className="sr-only">
+              {run.result && readyText}
+            </p>
             {run.isRefused && <Notice tone="warning">{tool.texts.freeExists}</Notice>}
             {run.advice && <Notice tone="warning">{run.advice}</Notice>}
           </div>

@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense } from 'react';
+import { lazy, type ReactNode, Suspense, useRef } from 'react';
 import { PictureBox } from '@/components/picture-box';
 import { classNames } from '@/lib/class-names';
 import { FactorBadge } from './factor-badge';
@@ -36,6 +36,7 @@ type ResultPreviewProps = {
 export function ResultPreview(props: ResultPreviewProps) {
   const { result, alt, originalUrl, view, onView, background, progress, note } = props;
   const { url, width, height } = result;
+  const zoom = useRef<HTMLButtonElement>(null);
   const picture = (
     // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut; the Zoom button does the same.
     // biome-ignore lint/a11y/useKeyWithClickEvents: as above.
@@ -47,6 +48,12 @@ export function ResultPreview(props: ResultPreviewProps) {
       <img src={url} alt={alt} width={width} height={height} className="size-full object-contain" />
     </div>
   );
+
+  function leaveZoom() {
+    onView('result');
+    // What had the focus goes with the zoomed picture.
+    zoom.current?.focus();
+  }
 
   return (
     <figure>
@@ -64,7 +71,7 @@ export function ResultPreview(props: ResultPreviewProps) {
                   width={width}
                   height={height}
                   background={background}
-                  onLeave={() => onView('result')}
+                  onLeave={leaveZoom}
                 />
               </Suspense>
             )}
@@ -95,6 +102,7 @@ export function ResultPreview(props: ResultPreviewProps) {
           {views.map((option) => (
             <button
               key={option.view}
+              ref={option.view === 'zoom' ? zoom : null}
               type="button"
               aria-pressed={view === option.view}
               onPointerEnter={option.load}
