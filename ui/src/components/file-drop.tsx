@@ -1,5 +1,6 @@
 import { type DragEvent, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
+import { notifyInfo } from '@/lib/notify';
 import { buttonStyle } from './button-style';
 import { Icon } from './icon';
 
@@ -18,14 +19,16 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
   const input = useRef<HTMLInputElement>(null);
   const [isDraggedOver, setDraggedOver] = useState(false);
 
-  useDropOnlyInside();
   usePaste(take);
 
   function take(files: FileList | null) {
     // Anything that is no image is ignored silently.
     const images = Array.from(files ?? []).filter(({ type }) => type.startsWith('image/'));
     const [first] = images;
-    if (first) images.length > 1 && onFiles ? onFiles(images) : onFile(first);
+    if (!first) return;
+    if (images.length > 1 && onFiles) return onFiles(images);
+    if (images.length > 1) notifyInfo(`Only the first of ${images.length} images was taken`);
+    onFile(first);
   }
 
   function leave({ currentTarget, relatedTarget }: DragEvent) {
@@ -33,15 +36,21 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
     if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) setDraggedOver(false);
   }
 
-  function drop({ dataTransfer }: DragEvent) {
+  function dragOver(event: DragEvent) {
+    event.preventDefault();
+    setDraggedOver(true);
+  }
+
+  function drop(event: DragEvent) {
+    event.preventDefault();
     setDraggedOver(false);
-    take(dataTransfer.files);
+    take(event.dataTransfer.files);
   }
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: dropping is an extra; the button does the same.
     <div
-      onDragOver={() => setDraggedOver(true)}
+      onDragOver={dragOver}
       onDragLeave={leave}
       onDrop={drop}
       className={classNames(
@@ -53,8 +62,12 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
         <Icon name="upload" className="size-6" />
       </span>
       <div>
-        <p className="text-lg font-semibold">
+        <p className="text-lg font-semibold pointer-coarse:hidden">
           {isDraggedOver ? 'Drop it here' : onFiles ? 'Drop images here' : 'Drop an image here'}
+        </p>
+        {/* Nothing is dropped by a finger. */}
+        <p className="hidden text-lg font-semibold pointer-coarse:block">
+          {onFiles ? 'Choose images' : 'Choose an image'}
         </p>
         <p className="mt-1 text-sm text-soft">{hint}</p>
         <p className="mt-1 text-sm text-soft pointer-coarse:hidden">or paste a copied one</p>
@@ -95,18 +108,5 @@ function usePaste(onFiles: (files: FileList) => void) {
     const take = (event: ClipboardEvent) => paste(event);
     document.addEventListener('paste', take);
     return () => document.removeEventListener('paste', take);
-  }, []);
-}
-
-/** A file dropped beside the panel would replace the page with the picture. */
-function useDropOnlyInside() {
-  useEffect(() => {
-    const stop = (event: Event) => event.preventDefault();
-    document.addEventListener('dragover', stop);
-    document.addEventListener('drop', stop);
-    return () => {
-      document.removeEventListener('dragover', stop);
-      document.removeEventListener('drop', stop);
-    };
   }, []);
 }

@@ -1,7 +1,7 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { createEvent, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { aConfig, aUser } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -86,4 +86,29 @@ test('where no address is configured there is no link to write to', async () => 
   await screen.findByRole('heading', { name: 'Terms of Service' });
   expect(screen.queryByRole('link', { name: 'Contact' })).toBeNull();
   expect(main()).toBeVisible();
+});
+
+describe('a file dropped where nothing takes it', () => {
+  test.each(['dragOver', 'drop'] as const)('does not replace the page: %s', async (kind) => {
+    renderApp('/terms');
+    await screen.findByRole('heading', { name: 'Terms of Service' });
+    const drop = (types: string[]) => {
+      const event = createEvent[kind](main(), { dataTransfer: { types, files: [] } });
+      fireEvent(main(), event);
+      return event.defaultPrevented;
+    };
+    expect(drop(['Files'])).toBe(true);
+    // Text may be dragged into a field.
+    expect(drop(['text/plain'])).toBe(false);
+  });
+});
+
+test('the notice of a lost connection lies under the end of the page, not over it', async () => {
+  renderApp('/terms');
+  await screen.findByRole('heading', { name: 'Terms of Service' });
+  vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
+  fireEvent(window, new Event('offline'));
+  const notice = (await screen.findByText(/^You are offline/)).closest('.fixed');
+  expect(screen.getByRole('contentinfo').nextElementSibling).toHaveClass('h-28');
+  expect(notice).toBeVisible();
 });

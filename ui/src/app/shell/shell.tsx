@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import { Outlet, ScrollRestoration, useLocation, useNavigation } from 'react-router';
 import { Consent } from './consent';
+import { useDropGuard } from './drop-guard';
 import { Footer } from './footer';
 import { OfflineNotice } from './offline-notice';
 import { TopBar } from './top-bar';
@@ -10,6 +11,8 @@ export function Shell() {
   const navigation = useNavigation();
   const main = useRef<HTMLElement>(null);
   const shown = useRef(pathname);
+
+  useDropGuard();
 
   // After a navigation the keyboard and the screen reader continue at the new page, not at the old link.
   useEffect(() => {
