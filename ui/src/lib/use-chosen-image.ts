@@ -36,6 +36,9 @@ export function useChosenImage(maxDimension: number) {
   return { chosen, choose, clear: () => setChosen(null) };
 }
 
+// Some systems know JPG by an older name.
+const READABLE = new Set(['image/png', 'image/jpeg', 'image/jpg', 'image/pjpeg', 'image/webp']);
+
 /** How large a picture is, and why it cannot be used, if it cannot. */
 export async function examine(
   file: File,
@@ -43,6 +46,12 @@ export async function examine(
   maxDimension: number,
   maxBytes: number,
 ): Promise<Pick<ChosenImage, 'size' | 'problem'>> {
+  const unreadable = {
+    size: null,
+    problem: 'This file cannot be read as an image. Choose a JPG, PNG or WebP file.',
+  };
+  // A browser shows more kinds than the server reads; those would be refused after the whole upload.
+  if (!READABLE.has(file.type)) return unreadable;
   try {
     const size = await readImageSize(address);
     if (isTooBig(size, maxDimension)) {
@@ -53,10 +62,7 @@ export async function examine(
     const [has, most] = [formatBytes(file.size), formatBytes(maxBytes)];
     return { size, problem: `This file has ${has}; at most ${most} can be uploaded` };
   } catch {
-    return {
-      size: null,
-      problem: 'This file cannot be read as an image. Choose a JPG, PNG or WebP file.',
-    };
+    return unreadable;
   }
 }
 

@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -36,6 +36,24 @@ describe('my images', () => {
     await waitFor(() =>
       expect(api.calls).toContainEqual(expect.stringMatching(/^GET \/api\/free\/upload\?x=6001&y=10&url=/)),
     );
+  });
+
+  test.each(['image/gif', 'image/svg+xml', 'image/bmp'])('refuses %s before it is sent', async (type) => {
+    renderApp('/images', { signedIn: true });
+    await choose(aFile('photo', type));
+    expect(
+      await screen.findByText('This file cannot be read as an image. Choose a JPG, PNG or WebP file.'),
+    ).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
+  });
+
+  test('says so when it takes only the first of several', async () => {
+    renderApp('/images', { signedIn: true });
+    const zone = (await screen.findByText('Drop an image here')).closest('.border-dashed') as Element;
+    fireEvent.drop(zone, { dataTransfer: { files: [aFile('one.png'), aFile('two.png')], types: ['Files'] } });
+    expect(await screen.findByText('Only the first of 2 images was taken')).toBeVisible();
+    expect(await screen.findByText('one.png')).toBeVisible();
+    expect(screen.queryByText('two.png')).toBeNull();
   });
 
   test('ignores a file that is no image', async () => {
