@@ -21,7 +21,7 @@ const three = () => [aFile('one.png'), aFile('two.png'), aFile('three.png')];
 
 async function choose(files: File[]) {
   await userEvent.upload(await screen.findByLabelText('Image file'), files);
-  return screen.findByRole('list', { name: /images$/ });
+  return screen.findByRole('list', { name: /^\d+ images?$/ });
 }
 
 const rowOf = (name: string) => {
@@ -89,6 +89,7 @@ describe('several files at once', () => {
     await choose(three());
     expect(await screen.findByText('Image dimensions too big (Max 1440x1440)')).toBeVisible();
     expect(await screen.findByText('2 images × 3 credits = 6 credits')).toBeVisible();
+    expect(screen.getByRole('heading', { name: '2 images' })).toBeVisible();
     await start(2);
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
     expect(api.images).toHaveLength(2);

@@ -7,7 +7,7 @@ import { useSession } from '@/lib/session';
 import type { EditingTool } from '../tool';
 import { addFiles } from './add-files';
 import { type Batch, type BatchItem, closeBatch, updateBatch } from './batch';
-import { BatchPlan } from './batch-plan';
+import { BatchPlan, imagesOf } from './batch-plan';
 import { BatchProgress } from './batch-progress';
 import { BatchRow } from './batch-row';
 import { runnerOf } from './run-batch';
@@ -28,6 +28,8 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   const input = useRef<HTMLInputElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const { items, hasStarted } = batch;
+  // What cannot be read is listed with the reason, and nothing will become of it.
+  const fit = items.filter(({ state }) => state.kind !== 'refused').length;
 
   // After a reload somebody has to ask what has become of them.
   const goOn = useEffectEvent(() => hasStarted && runner.work());
@@ -72,7 +74,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
       <section aria-labelledby="batch" className="min-w-0">
         <div className="mb-4 flex min-h-9 items-center justify-between gap-4">
           <h2 id="batch" ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
-            {items.length === 1 ? '1 image' : `${items.length} images`}
+            {imagesOf(fit)}
           </h2>
           {!hasStarted && (
             <>

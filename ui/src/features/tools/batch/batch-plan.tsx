@@ -91,4 +91,4 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
   );
 }
 
-const imagesOf = (count: number) => (count === 1 ? '1 image' : `${count} images`);
+export const imagesOf = (count: number) => (count === 1 ? '1 image' : `${count} images`);
