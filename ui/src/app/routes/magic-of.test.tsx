@@ -216,6 +216,25 @@ describe('what is refused', () => {
     expect(screen.queryByText('No castles here.')).toBeNull();
   });
 
+  test('words from right to left: the field turns, and what is quoted keeps its order', async () => {
+    open(withImage());
+    const detail = 'It does not know “أزل”, “هذا”; try “remove it”.';
+    server.use(
+      http.post('*/api/magic-images/fix/:id', () =>
+        HttpResponse.json({ code: 'prompt_not_possible', detail }, { status: 422 }),
+      ),
+    );
+    await run('أزل هذا');
+    expect(await field()).toHaveAttribute('dir', 'auto');
+    const problem = await screen.findByRole('alert');
+    expect(problem).toHaveTextContent(detail);
+    expect([...problem.querySelectorAll('bdi')].map(({ textContent }) => textContent)).toEqual([
+      '“أزل”',
+      '“هذا”',
+      '“remove it”',
+    ]);
+  });
+
   test('a mask that the API cannot use: the sentence stands at the mask', async () => {
     open(withImage());
     server.use(

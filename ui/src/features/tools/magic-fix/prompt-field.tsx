@@ -1,4 +1,4 @@
-import { type Ref, useImperativeHandle, useRef } from 'react';
+import { type ReactNode, type Ref, useImperativeHandle, useRef } from 'react';
 import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
@@ -39,6 +39,7 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
         ref={field}
         id="prompt"
         name="prompt"
+        dir="auto"
         rows={2}
         value={prompt}
         placeholder="What should happen there?"
@@ -59,7 +60,7 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
       {problem && (
         <p id="prompt-problem" role="alert" className="flex gap-2 text-sm text-danger">
           <Icon name="warning" />
-          {problem}
+          <span className="min-w-0">{withQuotes(problem)}</span>
         </p>
       )}
       <p id="prompt-hint" className="text-sm text-soft">
@@ -91,4 +92,13 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
       </ul>
     </div>
   );
+}
+
+/** Quoted words keep to themselves: several of a script from right to left would change places with one another. */
+function withQuotes(sentence: string): ReactNode[] {
+  return sentence.split(/(“[^”]*”)/).map((part, index) => {
+    const isQuoted = index % 2 === 1;
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence do not change places.
+    return isQuoted ? <bdi key={index}>{part}</bdi> : part;
+  });
 }
