@@ -9,6 +9,8 @@ const steps: Record<string, number> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: 
 export function Tabs({ label, tabs }: TabsProps) {
   const [chosen, setChosen] = useState(0);
   const id = useId();
+  // Three have room beside each other on a phone; one of them in a row of its own would look like the chosen one.
+  const isRow = tabs.length === 3;
 
   function move(event: KeyboardEvent<HTMLDivElement>) {
     const ends: Record<string, number> = { Home: 0, End: tabs.length - 1 };
@@ -26,7 +28,10 @@ export function Tabs({ label, tabs }: TabsProps) {
         role="tablist"
         aria-label={label}
         onKeyDown={move}
-        className="flex flex-wrap gap-1 rounded-md border border-line bg-surface p-1 sm:w-fit"
+        className={classNames(
+          'gap-1 rounded-md border border-line bg-surface p-1 sm:flex sm:w-fit sm:flex-wrap',
+          isRow ? 'grid grid-cols-3' : 'flex flex-wrap',
+        )}
       >
         {tabs.map(({ title }, index) => (
           <button
@@ -39,7 +44,8 @@ export function Tabs({ label, tabs }: TabsProps) {
             tabIndex={index === chosen ? 0 : -1}
             onClick={() => setChosen(index)}
             className={classNames(
-              'min-h-10 thumb:min-h-11 grow rounded-sm px-3 text-sm font-medium sm:grow-0',
+              'min-h-10 thumb:min-h-11 grow rounded-sm text-sm font-medium sm:grow-0 sm:px-3',
+              isRow ? 'px-1' : 'px-3',
               index === chosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
             )}
           >

@@ -361,6 +361,14 @@ describe('the results', () => {
     expect(shown()).toHaveTextContent(/^4X/);
   });
 
+  test('keep their shape in the strip, with nothing beside them that looks transparent', async () => {
+    open(withImage({ upscaled: two() }));
+    const picture = await screen.findByRole('img', { name: 'Result 1' });
+    expect(picture).toHaveClass('checkerboard', 'w-full');
+    expect(picture.style.aspectRatio).toBe('1200 / 800');
+    expect(picture.closest('button')).not.toHaveClass('checkerboard');
+  });
+
   test('can be compared with the original', async () => {
     open(withImage({ upscaled: two() }));
     await userEvent.click(await screen.findByRole('button', { name: 'Compare' }));

@@ -19,10 +19,15 @@ export function Hero() {
           <div className="mt-8 grid min-h-12 content-start">
             <Invitation />
           </div>
-          <ul className="mt-8 flex flex-wrap gap-2 border-t border-line pt-6">
+          <ul className="mt-8 grid grid-cols-3 gap-2 border-t border-line pt-6 sm:flex sm:flex-wrap">
             {tools.map(({ to, icon, action }) => (
               <li key={to}>
-                <ButtonLink to={to} look="quiet" className="-ml-4 sm:ml-0 sm:first:-ml-4">
+                <ButtonLink
+                  to={to}
+                  look="quiet"
+                  // On a phone the name stands under its sign, where it has two lines.
+                  className="max-sm:w-full max-sm:flex-col max-sm:px-1 max-sm:whitespace-normal sm:-ml-4"
+                >
                   <span className="text-accent">
                     <Icon name={icon} />
                   </span>

@@ -7,6 +7,7 @@ import type { Tool } from '../tool';
 import { useDeleteResult } from './delete-result';
 import { FactorBadge } from './factor-badge';
 import { useResults } from './get-results';
+import { ResultThumbnail } from './result-thumbnail';
 
 const grid = 'grid grid-cols-3 gap-3 sm:grid-cols-5 lg:grid-cols-8 xl:grid-cols-10';
 
@@ -38,14 +39,9 @@ export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }
                 <Link
                   to={`${tool.address}/${imageId}`}
                   state={{ resultId: result.imageId }}
-                  className="block rounded-md hover:ring-2 hover:ring-control"
+                  className="grid aspect-square place-items-center overflow-hidden rounded-md border border-line bg-sunken hover:ring-2 hover:ring-control"
                 >
-                  <img
-                    src={result.thumbnailUrl}
-                    alt={`${title}, result ${index + 1}`}
-                    loading="lazy"
-                    className="checkerboard aspect-square w-full rounded-md border border-line object-contain"
-                  />
+                  <ResultThumbnail result={result} alt={`${title}, result ${index + 1}`} />
                 </Link>
                 {result.factor && (
                   <span className="pointer-events-none absolute top-1 right-1">

@@ -3,6 +3,7 @@ import type { ResultItem } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 import { FactorBadge } from './factor-badge';
 import { NewBadge } from './new-badge';
+import { ResultThumbnail } from './result-thumbnail';
 
 type ResultStripProps = { results: ResultItem[]; selectedId: string; onSelect: (resultId: string) => void };
 
@@ -34,7 +35,12 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
   }
 
   return (
-    <ul ref={strip} aria-label="All results" onKeyDown={key} className="flex gap-3 overflow-x-auto p-1 pb-2">
+    <ul
+      ref={strip}
+      aria-label="All results"
+      onKeyDown={key}
+      className="flex gap-2 overflow-x-auto p-1 pb-2 sm:gap-3"
+    >
       {results.map((result, index) => (
         <li key={result.imageId} className="relative shrink-0">
           <button
@@ -43,18 +49,13 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
             tabIndex={result.imageId === selectedId ? 0 : -1}
             onClick={() => onSelect(result.imageId)}
             className={classNames(
-              'checkerboard block size-20 overflow-hidden rounded-md',
+              'grid size-18 place-items-center overflow-hidden rounded-md bg-sunken sm:size-20',
               result.imageId === selectedId
                 ? 'ring-2 ring-accent'
                 : 'ring-1 ring-line hover:ring-2 hover:ring-control',
             )}
           >
-            <img
-              src={result.thumbnailUrl}
-              alt={`Result ${index + 1}`}
-              loading="lazy"
-              className="size-full object-contain"
-            />
+            <ResultThumbnail result={result} alt={`Result ${index + 1}`} />
           </button>
           {result.factor && (
             <span className="pointer-events-none absolute -top-1 -right-1">
