@@ -68,7 +68,7 @@ function isSaid({ kind, text, to }: Saying): boolean {
     case 'link':
       return all('link').some((one) => one.getAttribute('href') === to);
     case 'disabled button':
-      return all('button').length > 0 && all('button').every((one) => (one as HTMLButtonElement).disabled);
+      return all('button').length > 0 && all('button').every(isDisabled);
     case 'checked radio':
       return all('radio').some((one) => (one as HTMLInputElement).checked);
     case 'dialog':
@@ -89,4 +89,9 @@ function isToast(alert: HTMLElement, text: string | RegExp): boolean {
 
 function describeSaying({ kind, text, to }: Saying): string {
   return [kind, String(text), to && `to ${to}`].filter(Boolean).join(' ');
+}
+
+/** Under the keyboard a button does nothing any more, but stays where it can be reached. */
+function isDisabled(button: HTMLElement) {
+  return (button as HTMLButtonElement).disabled || button.getAttribute('aria-disabled') === 'true';
 }

@@ -290,8 +290,11 @@ describe('a picture from the clipboard', () => {
   test.each(['/images', '/remove-background'])('is taken on %s', async (path) => {
     open(path);
     await screen.findByLabelText('Image file');
-    fireEvent.paste(document.body, copied('image/png'));
-    expect(await screen.findByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
+    await waitFor(() => {
+      // Again, where the page was drawn but did not listen yet.
+      fireEvent.paste(document.body, copied('image/png'));
+      expect(screen.getByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
+    });
     expect(screen.getByRole('button', { name: 'Upload' })).toBeVisible();
   });
 
