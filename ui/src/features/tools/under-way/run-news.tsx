@@ -7,10 +7,13 @@ import { nameOf } from './running-text';
 
 type Open = (to: string, state: unknown) => void;
 
+/** Whether a run is one of several that were started at once. */
+export function isOfBatch(id: string): boolean {
+  return Object.values(useBatches.getState()).some((batch) => batch?.items.some(({ jobId }) => jobId === id));
+}
+
 /** What became of a run whose page is not the one shown, and the way there. */
 export function tellOfRun(job: Job, open: Open) {
-  // A batch tells itself how each of its runs ended.
-  if (isOfBatch(job)) return;
   const name = nameOf(job);
   if (job.state === 'done') {
     const state = { resultId: job.results.at(-1)?.imageId };
@@ -18,10 +21,6 @@ export function tellOfRun(job: Job, open: Open) {
   }
   if (job.state === 'cancelled') return say('info', job, `${name} was cancelled and cost nothing`);
   say('error', job, `${name} failed and cost nothing`, <Way job={job} open={(to) => open(to, null)} />);
-}
-
-function isOfBatch({ id }: Job): boolean {
-  return Object.values(useBatches.getState()).some((batch) => batch?.items.some(({ jobId }) => jobId === id));
 }
 
 function say(kind: Parameters<typeof notify>[0], { id }: Job, text: string, way?: ReactNode) {
