@@ -27,10 +27,10 @@ function say(kind: Parameters<typeof notify>[0], { id }: Job, text: string, way?
   // Two runs of the same name are two pieces of news.
   void notify(
     kind,
-    <>
+    <p>
       {text}
       {way && <> · {way}</>}
-    </>,
+    </p>,
     id,
   );
 }
