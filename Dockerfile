@@ -31,7 +31,7 @@ COPY local local
 COPY migrations migrations
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/retouch/target,sharing=locked \
-    cargo build --profile dist --workspace --bins --locked \
+    cargo build --profile dist --locked --bin retouch-api --bin retouch-worker \
     && install -D -t /programs target/dist/retouch-api target/dist/retouch-worker
 
 FROM scratch AS built
