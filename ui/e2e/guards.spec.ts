@@ -51,6 +51,15 @@ for (const path of ['/login', '/signup']) {
   });
 }
 
+test('whoever was sent to sign in comes back to the page that was asked for', async ({ page }) => {
+  await page.goto('/checkouts');
+  await expect(page).toHaveURL(/\/login/);
+  await page.getByRole('button', { name: 'Login with Username and Password' }).click();
+  await enter(page, { email: `e2e-${randomUUID()}@example.com`, password: `e2e-${randomUUID()}` });
+  await expect(page).toHaveURL(/\/checkouts$/);
+  await expect(credits(page, 20)).toBeVisible();
+});
+
 test('a login from Magic Fix leads back there', async ({ page }) => {
   await page.goto('/magic');
   await page.getByRole('main').getByRole('button', { name: 'Login' }).click();

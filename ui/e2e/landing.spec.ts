@@ -124,3 +124,20 @@ test('a user is led to the images, and not invited', async ({ page }) => {
   await page.getByRole('link', { name: 'Start now' }).click();
   await expect(page).toHaveURL(/\/images$/);
 });
+
+test('a page that is loaded anew begins at its top, and a reload keeps its place', async ({ page }) => {
+  const place = () => page.evaluate(() => Math.round(scrollY));
+  await page.goto('/');
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+  await page.evaluate(() => scrollTo(0, 600));
+  await expect.poll(place).toBe(600);
+  await page.reload();
+  await expect(page.getByRole('heading', { level: 1 })).toBeAttached();
+  await expect.poll(place).toBe(600);
+  for (const address of ['/terms', '/pricing']) {
+    await page.goto(address);
+    await expect(page.getByRole('heading', { level: 1 })).toBeInViewport();
+    expect(await place(), address).toBe(0);
+    await page.evaluate(() => scrollTo(0, 200));
+  }
+});

@@ -74,6 +74,24 @@ test('a reload in the middle of an upscale loses nothing', async ({ page }) => {
   await expect(upscale2(page)).toBeEnabled();
 });
 
+test('a run that ends while another page is shown is told there', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  await openUpscale(page, slowPicture());
+  const { pathname } = new URL(page.url());
+  await upscale4(page).click();
+  await expect(page.getByRole('progressbar')).toBeVisible();
+  await expect(page).toHaveTitle(/^\d+% · Upscale · Retouch$/);
+  await page.getByRole('link', { name: 'My Images' }).first().click();
+
+  const news = page.getByRole('alert').filter({ hasText: 'Upscale 4X is ready' });
+  await expect(news).toBeVisible({ timeout: 90_000 });
+  await expect(credits(page, 14)).toBeVisible();
+  await news.getByRole('link', { name: 'Show it' }).click();
+  await expect(page).toHaveURL(pathname);
+  await expectResults(page, 1);
+  await expect(page.getByText(/^2560 × 2560 px/)).toBeVisible();
+});
+
 test('two tools work on an image at once, and each shows the other', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openUpscale(page, slowPicture());
