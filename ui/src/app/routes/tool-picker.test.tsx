@@ -311,7 +311,7 @@ describe('somebody who signs out in the middle', () => {
     );
     await choose([...three(), aFile('four.png')]);
     await start(4);
-    expect(await screen.findAllByText(/^(Uploading|Starting)/)).toHaveLength(2);
+    await waitFor(() => expect(screen.getAllByText(/^(Uploading|Starting)/)).toHaveLength(2));
     await userEvent.click(screen.getByRole('button', { name: 'ada@example.com' }));
     await userEvent.click(await screen.findByRole('menuitem', { name: 'Logout' }));
     expect(await screen.findByRole('link', { name: 'Login' })).toBeVisible();
@@ -364,8 +364,7 @@ describe('without a network', () => {
     const cut = http.post(path, () => (navigator.onLine ? undefined : HttpResponse.error()));
     server.use(cut);
     await start(3);
-    const waiting = await screen.findAllByText('Waiting for the network; it goes on by itself');
-    expect(waiting).toHaveLength(2);
+    await waitFor(() => expect(screen.getAllByText('Waiting for the network; it goes on by itself')).toHaveLength(2));
     const leaving = new Event('beforeunload', { cancelable: true });
     window.dispatchEvent(leaving);
     expect(leaving.defaultPrevented).toBe(true);
