@@ -364,7 +364,9 @@ describe('without a network', () => {
     const cut = http.post(path, () => (navigator.onLine ? undefined : HttpResponse.error()));
     server.use(cut);
     await start(3);
-    await waitFor(() => expect(screen.getAllByText('Waiting for the network; it goes on by itself')).toHaveLength(2));
+    await waitFor(() =>
+      expect(screen.getAllByText('Waiting for the network; it goes on by itself')).toHaveLength(2),
+    );
     const leaving = new Event('beforeunload', { cancelable: true });
     window.dispatchEvent(leaving);
     expect(leaving.defaultPrevented).toBe(true);
