@@ -270,7 +270,7 @@ describe('what comes between', () => {
   });
 
   test('the top bar counts them, and asks nothing that the batch has asked', async () => {
-    const api = Object.assign(new MockApi(), { stepMs: 400 });
+    const api = Object.assign(new MockApi(), { stepMs: 1_500 });
     renderApp('/remove-background', { api, signedIn: true });
     await choose(three());
     await start(3);
