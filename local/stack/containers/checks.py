@@ -34,13 +34,14 @@ def check():
 
 
 def config(files, profiles=(), settings=None):
-    """What Docker Compose makes of the files: only `settings` count, whatever this machine's .env says."""
+    """What Docker Compose makes of the files: only `settings` count, whatever .env and settings.env of this machine say."""
     command = [tools.compose(), "--project-directory", REPO, "--env-file", os.devnull]
     for file in files:
         command += ["--file", REPO / file]
     for profile in profiles:
         command += ["--profile", profile]
-    environment = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/"), **(settings or {})}
+    environment = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/"), "RETOUCH_SETTINGS": os.devnull}
+    environment |= settings or {}
     return json.loads(tools.text_of([*command, "config", "--format", "json"], env=environment))
 
 

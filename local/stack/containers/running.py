@@ -34,7 +34,8 @@ class Stack:
         self.folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
         # Containers run as others and must get through to the secrets; the engine mounts them, nobody else looks.
         self.secrets = self.folder / "secrets"
-        self.settings = {"RETOUCH_SECRETS": str(self.secrets), **settings}
+        # The settings of whoever uses this checkout do not count.
+        self.settings = {"RETOUCH_SECRETS": str(self.secrets), "RETOUCH_SETTINGS": str(self.folder / "settings.env"), **settings}
 
     def prepare(self, *arguments, **environment):
         """What an operator runs; returns what it printed."""

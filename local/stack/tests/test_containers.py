@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -119,6 +120,39 @@ class WholeHostTest(unittest.TestCase):
         self.assertEqual((worker["S3_ENDPOINT"], worker["S3_REGION"]), ("", "eu-central-1"))
 
 
+class FurtherSettingsTest(unittest.TestCase):
+    """What an operator adds beyond the lines of .env."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = Path(folder.name) / "settings.env"
+
+    def services(self, text, files=(FILE,), profiles=("central",), **settings):
+        self.file.write_text(text)
+        return config(files, profiles, {"RETOUCH_SETTINGS": str(self.file), **settings})["services"]
+
+    def test_they_reach_the_api_and_every_worker_and_nobody_else(self):
+        given = {"OIDC_SCOPE": "openid email", "RETOUCH_KEEP_TENSORS": "false", "REDIS_PREFIX": "other"}
+        services = self.services("".join(f"{name}={text}\n" for name, text in given.items()), (FILE, GPUS), ("central", "gpus-2"))
+        reached = {name for name, service in services.items() if given.items() <= (service.get("environment") or {}).items()}
+        self.assertEqual(reached, {"api", "worker", "worker-1"})
+
+    def test_a_line_of_env_goes_before_them(self):
+        worker = self.services("RETOUCH_JOBS_IN_FLIGHT=9\n", RETOUCH_JOBS_IN_FLIGHT="5")["worker"]
+        self.assertEqual(worker["environment"]["RETOUCH_JOBS_IN_FLIGHT"], "5")
+
+    def test_they_cannot_undo_what_the_containers_stand_on(self):
+        services = self.services("RETOUCH_METRICS_LISTEN=\nRETOUCH_DEVICE=auto\nRETOUCH_HEALTH_FILE=\nRETOUCH_URL_SECRET_FILE=/x\n")
+        worker, api = services["worker"]["environment"], services["api"]["environment"]
+        self.assertEqual((worker["RETOUCH_DEVICE"], worker["RETOUCH_HEALTH_FILE"]), ("cuda", "/tmp/health"))
+        self.assertEqual((worker["RETOUCH_METRICS_LISTEN"], api["RETOUCH_METRICS_LISTEN"]), ("0.0.0.0:9464",) * 2)
+        self.assertEqual(api["RETOUCH_URL_SECRET_FILE"], "/run/secrets/url_secret")
+
+    def test_without_the_file_nothing_is_missing(self):
+        self.assertEqual(set(config([FILE], settings={"RETOUCH_SETTINGS": str(self.file)})["services"]), {"worker"})
+
+
 class WorkerTest(unittest.TestCase):
     def test_without_profiles_there_is_the_worker_alone(self):
         self.assertEqual(set(config([FILE])["services"]), {"worker"})
@@ -221,6 +255,11 @@ class RealmTest(unittest.TestCase):
 
 class PrepareTest(unittest.TestCase):
     script = REPO / "deploy/compose/prepare"
+    places = {
+        "DATABASE_URL": "postgres://retouch:x@10.0.0.5:5432/retouch",
+        "REDIS_URL": "redis://:x@10.0.0.5:6379",
+        "S3_ENDPOINT": "http://key:secret@10.0.0.5:7070",
+    }
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -234,8 +273,23 @@ class PrepareTest(unittest.TestCase):
         command = [self.script, *arguments]
         return subprocess.run(command, env={**settings, **environment}, capture_output=True, text=True)
 
+    def refuses_to_join(self, why, places=None):
+        refused = self.prepare("--join", host="second", **(places or self.places))
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(why, refused.stderr)
+
     def secret(self, name, host="first"):
         return (self.folder / host / "secrets" / name).read_text()
+
+    def env(self, host="first"):
+        return self.folder / host / "env"
+
+    def settings(self, host="first"):
+        return dict(text.split("=", 1) for text in self.env(host).read_text().splitlines() if text[:1].isupper())
+
+    def files(self, host):
+        folder = self.folder / host
+        return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
     def test_secrets_are_long_and_only_their_owner_reaches_them(self):
         self.assertEqual(self.prepare().returncode, 0)
@@ -249,30 +303,80 @@ class PrepareTest(unittest.TestCase):
 
     def test_what_is_there_stays(self):
         self.prepare()
-        before, env = self.secret("url_secret"), self.folder / "first" / "env"
-        env.write_text("COMPOSE_PROFILES=api\n")
+        before, env = self.secret("url_secret"), self.env()
+        changed = env.read_text().replace("COMPOSE_PROFILES=central", "COMPOSE_PROFILES=api")
+        env.write_text(changed)
+        self.assertEqual(self.prepare().returncode, 0)
+        self.assertEqual((self.secret("url_secret"), env.read_text()), (before, changed))
+
+    def test_every_way_says_which_files_make_the_stack(self):
         self.prepare()
-        self.assertEqual((self.secret("url_secret"), env.read_text()), (before, "COMPOSE_PROFILES=api\n"))
+        self.assertEqual(self.settings()["COMPOSE_FILE"], FILE)
+        self.prepare("--join", host="second", **self.places)
+        self.assertEqual(self.settings("second")["COMPOSE_FILE"], FILE)
+
+    def test_the_settings_of_another_program_are_not_taken_for_its_own(self):
+        (self.folder / "first").mkdir()
+        self.env().write_text("RETOUCH_PUBLIC_URL=http://127.0.0.1:8080\n")
+        for arguments, given in (((), {}), (("--join",), self.places)):
+            refused = self.prepare(*arguments, **given)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("has no line COMPOSE_FILE=, so it is another's", refused.stderr)
+        self.assertEqual([path.name for path in (self.folder / "first").iterdir()], ["env"])
 
     def test_another_host_joins_with_the_line_that_the_first_one_prints(self):
         self.prepare()
         said = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
-        self.assertEqual(said[3], "deploy/compose/prepare --join && docker compose -f docker-compose.gpu.yml up -d worker")
+        self.assertEqual(said[3], "deploy/compose/prepare --join && docker compose run --rm models && docker compose up -d worker")
         given = dict(text.rstrip(" \\").split("=", 1) for text in said[:3])
         joined = self.prepare("--join", host="second", **{name: text.strip("'") for name, text in given.items()})
         self.assertEqual(joined.returncode, 0, joined.stderr)
         for name in ("s3_access_key_id", "s3_secret_access_key"):
             self.assertEqual(self.secret(name, "second"), self.secret(name))
         self.assertEqual(self.secret("redis_url", "second"), f"redis://:{self.secret('redis_password')}@10.0.0.5:6379")
-        settings = dict(text.split("=", 1) for text in (self.folder / "second" / "env").read_text().splitlines() if text[:1].isupper())
+        settings = self.settings("second")
         self.assertEqual(settings["S3_ENDPOINT"], "http://10.0.0.5:7070")
         self.assertEqual(settings["COMPOSE_PROFILES"], "")
 
     def test_joining_without_the_keys_of_the_store_is_refused(self):
-        places = {"DATABASE_URL": "postgres://x", "REDIS_URL": "redis://x", "S3_ENDPOINT": "http://10.0.0.5:7070"}
-        refused = self.prepare("--join", host="second", **places)
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn("http://KEY:SECRET@", refused.stderr)
+        self.refuses_to_join("http://KEY:SECRET@", {**self.places, "S3_ENDPOINT": "http://10.0.0.5:7070"})
+
+    def test_joining_again_with_the_same_addresses_changes_nothing(self):
+        self.prepare("--join", host="second", **self.places)
+        env = self.env("second")
+        changed = env.read_text().replace("COMPOSE_PROFILES=", "COMPOSE_PROFILES=gpus-4")
+        env.write_text(changed)
+        again = self.prepare("--join", host="second", **self.places)
+        self.assertEqual((again.returncode, again.stdout, env.read_text()), (0, "", changed))
+
+    def test_joining_with_other_addresses_is_refused(self):
+        self.prepare("--join", host="second", **self.places)
+        before = self.files("second")
+        others = {
+            "DATABASE_URL": "postgres://retouch:x@10.0.0.6:5432/retouch",
+            "REDIS_URL": "redis://:x@10.0.0.6:6379",
+            "S3_ENDPOINT": "http://key:secret@10.0.0.6:7070",
+        }
+        for name, address in others.items():
+            self.refuses_to_join("To join again with other addresses, delete", {**self.places, name: address})
+        self.refuses_to_join("s3_secret_access_key says something else", {**self.places, "S3_ENDPOINT": "http://key:other@10.0.0.5:7070"})
+        self.assertEqual(self.files("second"), before)
+
+    def test_a_host_that_is_whole_does_not_join_another(self):
+        self.prepare(host="second")
+        self.refuses_to_join("of a Postgres of this host")
+        for file in (self.folder / "second" / "secrets").iterdir():
+            file.unlink()
+        self.refuses_to_join("starts more than workers here")
+        self.assertEqual(set(self.files("second")), {"env"})
+
+    def test_a_joined_host_has_a_worker_with_either_command(self):
+        self.prepare("--join", host="second", **self.places)
+        settings = self.settings("second")
+        services = config(settings["COMPOSE_FILE"].split(":"), settings["COMPOSE_PROFILES"].split(), settings)["services"]
+        self.assertEqual(services, config([FILE], [], settings)["services"])
+        self.assertEqual(set(services), {"worker"})
+        self.assertEqual(services["worker"]["environment"]["S3_ENDPOINT"], "http://10.0.0.5:7070")
 
     def test_every_line_of_the_example_is_a_setting_that_something_reads(self):
         names = {line.lstrip("#").split("=")[0] for line in (REPO / "deploy/compose/env.example").read_text().splitlines()
@@ -280,7 +384,9 @@ class PrepareTest(unittest.TestCase):
         files = "".join((REPO / file).read_text() for file in (FILE, CPU, GPUS, CENTRAL))
         unread = {name for name in names if f"${{{name}" not in files} - {"COMPOSE_FILE", "COMPOSE_PROFILES"}
         self.assertEqual(unread, set())
-
+        # What is a file in the folder of secrets needs no line, nor does that folder.
+        secret = {"DATABASE_URL", "REDIS_URL", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY", "RETOUCH_SECRETS"}
+        self.assertEqual(set(re.findall(r"\$\{([A-Z][A-Z0-9_]*)", files)) - names, secret)
 
 
 class ProvenTest(unittest.TestCase):
