@@ -3,8 +3,9 @@
 import json
 import os
 import subprocess
+import tempfile
 import urllib.parse
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from . import wheels
@@ -13,6 +14,10 @@ from .say import Problem
 # Every object that a row names.
 NAMED = """select object_key as key from images union select thumbnail_key from images
            union select object_key from results union select thumbnail_key from results"""
+
+# The first server that knows what pg_restore of that version and newer ones sets before anything else.
+SETS_TRANSACTION_TIMEOUT = 170000
+SETTING = b"SET transaction_timeout = 0;\n"
 
 
 class Database:
@@ -63,8 +68,42 @@ class Database:
         self.run("pg_dump", f"--snapshot={snapshot}", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
 
     def restore(self, file):
-        name = self.environment["PGDATABASE"]
-        self.run("pg_restore", "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", f"--dbname={name}", file)
+        """All of it or nothing."""
+        options = ["--no-owner", "--no-privileges", "--exit-on-error"]
+        if int(self.sql("show server_version_num")) < SETS_TRANSACTION_TIMEOUT:
+            return self.restore_into_an_older_one(options, file)
+        return self.run("pg_restore", *options, "--single-transaction", f"--dbname={self.environment['PGDATABASE']}", file)
+
+    def restore_into_an_older_one(self, options, file):
+        """As statements, without the one that such a server refuses."""
+        reading = [str(self.bin / "pg_restore"), *options, "--file=-", str(file)]
+        writing = [str(self.bin / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
+        with (
+            tempfile.TemporaryFile() as unread,
+            tempfile.TemporaryFile() as refused,
+            subprocess.Popen(reading, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=unread) as source,
+            subprocess.Popen(writing, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=refused) as target,
+        ):
+            try:
+                target.stdin.write(b"begin;\n")
+                target.stdin.writelines(for_an_older_server(source.stdout))
+                # What breaks off must not be committed.
+                if source.wait() == 0:
+                    target.stdin.write(b"commit;\n")
+                else:
+                    target.kill()
+            except BrokenPipeError:
+                # psql has ended, and says why.
+                source.kill()
+            with suppress(BrokenPipeError):
+                target.stdin.close()
+            for program, ended, said in (("pg_restore", source, unread), ("psql", target, refused)):
+                # Below zero: ended from outside, by the other one's failure as a rule.
+                if ended.wait() > 0:
+                    said.seek(0)
+                    raise failed(program, ended.returncode, said.read().decode(errors="replace"))
+            if source.returncode or target.returncode:
+                raise Problem(f"A restore was ended from outside ({source.returncode}, {target.returncode}).")
 
     def contents(self, file):
         """What a dump holds, when it can be read at all."""
@@ -74,8 +113,22 @@ class Database:
         command = [str(self.bin / program), *map(str, arguments)]
         ran = subprocess.run(command, env=self.environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if ran.returncode:
-            raise Problem(f"{program} failed (exit status {ran.returncode}): {ran.stderr.strip()[-2000:]}")
+            raise failed(program, ran.returncode, ran.stderr)
         return ran.stdout
+
+
+def failed(program, status, said):
+    return Problem(f"{program} failed (exit status {status}): {said.strip()[-2000:]}")
+
+
+def for_an_older_server(statements):
+    """Once: the same words further down are somebody's data."""
+    sought = True
+    for statement in statements:
+        if sought and statement == SETTING:
+            sought = False
+        else:
+            yield statement
 
 
 def connection(url):

@@ -4,6 +4,10 @@ import hashlib
 import http.server
 import io
 import json
+import os
+import shutil
+import signal
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -11,11 +15,12 @@ import urllib.parse
 from pathlib import Path
 from unittest import mock
 
-from stack import backup, backup_restore, backup_s3
-from stack.backup_database import Database, connection
+from stack import backup, backup_restore, backup_s3, config
+from stack.backup_database import SETTING, Database, connection, for_an_older_server
 from stack.config import REPO
-from stack.sandbox import Sandbox
+from stack.sandbox import Sandbox, free_ports
 from stack.say import Problem
+from stack.trial import until
 
 PERSON = "0192a000-0000-7000-8000-000000000001"
 IMAGES = [f"0192a000-0000-7000-8000-00000000001{number}" for number in range(3)]
@@ -74,6 +79,34 @@ class Store(http.server.BaseHTTPRequestHandler):
         return urllib.parse.unquote(urllib.parse.urlsplit(self.path).path.strip("/").partition("/")[2]) or None
 
 
+@contextlib.contextmanager
+def older_server():
+    """A Postgres that pg_restore does not know how to speak to, where the machine has one: Debian 12 does in `postgresql-15`."""
+    programs = [folder for version in (15, 16) if (folder := Path(f"/usr/lib/postgresql/{version}/bin")).exists()]
+    if not programs:
+        raise unittest.SkipTest("there is no Postgres 15 or 16 in /usr/lib/postgresql")
+    [port] = free_ports(1)
+    owner = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    with tempfile.TemporaryDirectory() as home:
+        data = Path(home) / "data"
+        data.mkdir()
+        if owner:
+            os.chmod(home, 0o755)
+            shutil.chown(data, "nobody", "nogroup")
+        make = [programs[0] / "initdb", "--pgdata", data, "--username=retouch", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        subprocess.run(make, check=True, cwd="/", stdout=subprocess.DEVNULL, **owner)
+        start = [programs[0] / "postgres", "-D", data, "-p", str(port), "-c", "listen_addresses=127.0.0.1"]
+        start += ["-c", "unix_socket_directories=", "-c", "fsync=off"]
+        server = subprocess.Popen(start, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **owner)
+        try:
+            ready = [programs[0] / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+            until(lambda: subprocess.run(ready).returncode == 0, "the older Postgres answers", 30)
+            yield f"postgres://retouch@127.0.0.1:{port}"
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait()
+
+
 class SignatureTest(unittest.TestCase):
     def test_a_request_is_signed_as_the_example_of_aws(self):
         # "GET Bucket Lifecycle" in AWS's documentation of Signature Version 4.
@@ -90,6 +123,36 @@ class SignatureTest(unittest.TestCase):
         self.assertEqual(found["PGSSLMODE"], "require")
         with self.assertRaises(Problem):
             connection("mysql://somewhere/else")
+
+
+class WhereTest(unittest.TestCase):
+    """Which store a backup speaks to."""
+
+    def account(self, **environment):
+        with tempfile.TemporaryDirectory() as home, mock.patch.object(config, "REPO", Path(home)):
+            return backup.bucket_of(config.load({"RETOUCH_HOME": home, **environment})).account
+
+    def test_keys_without_an_address_are_those_of_aws(self):
+        keys = {"S3_ACCESS_KEY_ID": "AKIA", "S3_SECRET_ACCESS_KEY": "secret"}
+        account = self.account(S3_ENDPOINT="", S3_REGION="eu-central-1", S3_BUCKET="theirs", **keys)
+        self.assertEqual(account, backup_s3.Account("", "eu-central-1", "theirs", "AKIA", "secret"))
+        self.assertEqual(backup_s3.Bucket(account).address.netloc, "s3.eu-central-1.amazonaws.com")
+
+    def test_without_either_it_is_what_is_started_here(self):
+        account = self.account(RETOUCH_S3_PORT="9302", S3_REGION="eu-central-1")
+        self.assertEqual((account.endpoint, account.region, account.bucket), ("http://127.0.0.1:9302", "us-east-1", "retouch"))
+
+    def test_an_address_without_keys_is_refused(self):
+        with self.assertRaisesRegex(Problem, "S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set"):
+            self.account(S3_ENDPOINT="https://s3.example")
+        with self.assertRaisesRegex(Problem, "^S3_SECRET_ACCESS_KEY must be set"):
+            self.account(S3_ACCESS_KEY_ID="AKIA")
+
+
+class OlderServerTest(unittest.TestCase):
+    def test_the_setting_that_it_refuses_is_left_out_and_nothing_else(self):
+        statements = [b"SET lock_timeout = 0;\n", SETTING, b"COPY notes (text) FROM stdin;\n", SETTING, b"\\.\n"]
+        self.assertEqual(list(for_an_older_server(statements)), [one for number, one in enumerate(statements) if number != 1])
 
 
 class BackupTest(unittest.TestCase):
@@ -159,6 +222,40 @@ class BackupTest(unittest.TestCase):
         select = "select row_to_json(users) as one from users union all select row_to_json(images) from images"
         self.assertEqual(self.target.rows(select), self.database.rows(select))
         self.assertEqual(self.target.sql("select credits from users"), "20")
+
+    def test_everything_comes_back_on_an_older_server_too(self):
+        with older_server() as address:
+            self.target = self.fresh_on(address)
+            self.assertEqual(self.restore(self.back_up()[0]), 0)
+            select = "select row_to_json(users) as one from users union all select row_to_json(images) from images"
+            self.assertEqual(self.target.rows(select), self.database.rows(select))
+            with self.assertRaisesRegex(Problem, "credits move only by a ledger entry"):
+                self.target.sql("update users set credits = 1000")
+            # And what such a server holds goes the same way.
+            self.database, self.target = self.target, self.fresh_on(address, "again")
+            self.assertEqual(self.target.sql("select count(*) from pg_tables where schemaname = 'public'"), "0")
+            made, _ = self.back_up(2)
+            self.target.restore(made / "database.dump")
+            self.assertEqual(self.target.rows(select), self.database.rows(select))
+
+    def test_half_a_restore_leaves_an_older_server_as_it_was(self):
+        made, _ = self.back_up()
+        dump = made / "database.dump"
+        with older_server() as address:
+            target = self.fresh_on(address)
+            target.sql("create table users (id int)")
+            with self.assertRaisesRegex(Problem, 'psql failed .*relation "users" already exists'):
+                target.restore(dump)
+            target.sql("drop table users")
+            whole = dump.read_bytes()
+            dump.write_bytes(whole[: len(whole) * 3 // 4])
+            with self.assertRaisesRegex(Problem, "pg_restore failed"):
+                target.restore(dump)
+            self.assertEqual(target.sql("select count(*) from pg_tables where schemaname = 'public'"), "0")
+
+    def fresh_on(self, address, name="older"):
+        Database(self.sandbox.settings, f"{address}/postgres").sql(f"create database {name}")
+        return Database(self.sandbox.settings, f"{address}/{name}")
 
     def test_the_rules_of_the_books_come_back_too(self):
         self.restore(self.back_up()[0])
