@@ -41,7 +41,7 @@ def plan(settings, runtime=None):
         services.append(postgres_service(settings, shared))
     if not settings.given("REDIS_URL"):
         services.append(valkey_service(settings, shared))
-    if not settings.given("S3_ENDPOINT"):
+    if has_own_store(settings):
         services.append(s3_service(settings, shared))
     if not settings.given("OIDC_ISSUER"):
         services.append(oidc_service(settings, shared))
@@ -56,7 +56,7 @@ def shared_environment(settings):
     """What every part may know: the caller's environment, `.env`, and the addresses of what we start."""
     environment = dict(settings.values)
     environment.setdefault("RETOUCH_PUBLIC_URL", settings.public_url)
-    if not settings.given("S3_ENDPOINT"):
+    if has_own_store(settings):
         environment |= {
             "S3_ENDPOINT": f"http://127.0.0.1:{settings.s3_port}",
             "S3_REGION": "us-east-1",
@@ -75,6 +75,11 @@ def shared_environment(settings):
             "STRIPE_API_URL": f"{settings.stripe_url}/",
         }
     return environment
+
+
+def has_own_store(settings):
+    """Keys without an address are those of AWS itself."""
+    return not settings.given("S3_ENDPOINT") and not settings.given("S3_ACCESS_KEY_ID")
 
 
 def postgres_service(settings, shared):

@@ -5,7 +5,7 @@ from pathlib import Path
 from stack import config, services
 
 
-class StripeTest(unittest.TestCase):
+class PlanTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -40,3 +40,11 @@ class StripeTest(unittest.TestCase):
         self.assertEqual(shared["STRIPE_SECRET_KEY"], "sk_live_1")
         self.assertEqual(shared["STRIPE_WEBHOOK_SECRET"], "whsec_1")
         self.assertNotIn("STRIPE_API_URL", shared)
+
+    def test_with_keys_and_no_address_pictures_go_to_aws_and_nothing_is_started_for_them(self):
+        settings = self.settings(S3_ENDPOINT="", S3_ACCESS_KEY_ID="AKIA", S3_REGION="eu-central-1", S3_BUCKET="theirs")
+        self.assertNotIn("s3", self.planned(settings))
+        shared = services.shared_environment(settings)
+        self.assertNotIn("S3_ENDPOINT", shared)
+        self.assertEqual((shared["S3_ACCESS_KEY_ID"], shared["S3_REGION"], shared["S3_BUCKET"]), ("AKIA", "eu-central-1", "theirs"))
+        self.assertIn("s3", self.planned(self.settings(S3_ENDPOINT="")))
