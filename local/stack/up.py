@@ -9,7 +9,7 @@ import sys
 import time
 
 from . import build, prerequisites, processes, services
-from .config import REPO, load
+from .config import REPO, load, read_dotenv
 from .say import Problem, line, took, warn
 from .supervisor import Stop, Supervisor, stop_leftovers
 
@@ -19,6 +19,7 @@ def main():
     settings = load()
     if options.supervise:
         return supervise(settings, options.runtime, options.lock)
+    check_dotenv()
     check_owner(settings)
     lock = take_lock(settings)
     if lock is None:
@@ -47,6 +48,14 @@ def arguments():
     parser.add_argument("--runtime", default="", help=argparse.SUPPRESS)
     parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def check_dotenv():
+    if "COMPOSE_FILE" in read_dotenv(REPO / ".env"):
+        raise Problem(
+            "The .env of this checkout is Docker Compose's, and its addresses are not those of scripts/up. "
+            "Move it away, or use another checkout for one of the two."
+        )
 
 
 def check_owner(settings):

@@ -1,8 +1,9 @@
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from stack import config
+from stack import config, up
 from stack.say import Problem
 
 
@@ -42,6 +43,15 @@ class SettingsTest(unittest.TestCase):
         self.dotenv("PORT 8080\n")
         with self.assertRaisesRegex(Problem, "Line 1 of .env"):
             config.load({})
+
+    def test_the_file_of_docker_compose_is_not_for_scripts_up(self):
+        with mock.patch.object(up, "REPO", config.REPO):
+            up.check_dotenv()
+            self.dotenv("RETOUCH_PUBLIC_URL=http://127.0.0.1:8080\n")
+            up.check_dotenv()
+            self.dotenv((self.repo / "deploy/compose/env.example").read_text())
+            with self.assertRaisesRegex(Problem, "is Docker Compose's"):
+                up.check_dotenv()
 
     def test_a_port_must_be_one(self):
         with self.assertRaisesRegex(Problem, "RETOUCH_PORT must be a port number"):
