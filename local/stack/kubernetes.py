@@ -126,6 +126,8 @@ def wrong_pods(owner, objects):
                 must(any(path.rpartition("/")[2] in found for found in keys), f"{variable['name']} names {path}, which is not mounted")
         if owner["kind"] == "Deployment":
             must({"startupProbe", "livenessProbe"} <= container.keys(), "nobody asks whether it lives")
+            asked = {probe.get("httpGet", {}).get("path") for name, probe in container.items() if name.endswith("Probe")}
+            must("/readyz" not in asked, "one place that is away would take all of its pods away")
     return findings
 
 

@@ -48,6 +48,12 @@ class ManifestTest(unittest.TestCase):
         ):
             self.assertIn(said, self.worker(change))
 
+    def test_pods_that_go_with_what_they_need_are_found(self):
+        def change(one):
+            one["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"] = "/readyz"
+
+        self.assertIn("would take all of its pods away", self.wrong("Deployment", "retouch-api", change))
+
     def test_a_secret_that_is_not_mounted_is_found(self):
         added = {"name": "STRIPE_SECRET_KEY_FILE", "value": "/run/secrets/retouch/stripe_secret_key"}
         self.assertIn("which is not mounted", self.worker(lambda pod, container: container["env"].append(added)))
