@@ -236,6 +236,9 @@ mod tests {
             ("could you change it to a cat?", "a cat"),
             ("replace the man standing by the door with a tree", "a tree"),
             ("Remove the cup and replace it with a flower", "a flower"),
+            ("Remove the cup and put a flower there", "a flower"),
+            ("erase him and add a red circle instead", "a red circle"),
+            ("remove the salt and pepper", "remove the salt and pepper"),
             ("replace it", "replace it"),
             ("add", "add"),
         ] {

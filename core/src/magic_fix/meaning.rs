@@ -101,11 +101,7 @@ pub(super) fn caption_of(text: &str) -> String {
     let lower: Vec<_> = words.iter().map(|word| word.to_lowercase()).collect();
     let start = courtesies(&lower);
     let (words, lower) = (&words[start..], &lower[start..]);
-    // "Remove the cup and replace it with a flower" is a replacement that begins later.
-    let from = match lower.iter().position(|word| word == "replace" || word == "replacing") {
-        Some(at) if leading(lower, &REMOVE).is_some() => at,
-        _ => 0,
-    };
+    let from = if leading(lower, &REMOVE).is_some() { second_wish(lower) } else { 0 };
     let after = |start: usize| words.get(start..).unwrap_or_default().join(" ");
     let instead: &[&str] = match lower.get(from).map(String::as_str) {
         Some("replace" | "replacing") => &["with", "by"],
@@ -117,22 +113,36 @@ pub(super) fn caption_of(text: &str) -> String {
         .iter()
         .find_map(|word| lower[from..].iter().rposition(|own| own == word))
         .map(|at| after(from + at + 1));
-    let rest =
-        put.or_else(|| leading(lower, &ADD).or_else(|| leading(lower, &["make", "it"])).map(after));
-    let rest = rest.map(|rest| strip_lead_in(&rest)).filter(|rest| !rest.is_empty());
+    let rest = put.or_else(|| {
+        let wish = &lower[from..];
+        let verb = leading(wish, &ADD).or_else(|| leading(wish, &["make", "it"]))?;
+        Some(after(from + verb))
+    });
+    let rest = rest.map(|rest| strip_places(&rest)).filter(|rest| !rest.is_empty());
     rest.unwrap_or_else(|| after(0))
 }
 
-/// "it red" and "here a cup" begin with words that are no part of a caption.
-fn strip_lead_in(text: &str) -> String {
+/// Where the wish begins that follows a removal, 0 if none does: "remove the cup and replace it with a flower",
+/// "remove the cup and put a flower there".
+fn second_wish(words: &[String]) -> usize {
+    let replaces = words.iter().position(|word| word == "replace" || word == "replacing");
+    let adds = || {
+        (1..words.len()).find(|&at| words[at - 1] == "and" && leading(&words[at..], &ADD).is_some())
+    };
+    replaces.or_else(adds).unwrap_or(0)
+}
+
+/// Without the words that only say where: "it red", "here a cup", "a cup there".
+fn strip_places(text: &str) -> String {
+    let is = |word: &str, places: &[&str]| places.contains(&word.to_lowercase().as_str());
     let words: Vec<_> = text.split(' ').collect();
     let skip = words
         .iter()
-        .take_while(|word| {
-            ["it", "this", "that", "here", "in", "there"].contains(&word.to_lowercase().as_str())
-        })
+        .take_while(|word| is(word, &["it", "this", "that", "here", "in", "there"]))
         .count();
-    words[skip..].join(" ")
+    let rest = &words[skip..];
+    let last = rest.iter().rev().take_while(|word| is(word, &["here", "there", "instead"])).count();
+    rest[..rest.len() - last].join(" ")
 }
 
 /// The words of a text, without the marks around them.
