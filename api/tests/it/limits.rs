@@ -219,3 +219,42 @@ async fn an_upload_that_stalls_is_given_up(pool: PgPool) {
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     assert!(answer.contains("The upload took too long. Try again"), "{answer}");
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn whoever_is_refused_while_sending_reads_why(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--upload-memory-mib=1"]).await;
+    let address = app.listen().await;
+    let ada = app.token("ada");
+    let mut picture =
+        b"--frontier\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.png\"\r\n\r\n"
+            .to_vec();
+    picture.resize(16 << 20, 0);
+    // Far more than fits between two programs, and the answer is looked at when all of it is sent.
+    let send = async |path: &str, headers: &str| {
+        let mut caller = TcpStream::connect(address).await.unwrap();
+        let length = picture.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
+        );
+        caller.write_all(head.as_bytes()).await.unwrap();
+        caller.write_all(&picture).await.expect("it is listened to");
+        let mut answer = Vec::new();
+        caller.read_to_end(&mut answer).await.expect("the answer arrives");
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let stranger = send("/api/images/upload", "").await;
+    assert!(stranger.starts_with("HTTP/1.1 401 "), "{stranger}");
+    let headers = format!(
+        "Authorization: Bearer {ada}\r\nContent-Type: multipart/form-data; boundary=frontier\r\n"
+    );
+    let too_much = send("/api/images/upload", &headers).await;
+    assert!(too_much.starts_with("HTTP/1.1 503 "), "{too_much}");
+    assert!(too_much.contains("Too much is being uploaded at the moment"), "{too_much}");
+    // One who asks first is told at once, and need not send.
+    let mut careful = TcpStream::connect(address).await.unwrap();
+    let head = "POST /api/images/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n";
+    careful.write_all(head.as_bytes()).await.unwrap();
+    let mut first = [0; 13];
+    careful.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 401 ");
+}
