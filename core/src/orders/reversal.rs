@@ -127,7 +127,9 @@ async fn balance(conn: &mut PgConnection, order: OrderId, why: Reverse) -> sqlx:
             credits::give_back(conn, stands.user, order, moved.returned).await?;
         }
     }
-    let is_refunded = stands.refunded_cents >= stands.amount_cents;
+    // What was paid for nothing is not our price: whatever of it went back, somebody has dealt with it.
+    let price = if stands.is_fulfilled { stands.amount_cents } else { 1 };
+    let is_refunded = stands.refunded_cents >= price;
     let status = match (stands.is_disputed, is_refunded) {
         (true, _) => "disputed",
         (false, true) => "refunded",

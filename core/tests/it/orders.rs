@@ -1,7 +1,7 @@
 //! An order's life: whatever comes, however often and in whatever order, is granted once.
 
 use retouch_core::audit::{self, Finding};
-use retouch_core::credits::PACKS;
+use retouch_core::credits::{Adjustment, PACKS};
 use retouch_core::orders::{
     self, Message, News, Order, OrderStatus, Outcome, Payment, PlaceError, Progress, Reversal,
     ReversalEvent,
@@ -245,7 +245,7 @@ async fn money_for_which_nothing_could_be_granted_goes_back_without_moving_credi
     let (gone, wrong) =
         (ordered(&pool, ada).await, ordered(&pool, user(&pool, "bob", 0).await).await);
     let mut other_price = payment(&wrong, Progress::Paid);
-    other_price.amount_cents = Some(wrong.amount_cents + 1);
+    other_price.amount_cents = Some(400);
     let paid = hear(&pool, "evt_1", News::Payment(other_price)).await;
     assert_eq!(paid, Outcome::Mismatch);
     accounts::delete(&pool, ada, &[1; 32]).await.unwrap().unwrap();
@@ -260,11 +260,30 @@ async fn money_for_which_nothing_could_be_granted_goes_back_without_moving_credi
     owed.sort_by_key(ToString::to_string);
     assert_eq!(found, owed);
 
-    assert_eq!(hear(&pool, "evt_3", refunded(&wrong, 500)).await, Outcome::Reversed);
+    // What was paid was less than the price, so less goes back.
+    assert_eq!(hear(&pool, "evt_3", refunded(&wrong, 400)).await, Outcome::Reversed);
     assert_eq!(hear(&pool, "evt_4", refunded(&gone, 500)).await, Outcome::Reversed);
     assert_eq!(standing(&pool, &gone).await, (OrderStatus::Refunded, false, 0));
     assert_eq!(standing(&pool, &wrong).await, (OrderStatus::Refunded, false, 0));
     assert_eq!(credits_of(&pool, "bob").await, 20);
+    assert_eq!(audit::books(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_wrong_payment_is_dealt_with_by_a_grant_in_its_name(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let order = ordered(&pool, ada).await;
+    let mut other_price = payment(&order, Progress::Paid);
+    other_price.amount_cents = Some(order.amount_cents - 100);
+    assert_eq!(hear(&pool, "evt_1", News::Payment(other_price)).await, Outcome::Mismatch);
+    assert_eq!(audit::books(&pool).await.unwrap(), [Finding::OrderMismatch { order: order.id }]);
+    let grant = async |reference: &str| {
+        let change = Adjustment { user: ada, amount: 10, reference, note: None };
+        credits::adjust(&pool, &change).await.unwrap();
+    };
+    grant("birthday").await;
+    assert_eq!(audit::books(&pool).await.unwrap().len(), 1);
+    grant(&format!("order-{}", order.id)).await;
     assert_eq!(audit::books(&pool).await.unwrap(), []);
 }
 
