@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
 use retouch_core::jobs::MostWaiting;
 use retouch_core::telemetry::TelemetryConfig;
@@ -39,9 +40,19 @@ pub struct ApiConfig {
     /// every instance of the API; changing it makes the addresses given out so far invalid.
     #[arg(long, env = "RETOUCH_URL_SECRET", hide_env_values = true)]
     pub url_secret: Secret,
-    /// Proxies whose `X-Forwarded-For` is believed, separated by commas.
-    #[arg(long, env = "RETOUCH_TRUSTED_PROXIES", value_delimiter = ',')]
-    pub trusted_proxies: Vec<IpAddr>,
+    /// Proxies whose `X-Forwarded-For` is believed, addresses (10.0.0.7) or networks (10.0.0.0/24), separated by
+    /// commas.
+    #[arg(long, env = "RETOUCH_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// An address is the network of itself alone.
+pub(crate) fn network(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    let address = |_| text.parse::<IpAddr>().map(IpNet::from);
+    text.parse()
+        .or_else(address)
+        .map_err(|_| "an address (10.0.0.7) or a network (10.0.0.0/24) is wanted".to_owned())
 }
 
 /// What an operator adds to the page; nothing of it is there by default.

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use hmac::{Hmac, Mac};
+use ipnet::IpNet;
 use sha2::Sha256;
 
 use crate::config::LimitsConfig;
@@ -15,14 +16,14 @@ use crate::signing::hex;
 /// Tells visitors apart and counts their runs.
 pub struct Visitors {
     key: Hmac<Sha256>,
-    trusted_proxies: Vec<IpAddr>,
+    trusted_proxies: Vec<IpNet>,
     runs: DefaultKeyedRateLimiter<IpAddr>,
     uploads: DefaultKeyedRateLimiter<IpAddr>,
 }
 
 impl Visitors {
     /// `secret` keeps the hashes from being turned back into addresses.
-    pub fn new(secret: &[u8], limits: &LimitsConfig, trusted_proxies: &[IpAddr]) -> Self {
+    pub fn new(secret: &[u8], limits: &LimitsConfig, trusted_proxies: &[IpNet]) -> Self {
         let mut key = Hmac::new_from_slice(secret).expect("HMAC takes keys of any length");
         key.update(b"visitor:");
         let limiter = |an_hour: u32| {
@@ -42,7 +43,8 @@ impl Visitors {
         // left anybody can have written.
         let mut address = peer;
         for said in forwarded_for.unwrap_or_default().rsplit(',') {
-            if !self.trusted_proxies.contains(&address.to_canonical()) {
+            let canonical = address.to_canonical();
+            if !self.trusted_proxies.iter().any(|proxies| proxies.contains(&canonical)) {
                 break;
             }
             match said.trim().parse::<IpAddr>() {
@@ -102,6 +104,7 @@ fn household(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::network;
 
     fn visitors(trusted: &[&str]) -> Visitors {
         let limits = LimitsConfig {
@@ -120,7 +123,8 @@ mod tests {
             paid_queue: 5000,
             user_queue: 200,
         };
-        let trusted: Vec<IpAddr> = trusted.iter().map(|proxy| proxy.parse().expect("ip")).collect();
+        let trusted: Vec<IpNet> =
+            trusted.iter().map(|proxy| network(proxy).expect("one")).collect();
         Visitors::new(b"secret", &limits, &trusted)
     }
 
@@ -140,6 +144,17 @@ mod tests {
         );
         assert_eq!(proxied.address(ip("10.0.0.1"), Some("nonsense")), ip("10.0.0.1"));
         assert_eq!(proxied.address(ip("10.0.0.1"), None), ip("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_whole_network_of_proxies_can_be_trusted() {
+        let proxied = visitors(&["10.0.0.0/24", "fd00::/8"]);
+        assert_eq!(proxied.address(ip("10.0.0.77"), Some("7.7.7.7, fd12::3")), ip("7.7.7.7"));
+        assert_eq!(proxied.address(ip("::ffff:10.0.0.77"), Some("7.7.7.7")), ip("7.7.7.7"));
+        assert_eq!(proxied.address(ip("10.0.1.77"), Some("7.7.7.7")), ip("10.0.1.77"));
+        for wrong in ["10.0.0.0/33", "proxy", ""] {
+            assert!(network(wrong).unwrap_err().contains("10.0.0.0/24"), "{wrong}");
+        }
     }
 
     #[test]
