@@ -66,6 +66,8 @@ pub struct Worker {
     pub name: String,
     /// The device its models really run on: `cpu` or `cuda`.
     pub device: String,
+    /// That device in words: `NVIDIA H200, driver 580.65.06`.
+    pub hardware: String,
     /// What it serves.
     pub models: Vec<ServedModel>,
     /// What it would serve if the files were right.
@@ -81,8 +83,8 @@ pub struct Worker {
 /// Reports that `worker` lives.
 pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into workers (id, name, device, models, problems, slots, version)
-         values ($1, $2, $3, $4, $5, $6, $7)
+        "insert into workers (id, name, device, models, problems, slots, version, hardware)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (id) do update
          set device = excluded.device, models = excluded.models, problems = excluded.problems,
              slots = excluded.slots, seen_at = now()",
@@ -93,6 +95,7 @@ pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
         serde_json::json!(worker.problems),
         worker.slots,
         worker.version,
+        worker.hardware,
     )
     .execute(pool)
     .await
@@ -111,7 +114,7 @@ pub async fn reported(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
 
 async fn seen_within(pool: &PgPool, secs: i32) -> sqlx::Result<Vec<Worker>> {
     sqlx::query!(
-        r#"select id as "id: WorkerId", name, device, models as "models: Json<Vec<ServedModel>>",
+        r#"select id as "id: WorkerId", name, device, hardware, models as "models: Json<Vec<ServedModel>>",
                   problems as "problems: Json<Vec<ModelProblem>>", slots, version, seen_at
            from workers where seen_at > now() - make_interval(secs => $1) order by name, id"#,
         f64::from(secs),
@@ -124,6 +127,7 @@ async fn seen_within(pool: &PgPool, secs: i32) -> sqlx::Result<Vec<Worker>> {
                 id: row.id,
                 name: row.name,
                 device: row.device,
+                hardware: row.hardware,
                 models: row.models.0,
                 problems: row.problems.0,
                 slots: row.slots,

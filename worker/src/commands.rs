@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod doctor;
+mod hardware;
 pub mod models;
 pub mod run;
 pub mod serve;

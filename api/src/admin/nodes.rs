@@ -28,6 +28,7 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
             if lives(worker) { "lives".into() } else { "silent".into() },
             format!("{} s ago", (now - worker.seen_at).num_seconds().max(0)),
             worker.device.clone(),
+            worker.hardware.clone(),
             worker.slots.to_string(),
             worker.version.clone(),
             models.join(", "),
@@ -37,7 +38,13 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
     let text = if rows.is_empty() {
         "No worker has reported within the hour.".into()
     } else {
-        table(&["node", "state", "seen", "device", "slots", "version", "models", "problems"], &rows)
+        table(
+            &[
+                "node", "state", "seen", "device", "hardware", "slots", "version", "models",
+                "problems",
+            ],
+            &rows,
+        )
     };
     Ok(Answer::good(text, all.iter().map(|worker| as_json(worker, lives(worker))).collect()))
 }
@@ -45,7 +52,7 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
 fn as_json(worker: &Worker, lives: bool) -> Value {
     json!({
         "id": worker.id, "name": worker.name, "lives": lives, "seenAt": worker.seen_at,
-        "device": worker.device, "slots": worker.slots, "version": worker.version,
+        "device": worker.device, "hardware": worker.hardware, "slots": worker.slots, "version": worker.version,
         "models": worker.models, "problems": worker.problems,
     })
 }

@@ -10,7 +10,7 @@ const DEVICES: [&str; 2] = ["cpu", "cuda"];
 /// What has been shown so far.
 #[derive(Debug, Default)]
 pub struct Nodes {
-    workers: HashSet<[String; 3]>,
+    workers: HashSet<[String; 4]>,
     models: HashSet<[String; 4]>,
 }
 
@@ -23,13 +23,19 @@ impl Nodes {
         }
         let workers: HashSet<_> = living
             .iter()
-            .map(|worker| [worker.name.clone(), worker.device.clone(), worker.version.clone()])
+            .map(|worker| {
+                let Worker { name, device, hardware, version, .. } = worker.clone();
+                [name, device, hardware, version]
+            })
             .collect();
         self.workers.extend(workers.iter().cloned());
         for labels in &self.workers {
-            let [worker, device, version] = labels.clone();
-            metrics::gauge!("retouch_worker_info", "worker" => worker, "device" => device, "version" => version)
-                .set(f64::from(u8::from(workers.contains(labels))));
+            let [worker, device, hardware, version] = labels.clone();
+            let info = metrics::gauge!(
+                "retouch_worker_info",
+                "worker" => worker, "device" => device, "hardware" => hardware, "version" => version
+            );
+            info.set(f64::from(u8::from(workers.contains(labels))));
         }
         let models: HashSet<_> = living
             .iter()

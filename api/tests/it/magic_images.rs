@@ -43,6 +43,7 @@ pub async fn install(app: &TestApp, modes: &[FixMode], vocabulary: Option<&[&str
         id: WorkerId::new(),
         name: "test".into(),
         device: "cpu".into(),
+        hardware: String::new(),
         models: modes.iter().map(serving).collect(),
         problems: Vec::new(),
         slots: 1,

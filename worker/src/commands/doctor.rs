@@ -31,8 +31,15 @@ impl Doctor {
         let mut report = Report::default();
         report.area("machine", machine::look());
         let (device, runtime) = self.runtime();
-        report.area("GPU", gpu::look(self.models.device, runtime.is_ok(), &self.library_path));
-        report.area("ONNX Runtime", vec![device]);
+        let wanted = gpu::Wanted {
+            policy: self.models.device,
+            runtime_starts: runtime.is_ok(),
+            library_path: &self.library_path,
+            tensorrt_cache: self.models.tensorrt_cache.as_deref(),
+        };
+        report.area("GPU", gpu::look(&wanted));
+        let library = runtime.iter().map(|runtime| Finding::good(providers(runtime)));
+        report.area("ONNX Runtime", [device].into_iter().chain(library).collect());
         report.area(
             "models",
             match runtime {
@@ -55,6 +62,11 @@ impl Doctor {
         };
         (finding, started)
     }
+}
+
+/// What the library can run models on, whether this machine has it or not.
+fn providers(runtime: &Runtime) -> String {
+    format!("it was built with {}", runtime.providers().join(", "))
 }
 
 /// One thing that was looked at.

@@ -22,7 +22,7 @@ use retouch_worker::watchdog::{self, Watchdog};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{LimitArgs, ModelArgs};
+use super::{LimitArgs, ModelArgs, hardware};
 
 /// `serve`.
 #[derive(Args)]
@@ -157,6 +157,7 @@ fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker>
         id: WorkerId::new(),
         name,
         device: registry.device().to_string(),
+        hardware: hardware::of(registry.device()),
         models: served_models(registry),
         problems: problems(registry),
         slots: i32::try_from(config.jobs_in_flight).unwrap_or(i32::MAX),

@@ -7,9 +7,14 @@ use std::process::Command;
 use retouch_worker::models::session::DevicePolicy;
 
 use super::Finding;
+use crate::commands::hardware;
 
 /// The oldest driver that CUDA 13 works with.
 const OLDEST_DRIVER: u32 = 580;
+/// The oldest cards that CUDA 13 works with: Turing's compute capability.
+const OLDEST_CAPABILITY: f32 = 7.5;
+/// What the TensorRT provider of ONNX Runtime 1.31 loads.
+const TENSORRT: &str = "libnvinfer.so.10";
 
 /// What the CUDA provider of ONNX Runtime 1.31 loads.
 const LIBRARIES: [(&str, &str); 7] = [
@@ -31,12 +36,23 @@ const USUAL_FOLDERS: [&str; 5] = [
     "/usr/lib",
 ];
 
-pub fn look(policy: DevicePolicy, runtime_starts: bool, library_path: &str) -> Vec<Finding> {
+/// What is asked of the GPU.
+pub struct Wanted<'a> {
+    pub policy: DevicePolicy,
+    /// Whether ONNX Runtime starts with it.
+    pub runtime_starts: bool,
+    /// Where the dynamic linker looks first.
+    pub library_path: &'a str,
+    /// Where TensorRT shall keep its engines.
+    pub tensorrt_cache: Option<&'a Path>,
+}
+
+pub fn look(wanted: &Wanted<'_>) -> Vec<Finding> {
+    let policy = wanted.policy;
     if policy == DevicePolicy::Cpu {
         return vec![Finding::note("not looked at: RETOUCH_DEVICE is cpu")];
     }
-    let version = fs::read_to_string("/proc/driver/nvidia/version").ok();
-    let Some(driver) = version.as_deref().and_then(driver_version) else {
+    let Some(driver) = hardware::driver_version() else {
         let text = "no NVIDIA driver is visible";
         return vec![match policy {
             DevicePolicy::Cuda => Finding::bad(
@@ -54,20 +70,28 @@ pub fn look(policy: DevicePolicy, runtime_starts: bool, library_path: &str) -> V
         Finding::bad(text, format!("install driver {OLDEST_DRIVER} or newer on the host"))
     }];
     findings.extend(cards());
-    findings.extend(libraries(runtime_starts, library_path));
+    let folders = wanted.library_path.split(':').filter(|folder| !folder.is_empty());
+    let folders: Vec<_> =
+        folders.map(PathBuf::from).chain(USUAL_FOLDERS.map(PathBuf::from)).collect();
+    findings.extend(libraries(wanted.runtime_starts, &folders));
+    if let Some(cache) = wanted.tensorrt_cache {
+        findings.extend(tensorrt(cache, &folders));
+    }
     findings
 }
 
 /// What `nvidia-smi` says of each card.
 fn cards() -> Vec<Finding> {
     let asked = Command::new("nvidia-smi")
-        .args(["--query-gpu=index,name,memory.total,memory.used", "--format=csv,noheader"])
+        .args([
+            "--query-gpu=index,name,compute_cap,memory.total,memory.used",
+            "--format=csv,noheader",
+        ])
         .output();
     match asked {
         Ok(answer) if answer.status.success() => {
             let text = String::from_utf8_lossy(&answer.stdout).into_owned();
-            let cards = text.lines().map(|line| Finding::good(format!("card {}", line.trim())));
-            let cards: Vec<_> = cards.collect();
+            let cards: Vec<_> = text.lines().map(card).collect();
             if cards.is_empty() {
                 let advice = "name it in NVIDIA_VISIBLE_DEVICES, or give the service a device";
                 return vec![Finding::bad("the driver shows this process no card", advice)];
@@ -87,10 +111,58 @@ fn cards() -> Vec<Finding> {
     }
 }
 
-fn libraries(runtime_starts: bool, library_path: &str) -> Vec<Finding> {
-    let folders = library_path.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let folders: Vec<_> = folders.chain(USUAL_FOLDERS.map(PathBuf::from)).collect();
-    let findings = LIBRARIES.iter().map(|(name, wheel)| match find(name, &folders) {
+/// `0, NVIDIA H200, 9.0, 143771 MiB, 4 MiB`, as `nvidia-smi` writes it.
+fn card(line: &str) -> Finding {
+    let mut fields = line.split(',').map(str::trim);
+    let (Some(index), Some(name), Some(capability)) = (fields.next(), fields.next(), fields.next())
+    else {
+        return Finding::good(format!("card {}", line.trim()));
+    };
+    let memory = fields.collect::<Vec<_>>().join(", used ");
+    let text = format!("card {index}: {name}, compute capability {capability}, {memory}");
+    // What cannot be read is no reason to refuse a card.
+    if capability.parse().is_ok_and(|capability: f32| capability < OLDEST_CAPABILITY) {
+        let advice = format!(
+            "CUDA 13 needs {OLDEST_CAPABILITY} or newer (Turing, 2018): another card, or RETOUCH_DEVICE=cpu"
+        );
+        return Finding::bad(text, advice);
+    }
+    Finding::good(text)
+}
+
+/// The folder that engines are kept in, and the library that builds them.
+fn tensorrt(cache: &Path, folders: &[PathBuf]) -> Vec<Finding> {
+    let library = match find(TENSORRT, folders) {
+        Some(file) => Finding::good(format!("{TENSORRT}: {}", file.display())),
+        None => Finding::bad(
+            format!(
+                "RETOUCH_TENSORRT_CACHE is set, but {TENSORRT} is in none of {} folders",
+                folders.len()
+            ),
+            "build the image with its TensorRT stage, put its folder into LD_LIBRARY_PATH, or unset \
+             RETOUCH_TENSORRT_CACHE",
+        ),
+    };
+    let written = tempfile_in(cache);
+    let folder = match written {
+        Ok(()) => Finding::good(format!("TensorRT's engines are kept in {}", cache.display())),
+        Err(error) => Finding::bad(
+            format!("TensorRT's engines cannot be kept in {}: {error}", cache.display()),
+            "give this process a folder that it may write to, and that outlives it",
+        ),
+    };
+    vec![library, folder]
+}
+
+/// Whether a file can be made there.
+fn tempfile_in(folder: &Path) -> std::io::Result<()> {
+    let file = folder.join(format!(".retouch-doctor-{}", std::process::id()));
+    fs::write(&file, "")?;
+    fs::remove_file(&file)
+}
+
+fn libraries(runtime_starts: bool, folders: &[PathBuf]) -> Vec<Finding> {
+    let findings = LIBRARIES.iter().map(|(name, wheel)| match find(name, folders) {
         Some(file) => Finding::good(format!("{name}: {}", file.display())),
         // The dynamic linker has more places than these.
         None if runtime_starts => Finding::note(format!("{name} is not where it usually is")),
@@ -106,14 +178,6 @@ fn libraries(runtime_starts: bool, library_path: &str) -> Vec<Finding> {
 fn find(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     let found = folders.iter().map(|folder| folder.join(name)).find(|file| file.exists())?;
     Some(fs::canonicalize(&found).unwrap_or(found))
-}
-
-/// `580.65.06` of what the kernel module says of itself.
-fn driver_version(text: &str) -> Option<String> {
-    let first = text.lines().next()?;
-    let is_version =
-        |word: &&str| word.contains('.') && word.split('.').all(|part| part.parse::<u32>().is_ok());
-    first.split_whitespace().find(is_version).map(ToOwned::to_owned)
 }
 
 fn major(version: &str) -> u32 {
@@ -159,11 +223,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_drivers_version_is_read_from_its_own_words() {
-        let text = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: 12.2.0\n";
-        assert_eq!(driver_version(text).as_deref(), Some("580.65.06"));
-        assert_eq!(driver_version("nothing of the kind"), None);
+    fn drivers_and_cards_that_are_too_old_are_known() {
         assert_eq!((major("580.65.06"), major("535.1")), (580, 535));
+        let new = card("0, NVIDIA H200, 9.0, 143771 MiB, 4 MiB");
+        let text = "card 0: NVIDIA H200, compute capability 9.0, 143771 MiB, used 4 MiB";
+        assert_eq!(new, Finding::good(text));
+        let old = card("1, Tesla V100-SXM2-16GB, 7.0, 16384 MiB, 4 MiB").to_string();
+        assert!(old.contains("WRONG") && old.contains("7.5 or newer"), "{old}");
+        let unknown = card("0, NVIDIA Thing, [N/A], 1 MiB, 0 MiB").to_string();
+        assert!(unknown.contains("ok"), "{unknown}");
+    }
+
+    #[test]
+    fn engines_need_their_library_and_a_folder_to_be_kept_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = [folder.path().to_owned()];
+        let told = |cache: &Path| {
+            let findings = tensorrt(cache, &folders);
+            findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n")
+        };
+        let nothing = told(&folder.path().join("absent"));
+        assert_eq!(nothing.matches("WRONG").count(), 2, "{nothing}");
+        fs::write(folder.path().join(TENSORRT), "").unwrap();
+        let all = told(folder.path());
+        assert_eq!(all.matches("ok").count(), 2, "{all}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
     }
 
     #[test]

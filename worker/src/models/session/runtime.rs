@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ort::ep::{self, ArenaExtendStrategy, ExecutionProviderDispatch};
+use ort::ep::{self, ArenaExtendStrategy, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::Session as OrtSession;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use tracing::{info, warn};
@@ -67,6 +67,21 @@ impl Runtime {
     /// What goes wrong on purpose.
     pub const fn faults(&self) -> RunFaults {
         self.settings.faults
+    }
+
+    /// The execution providers among ours that the library was built with, by the names that ONNX Runtime gives
+    /// them. Whether this machine can use them is another question: see [`Self::device`].
+    pub fn providers(&self) -> Vec<&'static str> {
+        let known = [
+            (ep::TensorRT::NAME, ep::TensorRT::is_available()),
+            (ep::CUDA::NAME, ep::CUDA::is_available()),
+            (ep::CPU::NAME, ep::CPU::is_available()),
+        ];
+        known
+            .into_iter()
+            .filter(|(_, there)| matches!(there, Ok(true)))
+            .map(|(name, _)| name)
+            .collect()
     }
 
     /// The device that every session of this runtime uses.
