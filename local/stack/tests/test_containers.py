@@ -16,6 +16,19 @@ from stack.say import Problem
 OURS = {"api", "migrate", "worker"}
 
 
+# Where the settings of `serve` are described.
+SETTINGS = ("core/src/config.rs", "core/src/telemetry.rs", "api/src/config.rs", "worker/src/config.rs", "worker/src/commands.rs")
+
+
+def settings_in(source):
+    """The variables that a clap struct in Rust reads: `env = "NAME"`, or `env` alone for the field's own name."""
+    for field in re.finditer(r"#\[arg\((.*?)\)\]\s*pub (\w+):", source, re.S):
+        if named := re.search(r'\benv = "(\w+)"', field[1]):
+            yield named[1]
+        elif re.search(r"\benv\b", field[1]):
+            yield field[2].upper()
+
+
 def gpus_of(service):
     devices = service["deploy"]["resources"].get("reservations", {}).get("devices", [])
     return [device["device_ids"] for device in devices]
@@ -148,6 +161,21 @@ class FurtherSettingsTest(unittest.TestCase):
         self.assertEqual((worker["RETOUCH_DEVICE"], worker["RETOUCH_HEALTH_FILE"]), ("cuda", "/tmp/health"))
         self.assertEqual((worker["RETOUCH_METRICS_LISTEN"], api["RETOUCH_METRICS_LISTEN"]), ("0.0.0.0:9464",) * 2)
         self.assertEqual(api["RETOUCH_URL_SECRET_FILE"], "/run/secrets/url_secret")
+
+    def test_the_manual_names_every_setting_and_where_it_goes(self):
+        known = {name for source in SETTINGS for name in settings_in((REPO / source).read_text())}
+        self.assertLess({"DATABASE_CONNECTIONS", "RETOUCH_LOG", "OIDC_SCOPE", "RETOUCH_STALL_SECS", "RETOUCH_BATCH"}, known)
+        section = (REPO / "docs/operating.md").read_text().partition("### Further settings\n")[2].partition("\n## ")[0]
+        further = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", section))
+        # These two are told of where they are explained.
+        further |= {"RETOUCH_KEEP_TENSORS", "RETOUCH_TENSORRT_CACHE"}
+        services = config([FILE], ["central"])["services"]
+        named = {name for service in OURS for name in services[service]["environment"]}
+        named |= {name.removesuffix("_FILE") for name in named}
+        in_the_images = set(re.findall(r"\b([A-Z][A-Z0-9_]+)=", (REPO / "Dockerfile").read_text()))
+        self.assertEqual(further & named, set(), "These lines of settings.env would count for nothing.")
+        # Only a stand-in has another address.
+        self.assertEqual(known - named - in_the_images - {"STRIPE_API_URL"}, further)
 
     def test_without_the_file_nothing_is_missing(self):
         self.assertEqual(set(config([FILE], settings={"RETOUCH_SETTINGS": str(self.file)})["services"]), {"worker"})
