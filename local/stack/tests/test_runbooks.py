@@ -9,6 +9,15 @@ from stack.sandbox import Sandbox
 from stack.say import Problem
 
 
+class CommandTest(unittest.TestCase):
+    def test_no_command_overrides_the_files_that_the_settings_name(self):
+        """`docker compose -f` would leave out what `COMPOSE_FILE` adds: ports, the processor in place of the GPU, more workers."""
+        pages = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
+        overriding = {(path.name, command) for path in pages for command in re.findall(r"docker compose -f .*?[`\n]", path.read_text())}
+        # That one says itself when it may be used.
+        self.assertEqual(overriding, {("operating.md", "docker compose -f docker-compose.gpu.yml up -d worker`")})
+
+
 class QueryTest(unittest.TestCase):
     def test_every_query_of_the_pages_for_operators_can_be_asked(self):
         pages = {path: re.findall(r'^ *sql "([^"$]+)"', path.read_text(), re.M) for path in sorted((REPO / "docs").rglob("*.md"))}
