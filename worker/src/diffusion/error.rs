@@ -26,17 +26,17 @@ pub enum DiffusionError {
     },
     /// The scheduler's settings cannot be honoured.
     #[error("scheduler: {0}")]
-    Scheduler(#[from] ConfigError),
+    Scheduler(ConfigError),
     /// What was asked for makes no sense for this model.
     #[error("{0}")]
     Request(String),
     /// ONNX Runtime refused a part, or failed while it ran it.
-    #[error("{part}: {source}")]
+    #[error("{part}: {said}")]
     Session {
         /// The part's folder.
         part: &'static str,
         /// What ONNX Runtime said.
-        source: SessionError,
+        said: SessionError,
     },
     /// A net gave infinities or NaNs, as some do in 16 bits.
     #[error("{part}: gave values that are not finite")]
@@ -50,6 +50,13 @@ pub enum DiffusionError {
     /// Whoever watched the run ended it.
     #[error("cancelled")]
     Cancelled,
+}
+
+// The text says it all; a source beside it would be said twice.
+impl From<ConfigError> for DiffusionError {
+    fn from(error: ConfigError) -> Self {
+        Self::Scheduler(error)
+    }
 }
 
 impl DiffusionError {

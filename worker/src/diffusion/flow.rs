@@ -73,6 +73,11 @@ impl FlowConfig {
                 (name, value) => return Err(refused(name, value, "this is not implemented")),
             }
         }
+        for (name, number) in [("shift", constant), ("num_train_timesteps", train_steps)] {
+            if !(number.is_finite() && number > 0.0) {
+                return Err(refused(name, &Value::from(number), "it must be above 0"));
+            }
+        }
         let shift = match (is_dynamic, is_linear) {
             (true, false) => Shift::Exponential,
             (true, true) => Shift::Linear,
@@ -166,6 +171,8 @@ mod tests {
             ("use_beta_sigmas", json!(true)),
             ("stochastic_sampling", json!(true)),
             ("time_shift_type", json!("cubic")),
+            ("shift", json!(0.0)),
+            ("num_train_timesteps", json!(0)),
             ("something_new", json!(1)),
         ] {
             let error = parse(&json!({ field: value })).unwrap_err().to_string();

@@ -1,8 +1,8 @@
 //! FLUX.2 \[klein\] inpainting: a transformer over latents and reference latents in one sequence, in a few straight
 //! steps (`Flux2KleinInpaintPipeline` of diffusers 0.42).
 //!
-//! The model is distilled: there is no guidance and no negative prompt. The picture itself goes along as the
-//! reference, so a prompt may be an instruction.
+//! The model is distilled: there is no guidance and no negative prompt, and one that is not is refused. The picture
+//! itself goes along as the reference, so a prompt may be an instruction.
 
 mod parts;
 mod text;
@@ -11,11 +11,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use ndarray::{Array2, Array3, Array4, ArrayD, Ix3};
+use serde_json::Value;
 
 use self::parts::{Decoder, Encoder, Transformer};
 use self::text::TextEncoder;
 use super::error::DiffusionError;
 use super::flow::{self, FlowConfig};
+use super::json;
 use super::net::Opener;
 use super::noise::{NoiseSource, draw};
 use super::picture;
@@ -43,8 +45,10 @@ impl Flux2Klein {
     /// [`Self::inpaint_embedded`] works.
     ///
     /// # Errors
-    /// When a file is missing or broken, a scheduler's setting is not implemented, or a net is of another kind.
+    /// When a file is missing or broken, a scheduler's setting is not implemented, a net is of another kind, or
+    /// there is a `model_index.json` that does not say `is_distilled`.
     pub fn open(folder: &Path, opener: &(impl Opener + ?Sized)) -> Result<Self, DiffusionError> {
+        check_distilled(folder)?;
         let scheduler = FlowConfig::read(folder)?;
         let text = if folder.join("text_encoder").is_dir() {
             Some(TextEncoder::open(folder, opener)?)
@@ -121,6 +125,7 @@ impl Flux2Klein {
         let (rows, columns) = request.mask.dim();
         let (height, width) = (rows / PIXELS_PER_LATENT, columns / PIXELS_PER_LATENT);
         let sigmas = self.scheduler.sigmas(height * width, request.steps);
+        let timesteps = self.scheduler.timesteps(&sigmas);
         let first = flow::start_index(request.steps, request.strength);
         if first >= request.steps {
             let Request { strength, steps, .. } = request;
@@ -135,8 +140,10 @@ impl Flux2Klein {
         let mut latents = between(&clean, &noise, sigmas[first]);
         for index in first..request.steps {
             let (sigma, next) = (sigmas[index], sigmas[index + 1]);
+            // However many timesteps the training counted, the net is told a thousandth of them.
+            let told = (timesteps[index] / 1000.0) as f32;
             let velocity =
-                self.transformer.run(&latents, &clean, (height, width), embedded, sigma as f32)?;
+                self.transformer.run(&latents, &clean, (height, width), embedded, told)?;
             // Outside the mask is what the picture would be with the noise that is left.
             let kept = between(&clean, &noise, next);
             step(&mut latents, &velocity, next - sigma, &kept, &mask);
@@ -147,6 +154,22 @@ impl Flux2Klein {
         }
         let image = self.decoder.run(&unpacked(&latents, height, width))?;
         Ok(Painted { image, prompt_tokens_cut: 0, negative_tokens_cut: 0 })
+    }
+}
+
+/// A model that is not distilled needs guidance, which would be left out in silence.
+fn check_distilled(folder: &Path) -> Result<(), DiffusionError> {
+    let index = folder.join("model_index.json");
+    if !index.is_file() {
+        return Ok(());
+    }
+    // diffusers' default is false.
+    match json::read_object(&index)?.get("is_distilled") {
+        Some(Value::Bool(true)) => Ok(()),
+        _ => Err(DiffusionError::file(
+            &index,
+            "`is_distilled` is not true: the model needs guidance, which is implemented for distilled models only",
+        )),
     }
 }
 

@@ -107,7 +107,7 @@ impl Net {
             return Err(DiffusionError::file(&file, "there is no such file"));
         }
         let session =
-            opener.open_file(&file).map_err(|source| DiffusionError::Session { part, source })?;
+            opener.open_file(&file).map_err(|said| DiffusionError::Session { part, said })?;
         let inputs = session.inputs().iter().map(port).collect();
         let outputs = session.outputs().iter().map(port).collect();
         Ok(Self { part, session, inputs, outputs, ran: Duration::ZERO })
@@ -145,7 +145,7 @@ impl Net {
         let part = self.part;
         let given = self
             .run_raw(inputs, output)
-            .map_err(|error| DiffusionError::Session { part, source: sentence(&error) })?;
+            .map_err(|error| DiffusionError::Session { part, said: sentence(&error) })?;
         if given.iter().all(|value| value.is_finite()) {
             Ok(given)
         } else {

@@ -55,14 +55,16 @@ pub trait Scheduler {
 }
 
 /// The schedule of `steps` steps that these settings make. `eta` is how much noise DDIM and TCD add, in 0..=1;
-/// the others have none of it, and like diffusers do not look at it.
+/// the others have none of it, and like diffusers do not look at it. The run will begin at step `first`, as
+/// [`start_index`] has it.
 ///
 /// # Errors
-/// [`ConfigError::Steps`] when there is no such schedule.
+/// [`ConfigError::Steps`] when there is no such schedule, or one of the steps that are made cannot be.
 pub fn schedule(
     config: &SchedulerConfig,
     steps: usize,
     eta: f64,
+    first: usize,
 ) -> Result<Box<dyn Scheduler + Send>, ConfigError> {
     let train_steps = config.betas.len();
     if steps == 0 || steps > train_steps {
@@ -70,11 +72,11 @@ pub fn schedule(
         return Err(ConfigError::Steps(text));
     }
     Ok(match &config.solver {
-        Solver::Ddim { .. } => Box::new(ddim::Ddim::new(config, steps, eta)?),
+        Solver::Ddim { .. } => Box::new(ddim::Ddim::new(config, steps, eta, first)?),
         Solver::DpmMultistep { .. } => Box::new(dpm_multistep::DpmMultistep::new(config, steps)?),
         Solver::Euler { .. } | Solver::EulerAncestral => Box::new(euler::Euler::new(config, steps)),
         Solver::Lcm { .. } | Solver::Tcd { .. } => {
-            Box::new(consistency::Consistency::new(config, steps, eta)?)
+            Box::new(consistency::Consistency::new(config, steps, eta, first)?)
         }
     })
 }
@@ -140,8 +142,15 @@ impl Alphas {
         self.table[(timestep as usize).min(self.table.len() - 1)]
     }
 
-    /// Refuses timesteps that the training did not have, and those from which nothing can be predicted.
-    fn check(&self, timesteps: &[f64], prediction: Prediction) -> Result<(), ConfigError> {
+    /// Refuses timesteps that the training did not have, and those from which nothing can be predicted, from step
+    /// `first` on.
+    fn check(
+        &self,
+        timesteps: &[f64],
+        first: usize,
+        prediction: Prediction,
+    ) -> Result<(), ConfigError> {
+        let timesteps = &timesteps[first.min(timesteps.len())..];
         let last = (self.table.len() - 1) as f64;
         if let Some(outside) = timesteps.iter().find(|t| **t < 0.0 || **t > last) {
             let text = format!("timestep {outside} is not between 0 and {last}");

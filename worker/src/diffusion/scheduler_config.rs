@@ -3,6 +3,9 @@
 //! A field that is absent takes the default that its class has in diffusers 0.42. `PNDMScheduler`, which most
 //! published Stable Diffusion folders name, runs as DPM-Solver++ of order 2 with the same betas, as
 //! `DPMSolverMultistepScheduler.from_config` would make it: it needs a third of the steps.
+//!
+//! The file is what counts: diffusers' Stable Diffusion pipelines put 1 in the place of any other `steps_offset`,
+//! which is not done here. Published folders have 1.
 
 mod fields;
 
@@ -52,7 +55,12 @@ impl ConfigError {
     }
 
     fn malformed(field: &str, value: &Value, expected: &'static str) -> Self {
-        Self::Malformed { field: field.to_owned(), value: value.to_string(), expected }
+        const LONGEST: usize = 60;
+        let mut text = value.to_string();
+        if text.chars().count() > LONGEST {
+            text = text.chars().take(LONGEST).chain("…".chars()).collect();
+        }
+        Self::Malformed { field: field.to_owned(), value: text, expected }
     }
 }
 
@@ -231,7 +239,11 @@ impl SchedulerConfig {
 fn ddim(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError> {
     // Alone among the classes, DDIM clips unless it is told not to.
     if fields.flag("clip_sample", true)? {
-        let reason = "latents are not clipped; DDIM's default is true, so the field must be there";
+        let reason = if fields.has("clip_sample") {
+            "latents are not clipped; nets of latents are run with false"
+        } else {
+            "latents are not clipped; DDIM's default is true, so the field must be there"
+        };
         return Err(ConfigError::refused("clip_sample", &true, reason));
     }
     let set_alpha_to_one = fields.flag("set_alpha_to_one", true)?;
@@ -258,7 +270,13 @@ fn dpm_multistep(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError
 }
 
 fn euler(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError> {
-    let ends = (fields.optional_number("sigma_min")?, fields.optional_number("sigma_max")?);
+    let mut end = |name| match fields.optional_number(name)? {
+        Some(sigma) if !(sigma.is_finite() && sigma > 0.0) => {
+            Err(ConfigError::refused(name, &sigma, "it must be above 0"))
+        }
+        sigma => Ok(sigma),
+    };
+    let ends = (end("sigma_min")?, end("sigma_max")?);
     let karras = fields.flag("use_karras_sigmas", false)?.then_some(ends);
     let predictions: Vec<_> =
         EVERY_PREDICTION.iter().copied().chain([("original_sample", Prediction::Sample)]).collect();

@@ -124,8 +124,8 @@ impl SdInpaint {
         watch: &mut Watch<'_>,
     ) -> Result<Painted, DiffusionError> {
         request.check(self.size_multiple)?;
-        let mut schedule = scheduler::schedule(&self.scheduler, request.steps, request.eta)?;
         let first = scheduler::start_index(request.steps, request.strength);
+        let mut schedule = scheduler::schedule(&self.scheduler, request.steps, request.eta, first)?;
         if first >= schedule.timesteps().len() {
             let Request { strength, steps, .. } = request;
             let text = format!("a strength of {strength} leaves none of {steps} steps");

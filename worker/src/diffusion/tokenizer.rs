@@ -41,14 +41,32 @@ impl ClipTokenizer {
     /// is what `special_tokens_map.json` or `tokenizer_config.json` says (SD 2 pads with `!`), else the end.
     /// A text becomes `length` ids, or fewer where `tokenizer_config.json` has a smaller `model_max_length`.
     ///
+    /// As with `transformers`, a special token is found in a text wherever it stands, an ordinary word such as
+    /// SD 2's `!` too, and tokens that `tokenizer_config.json` adds are known.
+    ///
     /// # Errors
     /// [`DiffusionError::File`] when a file is missing or is no such thing.
     pub fn open(folder: &Path, length: usize) -> Result<Self, DiffusionError> {
-        let tokenizer = match open_json(folder)? {
+        let mut tokenizer = match open_json(folder)? {
             Some(tokenizer) => tokenizer,
             None => from_vocabulary(folder)?,
         };
         let settings = Settings::read(folder)?;
+        for (id, token) in settings.added_tokens() {
+            let content = token.content.clone();
+            tokenizer.add_tokens(&[token]);
+            if tokenizer.token_to_id(&content) != Some(id) {
+                let reason = format!(
+                    "the token {content} is added as {id}, which the vocabulary has no room for"
+                );
+                return Err(DiffusionError::file(folder, &reason));
+            }
+        }
+        let special = ["bos_token", "eos_token", "unk_token", "pad_token"];
+        let special = special.iter().filter_map(|name| settings.token(name));
+        let known = special.filter(|token| tokenizer.token_to_id(token).is_some());
+        let special: Vec<_> = known.map(|token| AddedToken::from(token, true)).collect();
+        tokenizer.add_special_tokens(&special);
         let id = |token: &str| {
             tokenizer.token_to_id(token).map(i64::from).ok_or_else(|| {
                 DiffusionError::file(folder, &format!("the vocabulary has no token {token}"))
@@ -155,6 +173,29 @@ impl Settings {
         self.files.iter().filter_map(|file| file.get(name)).find_map(|token| {
             token.as_str().or_else(|| token.get("content").and_then(Value::as_str))
         })
+    }
+
+    /// The tokens that `added_tokens_decoder` lists, by their ids and in their order.
+    fn added_tokens(&self) -> Vec<(u32, AddedToken)> {
+        let lists =
+            self.files.iter().filter_map(|file| file.get("added_tokens_decoder")?.as_object());
+        let mut tokens: Vec<_> = lists
+            .flatten()
+            .filter_map(|(id, token)| {
+                let content = token.get("content")?.as_str()?;
+                let says =
+                    |flag: &str, absent| token.get(flag).and_then(Value::as_bool).unwrap_or(absent);
+                let is_special = says("special", false);
+                let token = AddedToken::from(content, is_special)
+                    .single_word(says("single_word", false))
+                    .lstrip(says("lstrip", false))
+                    .rstrip(says("rstrip", false))
+                    .normalized(says("normalized", !is_special));
+                Some((id.parse().ok()?, token))
+            })
+            .collect();
+        tokens.sort_by_key(|(id, _)| *id);
+        tokens
     }
 
     /// `model_max_length`; some tokenizers say 10^30 for "no limit".

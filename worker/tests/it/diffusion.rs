@@ -46,6 +46,29 @@ fn flux_paints_what_diffusers_paints() {
     assert_verified(&flux(), &flux().join("reference"), 2);
 }
 
+#[test]
+fn flux_is_told_the_timesteps_of_its_own_training() {
+    let model = copy(&flux());
+    let reference = flux().join("reference-500");
+    let config = "scheduler_config.json";
+    fs::copy(reference.join(config), model.path().join(config)).unwrap();
+    assert_verified(model.path(), &reference, 1);
+}
+
+#[test]
+fn a_flux_that_is_not_distilled_is_refused() {
+    let model = copy(&flux());
+    let index = model.path().join("model_index.json");
+    let open = || Flux2Klein::open(model.path(), &runtime()).map(drop);
+    fs::write(&index, r#"{"is_distilled": true}"#).unwrap();
+    open().unwrap();
+    for text in ["{}", r#"{"is_distilled": false}"#] {
+        fs::write(&index, text).unwrap();
+        let error = open().unwrap_err().to_string();
+        assert!(error.contains("`is_distilled` is not true"), "{error}");
+    }
+}
+
 /// A copy of a folder that a test may spoil.
 fn copy(folder: &Path) -> tempfile::TempDir {
     fn copy_into(from: &Path, to: &Path) {

@@ -69,6 +69,35 @@ fn what_a_manifest_misstates_is_named() {
     }
 }
 
+#[test]
+fn sampling_that_could_not_be_followed_is_named() {
+    for (model, from, to, reason) in [
+        ("flux2-klein", "guidance = 1.0", "guidance = 3.5", "sampling.guidance must be 1 at most"),
+        (
+            "flux2-klein",
+            "guidance = 1.0",
+            "guidance = 1.0\nnegative_prompt = \"ugly\"",
+            "sampling.negative_prompt",
+        ),
+        (
+            "sd-inpaint",
+            "edit = 1.0",
+            "edit = 0.2",
+            "strength.edit is 0.2, which leaves none of 4 steps",
+        ),
+    ] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path().join(model);
+        fs::create_dir(&folder).expect("a folder");
+        let text = repository().join("models/tiny").join(model).join("model.toml");
+        let text = fs::read_to_string(text).expect("it is there");
+        assert!(text.contains(from), "the manifest has no {from:?}");
+        fs::write(folder.join("model.toml"), text.replace(from, to)).expect("it is written");
+        let error = Manifest::read(&folder).expect_err(to).to_string();
+        assert!(error.contains(reason), "{to}: {error}");
+    }
+}
+
 #[tokio::test]
 async fn a_model_that_is_not_what_its_manifest_says_is_refused() {
     for (from, to, reason) in [

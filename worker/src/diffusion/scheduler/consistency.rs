@@ -27,6 +27,7 @@ impl Consistency {
         config: &SchedulerConfig,
         steps: usize,
         eta: f64,
+        first: usize,
     ) -> Result<Self, ConfigError> {
         let alphas = Alphas::new(config);
         let (kind, original_steps) = match config.solver {
@@ -52,7 +53,7 @@ impl Consistency {
             })
             .map(|timestep| timestep as f64)
             .collect();
-        alphas.check(&timesteps, config.prediction)?;
+        alphas.check(&timesteps, first, config.prediction)?;
         Ok(Self { alphas, timesteps, prediction: config.prediction, kind })
     }
 

@@ -23,6 +23,7 @@ impl Ddim {
         config: &SchedulerConfig,
         steps: usize,
         eta: f64,
+        first: usize,
     ) -> Result<Self, ConfigError> {
         let alphas = Alphas::new(config);
         let train_steps = config.betas.len();
@@ -37,7 +38,7 @@ impl Ddim {
                 spacing::trailing(last, last / steps as f64, steps)
             }
         };
-        alphas.check(&timesteps, config.prediction)?;
+        alphas.check(&timesteps, first, config.prediction)?;
         let ends_clean = matches!(config.solver, Solver::Ddim { set_alpha_to_one: true });
         Ok(Self {
             last_alpha: if ends_clean { 1.0 } else { alphas.at(0.0) },

@@ -15,7 +15,7 @@ fn config(class: &str, mut fields: Value) -> SchedulerConfig {
 }
 
 fn timesteps(class: &str, fields: Value, steps: usize) -> Vec<f64> {
-    schedule(&config(class, fields), steps, 0.0).unwrap().timesteps().to_vec()
+    schedule(&config(class, fields), steps, 0.0, 0).unwrap().timesteps().to_vec()
 }
 
 const DPM: &str = "DPMSolverMultistepScheduler";
@@ -53,7 +53,7 @@ fn strength_cuts_steps_off_the_start_as_python_does() {
 
 #[test]
 fn schedules_that_cannot_be_are_refused() {
-    let refused = |config: &SchedulerConfig, steps| match schedule(config, steps, 0.0) {
+    let refused = |config: &SchedulerConfig, steps| match schedule(config, steps, 0.0, 0) {
         Ok(_) => panic!("{steps} steps are accepted"),
         Err(error) => error.to_string(),
     };
@@ -64,6 +64,10 @@ fn schedules_that_cannot_be_are_refused() {
     let without_signal = json!({"rescale_betas_zero_snr": true, "timestep_spacing": "trailing"});
     let ddim = config("DDIMScheduler", without_signal);
     assert!(refused(&ddim, 5).contains("`rescale_betas_zero_snr`"));
+    assert!(
+        schedule(&ddim, 5, 0.0, 1).is_ok(),
+        "a run that leaves that step out has no such trouble"
+    );
     let beyond = config("DDIMScheduler", json!({"steps_offset": 500}));
     assert!(refused(&beyond, 5).contains("timestep 1300"));
 }
@@ -80,7 +84,7 @@ fn a_perfect_prediction_leads_every_scheduler_to_the_picture() {
     {
         let config =
             config(class, json!({"prediction_type": prediction, "timestep_spacing": "trailing"}));
-        let mut schedule = schedule(&config, 12, 0.0).unwrap();
+        let mut schedule = schedule(&config, 12, 0.0, 0).unwrap();
         let (of_picture, of_noise) = schedule.noise_mix(0);
         let mut latents = sum((of_picture, &picture), &[(of_noise, noise.view())]);
         for index in 0..12 {

@@ -11,7 +11,7 @@ fn neutral_fields() -> [(&'static str, Value, &'static str); 21] {
     const NO_CLIP: &str = "latents are not clipped";
     const NO_SIGMAS: &str = "these sigmas are not implemented for this class";
     const NO_FLOW: &str = "flow matching is FLUX's, not this scheduler's";
-    const NO_DPM: &str = "only DPM-Solver++ reads it";
+    const NO_DPM: &str = "this class does not read it, only DPM-Solver++ does";
     const NO_EULER: &str = "Euler is implemented without it, and other classes do not read it";
     [
         ("clip_sample", json!(false), NO_CLIP),
@@ -35,10 +35,14 @@ fn neutral_fields() -> [(&'static str, Value, &'static str); 21] {
         ("lower_order_final", json!(true), NO_DPM),
         ("euler_at_final", json!(false), NO_DPM),
         ("lambda_min_clipped", json!("-Infinity"), NO_DPM),
-        ("final_sigmas_type", json!("zero"), "only DPM-Solver++ and Euler read it"),
+        (
+            "final_sigmas_type",
+            json!("zero"),
+            "this class does not read it, only DPM-Solver++ and Euler do",
+        ),
         ("interpolation_type", json!("linear"), NO_EULER),
         ("timestep_type", json!("discrete"), NO_EULER),
-        ("original_inference_steps", json!(50), "only LCM and TCD read it"),
+        ("original_inference_steps", json!(50), "this class does not read it, only LCM and TCD do"),
     ]
 }
 
@@ -72,6 +76,11 @@ impl<'a> Fields<'a> {
     pub(super) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
         self.taken.insert(name);
         self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Whether the file names a field.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
     }
 
     /// A flag; null is false, as it is to Python.
@@ -112,14 +121,15 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| ConfigError::malformed(name, value, "a whole number, 0 or more"))
     }
 
-    /// One of a few words.
+    /// One of a few words; null is none of them.
     pub(super) fn word<T: Copy>(
         &mut self,
         name: &'static str,
         absent: T,
         words: &[(&str, T)],
     ) -> Result<T, ConfigError> {
-        let Some(value) = self.take(name) else { return Ok(absent) };
+        self.taken.insert(name);
+        let Some(value) = self.map.get(name) else { return Ok(absent) };
         let known = words.iter().find(|(word, _)| value.as_str() == Some(word));
         known.map(|(_, meaning)| *meaning).ok_or_else(|| {
             let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();

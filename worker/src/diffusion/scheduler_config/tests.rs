@@ -40,6 +40,10 @@ fn what_is_not_implemented_is_refused_by_name() {
         (&every, "beta_schedule", json!("sigmoid")),
         (&every, "timestep_spacing", json!("uniform")),
         (&every, "prediction_type", json!("flow_prediction")),
+        (&every, "prediction_type", json!(null)),
+        (&every, "timestep_spacing", json!(null)),
+        (&[EULER], "sigma_min", json!(0.0)),
+        (&[EULER], "sigma_max", json!(-1.0)),
         (&every, "final_sigmas_type", json!("largest")),
         (&every, "num_train_timesteps", json!(-1)),
         (&every, "num_train_timesteps", json!(10_000_000_000_u64)),
@@ -76,6 +80,9 @@ fn an_unknown_class_is_refused_by_name() {
 fn ddim_without_clip_sample_would_clip_and_is_refused() {
     let error = SchedulerConfig::of_class(DDIM, &Map::new()).unwrap_err().to_string();
     assert!(error.starts_with("`clip_sample` is true"), "{error}");
+    assert!(error.contains("must be there"), "{error}");
+    let error = parse(DDIM, json!({"clip_sample": true})).unwrap_err().to_string();
+    assert!(!error.contains("must be there"), "{error}");
 }
 
 #[test]
@@ -111,6 +118,12 @@ fn pndm_becomes_dpm_solver_with_the_same_betas() {
     let fields = json!({"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear",
         "skip_prk_steps": true, "set_alpha_to_one": false, "steps_offset": 1});
     assert_eq!(parse(PNDM, fields.clone()).unwrap(), parse(DPM, fields).unwrap());
+}
+
+#[test]
+fn a_long_value_is_not_said_whole() {
+    let error = parse(DPM, json!({"trained_betas": vec![0.1; 999]})).unwrap_err().to_string();
+    assert!(error.contains("`trained_betas` is [0.1") && error.len() < 200, "{error}");
 }
 
 #[test]

@@ -64,6 +64,52 @@ fn the_padding_token_is_read() {
     assert_eq!((tokens.ids.len(), tokens.ids[76]), (77, exclamation));
 }
 
+/// The ids of a text between begin and end, with other settings of the tokenizer.
+fn ids_with(settings: &str, text: &str) -> Vec<i64> {
+    ["tokenizer.json", ""]
+        .map(|left_out| {
+            let files = ["special_tokens_map.json", "tokenizer_config.json", left_out];
+            let folder = copy_without(&files);
+            fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
+            let tokenizer = ClipTokenizer::open(folder.path(), 77).unwrap();
+            let ids = tokenizer.encode(text).unwrap().ids;
+            let end = ids.iter().position(|id| *id == tokenizer.end).unwrap();
+            ids[1..end].to_vec()
+        })
+        .into_iter()
+        .reduce(|one, other| {
+            assert_eq!(one, other, "both layouts give the same");
+            one
+        })
+        .unwrap()
+}
+
+#[test]
+fn a_padding_token_that_is_a_word_is_found_in_texts_as_transformers_finds_it() {
+    // transformers 5.23: 666 643 529 0 667 with it, and `!</w>`, 256, without.
+    let with = ids_with(r#"{"pad_token": "!"}"#, "high quality!");
+    let without = ids_with("{}", "high quality!");
+    assert_eq!((with.last(), without.last()), (Some(&0), Some(&256)));
+    assert_eq!(with[..with.len() - 1], without[..without.len() - 1]);
+}
+
+#[test]
+fn added_tokens_are_known() {
+    let next = ClipTokenizer::open(&model().join("tokenizer"), 77).unwrap();
+    let next = next.tokenizer.get_vocab_size(true);
+    let settings = |id: usize| {
+        format!(
+            r#"{{"added_tokens_decoder": {{"{id}": {{"content": "<sks>", "special": false}}}}}}"#
+        )
+    };
+    let ids = ids_with(&settings(next), "a <sks> cat");
+    assert!(ids.contains(&i64::try_from(next).unwrap()), "{ids:?}");
+    let folder = copy_without(&["tokenizer_config.json"]);
+    fs::write(folder.path().join("tokenizer_config.json"), settings(next + 7)).unwrap();
+    let error = ClipTokenizer::open(folder.path(), 77).unwrap_err().to_string();
+    assert!(error.contains("<sks>"), "{error}");
+}
+
 #[test]
 fn a_missing_tokenizer_is_named() {
     let folder = copy_without(&["tokenizer.json", "merges.txt"]);

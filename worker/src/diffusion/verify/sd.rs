@@ -57,7 +57,8 @@ fn run(
         Ok(config) => config,
         Err(error) => return Ok(case.failed(&error)),
     };
-    let schedule = match scheduler::schedule(&config, request.steps, request.eta) {
+    let first = scheduler::start_index(request.steps, request.strength);
+    let schedule = match scheduler::schedule(&config, request.steps, request.eta, first) {
         Ok(schedule) => schedule,
         Err(error) => return Ok(case.failed(&error)),
     };

@@ -7,6 +7,7 @@ use retouch_core::magic_fix::FixMode;
 use serde::Deserialize;
 
 use super::Output;
+use crate::diffusion::scheduler::start_index;
 
 /// The picture that a model paints on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -198,6 +199,34 @@ impl Inpaint {
                 || words.iter().any(|word| word.is_empty() || *word != word.to_lowercase()))
         {
             return Err("vocabulary must hold words in lower case".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Inpaint {
+    /// Stable Diffusion's strength cuts steps off, and one at least must be left.
+    pub(super) fn check_steps(&self) -> Result<(), String> {
+        let steps = self.sampling.steps;
+        let none =
+            self.strength.iter().find(|(_, strength)| start_index(steps, **strength) >= steps);
+        match none {
+            Some((mode, strength)) => {
+                Err(format!("strength.{mode} is {strength}, which leaves none of {steps} steps"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A distilled model has neither guidance nor a negative prompt.
+    pub(super) fn check_unguided(&self) -> Result<(), String> {
+        if self.sampling.guidance > 1.0 {
+            return Err("sampling.guidance must be 1 at most: this task has no guidance".to_owned());
+        }
+        if !self.sampling.negative_prompt.is_empty() {
+            return Err(
+                "sampling.negative_prompt must be empty: this task has no guidance".to_owned()
+            );
         }
         Ok(())
     }

@@ -172,7 +172,14 @@ impl Task {
             Self::Upscale(upscale) => upscale.check()?,
             Self::Exemplar(exemplar) => exemplar.check()?,
             Self::Fill(fill) => fill.check()?,
-            Self::SdInpaint(inpaint) | Self::Flux2Klein(inpaint) => inpaint.check()?,
+            Self::SdInpaint(inpaint) => {
+                inpaint.check()?;
+                inpaint.check_steps()?;
+            }
+            Self::Flux2Klein(inpaint) => {
+                inpaint.check()?;
+                inpaint.check_unguided()?;
+            }
             Self::Safety(safety) => safety.check()?,
         }
         Ok(task)

@@ -112,7 +112,7 @@ impl Painter for InpaintPainter {
         };
         let painted = painted.map_err(|error| match error {
             DiffusionError::Cancelled => PaintError::Cancelled,
-            DiffusionError::Session { source, .. } => PaintError::Session(source),
+            DiffusionError::Session { said, .. } => PaintError::Session(said),
             other => PaintError::failed(other),
         })?;
         if painted.prompt_tokens_cut > 0 {
