@@ -115,7 +115,7 @@ def port(values, name, default):
 
 
 def read_dotenv(path):
-    """Lines of NAME=value; quotes around a value are taken off, a line that starts with # is a comment."""
+    """Lines of NAME=value; quotes around a value are taken off, and comments: whole lines, or what follows ` #` without quotes."""
     values = {}
     if not path.exists():
         return values
@@ -129,6 +129,8 @@ def read_dotenv(path):
             raise Problem(f"Line {number} of .env is not NAME=value: {text}")
         if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
             value = value[1:-1]
+        elif value[:1] not in ("'", '"'):
+            value = f" {value}".partition(" #")[0].strip()
         values[name] = value
     return values
 

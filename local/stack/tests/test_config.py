@@ -39,6 +39,12 @@ class SettingsTest(unittest.TestCase):
         self.assertEqual(settings.get("OIDC_ISSUER"), "https://id.example")
         self.assertEqual(settings.get("REDIS_URL"), "redis://a")
 
+    def test_what_follows_a_value_is_a_comment(self):
+        self.dotenv("S3_ENDPOINT=       # AWS itself\nS3_BUCKET=theirs # of the shop\nREDIS_PREFIX=a#b\nOIDC_SCOPE='openid # email'\n")
+        settings = config.load({})
+        self.assertFalse(settings.given("S3_ENDPOINT"))
+        self.assertEqual([settings.get(name) for name in ("S3_BUCKET", "REDIS_PREFIX", "OIDC_SCOPE")], ["theirs", "a#b", "openid # email"])
+
     def test_a_line_that_is_no_setting_is_named(self):
         self.dotenv("PORT 8080\n")
         with self.assertRaisesRegex(Problem, "Line 1 of .env"):

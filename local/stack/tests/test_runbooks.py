@@ -17,6 +17,11 @@ class CommandTest(unittest.TestCase):
         # That one says itself when it may be used.
         self.assertEqual(overriding, {("operating.md", "docker compose -f docker-compose.gpu.yml up -d worker`")})
 
+    def test_an_empty_setting_has_nothing_behind_it(self):
+        """Docker Compose would take the comment for the value."""
+        pages = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md")), REPO / "deploy/compose/env.example"]
+        self.assertEqual([(path.name, text) for path in pages for text in re.findall(r"^#?[A-Z0-9_]+= +#.*", path.read_text(), re.M)], [])
+
 
 class QueryTest(unittest.TestCase):
     def test_every_query_of_the_pages_for_operators_can_be_asked(self):
