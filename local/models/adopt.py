@@ -30,7 +30,7 @@ def adopt(models, name, source):
         raise Problem(f"{target} has neither {MAIN[0]} nor {MAIN[1]}: it is no pipeline that Retouch knows.")
     manifest = target / "model.toml"
     manifest.write_text(said(manifest, models / "templates" / f"{name}.toml", name) + stated(target, found))
-    tell(f"{name}: {len(found)} files, {manifest}. Now bind it in tools.toml and run `retouch-worker models check {name}`.")
+    tell(f"{name}: {len(found)} files, {manifest}. Now run `retouch-worker models check {name}`, then bind it in tools.toml.")
 
 
 def copy(source, target):

@@ -15,6 +15,7 @@ SOURCE_FIELDS = {
     "url": ({"url"}, set()),
 }
 CONVERTERS = {"ncnn"}
+KINDS = {str: "a text", bool: "true or false", int: "a whole number"}
 # Tasks whose models are no one ONNX file: a fill without weights, and folders of nets.
 WITHOUT_FILE = {"exemplar-fill", "sd-inpaint", "flux2-klein"}
 
@@ -29,7 +30,8 @@ class Catalogue:
     def model(self, name):
         path = self.folder / name / "model.toml"
         if not path.is_file() and (self.folder / "templates" / f"{name}.toml").is_file():
-            homepage = read_toml(self.folder / "templates" / f"{name}.toml")["homepage"]
+            template = self.folder / "templates" / f"{name}.toml"
+            homepage = stated(read_toml(template), "homepage", str, template)
             raise Problem(
                 f"No package registry carries {name}: export it from {homepage} (models/README.md says how), then run "
                 f"`scripts/models adopt {name} FOLDER`, which takes it over with the checksums of all its files."
@@ -37,27 +39,24 @@ class Catalogue:
         if not path.is_file():
             raise Problem(f"There is no model {name!r} in {self.folder}; there are: {', '.join(self.names())}.")
         facts = read_toml(path)
-        try:
-            return Model(
-                name=name,
-                task=facts["task"],
-                files=stated_files(facts, path.parent),
-                licence=facts["licence"],
-                commercial_use=facts["commercial_use"],
-                attribution=facts.get("attribution", ""),
-                homepage=facts["homepage"],
-                source=checked_source(facts.get("source"), path),
-            )
-        except KeyError as missing:
-            raise Problem(f"{path} does not say its {missing.args[0]}.") from None
+        return Model(
+            name=name,
+            task=stated(facts, "task", str, path),
+            files=stated_files(facts, path),
+            licence=stated(facts, "licence", str, path),
+            commercial_use=stated(facts, "commercial_use", bool, path),
+            attribution=facts.get("attribution", ""),
+            homepage=stated(facts, "homepage", str, path),
+            source=checked_source(facts.get("source"), path),
+        )
 
     def bindings(self):
         """The lines of tools.toml, in their order."""
         path = self.folder / "tools.toml"
-        lines = read_toml(path).get("bind", [])
+        lines = tables(read_toml(path), "bind", path)
         for line in lines:
-            if missing := {"tool", "tier", "device", "model"} - line.keys():
-                raise Problem(f"A line of {path} does not say its {sorted(missing)[0]}: {line}.")
+            for field in ("device", "model", "tier", "tool"):
+                stated(line, field, str, f"A line of {path}", f": {line}")
         return lines
 
     def bound(self):
@@ -86,15 +85,42 @@ class Model:
     source: dict | None
 
 
-def stated_files(facts, folder):
+def stated(table, field, kind, where, more=""):
+    """What a table says in a field that it must have."""
+    if field not in table:
+        raise Problem(f"{where} does not say its {field}{more}.")
+    # Not isinstance: a truth value is a whole number to Python.
+    if type(table[field]) is not kind:
+        raise Problem(f"{where}: {field} must be {KINDS[kind]}{more}.")
+    return table[field]
+
+
+def tables(table, field, where):
+    found = table.get(field, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise Problem(f"{where}: {field} must be written as [[{field}]].")
+    return found
+
+
+def stated_files(facts, path):
     own = [] if facts["task"] in WITHOUT_FILE else [facts]
-    entries = [*own, *facts.get("extra", [])]
-    return tuple(ModelFile(folder / entry["file"], entry["sha256"], entry["size_bytes"]) for entry in entries)
+    return tuple(
+        ModelFile(
+            path.parent / stated(entry, "file", str, path),
+            stated(entry, "sha256", str, path),
+            stated(entry, "size_bytes", int, path),
+        )
+        for entry in [*own, *tables(facts, "extra", path)]
+    )
 
 
 def checked_source(source, path):
     if source is None:
         return None
+    if not isinstance(source, dict):
+        raise Problem(f"{path}: source must be written as [source].")
+    for field in source:
+        stated(source, field, str, f"{path}: source")
     registry = source.get("registry")
     if registry not in SOURCE_FIELDS:
         raise Problem(f"{path}: source.registry is {registry!r}; known are {', '.join(SOURCE_FIELDS)}.")
@@ -120,3 +146,5 @@ def read_toml(path):
         raise Problem(f"{path} is missing.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Problem(f"{path} is not valid TOML: {error}.") from None
+    except OSError as error:
+        raise Problem(f"{path} cannot be read: {error.strerror}.") from None

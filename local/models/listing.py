@@ -1,5 +1,7 @@
 """`scripts/models list`."""
 
+from stack.say import Problem
+
 from . import files
 from .progress import amount
 
@@ -7,17 +9,46 @@ TITLES = ("NAME", "TASK", "SIZE", "LICENCE", "COMMERCIAL USE", "SERVES", "SOURCE
 
 
 def show(catalogue):
-    for line in table(catalogue):
-        print(line)
+    lines, problems = table(catalogue)
+    for line in lines:
+        print(line, flush=True)
+    if problems:
+        raise Problem("\n✗ ".join(problems))
 
 
 def table(catalogue):
-    """The models that `fetch` gets by default come first, in the order of tools.toml."""
-    serves = served_by(catalogue)
-    names = [*serves, *(name for name in catalogue.names() if name not in serves)]
-    rows = [TITLES, *(row(catalogue.model(name), serves.get(name)) for name in names)]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in rows]
+    """The lines, and what is wrong. The models that `fetch` gets by default come first, in the order of tools.toml.
+
+    A model that is wrong is a line with the reason, and hides no other.
+    """
+    problems = []
+    try:
+        bound = served_by(catalogue)
+    except Problem as problem:
+        bound = None
+        problems.append(str(problem))
+    names = list(dict.fromkeys([*(bound or ()), *catalogue.names()]))
+    rows, reasons = {}, {}
+    for name in names:
+        try:
+            rows[name] = row(catalogue.model(name), serving(bound, name))
+        except Problem as problem:
+            reasons[name] = str(problem)
+        except OSError as error:
+            reasons[name] = f"{error.filename} cannot be read: {error.strerror}."
+    if reasons:
+        problems.append(f"Wrong, for the reasons above: {', '.join(reasons)}.")
+    widths = [max(map(len, column)) for column in zip(TITLES, *rows.values())]
+    # A reason is as long as it is: it makes no column wider.
+    wrong = {name: (name, f"✗ {serving(bound, name)}: {reason}") for name, reason in reasons.items()}
+    lines = [TITLES, *((rows | wrong)[name] for name in names)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in lines], problems
+
+
+def serving(bound, name):
+    if bound is None:
+        return "unknown"
+    return f"default: {bound[name]}" if name in bound else "optional"
 
 
 def row(model, serves):
@@ -27,7 +58,7 @@ def row(model, serves):
         amount(sum(file.size_bytes for file in model.files)),
         model.licence,
         "yes" if model.commercial_use else "no",
-        f"default: {serves}" if serves else "optional",
+        serves,
         source_of(model),
         files.state(model),
     )

@@ -1,3 +1,5 @@
+import contextlib
+import io
 import tempfile
 import tomllib
 import unittest
@@ -51,6 +53,11 @@ class Adopting(unittest.TestCase):
         self.assertEqual((net["size_bytes"], net["sha256"]), (3, files.sha256_of(self.export / "unet/model.onnx")))
         self.assertEqual(self.adopted()["canvas"], {"side": 64})
         self.assertEqual(files.state(Catalogue(self.models).model("mine")), "present")
+
+    def test_what_comes_next_is_a_check_and_then_a_binding(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            adopt.adopt(self.models, "mine", self.export)
+        self.assertIn("Now run `retouch-worker models check mine`, then bind it in tools.toml.", said.getvalue())
 
     def test_what_was_changed_in_a_manifest_stays_when_it_is_adopted_again(self):
         adopt.adopt(self.models, "mine", self.export)

@@ -252,7 +252,7 @@ class FetchTest(unittest.TestCase):
         self.add_converted().write_bytes(b"wrong")
         self.add("own", b"own", commercial="false")
         self.bind(("paid", "cuda", "plain"), ("paid", "cpu", "converted"), ("free", "any", "converted"))
-        title, *rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in listing.table(self.catalogue)]
+        title, *rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in listing.table(self.catalogue)[0]]
         self.assertEqual(title, ["NAME", "TASK", "SIZE", "LICENCE", "COMMERCIAL USE", "SERVES", "SOURCE", "FILE"])
         self.assertEqual(
             rows,
@@ -265,6 +265,69 @@ class FetchTest(unittest.TestCase):
                 ["own", "upscale", "0.0 kB", "MIT", "no", "optional", "brought by you", "missing"],
             ],
         )
+
+    def list(self):
+        with contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(Problem) as caught:
+            listing.show(self.catalogue)
+        return said.getvalue().splitlines()[1:], str(caught.exception)
+
+    def test_a_model_that_is_wrong_is_a_line_of_the_list_and_hides_no_other(self):
+        self.add_plain()
+        self.add_plain("wrong")
+        self.change("wrong", 'licence = "MIT"\n', "")
+        self.bind(("paid", "any", "gone"), ("free", "any", "wrong"), ("visitor", "any", "plain"))
+        (gone, wrong, plain), problem = self.list()
+        self.assertRegex(gone, "^gone   ✗ default: upscale .paid.: There is no model 'gone' in ")
+        self.assertEqual(wrong, f"wrong  ✗ default: upscale (free): {self.models}/wrong/model.toml does not say its licence.")
+        self.assertRegex(plain, "^plain  upscale  .* missing$")
+        self.assertEqual(problem, "Wrong, for the reasons above: gone, wrong.")
+
+    def test_the_list_is_shown_where_tools_toml_is_wrong(self):
+        self.add_plain()
+        for text, said in (
+            ("bind =", "is not valid TOML"),
+            ("bind = 1", "bind must be written as [[bind]]"),
+            ('[[bind]]\ntool = "upscale"\ntier = "paid"\ndevice = "any"', "does not say its model: {'tool': 'upscale'"),
+            ('[[bind]]\ntool = "upscale"\ntier = "paid"\ndevice = "any"\nmodel = []', "model must be a text: {'tool'"),
+        ):
+            with self.subTest(said):
+                (self.models / "tools.toml").write_text(text)
+                (plain,), problem = self.list()
+                self.assertRegex(plain, "^plain  upscale  .*  unknown  ")
+                self.assertIn(said, problem)
+
+    def test_a_model_is_fetched_where_others_are_wrong(self):
+        plain = self.add_plain()
+        self.add_plain("wrong")
+        self.change("wrong", 'licence = "MIT"\n', "")
+        (self.models / "tools.toml").write_text("bind =")
+        self.fetch("plain")
+        self.assertEqual(plain.read_bytes(), PLAIN)
+
+    def test_what_a_manifest_says_in_another_way_is_a_problem_of_that_model_alone(self):
+        plain = self.add_plain()
+        for number, (right, wrong, said) in enumerate(
+            (
+                ('task = "upscale"', 'task = ["upscale"]', "task must be a text"),
+                (f"size_bytes = {len(PLAIN)}", "size_bytes = true", "size_bytes must be a whole number"),
+                ("commercial_use = true", 'commercial_use = "yes"', "commercial_use must be true or false"),
+                ('homepage = "https', 'extra = "more"\nhomepage = "https', "extra must be written as [[extra]]"),
+                ("[source]", "[[source]]", "source must be written as [source]"),
+                ('version = "1.0"', "version = 1.0", "source: version must be a text"),
+            )
+        ):
+            with self.subTest(said):
+                name = f"wrong-{number}"
+                self.add_plain(name)
+                self.change(name, right, wrong)
+                self.assertIn(said, self.refusal(name, "plain"))
+                self.assertEqual(plain.read_bytes(), PLAIN)
+                plain.unlink()
+
+    def change(self, name, right, wrong):
+        manifest = self.models / name / "model.toml"
+        self.assertIn(right, manifest.read_text())
+        manifest.write_text(manifest.read_text().replace(right, wrong))
 
 
 class NpmTest(unittest.TestCase):
