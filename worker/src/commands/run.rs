@@ -1,7 +1,7 @@
 //! `retouch-worker run`: a tool on a file, without any server.
 
 use std::fs;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +12,17 @@ use retouch_core::magic_fix::{FixMode, Prompt};
 use retouch_core::tool::{Count, Factor, Tier, Tool};
 use retouch_worker::models::bindings::Demand;
 use retouch_worker::models::registry::{ModelHandle, ModelIdentity, Registry};
-use retouch_worker::tools::magic_fix::{Engines, Tell, Wish, magic_fix};
-use retouch_worker::tools::remove_background::remove_background;
+use retouch_worker::pipeline::PipelineError;
+use retouch_worker::pipeline::decode::check;
+use retouch_worker::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
+use retouch_worker::tools::remove_background::{Cutout, remove_background};
 use retouch_worker::tools::stage::{Stage, StageTimes};
 use retouch_worker::tools::upscale::{Progress, Upscaled, Upscaler, upscale};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::output::Output;
 use super::{LimitArgs, ModelArgs};
 
 /// The tools that run on a file.
@@ -97,39 +101,62 @@ pub struct Upscale {
 }
 
 impl Run {
-    /// Runs the tool.
+    /// Runs the tool. Whoever interrupts it finds nothing half written.
     pub async fn execute(self) -> anyhow::Result<()> {
-        match self {
-            Self::RemoveBg(command) => command.execute().await,
-            Self::Upscale(command) => command.execute().await,
-            Self::Fix(command) => command.execute().await,
+        let work = async {
+            match self {
+                Self::RemoveBg(command) => command.execute().await,
+                Self::Upscale(command) => command.execute().await,
+                Self::Fix(command) => command.execute().await,
+            }
+        };
+        let ended = tokio::select! {
+            done = work => Ok(done),
+            signal = interrupted() => Err(signal?),
+        };
+        match ended {
+            Ok(done) => done,
+            Err(signal) => {
+                eprintln!("retouch-worker: interrupted; nothing was written");
+                // A model that runs cannot be called off, and nobody waits for it.
+                std::process::exit(128 + signal)
+            }
         }
     }
+}
+
+/// Waits for Ctrl-C or SIGTERM; the signal's number.
+async fn interrupted() -> anyhow::Result<i32> {
+    let listen = |kind| signal(kind).context("listening for signals");
+    let (mut interrupt, mut terminate) =
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    Ok(tokio::select! {
+        _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
+        _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
+    })
 }
 
 impl RemoveBg {
     async fn execute(self) -> anyhow::Result<()> {
         let input = read_other_than(&self.input, &self.output)?;
+        let mut output = Output::open(&self.output)?;
+        let limits = self.limits.limits();
+        check(&input, &limits).with_context(|| self.input.display().to_string())?;
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
         let registry = self.models.registry()?;
         let model = chosen_model(&registry, self.model.as_deref(), Tool::RemoveBackground).await?;
         let loading = started.elapsed();
 
-        let limits = self.limits.limits();
         let cancel = CancellationToken::new();
         let started = Instant::now();
         let result =
             remove_background(input.into(), &model, &pixels, &limits, &cancel, |_| {}).await;
         let total = started.elapsed();
         let cutout = result.with_context(|| self.input.display().to_string())?;
-        let mut file = WholeFile::create(&self.output)?;
-        file.write(&cutout.png)?;
-        let size_bytes = file.finish()?;
-        let (width, height) = (cutout.width, cutout.height);
-        println!("{}  {width} × {height}, {} kB", self.output.display(), size_bytes.div_ceil(1000));
-        print_times(&cutout.model, &cutout.stages, loading, total);
-        Ok(())
+        output.write(&cutout.png)?;
+        let Cutout { model, width, height, stages, .. } = cutout;
+        Report { model, size: (width, height), mode: None, stages, loading, total }.tell(output)
     }
 }
 
@@ -138,12 +165,15 @@ impl Fix {
         let prompt = Prompt::read(&self.prompt)?;
         let input = read_other_than(&self.input, &self.output)?;
         let mask = read_other_than(&self.mask, &self.output)?;
+        let mut output = Output::open(&self.output)?;
+        let limits = self.limits.limits();
+        check(&input, &limits).with_context(|| self.input.display().to_string())?;
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
         let registry = self.models.registry()?;
         let demand = |mode| Demand { tool: Tool::MagicFix(mode), tier: Tier::Paid };
         let bound = match &self.model {
-            Some(name) => registry.load(name).await?,
+            Some(name) => named_model(&registry, name, Tool::MagicFix(prompt.mode())).await?,
             None if !registry.is_served(demand(prompt.mode())) => {
                 bail!("no model is bound that could {} on {}", prompt.mode(), registry.device())
             }
@@ -154,7 +184,13 @@ impl Fix {
         {
             let unknown = prompt.words_outside(vocabulary);
             if !unknown.is_empty() {
-                bail!("{} does not know {}", bound.identity().name, unknown.join(", "));
+                bail!(
+                    "{} does not know {}; it knows {}. models/README.md says how to install a model that takes any \
+                     words",
+                    bound.identity().name,
+                    unknown.join(", "),
+                    vocabulary.join(", ")
+                );
             }
         }
         let may_clarify = self.model.is_none()
@@ -167,7 +203,6 @@ impl Fix {
         };
         let loading = started.elapsed();
 
-        let limits = self.limits.limits();
         let cancel = CancellationToken::new();
         let started = Instant::now();
         let judge = self.models.judge(&registry).await?;
@@ -176,22 +211,24 @@ impl Fix {
         let tell: Tell = Arc::new(|_, _, _| {});
         let fixed = magic_fix(input.into(), wish, &engines, &pixels, &limits, &cancel, &tell)
             .await
-            .with_context(|| self.input.display().to_string())?;
+            .map_err(|error| {
+                let file =
+                    if matches!(error, PipelineError::Mask(_)) { &self.mask } else { &self.input };
+                anyhow::Error::new(error).context(file.display().to_string())
+            })?;
         let total = started.elapsed();
-        let mut file = WholeFile::create(&self.output)?;
-        file.write(&fixed.png)?;
-        let size_bytes = file.finish()?;
-        let (width, height) = (fixed.width, fixed.height);
-        println!("{}  {width} × {height}, {} kB", self.output.display(), size_bytes.div_ceil(1000));
-        println!("mode        {mode}");
-        print_times(&fixed.model, &fixed.stages, loading, total);
-        Ok(())
+        output.write(&fixed.png)?;
+        let Fixed { model, width, height, stages, .. } = fixed;
+        let mode = Some(mode);
+        Report { model, size: (width, height), mode, stages, loading, total }.tell(output)
     }
 }
 
 impl Upscale {
     async fn execute(self) -> anyhow::Result<()> {
         let input = read_other_than(&self.input, &self.output)?;
+        let mut output = Output::open(&self.output)?;
+        check(&input, &self.limits.limits()).with_context(|| self.input.display().to_string())?;
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
         let registry = self.models.registry()?;
@@ -210,19 +247,16 @@ impl Upscale {
                 .with_context(|| self.input.display().to_string())
         };
         let writing = async {
-            let mut file = WholeFile::create(&self.output)?;
             while let Some(bytes) = parts.recv().await {
-                file.write(&bytes)?;
+                output.write(&bytes)?;
             }
-            Ok(file)
+            Ok(())
         };
-        let (made, file) = tokio::try_join!(making, writing)?;
-        let size_bytes = file.finish()?;
+        let (made, ()) = tokio::try_join!(making, writing)?;
         let total = started.elapsed();
         let Upscaled { width, height, stages, .. } = made;
-        println!("{}  {width} × {height}, {} kB", self.output.display(), size_bytes.div_ceil(1000));
-        print_times(net.identity(), &stages, loading, total);
-        Ok(())
+        let model = net.identity().clone();
+        Report { model, size: (width, height), mode: None, stages, loading, total }.tell(output)
     }
 }
 
@@ -250,9 +284,18 @@ pub async fn chosen_model(
     tool: Tool,
 ) -> anyhow::Result<ModelHandle> {
     Ok(match name {
-        Some(name) => registry.load(name).await?,
+        Some(name) => named_model(registry, name, tool).await?,
         None => registry.model_for(Demand { tool, tier: Tier::Paid }).await?,
     })
+}
+
+/// The model of a name, if it can do what a tool asks of it; that is known before its weights are read.
+async fn named_model(registry: &Registry, name: &str, tool: Tool) -> anyhow::Result<ModelHandle> {
+    let task = registry.manifest(name)?.task;
+    if let Err(reason) = task.can_serve(tool) {
+        bail!("{name}: {reason}");
+    }
+    Ok(registry.load(name).await?)
 }
 
 fn read_other_than(input: &Path, output: &Path) -> anyhow::Result<Vec<u8>> {
@@ -266,64 +309,46 @@ fn read_other_than(input: &Path, output: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(input).with_context(|| input.display().to_string())
 }
 
-/// A file that is written beside its place first: nobody ever sees half a picture. What is not finished
-/// is removed.
-struct WholeFile {
-    path: PathBuf,
-    partial: PathBuf,
-    file: Option<BufWriter<fs::File>>,
-    size_bytes: u64,
+/// What is told of a run when it is over.
+struct Report {
+    model: ModelIdentity,
+    /// Width and height of the result, in pixels.
+    size: (u32, u32),
+    mode: Option<FixMode>,
+    stages: StageTimes,
+    loading: Duration,
+    total: Duration,
 }
 
-impl WholeFile {
-    fn create(path: &Path) -> anyhow::Result<Self> {
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".part");
-        let partial = PathBuf::from(partial);
-        let file =
-            fs::File::create(&partial).with_context(|| format!("writing {}", partial.display()))?;
-        let file = Some(BufWriter::new(file));
-        Ok(Self { path: path.to_owned(), partial, file, size_bytes: 0 })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.size_bytes += bytes.len() as u64;
-        match &mut self.file {
-            Some(file) => {
-                file.write_all(bytes).with_context(|| format!("writing {}", self.partial.display()))
-            }
-            None => Ok(()),
+impl Report {
+    /// Puts the result in its place and tells of it, beside a result that goes to a pipe.
+    fn tell(self, output: Output) -> anyhow::Result<()> {
+        let (path, is_stream) = (output.path().display().to_string(), output.is_stream());
+        let size_bytes = output.finish()?;
+        let text = self.text(&path, size_bytes);
+        if is_stream {
+            eprint!("{text}");
+        } else {
+            print!("{text}");
         }
+        Ok(())
     }
 
-    /// Puts the file in its place; its size.
-    fn finish(mut self) -> anyhow::Result<u64> {
-        let flushed = self.file.take().map_or(Ok(()), |mut file| file.flush());
-        flushed
-            .and_then(|()| fs::rename(&self.partial, &self.path))
-            .with_context(|| format!("writing {}", self.path.display()))?;
-        Ok(self.size_bytes)
-    }
-}
-
-impl Drop for WholeFile {
-    fn drop(&mut self) {
-        if self.file.take().is_some() {
-            // It stays where even removing fails.
-            let _ = fs::remove_file(&self.partial);
-        }
-    }
-}
-
-fn print_times(model: &ModelIdentity, stages: &StageTimes, loading: Duration, total: Duration) {
-    println!("model       {model}");
-    println!("load        {:>8.1} ms", millis(loading));
-    for stage in Stage::ALL {
-        println!("{:<11} {:>8.1} ms", stage.as_str(), millis(stages.get(stage)));
-    }
-    println!("total       {:>8.1} ms, without the load", millis(total));
-    if let Some(peak_kib) = peak_memory_kib() {
-        println!("peak memory {:>8} MiB", peak_kib / 1024);
+    fn text(&self, path: &str, size_bytes: u64) -> String {
+        let (width, height) = self.size;
+        let mut lines =
+            vec![format!("{path}  {width} × {height}, {} kB", size_bytes.div_ceil(1000))];
+        lines.extend(self.mode.map(|mode| format!("mode        {mode}")));
+        lines.push(format!("model       {}", self.model));
+        lines.push(format!("load        {:>8.1} ms", millis(self.loading)));
+        lines.extend(Stage::ALL.map(|stage| {
+            format!("{:<11} {:>8.1} ms", stage.as_str(), millis(self.stages.get(stage)))
+        }));
+        lines.push(format!("total       {:>8.1} ms, without the load", millis(self.total)));
+        lines.extend(
+            peak_memory_kib().map(|peak_kib| format!("peak memory {:>8} MiB", peak_kib / 1024)),
+        );
+        lines.join("\n") + "\n"
     }
 }
 

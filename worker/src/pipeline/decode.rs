@@ -4,7 +4,7 @@
 //! before a pixel is decoded. Gray becomes RGB, palettes are expanded, 16-bit samples are rounded to 8,
 //! CMYK is converted without a profile; of an animation the first frame is taken.
 
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 
 use image::codecs::jpeg::JpegDecoder;
 use image::codecs::png::PngDecoder;
@@ -39,8 +39,32 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Picture, PipelineError> {
             check_jpeg_ends(bytes)?;
             read(JpegDecoder::new(Cursor::new(bytes)), *limits)
         }
-        Format::WebP => read(WebPDecoder::new(Cursor::new(bytes)), *limits),
+        Format::WebP => {
+            check_webp_ends(bytes)?;
+            read(WebPDecoder::new(Cursor::new(bytes)), *limits)
+        }
     }
+}
+
+/// Looks at what can be told without decoding: the format, the size, and whether the file's end is there. What passes
+/// may still be damaged.
+///
+/// # Errors
+/// As [`decode`].
+pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PipelineError> {
+    let size = |decoder: ImageResult<(u32, u32)>| decoder.map_err(|error| refused(&error));
+    let (width, height) = match Format::of(bytes)? {
+        Format::Png => png_size(bytes)?,
+        Format::Jpeg => {
+            check_jpeg_ends(bytes)?;
+            size(JpegDecoder::new(Cursor::new(bytes)).map(|decoder| decoder.dimensions()))?
+        }
+        Format::WebP => {
+            check_webp_ends(bytes)?;
+            size(WebPDecoder::new(Cursor::new(bytes)).map(|decoder| decoder.dimensions()))?
+        }
+    };
+    check_size(width, height, *limits)
 }
 
 #[derive(Clone, Copy)]
@@ -147,6 +171,15 @@ fn check_jpeg_ends(bytes: &[u8]) -> Result<(), PipelineError> {
     }
 }
 
+/// A WebP file says in its fifth to eighth byte how long it is after them (RFC 9649, 2.4).
+fn check_webp_ends(bytes: &[u8]) -> Result<(), PipelineError> {
+    let length = bytes.get(4..8).and_then(|length| length.try_into().ok()).map(u32::from_le_bytes);
+    match length {
+        Some(length) if bytes.len() as u64 >= u64::from(length) + 8 => Ok(()),
+        _ => Err(unreadable("it is cut short")),
+    }
+}
+
 /// What follows the first start-of-scan marker, found by walking the segments: metadata may hold a
 /// thumbnail with marks of its own.
 fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
@@ -181,8 +214,17 @@ fn allocation_limit(width: u32, height: u32) -> image::Limits {
     limits
 }
 
+/// A decoder's refusal in words that mean something to whoever has the picture.
 fn refused(error: &ImageError) -> PipelineError {
-    unreadable(&error.to_string())
+    let text = error.to_string();
+    let is_cut = matches!(error, ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof)
+        || text.contains("unexpected end of");
+    unreadable(match error {
+        _ if is_cut => "it is cut short",
+        ImageError::Unsupported(_) => &text,
+        ImageError::Limits(_) => "decoding it would take more memory than its size explains",
+        _ => "it is damaged",
+    })
 }
 
 fn unreadable(reason: &str) -> PipelineError {
@@ -191,6 +233,8 @@ fn unreadable(reason: &str) -> PipelineError {
 
 #[cfg(test)]
 mod tests {
+    use image::{ImageFormat, RgbImage};
+
     use super::*;
 
     fn reason(bytes: &[u8]) -> String {
@@ -203,6 +247,22 @@ mod tests {
         assert!(reason(b"hello, this is a text").contains("not a PNG, JPEG or WebP"));
         assert!(reason(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").contains("ends within its header"));
         assert!(reason(b"\xff\xd8\xff\xe0 nothing more").contains("cut short"));
+        for format in [ImageFormat::Png, ImageFormat::WebP] {
+            let mut bytes = Cursor::new(Vec::new());
+            let noise = RgbImage::from_fn(64, 64, |x, y| {
+                image::Rgb([(x * y) as u8, (x ^ y) as u8, x as u8])
+            });
+            noise.write_to(&mut bytes, format).unwrap();
+            let whole = bytes.into_inner();
+            assert!(check(&whole, &Limits::default()).is_ok());
+            assert!(reason(&whole[..whole.len() / 2]).contains("cut short"), "{format:?}");
+            if format == ImageFormat::Png {
+                let mut spoilt = whole;
+                let middle = spoilt.len() / 2;
+                spoilt[middle..middle + 8].fill(0x55);
+                assert!(reason(&spoilt).ends_with("it is damaged"), "{}", reason(&spoilt));
+            }
+        }
     }
 
     #[test]

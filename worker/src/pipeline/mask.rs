@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use image::{DynamicImage, ImageFormat, ImageReader};
+use image::{DynamicImage, ImageError, ImageFormat, ImageReader};
 
 use super::PipelineError;
 
@@ -35,7 +35,9 @@ impl Mask {
             return Err(unusable("it has another size than the image"));
         }
         if !on.contains(&true) {
-            return Err(unusable("nothing is painted"));
+            return Err(unusable(
+                "nothing is painted: no pixel is at least half white or, where the mask is transparent, half opaque",
+            ));
         }
         Ok(Self { width, height, on })
     }
@@ -52,8 +54,7 @@ impl Mask {
         let mut limits = image::Limits::default();
         limits.max_alloc = Some(1 << 30);
         reader.limits(limits);
-        let drawing =
-            reader.decode().map_err(|error| unusable(&format!("it is no PNG: {error}")))?;
+        let drawing = reader.decode().map_err(|error| unusable(refusal(png, &error)))?;
         let own = (drawing.width(), drawing.height());
         let off =
             (u64::from(own.0) * u64::from(size.1)).abs_diff(u64::from(own.1) * u64::from(size.0));
@@ -68,13 +69,33 @@ impl Mask {
         Self::new(width, height, scaled(on, (own.0 as usize, own.1 as usize), (width, height)))
     }
 
-    /// The half width of the widest stroke, in pixels: the largest distance of a painted pixel from one that
-    /// is not, counted up to `most`. The picture's border is no end of a stroke.
-    pub fn thickness(&self, most: u16) -> u16 {
+    /// The strokes and the areas, either of which may be none: what hangs together, corners included, is a stroke if
+    /// no pixel of it is further than `half_width` pixels from one that is not painted. The picture's border is no
+    /// end of a stroke.
+    pub fn strokes_and_areas(&self, half_width: u16) -> (Option<Self>, Option<Self>) {
         let area = Area::around(self, 1);
         let outside: Vec<_> = area.pixels(self.width).map(|at| !self.on[at]).collect();
         let far = distances(&outside, area.width);
-        far.into_iter().max().unwrap_or(0).min(most * SIDE).div_ceil(SIDE)
+        let (mut strokes, mut areas) = (vec![false; self.on.len()], vec![false; self.on.len()]);
+        let mut seen = outside;
+        let mut piece = Vec::new();
+        for start in 0..seen.len() {
+            if seen[start] {
+                continue;
+            }
+            connected(start, &mut seen, area.width, &mut piece);
+            let is_stroke = piece.iter().all(|at| far[*at] <= half_width * SIDE);
+            let kind = if is_stroke { &mut strokes } else { &mut areas };
+            for at in &piece {
+                let (x, y) = (area.left + at % area.width, area.top + at / area.width);
+                kind[y * self.width + x] = true;
+            }
+        }
+        let mask = |on: Vec<bool>| {
+            let Self { width, height, .. } = *self;
+            on.contains(&true).then_some(Self { width, height, on })
+        };
+        (mask(strokes), mask(areas))
     }
 
     /// The area that a patch may change: the painted pixels with pin-holes filled, and those up to `grow`
@@ -170,6 +191,13 @@ impl Reach {
         self
     }
 
+    /// The same, leaving nothing to change behind.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let Self { area, weight } = self;
+        Self { area: *area, weight: std::mem::take(weight) }
+    }
+
     /// Whether nothing is left to change.
     pub fn is_done(&self) -> bool {
         self.weight.iter().all(|weight| *weight == 0)
@@ -184,6 +212,38 @@ impl Reach {
         {
             self.weight[y * width + x] = 0;
         }
+    }
+}
+
+/// The pixels that hang together with `start`, corners included, and are not seen yet; they are then.
+fn connected(start: usize, seen: &mut [bool], width: usize, piece: &mut Vec<usize>) {
+    let height = seen.len() / width;
+    piece.clear();
+    piece.push(start);
+    seen[start] = true;
+    let mut next = 0;
+    while let Some(&at) = piece.get(next) {
+        next += 1;
+        let (x, y) = (at % width, at / width);
+        for y in y.saturating_sub(1)..(y + 2).min(height) {
+            for x in x.saturating_sub(1)..(x + 2).min(width) {
+                let beside = y * width + x;
+                if !seen[beside] {
+                    seen[beside] = true;
+                    piece.push(beside);
+                }
+            }
+        }
+    }
+}
+
+/// Why a file is no mask, in words.
+fn refusal(file: &[u8], error: &ImageError) -> &'static str {
+    const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+    match error {
+        _ if !file.starts_with(SIGNATURE) => "it is no PNG",
+        ImageError::Limits(_) => "it has too many pixels",
+        _ => "it is damaged",
     }
 }
 
@@ -381,16 +441,38 @@ mod tests {
     }
 
     #[test]
-    fn the_thickness_of_a_stroke_is_half_its_width() {
-        let bar = |width: usize| {
-            let dots: Vec<_> =
-                (5..60).flat_map(|x| (10..10 + width).map(move |y| (x, y))).collect();
-            with_dots(64, 64, &dots).thickness(40)
+    fn strokes_are_told_from_areas_by_half_their_width() {
+        let bar = |top: usize, width: usize| {
+            (5..60).flat_map(move |x| (top..top + width).map(move |y| (x, y)))
         };
-        assert_eq!((bar(1), bar(3), bar(9)), (1, 2, 5));
-        assert_eq!(
-            with_dots(4, 4, &(0..16).map(|at| (at % 4, at / 4)).collect::<Vec<_>>()).thickness(9),
-            9
-        );
+        let count = |mask: &Option<Mask>| {
+            mask.as_ref().map_or(0, |mask| mask.on.iter().filter(|on| **on).count())
+        };
+        let told = |dots: Vec<(usize, usize)>, half_width: u16| {
+            let (strokes, areas) = with_dots(64, 64, &dots).strokes_and_areas(half_width);
+            (count(&strokes), count(&areas))
+        };
+        for (width, half) in [(1, 1), (3, 2), (9, 5)] {
+            let dots: Vec<_> = bar(10, width).collect();
+            assert_eq!(told(dots.clone(), half), (55 * width, 0));
+            assert_eq!(told(dots, half - 1), (0, 55 * width));
+        }
+        // Each for itself, and what touches at a corner is one.
+        let apart: Vec<_> = bar(4, 3).chain(bar(20, 21)).collect();
+        assert_eq!(told(apart, 4), (55 * 3, 55 * 21));
+        let touching: Vec<_> = bar(20, 21).chain([(60, 41), (61, 42)]).collect();
+        assert_eq!(told(touching, 4), (0, 55 * 21 + 2));
+        let all: Vec<_> = (0..64 * 64).map(|at| (at % 64, at / 64)).collect();
+        assert_eq!(told(all, 40), (0, 64 * 64), "the border is no end of a stroke");
+    }
+
+    #[test]
+    fn what_is_no_mask_is_told_in_words() {
+        let reason = |bytes: &[u8]| Mask::read(bytes, (8, 8)).unwrap_err().to_string();
+        let whole = png(&GrayImage::from_pixel(8, 8, Luma([255])).into());
+        assert!(reason(b"\xff\xd8\xff").contains("it is no PNG"));
+        assert!(reason(&whole[..whole.len() - 30]).contains("it is damaged"));
+        let faint = png(&GrayImage::from_pixel(8, 8, Luma([10])).into());
+        assert!(reason(&faint).contains("at least half white"));
     }
 }

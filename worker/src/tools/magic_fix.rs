@@ -19,7 +19,7 @@ use crate::models::painter::{PaintError, Painting};
 use crate::models::registry::{Follow, ModelHandle, ModelIdentity};
 use crate::pipeline::decode::decode;
 use crate::pipeline::encode::encode_picture;
-use crate::pipeline::mask::Mask;
+use crate::pipeline::mask::{Mask, Reach};
 use crate::pipeline::patch::{self, Crop};
 use crate::pipeline::tile::{self, Region};
 use crate::pipeline::{Limits, Picture, PipelineError, PixelPool};
@@ -59,6 +59,15 @@ pub struct Engines {
     pub judge: Option<ModelHandle>,
 }
 
+impl Engines {
+    /// Whether scratches are one model's work and areas another's: a fill does not restore a face, it puts something
+    /// else in its place.
+    fn restores_by_two(&self, mode: FixMode) -> bool {
+        let is_wordless = matches!(self.bound.task(), Task::Exemplar(_) | Task::Fill(_));
+        mode == FixMode::Restore && is_wordless && self.clarifier.is_some()
+    }
+}
+
 /// A picture with a part of it repainted.
 #[derive(Clone, Debug)]
 pub struct Fixed {
@@ -72,9 +81,9 @@ pub struct Fixed {
     pub height: u32,
     /// How long each stage took.
     pub stages: StageTimes,
-    /// The model that ran.
+    /// The model that ran, or the two that did.
     pub model: ModelIdentity,
-    /// Whether that model only shows that the way works.
+    /// Whether a model only shows that the way works.
     pub is_demo: bool,
 }
 
@@ -116,69 +125,110 @@ pub async fn magic_fix(
     });
     let mode = wish.mode;
     let drawing = wish.mask.clone();
-    let (picture, mask, is_scratch) = steps
+    let tells_apart = engines.restores_by_two(mode);
+    let (mut picture, strokes, areas) = steps
         .on_pixels(Stage::Decode, move || {
             let picture = decode(&input, &limits)?;
             let mask = Mask::read(&drawing, (picture.width, picture.height))?;
-            let most = scratch(picture.width.max(picture.height));
-            let is_scratch = mode == FixMode::Restore && mask.thickness(most + 1) <= most;
-            Ok((picture, mask, is_scratch))
+            let (strokes, areas) = if tells_apart {
+                mask.strokes_and_areas(scratch(picture.width.max(picture.height)))
+            } else {
+                (Some(mask), None)
+            };
+            Ok((picture, strokes, areas))
         })
         .await?;
-    let engine = Engine::choose(engines, mode, is_scratch)?;
-    let (canvas, keeps_known) = (engine.canvas, engine.keeps_known);
-    let (mut picture, mut reach, regions, is_exact) = steps
-        .on_pixels(Stage::Preprocess, move || {
-            let reach = mask.reach(growth(mode, (picture.width, picture.height)));
-            let regions = patch::plan(&reach, (picture.width, picture.height), canvas);
-            // What was scaled on its way to the model and back is softer than its surroundings: it fades.
-            let is_exact =
-                keeps_known && regions.iter().all(|part| patch::keeps_size(part, canvas));
-            let reach = if is_exact { reach.solid() } else { reach };
-            Ok((picture, reach, regions, is_exact))
-        })
-        .await?;
+    let size = (picture.width, picture.height);
+    let mut shares = Vec::new();
+    for (mask, model) in [(strokes, Some(&engines.bound)), (areas, engines.clarifier.as_ref())] {
+        if let (Some(mask), Some(model)) = (mask, model) {
+            shares.push(Share::plan(&mut steps, mask, Engine::of(model)?, mode, size).await?);
+        }
+    }
     if picture.gray && picture.icc.is_none() && mode.needs_words() {
         // Somebody who asks for red gets red. A profile of gray samples could not describe it.
         picture.gray = false;
     }
-    let of = regions.len() as u32;
+    let of = shares.iter().map(|share| share.regions.len() as u32).sum();
     is_under_way.store(true, Ordering::Relaxed);
     tell(Stage::Infer, 0.0, None);
-    let parts = regions.clone();
-    for (index, region) in (0..).zip(regions) {
-        let (owned, left, crop) = steps
-            .on_pixels(Stage::Preprocess, move || {
-                let crop = patch::take(&picture, &reach, &region, canvas)?;
-                Ok((picture, reach, crop))
-            })
-            .await?;
-        if !crop.hole.contains(&true) {
-            (picture, reach) = (owned, left);
-            continue;
+    let mut index = 0;
+    for Share { engine, reach, regions, is_exact } in &mut shares {
+        let canvas = engine.canvas;
+        for region in &*regions {
+            let (region, owned, left) = (region.clone(), picture, reach.take());
+            let (owned, left, crop) = steps
+                .on_pixels(Stage::Preprocess, move || {
+                    let crop = patch::take(&owned, &left, &region, canvas)?;
+                    Ok((owned, left, crop))
+                })
+                .await?;
+            let part = index;
+            index += 1;
+            if !crop.hole.contains(&true) {
+                (picture, *reach) = (owned, left);
+                continue;
+            }
+            let tell = Arc::clone(tell);
+            let progress = move |of_part: Count| {
+                let all = of_part.in_part(part, of);
+                tell(Stage::Infer, all.fraction(), Some(all));
+            };
+            let seed = wish.seed.wrapping_add(u64::from(part));
+            let (crop, new) =
+                engine.paint(&mut steps, crop, &wish, seed, Arc::new(progress), cancel).await?;
+            let fades = !*is_exact;
+            (picture, *reach) = steps
+                .on_pixels(Stage::Postprocess, move || {
+                    let (mut picture, mut reach) = (owned, left);
+                    patch::stitch(&mut picture, &mut reach, &crop, new, fades)?;
+                    Ok((picture, reach))
+                })
+                .await?;
         }
-        let tell = Arc::clone(tell);
-        let progress = move |of_part: Count| {
-            let all = of_part.in_part(index, of);
-            tell(Stage::Infer, all.fraction(), Some(all));
-        };
-        let seed = wish.seed.wrapping_add(u64::from(index));
-        let (crop, new) =
-            engine.paint(&mut steps, crop, &wish, seed, Arc::new(progress), cancel).await?;
-        (picture, reach) = steps
-            .on_pixels(Stage::Postprocess, move || {
-                let (mut picture, mut reach) = (owned, left);
-                patch::stitch(&mut picture, &mut reach, &crop, new, !is_exact)?;
-                Ok((picture, reach))
-            })
-            .await?;
     }
     if let Some(judge) = &engines.judge {
-        for region in parts {
-            picture = judged(&steps, picture, &region, judge).await?;
+        for region in shares.iter().flat_map(|share| &share.regions) {
+            picture = judged(&steps, picture, region, judge).await?;
         }
     }
-    finish(steps, picture, &engine).await
+    let engines: Vec<_> = shares.into_iter().map(|share| share.engine).collect();
+    finish(steps, picture, &engines).await
+}
+
+/// What one engine does of a run.
+struct Share<'a> {
+    engine: Engine<'a>,
+    /// What is left to change.
+    reach: Reach,
+    /// The parts of the picture that the engine gets to see, one after the other.
+    regions: Vec<Region>,
+    /// Whether what comes back fits without fading.
+    is_exact: bool,
+}
+
+impl<'a> Share<'a> {
+    async fn plan<P: Fn(Stage)>(
+        steps: &mut Steps<'_, P>,
+        mask: Mask,
+        engine: Engine<'a>,
+        mode: FixMode,
+        size: (u32, u32),
+    ) -> Result<Self, PipelineError> {
+        let Engine { canvas, keeps_known, .. } = engine;
+        let (reach, regions, is_exact) = steps
+            .on_pixels(Stage::Preprocess, move || {
+                let reach = mask.reach(growth(mode, size));
+                let regions = patch::plan(&reach, size, canvas);
+                // What was scaled on its way to the model and back is softer than its surroundings: it fades.
+                let is_exact =
+                    keeps_known && regions.iter().all(|part| patch::keeps_size(part, canvas));
+                let reach = if is_exact { reach.solid() } else { reach };
+                Ok((reach, regions, is_exact))
+            })
+            .await?;
+        Ok(Self { engine, reach, regions, is_exact })
+    }
 }
 
 /// The picture, if what is in this part of it may be shown.
@@ -204,13 +254,16 @@ async fn judged<P: Fn(Stage)>(
 async fn finish<P: Fn(Stage)>(
     mut steps: Steps<'_, P>,
     picture: Picture,
-    engine: &Engine<'_>,
+    engines: &[Engine<'_>],
 ) -> Result<Fixed, PipelineError> {
     let (width, height) = (picture.width, picture.height);
     let (png, thumbnail) = steps.on_pixels(Stage::Encode, move || encode_picture(&picture)).await?;
-    let (stages, model) = (steps.times, engine.model.identity().clone());
-    let is_demo = engine.model.task().is_demo();
-    Ok(Fixed { png, thumbnail, width, height, stages, model, is_demo })
+    let models = engines.iter().map(|engine| engine.model.identity().clone());
+    let model = models
+        .reduce(|one, other| one.and(&other))
+        .ok_or_else(|| PipelineError::Model("no model had anything to do".to_owned()))?;
+    let is_demo = engines.iter().any(|engine| engine.model.task().is_demo());
+    Ok(Fixed { png, thumbnail, width, height, stages: steps.times, model, is_demo })
 }
 
 /// How far around the strokes a patch may reach, in pixels: shadows go with what casts them, and what only
@@ -245,17 +298,7 @@ enum Kind {
 }
 
 impl<'a> Engine<'a> {
-    fn choose(
-        engines: &'a Engines,
-        mode: FixMode,
-        is_scratch: bool,
-    ) -> Result<Self, PipelineError> {
-        let is_wordless = matches!(engines.bound.task(), Task::Exemplar(_) | Task::Fill(_));
-        // A fill does not restore a face: it puts something else in its place.
-        let model = match &engines.clarifier {
-            Some(clarifier) if mode == FixMode::Restore && is_wordless && !is_scratch => clarifier,
-            _ => &engines.bound,
-        };
+    fn of(model: &'a ModelHandle) -> Result<Self, PipelineError> {
         match model.task() {
             Task::Upscale(_) => {
                 let kind = Kind::Clarifier(Box::new(Upscaler::new(model.clone())?));

@@ -178,6 +178,29 @@ async fn scratches_are_filled_and_areas_are_made_clearer() {
 }
 
 #[tokio::test]
+async fn a_scratch_beside_an_area_is_filled_all_the_same() {
+    let engines =
+        Engines { clarifier: Some(tiny("upscale").await), ..only(tiny("classical").await) };
+    let is_scratch = |x: u32, y: u32| (20..24).contains(&x) && y > 60 && y < 200;
+    let mut scratched = picture(300, 280);
+    for (x, y, pixel) in scratched.enumerate_pixels_mut() {
+        if is_scratch(x, y) {
+            *pixel = image::Rgba([255; 4]);
+        }
+    }
+    let mask = png(GrayImage::from_fn(300, 280, |x, y| {
+        let is_area = x.abs_diff(150).pow(2) + y.abs_diff(140).pow(2) < 60 * 60;
+        Luma([if is_area || is_scratch(x, y) { 255 } else { 0 }])
+    }));
+    let made = fix(png(scratched), mask, "restore", &engines).await.expect("done");
+    assert_eq!(made.model.name, "classical + upscale");
+    let after = image::load_from_memory(&made.png).expect("read").to_rgb8();
+    let white = after.enumerate_pixels().filter(|(x, y, _)| is_scratch(*x, *y));
+    let white = white.filter(|(.., pixel)| pixel.0.iter().all(|sample| *sample > 200)).count();
+    assert_eq!(white, 0, "nothing is left of the scratch");
+}
+
+#[tokio::test]
 async fn nets_without_words_fill_by_either_contract() {
     // Both paint the hole in one gray and give back the rest as it was.
     for name in ["fill-floats", "fill-bytes"] {

@@ -13,7 +13,7 @@ use crate::commands::hardware;
 const OLDEST_DRIVER: u32 = 580;
 /// The oldest cards that CUDA 13 works with: Turing's compute capability.
 const OLDEST_CAPABILITY: f32 = 7.5;
-/// What the TensorRT provider of ONNX Runtime 1.31 loads.
+/// What the `TensorRT` provider of ONNX Runtime 1.31 loads.
 const TENSORRT: &str = "libnvinfer.so.10";
 
 /// What the CUDA provider of ONNX Runtime 1.31 loads.
@@ -43,7 +43,7 @@ pub struct Wanted<'a> {
     pub runtime_starts: bool,
     /// Where the dynamic linker looks first.
     pub library_path: &'a str,
-    /// Where TensorRT shall keep its engines.
+    /// Where `TensorRT` shall keep its engines.
     pub tensorrt_cache: Option<&'a Path>,
 }
 

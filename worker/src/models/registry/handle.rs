@@ -33,6 +33,19 @@ pub struct ModelIdentity {
     pub device: Device,
 }
 
+impl ModelIdentity {
+    /// Both of two models that made one picture, on the same device: their names and checksums with a plus between.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        let joined = |one: &str, two: &str| format!("{one} + {two}");
+        Self {
+            name: joined(&self.name, &other.name),
+            sha256: joined(&self.sha256, &other.sha256),
+            device: self.device,
+        }
+    }
+}
+
 impl fmt::Display for ModelIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -84,6 +97,16 @@ pub async fn inspect_model(
     report: impl FnMut(StepReport) + Send + 'static,
 ) -> Inspection {
     start(manifest, runtime, How::EveryReason, report).await
+}
+
+/// The same without a run, for a model that would take minutes on this device: what its files hold, and whether
+/// they can be opened as the manifest says. There is no model to be measured afterwards.
+pub async fn inspect_files(
+    manifest: Manifest,
+    runtime: Runtime,
+    report: impl FnMut(StepReport) + Send + 'static,
+) -> Inspection {
+    start(manifest, runtime, How::WithoutRuns, report).await
 }
 
 async fn start(
