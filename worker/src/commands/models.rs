@@ -1,6 +1,7 @@
 //! `retouch-worker models`: tells a maintainer whether a model is right, and how fast.
 
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,10 +9,11 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use ndarray::Array4;
 use retouch_worker::diffusion::verify::verify;
-use retouch_worker::models::bindings::Bindings;
-use retouch_worker::models::manifest::{Manifest, NetTask};
+use retouch_worker::models::bindings::{Bindings, Device};
+use retouch_worker::models::manifest::{Manifest, ManifestError, NetTask, Task};
 use retouch_worker::models::registry::{
-    Follow, Inspection, ModelHandle, StepReport, inspect_model, load_model, sample_painting,
+    Follow, Inspection, ModelHandle, StepReport, inspect_files, inspect_model, load_model,
+    sample_painting,
 };
 use retouch_worker::models::session::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -46,7 +48,8 @@ pub struct Verify {
 /// `models check [NAME…]`.
 #[derive(Args)]
 pub struct Check {
-    /// The models, by name or by folder; by default all that tools.toml binds.
+    /// The models, by name or by folder; by default all that tools.toml binds. On a processor, what it binds for
+    /// GPUs only is then looked at without being run.
     names: Vec<String>,
     #[command(flatten)]
     models: ModelArgs,
@@ -85,10 +88,19 @@ impl Check {
     async fn execute(self) -> anyhow::Result<()> {
         let runtime = self.models.runtime()?;
         println!("device      {}", runtime.device());
+        let dir = &self.models.models_dir;
+        let bindings = if self.names.is_empty() { Some(Bindings::read(dir)?) } else { None };
+        let folders: Vec<_> = match &bindings {
+            Some(bindings) => {
+                print_served(bindings, runtime.device());
+                bindings.names().into_iter().map(|name| dir.join(name)).collect()
+            }
+            None => self.names.iter().map(|name| self.folder_of(name)).collect(),
+        };
         let mut wrong = Vec::new();
-        for folder in self.folders(&runtime)? {
+        for folder in folders {
             println!("\n{}", folder.display());
-            if !self.is_right(&folder, &runtime).await {
+            if !self.is_right(&folder, bindings.as_ref(), &runtime).await {
                 wrong.push(folder.display().to_string());
             }
         }
@@ -98,60 +110,104 @@ impl Check {
         Ok(())
     }
 
-    fn folders(&self, runtime: &Runtime) -> anyhow::Result<Vec<PathBuf>> {
-        let dir = &self.models.models_dir;
-        let in_dir = |name: &str| {
-            let as_given = Path::new(name);
-            if as_given.join("model.toml").is_file() { as_given.to_owned() } else { dir.join(name) }
-        };
-        if !self.names.is_empty() {
-            return Ok(self.names.iter().map(|name| in_dir(name)).collect());
-        }
-        let bindings = Bindings::read(dir)?;
-        bindings.check(dir)?;
-        for (demand, model) in bindings.served(runtime.device()) {
-            println!("{:<26} {model}", demand.to_string());
-        }
-        Ok(bindings.models(runtime.device()).into_iter().map(|name| dir.join(name)).collect())
+    /// The folder that is meant by a name; one that is given as a path may lie anywhere.
+    fn folder_of(&self, name: &str) -> PathBuf {
+        let (as_given, in_dir) = (Path::new(name), self.models.models_dir.join(name));
+        let is_path = as_given.is_dir() && !in_dir.is_dir();
+        if is_path || as_given.join("model.toml").is_file() { as_given.to_owned() } else { in_dir }
     }
 
-    async fn is_right(&self, folder: &Path, runtime: &Runtime) -> bool {
+    /// Judges one model and says all that is found. `bindings` are judged with it, when it is looked at because of
+    /// them.
+    async fn is_right(
+        &self,
+        folder: &Path,
+        bindings: Option<&Bindings>,
+        runtime: &Runtime,
+    ) -> bool {
         let manifest = match Manifest::read(folder) {
             Ok(manifest) => manifest,
             Err(error) => {
-                println!("  manifest  WRONG: {}", error.problem);
+                println!("  manifest  WRONG: {}", self.without_manifest(folder, &error, bindings));
                 println!("  WRONG     nothing else can be judged without a manifest");
                 return false;
             }
         };
         println!("  manifest  {}, {}", manifest.task.as_str(), licence(&manifest));
-        let Inspection { model, refusals } =
-            inspect_model(manifest.clone(), runtime.clone(), print_step).await;
-        if let Some(model) = &model
-            && let Some(speed) = told_speed(model).await
-        {
-            println!("  speed     {speed}");
-            self.measure_beside(&manifest, speed, runtime).await;
+        let faults = bindings.map_or_else(Vec::new, |bindings| bindings.faults(&manifest));
+        for fault in &faults {
+            println!("  bindings  WRONG: {fault}");
         }
-        match (model, refusals.len()) {
+        let Inspection { model, refusals } = if is_for_gpus(bindings, &manifest, runtime) {
+            println!("  device    bound for cuda only: not run here, where it might take minutes");
+            inspect_files(manifest.clone(), runtime.clone(), print_step).await
+        } else {
+            inspect_model(manifest.clone(), runtime.clone(), print_step).await
+        };
+        if let Some(model) = &model {
+            if !is_compared(&manifest) {
+                println!("  golden    none: its results were compared with nothing");
+            }
+            if let Some(speed) = told_speed(model).await {
+                println!("  speed     {speed}");
+                self.measure_beside(&manifest, speed, runtime).await;
+            }
+        }
+        let reasons = faults.len() + refusals.len();
+        match (model, reasons) {
             (Some(model), 0) => println!("  RIGHT     {}", model.identity()),
+            (None, 0) => println!("  RIGHT     {}, as far as it can be seen here", manifest.name),
             (_, 1) => println!("  WRONG     for one reason"),
             (_, reasons) => println!("  WRONG     for {reasons} reasons"),
         }
-        refusals.is_empty()
+        reasons == 0
+    }
+
+    /// Why a folder has no manifest that can be used, in one sentence.
+    fn without_manifest(
+        &self,
+        folder: &Path,
+        error: &ManifestError,
+        bindings: Option<&Bindings>,
+    ) -> String {
+        let what = if folder.join("model.toml").exists() {
+            format!("model.toml: {}", error.problem)
+        } else if folder.is_dir() {
+            "there is no model.toml in this folder".to_owned()
+        } else {
+            let dir = &self.models.models_dir;
+            let names = names_in(dir);
+            let there = if names.is_empty() { "no model".to_owned() } else { names.join(", ") };
+            format!("there is no such folder; {} holds {there}", dir.display())
+        };
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let lines = bindings.map_or_else(Vec::new, |bindings| bindings.lines_of(name));
+        if lines.is_empty() {
+            what
+        } else {
+            format!("{what}; tools.toml binds it in {}", lines.join(", "))
+        }
     }
 
     /// How fast the models are that this one would replace, measured in the same minute.
     async fn measure_beside(&self, manifest: &Manifest, speed: Speed, runtime: &Runtime) {
-        for replaced in self.replaced_by(manifest, runtime) {
+        let replaced = match self.replaced_by(manifest, runtime) {
+            Ok(replaced) => replaced,
+            Err(error) => {
+                println!(
+                    "  beside    nothing, because tools.toml cannot be read: {}",
+                    error.problem
+                );
+                return;
+            }
+        };
+        for replaced in replaced {
             let name = replaced.name.clone();
             match load_model(replaced, runtime.clone(), |_| {}).await {
                 Ok(model) => {
                     let Some(other) = told_speed(&model).await else { continue };
-                    let ratio = speed.best_ms / other.best_ms;
-                    println!(
-                        "  beside    {name}: {other}; this one takes {ratio:.2} times as long"
-                    );
+                    let ratio = digits(speed.best_ms / other.best_ms, 2);
+                    println!("  beside    {name}: {other}; this one takes {ratio} times as long");
                 }
                 Err(error) => println!("  beside    {error}"),
             }
@@ -159,25 +215,85 @@ impl Check {
     }
 
     /// The bound models of the same task, unless this is one of them.
-    fn replaced_by(&self, manifest: &Manifest, runtime: &Runtime) -> Vec<Manifest> {
+    fn replaced_by(
+        &self,
+        manifest: &Manifest,
+        runtime: &Runtime,
+    ) -> Result<Vec<Manifest>, ManifestError> {
         let dir = &self.models.models_dir;
-        let Ok(bindings) = Bindings::read(dir) else { return Vec::new() };
+        let bindings = Bindings::read(dir)?;
         let bound = bindings.models(runtime.device());
         if bound.contains(&manifest.name.as_str()) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let bound = bound.into_iter().filter_map(|name| Manifest::read(&dir.join(name)).ok());
-        bound.filter(|bound| bound.task.as_str() == manifest.task.as_str()).collect()
+        Ok(bound.filter(|bound| bound.task.as_str() == manifest.task.as_str()).collect())
     }
+}
+
+/// Tells which model serves what on this device, and what others serve elsewhere.
+fn print_served(bindings: &Bindings, here: Device) {
+    for (demand, model) in bindings.served(here) {
+        println!("{:<26} {model}", demand.to_string());
+    }
+    let elsewhere = match here {
+        Device::Cpu => Device::Cuda,
+        Device::Cuda => Device::Cpu,
+    };
+    for (demand, model) in bindings.served(elsewhere) {
+        if bindings.model_for(demand, here) != Some(model) {
+            println!("{:<26} {model}, on {elsewhere}", demand.to_string());
+        }
+    }
+}
+
+/// Whether a model is looked at because of lines that bind it for GPUs only, and this is none.
+fn is_for_gpus(bindings: Option<&Bindings>, manifest: &Manifest, runtime: &Runtime) -> bool {
+    runtime.device() == Device::Cpu
+        && bindings.is_some_and(|bindings| !bindings.is_bound_on(&manifest.name, Device::Cpu))
+}
+
+/// Whether something says what should come out of a model: golden pictures, which only nets of one picture are tried
+/// with, or the reference of a pipeline. The fill of our own has tests instead.
+fn is_compared(manifest: &Manifest) -> bool {
+    match &manifest.task {
+        Task::Segmentation(_) | Task::Upscale(_) => !manifest.golden.is_empty(),
+        Task::SdInpaint(pipeline) | Task::Flux2Klein(pipeline) => pipeline.reference.is_some(),
+        Task::Exemplar(_) => true,
+        Task::Fill(_) | Task::Safety(_) => false,
+    }
+}
+
+/// The models of a folder, by name.
+fn names_in(models_dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(models_dir).into_iter().flatten().flatten();
+    let models = entries.filter(|entry| entry.path().join("model.toml").is_file());
+    let mut names: Vec<_> =
+        models.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
 }
 
 fn print_step(report: StepReport) {
     let StepReport { step, took, outcome } = report;
     let step = step.to_string();
     match outcome {
-        Ok(finding) => println!("  {step:<9} {finding} ({:.0} ms)", millis(took)),
+        Ok(finding) => println!("  {step:<9} {finding} ({} ms)", digits(millis(took), 0)),
         Err(reason) => println!("  {step:<9} WRONG: {reason}"),
     }
+}
+
+/// A number above 0 with as many decimals as it takes to tell it from another, and no fewer than `least`.
+fn digits(value: f64, least: usize) -> String {
+    let decimals = match value {
+        value if value >= 10.0 => 0,
+        value if value >= 1.0 => 1,
+        value if value >= 0.1 => 2,
+        value if value >= 0.01 => 3,
+        _ => 4,
+    };
+    let decimals = least.max(decimals);
+    format!("{value:.decimals$}")
 }
 
 /// How long a run takes.
@@ -191,7 +307,7 @@ pub struct Speed {
 impl fmt::Display for Speed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { mean_ms, best_ms, what } = self;
-        write!(f, "{mean_ms:.0} ms {what}, best {best_ms:.0} ms")
+        write!(f, "{} ms {what}, best {} ms", digits(*mean_ms, 0), digits(*best_ms, 0))
     }
 }
 

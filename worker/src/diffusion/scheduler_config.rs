@@ -47,6 +47,14 @@ pub enum ConfigError {
     /// These settings have no schedule of so many steps.
     #[error("{0}")]
     Steps(String),
+    /// Several of these.
+    #[error("{}", joined(.0))]
+    Several(Vec<Self>),
+}
+
+fn joined(errors: &[ConfigError]) -> String {
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    errors.join("; ")
 }
 
 impl ConfigError {
@@ -219,7 +227,7 @@ impl SchedulerConfig {
     /// The settings of a class of diffusers: `DDIMScheduler` and so on.
     ///
     /// # Errors
-    /// When the class is not implemented, or a field's value is not.
+    /// When the class is not implemented, or a field's value is not; of several fields all are named.
     pub fn of_class(class: &str, object: &Map<String, Value>) -> Result<Self, ConfigError> {
         let mut fields = Fields::new(object);
         let config = match class {
@@ -230,74 +238,76 @@ impl SchedulerConfig {
             "LCMScheduler" => lcm(&mut fields),
             "TCDScheduler" => tcd(&mut fields),
             other => return Err(ConfigError::Class(other.to_owned())),
-        }?;
+        };
         fields.finish()?;
         Ok(config)
     }
 }
 
-fn ddim(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError> {
+fn ddim(fields: &mut Fields<'_>) -> SchedulerConfig {
     // Alone among the classes, DDIM clips unless it is told not to.
-    if fields.flag("clip_sample", true)? {
+    if fields.flag("clip_sample", true) {
         let reason = if fields.has("clip_sample") {
             "latents are not clipped; nets of latents are run with false"
         } else {
             "latents are not clipped; DDIM's default is true, so the field must be there"
         };
-        return Err(ConfigError::refused("clip_sample", &true, reason));
+        fields.refuse(ConfigError::refused("clip_sample", &true, reason));
     }
-    let set_alpha_to_one = fields.flag("set_alpha_to_one", true)?;
+    let set_alpha_to_one = fields.flag("set_alpha_to_one", true);
     common(fields, &DDIM_DEFAULTS, EVERY_PREDICTION, Solver::Ddim { set_alpha_to_one })
 }
 
-fn dpm_multistep(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError> {
-    let order = fields.count("solver_order", 2)?;
+fn dpm_multistep(fields: &mut Fields<'_>) -> SchedulerConfig {
+    let order = fields.count("solver_order", 2);
     if !(1..=2).contains(&order) {
-        return Err(ConfigError::refused("solver_order", &order, "orders 1 and 2 are implemented"));
+        let reason = "orders 1 and 2 are implemented";
+        fields.refuse(ConfigError::refused("solver_order", &order, reason));
     }
     let corrections = [("midpoint", Correction::Midpoint), ("heun", Correction::Heun)];
     let solver = Solver::DpmMultistep {
         order,
-        correction: fields.word("solver_type", Correction::Midpoint, &corrections)?,
-        lower_order_final: fields.flag("lower_order_final", true)?,
-        euler_at_final: fields.flag("euler_at_final", false)?,
-        karras: fields.flag("use_karras_sigmas", false)?,
-        round_timesteps: beta_schedule(fields, &DEFAULTS)? != betas::Schedule::SquaredCosine,
-        last: final_sigma(fields)?,
-        lambda_min_clipped: fields.number("lambda_min_clipped", f64::NEG_INFINITY)?,
+        correction: fields.word("solver_type", Correction::Midpoint, &corrections),
+        lower_order_final: fields.flag("lower_order_final", true),
+        euler_at_final: fields.flag("euler_at_final", false),
+        karras: fields.flag("use_karras_sigmas", false),
+        round_timesteps: beta_schedule(fields, &DEFAULTS) != betas::Schedule::SquaredCosine,
+        last: final_sigma(fields),
+        lambda_min_clipped: fields.number("lambda_min_clipped", f64::NEG_INFINITY),
     };
     common(fields, &DEFAULTS, EVERY_PREDICTION, solver)
 }
 
-fn euler(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError> {
-    let mut end = |name| match fields.optional_number(name)? {
-        Some(sigma) if !(sigma.is_finite() && sigma > 0.0) => {
-            Err(ConfigError::refused(name, &sigma, "it must be above 0"))
+fn euler(fields: &mut Fields<'_>) -> SchedulerConfig {
+    let mut end = |name| {
+        let sigma = fields.optional_number(name);
+        if let Some(sigma) = sigma.filter(|sigma| !(sigma.is_finite() && *sigma > 0.0)) {
+            fields.refuse(ConfigError::refused(name, &sigma, "it must be above 0"));
         }
-        sigma => Ok(sigma),
+        sigma
     };
-    let ends = (end("sigma_min")?, end("sigma_max")?);
-    let karras = fields.flag("use_karras_sigmas", false)?.then_some(ends);
+    let ends = (end("sigma_min"), end("sigma_max"));
+    let karras = fields.flag("use_karras_sigmas", false).then_some(ends);
     let predictions: Vec<_> =
         EVERY_PREDICTION.iter().copied().chain([("original_sample", Prediction::Sample)]).collect();
-    let last = final_sigma(fields)?;
+    let last = final_sigma(fields);
     common(fields, &DEFAULTS, &predictions, Solver::Euler { karras, last })
 }
 
-fn euler_ancestral(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError> {
+fn euler_ancestral(fields: &mut Fields<'_>) -> SchedulerConfig {
     // diffusers raises for `sample`.
     common(fields, &DEFAULTS, &EVERY_PREDICTION[..2], Solver::EulerAncestral)
 }
 
-fn lcm(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError> {
-    let original_steps = fields.count("original_inference_steps", 50)?;
-    let timestep_scaling = fields.number("timestep_scaling", 10.0)?;
+fn lcm(fields: &mut Fields<'_>) -> SchedulerConfig {
+    let original_steps = fields.count("original_inference_steps", 50);
+    let timestep_scaling = fields.number("timestep_scaling", 10.0);
     let solver = Solver::Lcm { original_steps, timestep_scaling };
     common(fields, &CONSISTENCY_DEFAULTS, EVERY_PREDICTION, solver)
 }
 
-fn tcd(fields: &mut Fields<'_>) -> Result<SchedulerConfig, ConfigError> {
-    let original_steps = fields.count("original_inference_steps", 50)?;
+fn tcd(fields: &mut Fields<'_>) -> SchedulerConfig {
+    let original_steps = fields.count("original_inference_steps", 50);
     common(fields, &CONSISTENCY_DEFAULTS, EVERY_PREDICTION, Solver::Tcd { original_steps })
 }
 
@@ -306,53 +316,58 @@ fn common(
     defaults: &Defaults,
     predictions: &[(&str, Prediction)],
     solver: Solver,
-) -> Result<SchedulerConfig, ConfigError> {
+) -> SchedulerConfig {
     let spacings = [
         ("linspace", Spacing::Linspace),
         ("leading", Spacing::Leading),
         ("trailing", Spacing::Trailing),
     ];
-    Ok(SchedulerConfig {
-        betas: training_betas(fields, defaults)?,
-        rescale_betas_zero_snr: fields.flag("rescale_betas_zero_snr", false)?,
-        prediction: fields.word("prediction_type", Prediction::Epsilon, predictions)?,
-        spacing: fields.word("timestep_spacing", defaults.spacing, &spacings)?,
-        steps_offset: fields.count("steps_offset", 0)?,
+    SchedulerConfig {
+        betas: training_betas(fields, defaults),
+        rescale_betas_zero_snr: fields.flag("rescale_betas_zero_snr", false),
+        prediction: fields.word("prediction_type", Prediction::Epsilon, predictions),
+        spacing: fields.word("timestep_spacing", defaults.spacing, &spacings),
+        steps_offset: fields.count("steps_offset", 0),
         solver,
-    })
+    }
 }
 
-fn training_betas(fields: &mut Fields<'_>, defaults: &Defaults) -> Result<Vec<f32>, ConfigError> {
-    let count = fields.count("num_train_timesteps", 1000)?;
-    let start = fields.number("beta_start", defaults.beta_start)?;
-    let end = fields.number("beta_end", defaults.beta_end)?;
-    let schedule = beta_schedule(fields, defaults)?;
+/// The betas of the training, one a timestep; no betas, where they are refused.
+fn training_betas(fields: &mut Fields<'_>, defaults: &Defaults) -> Vec<f32> {
+    let count = fields.count("num_train_timesteps", 1000);
+    let start = fields.number("beta_start", defaults.beta_start);
+    let end = fields.number("beta_end", defaults.beta_end);
+    let schedule = beta_schedule(fields, defaults);
+    let trained = fields.take("trained_betas");
     if count > MOST_TIMESTEPS {
         let reason = format!("no training has more than {MOST_TIMESTEPS}");
-        return Err(ConfigError::refused("num_train_timesteps", &count, reason));
+        fields.refuse(ConfigError::refused("num_train_timesteps", &count, reason));
+        return Vec::new();
     }
-    let betas = match fields.take("trained_betas") {
+    let betas = match trained {
         Some(value) => {
-            let expected = "a list of numbers, one a timestep";
-            let malformed = || ConfigError::malformed("trained_betas", value, expected);
-            let list = value.as_array().filter(|list| list.len() == count).ok_or_else(malformed)?;
-            let numbers = list.iter().map(|beta| beta.as_f64().map(|beta| beta as f32));
-            numbers.collect::<Option<Vec<f32>>>().ok_or_else(malformed)?
+            let Some(betas) = one_a_timestep(value, count) else {
+                let expected = "a list of numbers, one a timestep";
+                fields.refuse(ConfigError::malformed("trained_betas", value, expected));
+                return Vec::new();
+            };
+            betas
         }
         None => betas::of_schedule(schedule, start, end, count),
     };
-    if count >= 2 && betas.iter().all(|beta| *beta > 0.0 && *beta < 1.0) {
-        Ok(betas)
-    } else {
+    if count < 2 || !betas.iter().all(|beta| *beta > 0.0 && *beta < 1.0) {
         let text = format!("{count} betas from {start} to {end} are no noise schedule");
-        Err(ConfigError::Steps(text))
+        fields.refuse(ConfigError::Steps(text));
     }
+    betas
 }
 
-fn beta_schedule(
-    fields: &mut Fields<'_>,
-    defaults: &Defaults,
-) -> Result<betas::Schedule, ConfigError> {
+fn one_a_timestep(value: &Value, count: usize) -> Option<Vec<f32>> {
+    let list = value.as_array().filter(|list| list.len() == count)?;
+    list.iter().map(|beta| beta.as_f64().map(|beta| beta as f32)).collect()
+}
+
+fn beta_schedule(fields: &mut Fields<'_>, defaults: &Defaults) -> betas::Schedule {
     let schedules = [
         ("linear", betas::Schedule::Linear),
         ("scaled_linear", betas::Schedule::ScaledLinear),
@@ -361,7 +376,7 @@ fn beta_schedule(
     fields.word("beta_schedule", defaults.beta_schedule, &schedules)
 }
 
-fn final_sigma(fields: &mut Fields<'_>) -> Result<FinalSigma, ConfigError> {
+fn final_sigma(fields: &mut Fields<'_>) -> FinalSigma {
     let words = [("zero", FinalSigma::Zero), ("sigma_min", FinalSigma::Smallest)];
     fields.word("final_sigmas_type", FinalSigma::Zero, &words)
 }

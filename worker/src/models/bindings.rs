@@ -111,13 +111,8 @@ struct Binding {
 
 impl Binding {
     fn fits(&self, demand: Demand, device: Device) -> bool {
-        let on_device = match self.device {
-            BoundDevice::Any => true,
-            BoundDevice::Cpu => device == Device::Cpu,
-            BoundDevice::Cuda => device == Device::Cuda,
-        };
         let factor = demand.tool.factor().map(Factor::get);
-        on_device
+        self.device.includes(device)
             && self.tool == demand.tool.name()
             && self.tier == demand.tier
             && self.factor.is_none_or(|bound| factor == Some(bound))
@@ -131,6 +126,39 @@ enum BoundDevice {
     Any,
     Cpu,
     Cuda,
+}
+
+impl BoundDevice {
+    fn includes(self, device: Device) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Cpu => device == Device::Cpu,
+            Self::Cuda => device == Device::Cuda,
+        }
+    }
+}
+
+impl fmt::Display for BoundDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any device"),
+            Self::Cpu => f.write_str(Device::Cpu.as_str()),
+            Self::Cuda => f.write_str(Device::Cuda.as_str()),
+        }
+    }
+}
+
+impl fmt::Display for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.tool, self.tier)?;
+        if let Some(factor) = self.factor {
+            write!(f, ":{factor}x")?;
+        }
+        if let Some(mode) = self.mode {
+            write!(f, ":{mode}")?;
+        }
+        write!(f, " on {}", self.device)
+    }
 }
 
 impl Bindings {
@@ -200,6 +228,36 @@ impl Bindings {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// The names of all models that are bound, on whatever device, each once.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.0.iter().map(|binding| binding.model.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Whether a line binds a model on a device.
+    pub fn is_bound_on(&self, model: &str, device: Device) -> bool {
+        self.0.iter().any(|binding| binding.model == model && binding.device.includes(device))
+    }
+
+    /// The lines that bind a model, as people find them: which `[[bind]]` it is, counted from 1, and what it binds.
+    pub fn lines_of(&self, model: &str) -> Vec<String> {
+        let numbered = (1..).zip(&self.0).filter(|(_, binding)| binding.model == model);
+        numbered.map(|(number, binding)| format!("[[bind]] {number} ({binding})")).collect()
+    }
+
+    /// What is wrong with the lines that bind a model, each in one sentence.
+    pub fn faults(&self, manifest: &Manifest) -> Vec<String> {
+        let numbered = (1..).zip(&self.0).filter(|(_, binding)| binding.model == manifest.name);
+        numbered
+            .filter_map(|(number, binding)| {
+                let problem = binding.check(manifest).err()?;
+                Some(format!("[[bind]] {number}: {problem}"))
+            })
+            .collect()
     }
 
     /// Checks that every bound model exists and can do what it is bound to.

@@ -42,6 +42,8 @@ pub struct Manifest {
     /// The model's files. The first is the ONNX file, those behind it are what its graph keeps tensors in;
     /// of a pipeline they are all it is made of. A fill that has no weights has none.
     pub files: Vec<ModelFile>,
+    /// Whether `scripts/models fetch` knows where to get its file; else operators bring it themselves.
+    pub has_source: bool,
     /// The weights' licence, as an SPDX expression.
     pub licence: String,
     /// Whether that licence allows paid use.
@@ -212,7 +214,9 @@ impl Manifest {
         let (shared, own): (toml::Table, toml::Table) =
             fields.into_iter().partition(|(field, _)| Shared::FIELDS.contains(&field.as_str()));
         let shared: Shared = shared.try_into().map_err(|error| readable(&error))?;
-        let task = Task::parse(&shared.task, own)?;
+        let names: Vec<String> = own.keys().cloned().collect();
+        let task = Task::parse(&shared.task, own)
+            .map_err(|problem| with_shared_fields(problem, &names))?;
         if folder.file_name().is_none_or(|last| last != shared.name.as_str()) {
             let folder = folder.display();
             return Err(format!("name {:?} differs from its folder {folder}", shared.name));
@@ -228,6 +232,7 @@ impl Manifest {
             name: shared.name,
             folder: folder.to_owned(),
             files,
+            has_source: shared.source.is_some(),
             licence: shared.licence,
             commercial_use: shared.commercial_use,
             attribution: shared.attribution,
@@ -251,6 +256,18 @@ impl Manifest {
                 hex::encode(Sha256::digest(lines.collect::<String>()))
             }
         }
+    }
+}
+
+/// What a task says of a field that it does not know, with the fields that it shares with every other: one of them
+/// may have been meant. `own` are the names of the fields that were left to it.
+fn with_shared_fields(problem: String, own: &[String]) -> String {
+    let unknown = problem.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+    if unknown.is_some_and(|unknown| own.iter().any(|name| name == unknown)) {
+        let shared = Shared::FIELDS.map(|field| format!("`{field}`")).join(", ");
+        format!("{problem}; every task also knows {shared}")
+    } else {
+        problem
     }
 }
 

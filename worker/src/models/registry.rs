@@ -26,7 +26,8 @@ mod watch;
 
 pub use checks::{LoadStep, Refusal, StepReport, sample_painting};
 pub use handle::{
-    Follow, Inference, Inspection, ModelHandle, ModelIdentity, Painted, inspect_model, load_model,
+    Follow, Inference, Inspection, ModelHandle, ModelIdentity, Painted, inspect_files,
+    inspect_model, load_model,
 };
 use watch::Snapshot;
 pub use watch::Watcher;
@@ -216,6 +217,14 @@ impl Registry {
     /// Whether a model is bound to a demand on this device.
     pub fn is_served(&self, demand: Demand) -> bool {
         self.table().slot(demand).is_some()
+    }
+
+    /// What a model's folder says of it, whether or not it is bound; nothing is loaded.
+    ///
+    /// # Errors
+    /// When the manifest cannot be used.
+    pub fn manifest(&self, name: &str) -> Result<Manifest, LoadError> {
+        Ok(Manifest::read(&self.models_dir.join(name))?)
     }
 
     /// A model by name, whether or not it is bound.

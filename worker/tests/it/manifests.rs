@@ -62,6 +62,11 @@ fn what_a_manifest_misstates_is_named() {
         ("name = \"segment\"", "name = \"other\"", "differs from its folder"),
         ("std = [0.229, 0.224, 0.225]", "std = [0.0, 1.0, 1.0]", "input.std"),
         ("licence = \"Apache-2.0\"", "", "licence"),
+        (
+            "commercial_use = true",
+            "commercial_use = true\ncomercial_use = true",
+            "every task also knows `name`",
+        ),
     ] {
         let (_dir, folder) = altered(from, to);
         let error = Manifest::read(&folder).expect_err(to).to_string();
@@ -70,7 +75,7 @@ fn what_a_manifest_misstates_is_named() {
 }
 
 #[test]
-fn sampling_that_could_not_be_followed_is_named() {
+fn what_could_not_be_followed_is_named() {
     for (model, from, to, reason) in [
         ("flux2-klein", "guidance = 1.0", "guidance = 3.5", "sampling.guidance must be 1 at most"),
         (
@@ -84,6 +89,12 @@ fn sampling_that_could_not_be_followed_is_named() {
             "edit = 1.0",
             "edit = 0.2",
             "strength.edit is 0.2, which leaves none of 4 steps",
+        ),
+        (
+            "upscale",
+            "memory_bytes_per_pixel = 400",
+            "memory_bytes_per_pixel = 0",
+            "tiling.memory_bytes_per_pixel must be above 0",
         ),
     ] {
         let dir = tempfile::tempdir().expect("a folder");
@@ -138,9 +149,16 @@ async fn a_model_that_is_not_what_its_manifest_says_is_refused() {
 
 #[tokio::test]
 async fn a_missing_file_says_how_to_get_it() {
-    let (_dir, folder) = altered("task", "task");
-    fs::remove_file(folder.join("segment.onnx")).expect("it was there");
-    assert!(refusal(&folder).await.contains("`scripts/models fetch segment` fetches it"));
+    let source = "[source]\nregistry = \"url\"\nurl = \"https://example.org/net.onnx\"\n\n[input]";
+    for (to, advice) in [
+        (source, "is missing; `scripts/models fetch segment` fetches it"),
+        ("[input]", "is missing; bring it: put the file there"),
+    ] {
+        let (_dir, folder) = altered("[input]", to);
+        fs::remove_file(folder.join("segment.onnx")).expect("it was there");
+        let error = refusal(&folder).await;
+        assert!(error.contains(advice), "{advice}: {error}");
+    }
 }
 
 #[tokio::test]

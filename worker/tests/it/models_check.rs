@@ -1,12 +1,49 @@
 //! `retouch-worker models check`, as a maintainer calls it.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
 
 use crate::onnx::{Model, bind};
-use crate::repository;
+use crate::{fixture, repository};
+
+/// Calls `models check` on a processor; its exit code and what it said.
+fn check(models: &Path, names: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
+        .args(["models", "check"])
+        .args(names)
+        .args(["--device", "cpu", "--models-dir"])
+        .arg(models)
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+fn assert_says(said: &str, every: &[&str]) {
+    for words in every {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+/// A folder of models that holds a model of weight 1, named `made`, and the model's folder.
+fn made() -> (TempDir, PathBuf) {
+    let models = TempDir::new().unwrap();
+    let folder = Model::new(1.0).write(models.path(), "made");
+    (models, folder)
+}
+
+/// Replaces `from` by `to` in the manifest of a folder.
+fn alter(folder: &Path, from: &str, to: &str) {
+    let manifest = folder.join("model.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains(from), "the manifest has no {from:?}");
+    fs::write(&manifest, text.replace(from, to)).unwrap();
+}
 
 #[test]
 fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace() {
@@ -17,18 +54,9 @@ fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace(
     let folder = candidate.write(models.path(), "candidate");
     let manifest = candidate.manifest("candidate").replace(&candidate.sha256(), &"0".repeat(64));
     fs::write(folder.join("model.toml"), manifest).unwrap();
-    let check = |name: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
-            .args(["models", "check", name, "--device", "cpu", "--models-dir"])
-            .arg(models.path())
-            .current_dir(repository())
-            .output()
-            .unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap())
-    };
-    let (code, said) = check("candidate");
+    let (code, said) = check(models.path(), &["candidate"]);
     assert_eq!(code, Some(1), "{said}");
-    for words in [
+    let every = [
         "checksum  WRONG: candidate.onnx has sha256",
         "contract  input f32[1, 3, 32, 32] → mask f32[1, 1, 32, 32]",
         "warm-up   output in",
@@ -37,12 +65,164 @@ fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace(
         "beside    made: ",
         "times as long",
         "WRONG     for 2 reasons",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
-    let (code, said) = check("made");
+    ];
+    assert_says(&said, &every);
+    assert!(!said.contains("0.00 times"), "{said}");
+    let (code, said) = check(models.path(), &["made"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("RIGHT     made"), "{said}");
+}
+
+#[test]
+fn whatever_one_line_binds_the_models_of_the_others_are_judged() {
+    let (models, _) = made();
+    Model::new(f32::NAN).write(models.path(), "nan");
+    bind(models.path(), "made");
+    let tools = models.path().join("tools.toml");
+    let text = fs::read_to_string(&tools).unwrap();
+    let text = text.replacen("\"made\"", "\"nan\"", 1).replacen("\"made\"", "\"gone\"", 1);
+    // An upscale is not what a segmentation can do.
+    let upscale = text.split("[[bind]]").nth(1).unwrap();
+    let upscale = upscale.replace("remove-background", "upscale").replace("nan", "made");
+    fs::write(&tools, [text.as_str(), "[[bind]]", &upscale].concat()).unwrap();
+    let (code, said) = check(models.path(), &[]);
+    assert_eq!(code, Some(1), "{said}");
+    let every = [
+        "manifest  WRONG: there is no such folder; ",
+        " holds made, nan; tools.toml binds it in [[bind]] 2 (remove-background:free on any device)",
+        "bindings  WRONG: [[bind]] 4: upscale is bound to made, which cannot serve it",
+        "golden    golden.png off by",
+        "warm-up   WRONG: 1024 of 1024 output values are not numbers",
+    ];
+    assert_says(&said, &every);
+    let judged = |name: &str| said.matches(&format!("/{name}\n")).count();
+    assert_eq!(["gone", "made", "nan"].map(judged), [1; 3], "{said}");
+}
+
+#[test]
+fn what_is_bound_for_gpus_only_is_looked_at_without_being_run() {
+    let (models, folder) = made();
+    bind(models.path(), "made");
+    let tools = models.path().join("tools.toml");
+    let text = fs::read_to_string(&tools).unwrap();
+    fs::write(&tools, text.replace("\"any\"", "\"cuda\"")).unwrap();
+    let (code, said) = check(models.path(), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let every = [
+        "made, on cuda\n",
+        "device    bound for cuda only: not run here",
+        "contract  input f32[1, 3, 32, 32]",
+        "RIGHT     made, as far as it can be seen here",
+    ];
+    assert_says(&said, &every);
+    assert!(!said.contains("warm-up") && !said.contains("speed"), "{said}");
+    fs::write(folder.join("made.onnx"), Model::new(2.0).bytes()).unwrap();
+    let (code, said) = check(models.path(), &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_says(&said, &["checksum  WRONG: made.onnx has sha256", "WRONG     for one reason"]);
+    // By its name it is run.
+    let (_, said) = check(models.path(), &["made"]);
+    assert_says(&said, &["warm-up   output in"]);
+}
+
+#[test]
+fn tiles_that_are_called_exact_and_are_not_are_wrong() {
+    let models = TempDir::new().unwrap();
+    let folder = models.path().join("blur-upscale");
+    fs::create_dir(&folder).unwrap();
+    for file in ["model.toml", "blur-upscale.onnx"] {
+        let right = repository().join("models/tiny/blur-upscale").join(file);
+        fs::copy(right, folder.join(file)).unwrap();
+    }
+    let (code, said) = check(models.path(), &["blur-upscale"]);
+    assert_eq!(code, Some(0), "{said}");
+    let every = [
+        "golden    none: its results were compared with nothing",
+        "tiling    tiles differ from the whole picture by ",
+        "beside    nothing, because tools.toml cannot be read: ",
+        "RIGHT     blur-upscale",
+    ];
+    assert_says(&said, &every);
+    for (from, to) in [(2, 1), (1, 0)] {
+        alter(&folder, &format!("padding = {from}"), &format!("padding = {to}"));
+        let (code, said) = check(models.path(), &["blur-upscale"]);
+        assert_eq!(code, Some(1), "{said}");
+        let looks = format!("the model looks further than tiling.padding = {to}");
+        let every = ["tiling    WRONG: tiles differ", looks.as_str(), "WRONG     for one reason"];
+        assert_says(&said, &every);
+    }
+}
+
+#[test]
+fn a_net_that_gives_one_value_whatever_it_sees_is_wrong() {
+    let models = TempDir::new().unwrap();
+    let dead = Model::new(0.0);
+    let folder = dead.write(models.path(), "dead");
+    let manifest = dead.manifest("dead").replace("\"minmax\"", "\"clip\"");
+    let (manifest, _) = manifest.split_once("[[golden]]").unwrap();
+    fs::write(folder.join("model.toml"), manifest).unwrap();
+    let (code, said) = check(models.path(), &["dead"]);
+    assert_eq!(code, Some(1), "{said}");
+    let every = [
+        "warm-up   WRONG: its output is 0.5 everywhere",
+        "golden    none: its results were compared with nothing",
+        "WRONG     for one reason",
+    ];
+    assert_says(&said, &every);
+}
+
+#[test]
+fn a_golden_picture_that_is_missing_or_of_another_size_is_named() {
+    let (models, folder) = made();
+    let expected = folder.join("golden-alpha.png");
+    let alpha = fs::read(&expected).unwrap();
+    fs::remove_file(&expected).unwrap();
+    let (_, said) = check(models.path(), &["made"]);
+    assert_says(&said, &["golden    WRONG: golden-alpha.png: No such file", "for one reason"]);
+    fs::remove_file(folder.join("golden.png")).unwrap();
+    let (_, said) = check(models.path(), &["made"]);
+    assert_says(&said, &["golden    WRONG: golden.png: No such file", "for 2 reasons"]);
+    fs::write(&expected, alpha).unwrap();
+    fs::write(folder.join("golden.png"), fixture("photos/chelsea.png")).unwrap();
+    let (_, said) = check(models.path(), &["made"]);
+    let size = "WRONG: golden-alpha.png: it has another size than what is made of golden.png: 90 × 60, not ";
+    assert_says(&said, &[size]);
+}
+
+#[test]
+fn a_file_of_the_wrong_size_is_compared_all_the_same() {
+    let (models, folder) = made();
+    let bytes = [Model::new(1.0).bytes(), vec![0]].concat();
+    fs::write(folder.join("made.onnx"), &bytes).unwrap();
+    let (code, said) = check(models.path(), &["made"]);
+    assert_eq!(code, Some(1), "{said}");
+    let size = format!("checksum  WRONG: made.onnx has {} bytes", bytes.len());
+    assert_says(&said, &[size.as_str(), "checksum  WRONG: made.onnx has sha256"]);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_to_do() {
+    let (models, folder) = made();
+    fs::remove_file(folder.join("made.onnx")).unwrap();
+    let (_, said) = check(models.path(), &["made"]);
+    assert_says(&said, &["made.onnx is missing; bring it: put the file there"]);
+    alter(
+        &folder,
+        "[input]",
+        "[source]\nregistry = \"url\"\nurl = \"https://example.org/made.onnx\"\n\n[input]",
+    );
+    let (_, said) = check(models.path(), &["made"]);
+    assert_says(&said, &["made.onnx is missing; `scripts/models fetch made` fetches it"]);
+    fs::create_dir(folder.join("made.onnx")).unwrap();
+    let (_, said) = check(models.path(), &["made"]);
+    assert_says(&said, &["made.onnx is no file"]);
+
+    fs::create_dir(models.path().join("empty")).unwrap();
+    let (_, said) = check(models.path(), &["empty"]);
+    assert_says(&said, &["manifest  WRONG: there is no model.toml in this folder"]);
+    let (code, said) = check(models.path(), &["maed"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_says(&said, &["manifest  WRONG: there is no such folder; ", " holds made\n"]);
 }
 
 #[test]

@@ -42,7 +42,12 @@ async fn one(folder: &Path, name: &str, runtime: &Runtime) -> Finding {
     let missing = manifest.files.iter().find(|file| !folder.join(&file.file).is_file());
     if let Some(file) = missing {
         let text = format!("{name}: {} is missing", file.file);
-        return Finding::bad(text, format!("run `scripts/models fetch {name}`"));
+        let advice = if manifest.has_source {
+            format!("run `scripts/models fetch {name}`")
+        } else {
+            format!("bring it: put the file into {}", folder.display())
+        };
+        return Finding::bad(text, advice);
     }
     match load_model(manifest, runtime.clone(), |_| {}).await {
         Ok(model) => match measure(&model).await {

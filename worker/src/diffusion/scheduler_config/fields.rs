@@ -61,15 +61,24 @@ const WITHOUT_EFFECT: [&str; 6] = [
     "timestep_scaling",
 ];
 
-/// The fields of one file.
+/// The fields of one file. What is wrong with one is kept until [`Self::finish`], and its default stands in for it
+/// until then: whoever mends a file is told of everything at once.
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
     taken: BTreeSet<&'static str>,
+    wrong: Vec<ConfigError>,
 }
 
 impl<'a> Fields<'a> {
     pub(super) const fn new(map: &'a Map<String, Value>) -> Self {
-        Self { map, taken: BTreeSet::new() }
+        Self { map, taken: BTreeSet::new(), wrong: Vec::new() }
+    }
+
+    /// Refuses the file for a reason, once however often it is found.
+    pub(super) fn refuse(&mut self, reason: ConfigError) {
+        if !self.wrong.contains(&reason) {
+            self.wrong.push(reason);
+        }
     }
 
     /// A field's value; `None` when it is absent or null.
@@ -84,41 +93,39 @@ impl<'a> Fields<'a> {
     }
 
     /// A flag; null is false, as it is to Python.
-    pub(super) fn flag(&mut self, name: &'static str, absent: bool) -> Result<bool, ConfigError> {
+    pub(super) fn flag(&mut self, name: &'static str, absent: bool) -> bool {
         self.taken.insert(name);
         match self.map.get(name) {
-            None => Ok(absent),
-            Some(Value::Null) => Ok(false),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(other) => Err(ConfigError::malformed(name, other, "true or false")),
+            None => absent,
+            Some(Value::Null) => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(other) => {
+                self.refuse(ConfigError::malformed(name, other, "true or false"));
+                absent
+            }
         }
     }
 
-    pub(super) fn optional_number(
-        &mut self,
-        name: &'static str,
-    ) -> Result<Option<f64>, ConfigError> {
-        self.take(name)
-            .map(|value| {
-                number(value).ok_or_else(|| ConfigError::malformed(name, value, "a number"))
-            })
-            .transpose()
+    pub(super) fn optional_number(&mut self, name: &'static str) -> Option<f64> {
+        let value = self.take(name)?;
+        let found = number(value);
+        if found.is_none() {
+            self.refuse(ConfigError::malformed(name, value, "a number"));
+        }
+        found
     }
 
-    pub(super) fn number(&mut self, name: &'static str, absent: f64) -> Result<f64, ConfigError> {
-        Ok(self.optional_number(name)?.unwrap_or(absent))
+    pub(super) fn number(&mut self, name: &'static str, absent: f64) -> f64 {
+        self.optional_number(name).unwrap_or(absent)
     }
 
-    pub(super) fn count(
-        &mut self,
-        name: &'static str,
-        absent: usize,
-    ) -> Result<usize, ConfigError> {
-        let Some(value) = self.take(name) else { return Ok(absent) };
-        value
-            .as_u64()
-            .and_then(|count| usize::try_from(count).ok())
-            .ok_or_else(|| ConfigError::malformed(name, value, "a whole number, 0 or more"))
+    pub(super) fn count(&mut self, name: &'static str, absent: usize) -> usize {
+        let Some(value) = self.take(name) else { return absent };
+        let found = value.as_u64().and_then(|count| usize::try_from(count).ok());
+        found.unwrap_or_else(|| {
+            self.refuse(ConfigError::malformed(name, value, "a whole number, 0 or more"));
+            absent
+        })
     }
 
     /// One of a few words; null is none of them.
@@ -127,19 +134,31 @@ impl<'a> Fields<'a> {
         name: &'static str,
         absent: T,
         words: &[(&str, T)],
-    ) -> Result<T, ConfigError> {
+    ) -> T {
         self.taken.insert(name);
-        let Some(value) = self.map.get(name) else { return Ok(absent) };
-        let known = words.iter().find(|(word, _)| value.as_str() == Some(word));
-        known.map(|(_, meaning)| *meaning).ok_or_else(|| {
-            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let reason = format!("this class is implemented for {}", words.join(", "));
-            ConfigError::refused(name, value, reason)
-        })
+        let Some(value) = self.map.get(name) else { return absent };
+        if let Some((_, meaning)) = words.iter().find(|(word, _)| value.as_str() == Some(word)) {
+            return *meaning;
+        }
+        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let reason = format!("this class is implemented for {}", words.join(", "));
+        self.refuse(ConfigError::refused(name, value, reason));
+        absent
     }
 
-    /// Refuses every field that has not been taken and whose value would mean something.
-    pub(super) fn finish(self) -> Result<(), ConfigError> {
+    /// Refuses every field that has not been taken and whose value would mean something, and says all that is wrong.
+    pub(super) fn finish(mut self) -> Result<(), ConfigError> {
+        let meant_otherwise = self.meant_otherwise();
+        self.wrong.extend(meant_otherwise);
+        match self.wrong.len() {
+            0 => Ok(()),
+            1 => Err(self.wrong.remove(0)),
+            _ => Err(ConfigError::Several(self.wrong)),
+        }
+    }
+
+    fn meant_otherwise(&self) -> Vec<ConfigError> {
+        let mut wrong = Vec::new();
         let neutral = neutral_fields();
         // Fields that begin with an underscore describe the file: `_class_name`, `_diffusers_version`.
         let left = self
@@ -152,12 +171,12 @@ impl<'a> Fields<'a> {
             }
             match neutral.iter().find(|(known, ..)| known == name) {
                 Some((_, at_rest, _)) if value.is_null() || is_same(value, at_rest) => {}
-                Some((_, _, reason)) => return Err(ConfigError::refused(name, value, *reason)),
+                Some((_, _, reason)) => wrong.push(ConfigError::refused(name, value, *reason)),
                 None if is_at_rest(value) => {}
-                None => return Err(ConfigError::refused(name, value, "this field is not known")),
+                None => wrong.push(ConfigError::refused(name, value, "this field is not known")),
             }
         }
-        Ok(())
+        wrong
     }
 }
 

@@ -71,6 +71,30 @@ fn what_is_not_implemented_is_refused_by_name() {
 }
 
 #[test]
+fn several_fields_that_are_not_implemented_are_all_named() {
+    let fields = json!({
+        "algorithm_type": "dpmsolver", "solver_order": 3, "thresholding": true,
+        "beta_schedule": "sigmoid", "num_train_timesteps": "many", "something_new": 0.5,
+    });
+    let error = parse(DPM, fields).unwrap_err();
+    assert!(matches!(&error, ConfigError::Several(errors) if errors.len() == 6), "{error}");
+    for field in [
+        "algorithm_type",
+        "solver_order",
+        "thresholding",
+        "beta_schedule",
+        "num_train_timesteps",
+        "something_new",
+    ] {
+        assert_eq!(error.to_string().matches(&format!("`{field}`")).count(), 1, "{error}");
+    }
+    assert!(parse(DDIM, json!({"clip_sample": true, "thresholding": true})).is_err_and(|error| {
+        let error = error.to_string();
+        error.contains("`clip_sample` is true") && error.contains("`thresholding` is true")
+    }));
+}
+
+#[test]
 fn an_unknown_class_is_refused_by_name() {
     let error = parse("UniPCMultistepScheduler", json!({})).unwrap_err();
     assert_eq!(error, ConfigError::Class("UniPCMultistepScheduler".to_owned()));

@@ -91,7 +91,8 @@ impl Upscale {
 
 impl Tiling {
     fn check(&self) -> Result<(), String> {
-        let Self { mode, padding, blend, largest, smallest, multiple_of, .. } = *self;
+        let Self { mode, padding, blend, largest, smallest, multiple_of, memory_bytes_per_pixel } =
+            *self;
         if !(16..=4096).contains(&largest) || !(8..=largest).contains(&smallest) {
             return Err(
                 "tiling.largest must be 16 to 4096, tiling.smallest 8 to largest".to_owned()
@@ -99,6 +100,9 @@ impl Tiling {
         }
         if padding > 512 || !(1..=64).contains(&multiple_of) {
             return Err("tiling.padding is at most 512, tiling.multiple_of 1 to 64".to_owned());
+        }
+        if memory_bytes_per_pixel == 0 {
+            return Err("tiling.memory_bytes_per_pixel must be above 0".to_owned());
         }
         match mode {
             TilingMode::Exact if blend != 0 => {

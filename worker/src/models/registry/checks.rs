@@ -9,6 +9,7 @@ use super::files;
 use crate::models::judge::Judge;
 use crate::models::manifest::{
     Canvas, Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Safety, Task,
+    TilingMode,
 };
 use crate::models::painter::{ExemplarPainter, FillPainter, InpaintPainter, Painter};
 use crate::models::session::{ExtraFile, Runtime, Session, SessionError};
@@ -37,6 +38,9 @@ pub enum LoadStep {
     WarmUp,
     /// Known pictures come out right.
     Golden,
+    /// Tiles are what they would be in the whole picture, where the manifest says that they are exact. Only
+    /// `models check` takes it: its shapes would stay on a GPU beside those of jobs.
+    Tiling,
 }
 
 impl LoadStep {
@@ -51,6 +55,7 @@ impl LoadStep {
             Self::Contract => "contract",
             Self::WarmUp => "warm-up",
             Self::Golden => "golden",
+            Self::Tiling => "tiling",
         }
     }
 }
@@ -66,8 +71,10 @@ impl fmt::Display for LoadStep {
 pub enum How {
     /// To the first reason: enough for not serving a model.
     StopAtFirst,
-    /// As far as anything can still be judged, and with every golden picture: for whoever has to mend it.
+    /// As far as anything can still be judged, with every golden picture and with tiles: for whoever has to mend it.
     EveryReason,
+    /// The same, but nothing is run: for a model that would take minutes on this device.
+    WithoutRuns,
 }
 
 /// What came of one step.
@@ -177,6 +184,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
     }
 
     fn load_exemplar(&mut self, contract: &Exemplar) -> Option<Engine> {
+        self.runs()?;
         let painter = Box::new(ExemplarPainter::new(contract));
         self.warm_up_painter(painter, contract.canvas, FixMode::Remove)
     }
@@ -195,6 +203,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
                 }
                 Err(reasons) => Outcome { finding: String::new(), reasons, value: None },
             })?;
+        self.runs()?;
         self.warm_up_painter(Box::new(painter), contract.canvas, FixMode::Remove)
     }
 
@@ -209,6 +218,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
             Ok(judge) => Outcome::passed("a picture → probabilities".to_owned(), judge),
             Err(reasons) => Outcome { finding: String::new(), reasons, value: None },
         })?;
+        self.runs()?;
         self.take(LoadStep::WarmUp, || {
             let picture = net::disc_on_gradient();
             match judge.unsafety(&picture.rgb, picture.width, picture.height) {
@@ -239,6 +249,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
                 Err(error) => Outcome::refused(error.to_string()),
             }
         })?;
+        self.runs()?;
         let mode = contract.strength.keys().next().copied().unwrap_or(FixMode::Edit);
         let engine = self.warm_up_painter(Box::new(painter), contract.canvas, mode)?;
         if let Some(reference) = contract.reference.as_ref().filter(|_| how == How::EveryReason) {
@@ -269,6 +280,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
         let how = self.how;
         let mut session = self.open(manifest, runtime, Runtime::open_net)?;
         self.take(LoadStep::Contract, || net::contract(&session, task))?;
+        self.runs()?;
         self.take(LoadStep::WarmUp, || net::warm_up(&mut session, task))?;
         let is_due = |golden: &&Golden| how == How::EveryReason || golden.when == GoldenWhen::Load;
         for golden in manifest.golden.iter().filter(is_due) {
@@ -276,7 +288,18 @@ impl<R: FnMut(StepReport)> Steps<R> {
                 net::try_golden(&mut session, task, &manifest.folder, golden)
             })?;
         }
+        if let (NetTask::Upscale(upscale), How::EveryReason) = (task, how)
+            && upscale.tiling.mode == TilingMode::Exact
+        {
+            let device = runtime.device();
+            self.take(LoadStep::Tiling, || net::tile_exactly(&mut session, upscale, device))?;
+        }
         Some(Engine::Net(Box::new(session)))
+    }
+
+    /// Nothing, when the load ends before anything is run.
+    fn runs(&self) -> Option<()> {
+        (self.how != How::WithoutRuns).then_some(())
     }
 
     /// Takes one step; nothing, when the load ends with it.
@@ -292,6 +315,6 @@ impl<R: FnMut(StepReport)> Steps<R> {
             (self.report)(StepReport { step, took, outcome: Err(reason.clone()) });
             self.refusals.push(Refusal { step, reason });
         }
-        value.filter(|_| is_passed || self.how == How::EveryReason)
+        value.filter(|_| is_passed || self.how != How::StopAtFirst)
     }
 }

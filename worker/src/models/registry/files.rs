@@ -24,8 +24,8 @@ pub fn read(manifest: &Manifest, how: How) -> Outcome<Files> {
     let mut reasons = Vec::new();
     let mut contents = Vec::new();
     for stated in &manifest.files {
-        let (bytes, reason) = read_one(manifest, stated, how);
-        reasons.extend(reason);
+        let (bytes, wrong) = read_one(manifest, stated, how);
+        reasons.extend(wrong);
         contents.extend(bytes.map(|bytes| (stated.file.clone(), bytes)));
         if how == How::StopAtFirst && !reasons.is_empty() {
             break;
@@ -41,22 +41,11 @@ pub fn read(manifest: &Manifest, how: How) -> Outcome<Files> {
 }
 
 /// The bytes of a file, as far as they are worth looking at, and what is wrong with them.
-fn read_one(
-    manifest: &Manifest,
-    stated: &ModelFile,
-    how: How,
-) -> (Option<Vec<u8>>, Option<String>) {
-    let ModelFile { file, size_bytes, .. } = stated;
-    let size_bytes = *size_bytes;
-    // A link is followed, wherever it leads: large files are put in place so, and the checksum decides.
-    let path = manifest.folder.join(file);
-    if !path.is_file() {
-        let reason = format!(
-            "{} is missing; `scripts/models fetch {}` fetches it",
-            path.display(),
-            manifest.name
-        );
-        return (None, Some(reason));
+fn read_one(manifest: &Manifest, stated: &ModelFile, how: How) -> (Option<Vec<u8>>, Vec<String>) {
+    let size_bytes = stated.size_bytes;
+    let path = manifest.folder.join(&stated.file);
+    if let Some(reason) = absence(manifest, &path) {
+        return (None, vec![reason]);
     }
     // One byte more tells that there are too many, and a file that grows is not read for ever.
     let most = if how == How::StopAtFirst { size_bytes + 1 } else { u64::MAX };
@@ -69,19 +58,47 @@ fn read_one(
         open.take(most).read_to_end(&mut bytes).map(|read| read as u64)
     });
     match read {
-        Err(error) => (None, Some(format!("{}: {error}", path.display()))),
-        Ok(size) if size != size_bytes => {
-            let reason = format!("{file} has {size} bytes, the manifest says {size_bytes}");
-            (Some(bytes), Some(reason))
-        }
-        Ok(_) => {
-            let sha256 = hex::encode(Sha256::digest(&bytes));
-            let reason = (sha256 != stated.sha256).then(|| {
-                format!("{file} has sha256 {sha256}, the manifest says {}", stated.sha256)
-            });
-            (Some(bytes), reason)
+        Err(error) => (None, vec![format!("{}: {error}", path.display())]),
+        Ok(size) => {
+            let mut reasons = Vec::from_iter(wrong_size(stated, size));
+            // Who stops at the first has not read a file of the wrong size.
+            if reasons.is_empty() || how != How::StopAtFirst {
+                reasons.extend(wrong_sha256(stated, &hex::encode(Sha256::digest(&bytes))));
+            }
+            (Some(bytes), reasons)
         }
     }
+}
+
+/// Why there is nothing to read at a path, and what to do about it; nothing, when there is a file. A link is followed,
+/// wherever it leads: large files are put in place so, and the checksum decides.
+fn absence(manifest: &Manifest, path: &Path) -> Option<String> {
+    if path.is_file() {
+        return None;
+    }
+    let shown = path.display();
+    if path.exists() {
+        return Some(format!("{shown} is no file"));
+    }
+    let advice = if manifest.task.is_pipeline() {
+        "models/README.md says how to bring it".to_owned()
+    } else if manifest.has_source {
+        format!("`scripts/models fetch {}` fetches it", manifest.name)
+    } else {
+        "bring it: put the file there".to_owned()
+    };
+    Some(format!("{shown} is missing; {advice}"))
+}
+
+fn wrong_size(stated: &ModelFile, size: u64) -> Option<String> {
+    let ModelFile { file, size_bytes, .. } = stated;
+    (size != *size_bytes)
+        .then(|| format!("{file} has {size} bytes, the manifest says {size_bytes}"))
+}
+
+fn wrong_sha256(stated: &ModelFile, found: &str) -> Option<String> {
+    let ModelFile { file, sha256, .. } = stated;
+    (found != sha256).then(|| format!("{file} has sha256 {found}, the manifest says {sha256}"))
 }
 
 /// Checks that the graph keeps its tensors in itself and in files that the manifest vouches for.
@@ -131,23 +148,8 @@ fn lies_in(folder: &Path, file: &str) -> bool {
 /// paths, each of them too large to be held twice.
 pub fn compare(manifest: &Manifest, how: How) -> Outcome<()> {
     let mut reasons = Vec::new();
-    for ModelFile { file, sha256, size_bytes } in &manifest.files {
-        let path = manifest.folder.join(file);
-        let reason = match (fs::metadata(&path), sha256_of(&path)) {
-            (Ok(found), _) if found.len() != *size_bytes => {
-                Some(format!("{file} has {} bytes, the manifest says {size_bytes}", found.len()))
-            }
-            (Ok(_), Ok(own)) if own == *sha256 => None,
-            (Ok(_), Ok(own)) => {
-                Some(format!("{file} has sha256 {own}, the manifest says {sha256}"))
-            }
-            (Err(_), _) => Some(format!(
-                "{} is missing; models/README.md says how to bring it",
-                path.display()
-            )),
-            (_, Err(error)) => Some(format!("{}: {error}", path.display())),
-        };
-        reasons.extend(reason);
+    for stated in &manifest.files {
+        reasons.extend(compare_one(manifest, stated, how));
         if how == How::StopAtFirst && !reasons.is_empty() {
             break;
         }
@@ -158,6 +160,27 @@ pub fn compare(manifest: &Manifest, how: How) -> Outcome<()> {
         reasons,
         value,
     }
+}
+
+/// What is wrong with a file.
+fn compare_one(manifest: &Manifest, stated: &ModelFile, how: How) -> Vec<String> {
+    let path = manifest.folder.join(&stated.file);
+    if let Some(reason) = absence(manifest, &path) {
+        return vec![reason];
+    }
+    let unreadable = |error: io::Error| vec![format!("{}: {error}", path.display())];
+    let size = match fs::metadata(&path) {
+        Ok(found) => found.len(),
+        Err(error) => return unreadable(error),
+    };
+    let mut reasons = Vec::from_iter(wrong_size(stated, size));
+    if reasons.is_empty() || how != How::StopAtFirst {
+        match sha256_of(&path) {
+            Ok(found) => reasons.extend(wrong_sha256(stated, &found)),
+            Err(error) => reasons.extend(unreadable(error)),
+        }
+    }
+    reasons
 }
 
 /// What tells one version of a model from the next, the ONNX files not counted: their checksums are part

@@ -6,6 +6,7 @@ use std::path::Path;
 use ndarray::Array4;
 
 use super::Outcome;
+use crate::models::bindings::Device;
 use crate::models::manifest::{Golden, NetTask, Range, Segmentation, Upscale};
 use crate::models::session::{Port, Session};
 use crate::pipeline::alpha::to_alpha;
@@ -86,7 +87,7 @@ pub fn warm_up(session: &mut Session, task: NetTask<'_>) -> Outcome<()> {
     let picture = disc_on_gradient();
     let input = match task {
         NetTask::Segmentation(segmentation) => to_tensor(&picture, &segmentation.input),
-        NetTask::Upscale(upscale) => one_tile(&picture, upscale).1,
+        NetTask::Upscale(upscale) => tile_tensor(&picture, &whole_of(&picture), upscale),
     };
     let output = match run(session, task, &input) {
         Ok(output) => output,
@@ -122,12 +123,18 @@ fn insanity(
     if broken > 0 {
         return Some(format!("{broken} of {} output values are not numbers", output.len()));
     }
+    // The picture has a subject and colours: whatever a model makes of them, it is not one value.
+    if high <= low {
+        return Some(format!(
+            "its output is {low} everywhere, for a picture of a disc on a gradient"
+        ));
+    }
     match task {
         NetTask::Segmentation(segmentation) => {
             // Half a unit of overshoot is no reason to refuse: it is cut off.
             let is_sane = match segmentation.postprocess.range {
                 Range::Clip => low >= -0.5 && high <= 1.5,
-                Range::Minmax | Range::Sigmoid => high > low && low.abs().max(high.abs()) < 1e4,
+                Range::Minmax | Range::Sigmoid => low.abs().max(high.abs()) < 1e4,
             };
             (!is_sane).then(|| format!("its output lies in {low}..{high}, which is no map"))
         }
@@ -137,13 +144,89 @@ fn insanity(
     }
 }
 
-/// A whole picture as one tile.
-fn one_tile(picture: &Picture, upscale: &Upscale) -> (Region, Array4<f32>) {
-    let region = Region { x: 0..picture.width, y: 0..picture.height };
+/// All of a picture.
+fn whole_of(picture: &Picture) -> Region {
+    Region { x: 0..picture.width, y: 0..picture.height }
+}
+
+/// A region of a picture, with its padding, as f32 `[1, 3, height, width]`.
+fn tile_tensor(picture: &Picture, region: &Region, upscale: &Upscale) -> Array4<f32> {
     let Upscale { input, tiling, .. } = upscale;
-    let cut = tile::cut(picture, &region, tiling.padding, tiling.multiple_of);
-    let tensor = tile::to_tensor(&cut, input);
-    (region, tensor)
+    let cut = tile::cut(picture, region, tiling.padding, tiling.multiple_of);
+    tile::to_tensor(&cut, input)
+}
+
+/// What the model makes of a region as one tile: the samples of R, G and B, `scale` times as wide and high.
+fn enlarge(
+    session: &mut Session,
+    upscale: &Upscale,
+    picture: &Picture,
+    region: &Region,
+) -> Result<[Vec<u8>; 3], String> {
+    let tensor = tile_tensor(picture, region, upscale);
+    let output = run(session, NetTask::Upscale(upscale), &tensor)?;
+    let (padding, scale) = (upscale.tiling.padding, upscale.upscale.scale);
+    let planes = tile::planes(&output, region, Trim { padding, scale, halve: false })
+        .map_err(|error| error.to_string())?;
+    Ok(planes.map(|plane| plane.into_iter().map(tile::to_byte).collect()))
+}
+
+/// The side of the picture that tiles are tried with, and where it is cut: at an odd pixel, as pictures are.
+const TILED_SIDE: u32 = 33;
+const TILES_MEET_AT: u32 = 17;
+
+/// Compares two tiles of a small picture with the whole of it, as exact tiling promises: one with neighbours at the
+/// right and below, one with neighbours at the left and above.
+pub fn tile_exactly(session: &mut Session, upscale: &Upscale, device: Device) -> Outcome<()> {
+    // Other shapes may be computed in another order, and on a GPU with half of the digits.
+    let accepted = match device {
+        Device::Cpu => 1,
+        Device::Cuda => 4,
+    };
+    let levels = match tile_difference(session, upscale) {
+        Ok(levels) => levels,
+        Err(reason) => return Outcome::refused(reason),
+    };
+    let padding = upscale.tiling.padding;
+    let reasons = Vec::from_iter((levels > accepted).then(|| {
+        format!(
+            "tiles differ from the whole picture by up to {levels} of 255 levels, at most {accepted} is accepted: the \
+             model looks further than tiling.padding = {padding}, give it more, or tiling.mode = \"blend\""
+        )
+    }));
+    let finding = format!("tiles differ from the whole picture by {levels} of 255 levels at most");
+    Outcome { finding, reasons, value: Some(()) }
+}
+
+/// The largest difference of a sample, in levels of 0..=255.
+fn tile_difference(session: &mut Session, upscale: &Upscale) -> Result<u8, String> {
+    let picture = noise(TILED_SIDE);
+    let whole = enlarge(session, upscale, &picture, &whole_of(&picture))?;
+    let scale = upscale.upscale.scale as usize;
+    let mut furthest = 0;
+    for side in [0..TILES_MEET_AT, TILES_MEET_AT..TILED_SIDE] {
+        let region = Region { x: side.clone(), y: side };
+        let tile = enlarge(session, upscale, &picture, &region)?;
+        let (start, width) = (region.x.start as usize * scale, region.width() as usize * scale);
+        for (whole, tile) in whole.iter().zip(&tile) {
+            let rows = whole.chunks_exact(TILED_SIDE as usize * scale).skip(start);
+            let same = rows.flat_map(|row| &row[start..start + width]);
+            let differences = same.zip(tile).map(|(a, b)| a.abs_diff(*b));
+            furthest = differences.fold(furthest, u8::max);
+        }
+    }
+    Ok(furthest)
+}
+
+/// A picture in which hardly two pixels are alike: whatever is missing around a tile shows.
+fn noise(side: u32) -> Picture {
+    let mut state = 1_u32;
+    let samples = (0..side * side * 3).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    let rgb = samples.collect();
+    Picture { width: side, height: side, rgb, alpha: None, gray: false, icc: None }
 }
 
 /// A picture that any model of subjects has something to say about.
@@ -175,59 +258,84 @@ pub fn try_golden(
     golden: &Golden,
 ) -> Outcome<()> {
     let (name, tolerance) = (golden.image.display(), golden.tolerance);
-    let (finding, reason) = match golden_error(session, task, folder, golden) {
+    let (finding, reasons) = match golden_error(session, task, folder, golden) {
         Ok(error) => (
             format!("{name} off by {error:.5}, at most {tolerance} is accepted"),
-            (error.is_nan() || error > tolerance).then(|| {
+            Vec::from_iter((error.is_nan() || error > tolerance).then(|| {
                 format!(
                     "{name}: the result is off by {error:.4} on average, at most {tolerance} is accepted"
                 )
-            }),
+            })),
         ),
-        Err(reason) => (String::new(), Some(format!("{name}: {reason}"))),
+        Err(reasons) => (String::new(), reasons),
     };
     // The other golden pictures say more.
-    Outcome { finding, reasons: Vec::from_iter(reason), value: Some(()) }
+    Outcome { finding, reasons, value: Some(()) }
 }
 
-/// The mean absolute error of the result's samples as 0..=1.
+/// The mean absolute error of the result's samples as 0..=1; else everything that keeps it from being known, each in
+/// one sentence with the file that it is about.
 fn golden_error(
     session: &mut Session,
     task: NetTask<'_>,
     folder: &Path,
     golden: &Golden,
-) -> Result<f32, String> {
-    let picture_at = |path: &Path| {
-        let bytes = fs::read(folder.join(path)).map_err(|error| error.to_string())?;
-        decode(&bytes, &Limits::default()).map_err(|error| error.to_string())
+) -> Result<f32, Vec<String>> {
+    let pictures = (picture_at(folder, &golden.image), picture_at(folder, &golden.expected));
+    let (picture, expected) = match pictures {
+        (Ok(picture), Ok(expected)) => (picture, expected),
+        (picture, expected) => {
+            return Err([picture.err(), expected.err()].into_iter().flatten().collect());
+        }
     };
-    let picture = picture_at(&golden.image)?;
-    let expected = picture_at(&golden.expected)?;
-    let (scale, made, expected_samples): (u32, Vec<u8>, Vec<u8>) = match task {
+    let scale = match task {
+        NetTask::Segmentation(_) => 1,
+        NetTask::Upscale(upscale) => upscale.upscale.scale,
+    };
+    let (width, height) = (picture.width * scale, picture.height * scale);
+    if (expected.width, expected.height) != (width, height) {
+        return Err(vec![format!(
+            "{}: it has another size than what is made of {}: {} × {}, not {width} × {height}",
+            golden.expected.display(),
+            golden.image.display(),
+            expected.width,
+            expected.height
+        )]);
+    }
+    let made = golden_samples(session, task, &picture)
+        .map_err(|reason| vec![format!("{}: {reason}", golden.image.display())])?;
+    // Of three equal samples of a gray picture the first is enough.
+    let step = match task {
+        NetTask::Segmentation(_) => 3,
+        NetTask::Upscale(_) => 1,
+    };
+    let expected = expected.rgb.iter().step_by(step);
+    let sum: u64 = made.iter().zip(expected).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    Ok(sum as f32 / 255.0 / made.len() as f32)
+}
+
+/// A decoded picture of a model's folder; else why there is none, with its name.
+fn picture_at(folder: &Path, path: &Path) -> Result<Picture, String> {
+    let failed = |error: String| format!("{}: {error}", path.display());
+    let bytes = fs::read(folder.join(path)).map_err(|error| failed(error.to_string()))?;
+    decode(&bytes, &Limits::default()).map_err(|error| failed(error.to_string()))
+}
+
+/// What a model makes of a known picture: alpha of every pixel, or R, G, B of every pixel of a larger picture.
+fn golden_samples(
+    session: &mut Session,
+    task: NetTask<'_>,
+    picture: &Picture,
+) -> Result<Vec<u8>, String> {
+    match task {
         NetTask::Segmentation(segmentation) => {
-            let map = run(session, task, &to_tensor(&picture, &segmentation.input))?;
-            let alpha = to_alpha(&map, segmentation.postprocess, &picture)
-                .map_err(|error| error.to_string())?;
-            (1, alpha, expected.rgb.iter().copied().step_by(3).collect())
+            let map = run(session, task, &to_tensor(picture, &segmentation.input))?;
+            to_alpha(&map, segmentation.postprocess, picture).map_err(|error| error.to_string())
         }
         NetTask::Upscale(upscale) => {
-            let (region, tensor) = one_tile(&picture, upscale);
-            let output = run(session, task, &tensor)?;
-            let scale = upscale.upscale.scale;
-            let trim = Trim { padding: upscale.tiling.padding, scale, halve: false };
-            let [red, green, blue] =
-                tile::planes(&output, &region, trim).map_err(|error| error.to_string())?;
-            let made = red.iter().zip(&green).zip(&blue);
-            let made = made.flat_map(|((r, g), b)| [*r, *g, *b].map(tile::to_byte)).collect();
-            (scale, made, expected.rgb.clone())
+            let [red, green, blue] = enlarge(session, upscale, picture, &whole_of(picture))?;
+            let made = red.into_iter().zip(green).zip(blue);
+            Ok(made.flat_map(|((red, green), blue)| [red, green, blue]).collect())
         }
-    };
-    if (expected.width, expected.height) != (picture.width * scale, picture.height * scale) {
-        return Err(match scale {
-            1 => "the expected result has another size".to_owned(),
-            _ => format!("the expected result is not {scale} times its size"),
-        });
     }
-    let sum: u64 = made.iter().zip(&expected_samples).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
-    Ok(sum as f32 / 255.0 / made.len() as f32)
 }

@@ -13,7 +13,8 @@ use crate::models::painter::{Painter, Painting, Watch};
 use crate::models::session::Runtime;
 use crate::pipeline::shrink;
 
-/// Paints a part of a picture once: it must come out whole, and be more than black or white.
+/// Paints a part of a picture once: it must come out whole, be more than black or white, and be no one colour
+/// throughout.
 pub fn paint_once(painter: &mut dyn Painter, canvas: Canvas, mode: FixMode) -> Outcome<()> {
     let painting = sample_painting(canvas, mode);
     let cancel = CancellationToken::new();
@@ -28,6 +29,13 @@ pub fn paint_once(painter: &mut dyn Painter, canvas: Canvas, mode: FixMode) -> O
         // What 16 bits cannot hold comes out black.
         if inside.clone().all(|sample| sample == 0) || inside.all(|sample| sample == u8::MAX) {
             reasons.push("what it painted is nothing but black or white".to_owned());
+        } else if let [first, rest @ ..] = out.as_slice()
+            && rest.iter().all(|sample| sample == first)
+        {
+            // In the hole alone that may be right, in a picture with a disc on a gradient it is not.
+            reasons.push(format!(
+                "every sample of what it gave is {first}, inside of the hole and outside"
+            ));
         }
     } else {
         reasons.push(format!("it made {} samples of {}", out.len(), painting.rgb.len()));
