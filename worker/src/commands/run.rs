@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use retouch_core::magic_fix::{FixMode, Prompt};
+use retouch_core::telemetry;
 use retouch_core::tool::{Count, Factor, Tier, Tool};
 use retouch_worker::models::bindings::Demand;
 use retouch_worker::models::registry::{ModelHandle, ModelIdentity, Registry};
@@ -18,12 +19,14 @@ use retouch_worker::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
 use retouch_worker::tools::remove_background::{Cutout, remove_background};
 use retouch_worker::tools::stage::{Stage, StageTimes};
 use retouch_worker::tools::upscale::{Progress, Upscaled, Upscaler, upscale};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::output::Output;
 use super::{LimitArgs, ModelArgs};
+
+/// What shells say of a program that Ctrl-C has ended.
+const INTERRUPTED: i32 = 130;
 
 /// The tools that run on a file.
 #[derive(Subcommand)]
@@ -112,28 +115,14 @@ impl Run {
         };
         let ended = tokio::select! {
             done = work => Ok(done),
-            signal = interrupted() => Err(signal?),
+            () = telemetry::shutdown_signal() => Err(()),
         };
-        match ended {
-            Ok(done) => done,
-            Err(signal) => {
-                eprintln!("retouch-worker: interrupted; nothing was written");
-                // A model that runs cannot be called off, and nobody waits for it.
-                std::process::exit(128 + signal)
-            }
-        }
+        ended.unwrap_or_else(|()| {
+            eprintln!("retouch-worker: interrupted; no file was written");
+            // A model that runs cannot be called off, and nobody waits for it.
+            std::process::exit(INTERRUPTED)
+        })
     }
-}
-
-/// Waits for Ctrl-C or SIGTERM; the signal's number.
-async fn interrupted() -> anyhow::Result<i32> {
-    let listen = |kind| signal(kind).context("listening for signals");
-    let (mut interrupt, mut terminate) =
-        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    Ok(tokio::select! {
-        _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
-        _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
-    })
 }
 
 impl RemoveBg {

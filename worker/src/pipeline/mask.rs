@@ -1,20 +1,11 @@
 //! Where to work: a drawing becomes a painted area, and the painted area an effective one, a little larger,
 //! inside of which a patch fades into its surroundings. Outside of it no sample changes.
 
-use std::collections::VecDeque;
-
-use image::{DynamicImage, ImageError, ImageFormat, ImageReader};
+mod drawing;
+mod shape;
 
 use super::PipelineError;
-
-/// Samples from here on are painted; 127 is not.
-const PAINTED: u8 = 128;
-
-/// The chamfer weights of a step to the side, to the diagonal and of a knight's move (Borgefors 1986):
-/// distances are fifths of a pixel, off by less than 2 %.
-const SIDE: u16 = 5;
-const DIAGONAL: u16 = 7;
-const KNIGHT: u16 = 11;
+use shape::{SIDE, connected, distances, fill_holes};
 
 /// The painted pixels of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,23 +41,8 @@ impl Mask {
     /// [`PipelineError::Mask`] when it is no PNG, has another shape than a picture of `size`, or nothing is
     /// painted.
     pub fn read(png: &[u8], size: (u32, u32)) -> Result<Self, PipelineError> {
-        let mut reader = ImageReader::with_format(std::io::Cursor::new(png), ImageFormat::Png);
-        let mut limits = image::Limits::default();
-        limits.max_alloc = Some(1 << 30);
-        reader.limits(limits);
-        let drawing = reader.decode().map_err(|error| unusable(refusal(png, &error)))?;
-        let own = (drawing.width(), drawing.height());
-        let off =
-            (u64::from(own.0) * u64::from(size.1)).abs_diff(u64::from(own.1) * u64::from(size.0));
-        if off > u64::from(size.0.max(size.1)) {
-            return Err(unusable(&format!(
-                "it is {} × {} pixels, the image {} × {}",
-                own.0, own.1, size.0, size.1
-            )));
-        }
-        let on = painted(&drawing);
         let (width, height) = (size.0 as usize, size.1 as usize);
-        Self::new(width, height, scaled(on, (own.0 as usize, own.1 as usize), (width, height)))
+        Self::new(width, height, drawing::read(png, size)?)
     }
 
     /// The strokes and the areas, either of which may be none: what hangs together, corners included, is a stroke if
@@ -215,161 +191,13 @@ impl Reach {
     }
 }
 
-/// The pixels that hang together with `start`, corners included, and are not seen yet; they are then.
-fn connected(start: usize, seen: &mut [bool], width: usize, piece: &mut Vec<usize>) {
-    let height = seen.len() / width;
-    piece.clear();
-    piece.push(start);
-    seen[start] = true;
-    let mut next = 0;
-    while let Some(&at) = piece.get(next) {
-        next += 1;
-        let (x, y) = (at % width, at / width);
-        for y in y.saturating_sub(1)..(y + 2).min(height) {
-            for x in x.saturating_sub(1)..(x + 2).min(width) {
-                let beside = y * width + x;
-                if !seen[beside] {
-                    seen[beside] = true;
-                    piece.push(beside);
-                }
-            }
-        }
-    }
-}
-
-/// Why a file is no mask, in words.
-fn refusal(file: &[u8], error: &ImageError) -> &'static str {
-    const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-    match error {
-        _ if !file.starts_with(SIGNATURE) => "it is no PNG",
-        ImageError::Limits(_) => "it has too many pixels",
-        _ => "it is damaged",
-    }
-}
-
-fn painted(drawing: &DynamicImage) -> Vec<bool> {
-    if drawing.color().has_alpha() {
-        let drawing = drawing.to_luma_alpha8();
-        if drawing.pixels().any(|pixel| pixel.0[1] < 255) {
-            return drawing.pixels().map(|pixel| pixel.0[1] >= PAINTED).collect();
-        }
-        return drawing.pixels().map(|pixel| pixel.0[0] >= PAINTED).collect();
-    }
-    drawing.to_luma8().pixels().map(|pixel| pixel.0[0] >= PAINTED).collect()
-}
-
-/// Every pixel that touches a painted one is painted.
-fn scaled(on: Vec<bool>, own: (usize, usize), size: (usize, usize)) -> Vec<bool> {
-    if own == size {
-        return on;
-    }
-    let mut out = vec![false; size.0 * size.1];
-    let range = |at: usize, from: usize, to: usize| at * to / from..((at + 1) * to).div_ceil(from);
-    for (y, row) in on.chunks_exact(own.0).enumerate() {
-        for x in row.iter().enumerate().filter(|(_, on)| **on).map(|(x, _)| x) {
-            for out_y in range(y, own.1, size.1) {
-                let columns = range(x, own.0, size.0);
-                out[out_y * size.0..][columns].fill(true);
-            }
-        }
-    }
-    out
-}
-
-/// Fills what is enclosed by painted pixels and no larger than `most` pixels.
-fn fill_holes(inside: &mut [bool], width: usize, most: usize) {
-    let mut seen = inside.to_vec();
-    let height = inside.len() / width;
-    // What is too large is only walked through: of the rest of a picture nothing has to be remembered but
-    // where the walk stands.
-    let (mut hole, mut ahead) = (Vec::new(), VecDeque::new());
-    for start in 0..seen.len() {
-        if seen[start] {
-            continue;
-        }
-        hole.clear();
-        ahead.push_back(start);
-        seen[start] = true;
-        let mut is_open = false;
-        while let Some(at) = ahead.pop_front() {
-            if hole.len() <= most {
-                hole.push(at);
-            }
-            let (x, y) = (at % width, at / width);
-            is_open |= x == 0 || y == 0 || x + 1 == width || y + 1 == height;
-            let beside = [
-                (x > 0).then(|| at - 1),
-                (x + 1 < width).then(|| at + 1),
-                (y > 0).then(|| at - width),
-                (y + 1 < height).then(|| at + width),
-            ];
-            for at in beside.into_iter().flatten() {
-                if !seen[at] {
-                    seen[at] = true;
-                    ahead.push_back(at);
-                }
-            }
-        }
-        if !is_open && hole.len() <= most {
-            for at in &hole {
-                inside[*at] = true;
-            }
-        }
-    }
-}
-
-/// How far each pixel is from the next one inside, in fifths of a pixel: two passes of a 5 × 5 chamfer.
-fn distances(inside: &[bool], width: usize) -> Vec<u16> {
-    let far = u16::MAX / 2;
-    let mut distance: Vec<u16> = inside.iter().map(|on| if *on { 0 } else { far }).collect();
-    let height = inside.len() / width;
-    let forward: [(isize, isize, u16); 8] = [
-        (-1, 0, SIDE),
-        (-1, -1, DIAGONAL),
-        (0, -1, SIDE),
-        (1, -1, DIAGONAL),
-        (-2, -1, KNIGHT),
-        (-1, -2, KNIGHT),
-        (1, -2, KNIGHT),
-        (2, -1, KNIGHT),
-    ];
-    let mut relax = |x: usize, y: usize, sign: isize| {
-        let at = y * width + x;
-        let mut best = distance[at];
-        if best == 0 {
-            return;
-        }
-        for (dx, dy, step) in forward {
-            let (x, y) = (x.checked_add_signed(dx * sign), y.checked_add_signed(dy * sign));
-            if let (Some(x), Some(y)) = (x, y)
-                && x < width
-                && y < height
-            {
-                best = best.min(distance[y * width + x].saturating_add(step));
-            }
-        }
-        distance[at] = best;
-    };
-    for y in 0..height {
-        for x in 0..width {
-            relax(x, y, 1);
-        }
-    }
-    for y in (0..height).rev() {
-        for x in (0..width).rev() {
-            relax(x, y, -1);
-        }
-    }
-    distance
-}
-
 fn unusable(problem: &str) -> PipelineError {
     PipelineError::Mask(problem.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use image::{GrayImage, Luma, Rgba, RgbaImage};
+    use image::{DynamicImage, GrayImage, ImageFormat, Luma, Rgba, RgbaImage};
 
     use super::*;
 

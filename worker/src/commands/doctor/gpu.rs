@@ -143,22 +143,14 @@ fn tensorrt(cache: &Path, folders: &[PathBuf]) -> Vec<Finding> {
              RETOUCH_TENSORRT_CACHE",
         ),
     };
-    let written = tempfile_in(cache);
-    let folder = match written {
-        Ok(()) => Finding::good(format!("TensorRT's engines are kept in {}", cache.display())),
+    let folder = match tempfile::tempfile_in(cache) {
+        Ok(_) => Finding::good(format!("TensorRT's engines are kept in {}", cache.display())),
         Err(error) => Finding::bad(
             format!("TensorRT's engines cannot be kept in {}: {error}", cache.display()),
             "give this process a folder that it may write to, and that outlives it",
         ),
     };
     vec![library, folder]
-}
-
-/// Whether a file can be made there.
-fn tempfile_in(folder: &Path) -> std::io::Result<()> {
-    let file = folder.join(format!(".retouch-doctor-{}", std::process::id()));
-    fs::write(&file, "")?;
-    fs::remove_file(&file)
 }
 
 fn libraries(runtime_starts: bool, folders: &[PathBuf]) -> Vec<Finding> {
