@@ -1,1 +1,0 @@
-"""Builds, starts, watches and stops everything Retouch needs on one machine. `scripts/*` are its doors."""

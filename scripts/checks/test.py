@@ -1,0 +1,285 @@
+"""`scripts/test`: every proof that fits a fresh machine, and one plain line at the end."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+from common import wheels
+from common.config import CACHE, REPO, load
+from common.say import Problem, line, took, warn
+from devstack import build, prerequisites
+from devstack.sandbox import Sandbox
+
+from . import bench, contract, lint, proofs
+from .containers import compose, proven
+
+REPORTS = CACHE / "test" / "reports"
+
+
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+
+    def __add__(self, other):
+        return Counts(self.passed + other.passed, self.failed + other.failed)
+
+
+def main():
+    options = arguments()
+    chosen = [name for name in PARTS if name in (options.only or usual_parts(options.full))]
+    if options.full:
+        os.environ["RETOUCH_TEST_FULL"] = "1"
+    results = {}
+    try:
+        prepare(chosen)
+        for name in chosen:
+            results[name] = run_part(name, PARTS[name])
+    except Problem as problem:
+        warn(str(problem))
+        results["preparation"] = (Counts(failed=1), 0)
+    return summarise(results)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/test", description="Runs the tests.")
+    parser.add_argument("--only", action="append", choices=PARTS, help="run only this part; may be repeated")
+    parser.add_argument("--full", action="store_true", help="add the long proofs")
+    return parser.parse_args()
+
+
+def prepare(chosen):
+    line("== preparation")
+    prerequisites.check()
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    if {"lint", "ui", "e2e"} & set(chosen):
+        build.install_packages_of("ui")
+    if {"scripts", "contract", "e2e", "proofs", "bench"} & set(chosen):
+        build.install_packages_of("standins/oidc")
+    if "rust" in chosen:
+        build.install_packages_of("api/tests/removebg-client")
+    if {"contract", "proofs", "bench"} & set(chosen):
+        build.build_programs()
+
+
+def run_part(name, part):
+    line(f"\n== {name}")
+    started = time.monotonic()
+    try:
+        counts = part()
+    except Problem as problem:
+        warn(str(problem))
+        counts = Counts(failed=1)
+    return counts, time.monotonic() - started
+
+
+def summarise(results):
+    total = Counts()
+    line("\n== summary")
+    for name, (counts, seconds) in results.items():
+        total += counts
+        line(f"{name:12} {counts.passed:5} passed {counts.failed:5} failed   {took(seconds)}")
+    line(f"{total.passed} passed, {total.failed} failed")
+    return 1 if total.failed else 0
+
+
+def test_lint():
+    return Counts(*lint.run())
+
+
+def test_scripts():
+    """The identity provider and these scripts themselves."""
+    reporter = ["--test-reporter=spec", "--test-reporter-destination=stdout"]
+    files = sorted((REPO / "standins/oidc/test").glob("*.test.mjs"))
+    provider = counted(["node", "--test", *reporter, *files], r"^(?:ℹ|#) (pass|fail) (\d+)", by_word)
+    python = [sys.executable, "-m", "unittest", "discover", "--start-directory", ".", "--pattern", "test_*.py"]
+    scripts = counted(python, r"^(Ran) (\d+) tests?|(\w+)=(\d+)", by_unittest, folder="scripts")
+    return provider + scripts
+
+
+def test_ui():
+    report = REPORTS / "vitest.json"
+    report.unlink(missing_ok=True)
+    command = ["node_modules/.bin/vitest", "run", "--reporter=default", "--reporter=json", f"--outputFile.json={report}"]
+    code = show(command, "ui")
+    return from_report(report, code, lambda found: Counts(found["numPassedTests"], found["numFailedTests"]))
+
+
+def test_rust():
+    environment = {**os.environ, **models_environment(["u2netp", "isnet", "realesr-animevideov3-x4"]), "SQLX_OFFLINE": "true"}
+    environment["RETOUCH_TEST_REDIS_SERVERS"] = ":".join(redis_servers())
+    command = ["cargo", "test", "--release", "--workspace", "--locked", "--no-fail-fast"]
+    pattern = r"^test result: \w+\. (\d+) passed; (\d+) failed"
+    # Only the environment counts here: a DATABASE_URL in .env may be an installation's real one.
+    if environment.get("DATABASE_URL"):
+        return counted(command, pattern, by_place, env=environment)
+    with Sandbox("rust") as sandbox:
+        environment["DATABASE_URL"] = sandbox.start_postgres()
+        return counted(command, pattern, by_place, env=environment)
+
+
+def test_contract():
+    """The API against its own description."""
+    return Counts(*contract.run())
+
+
+def test_e2e():
+    """The page in a real browser against the whole stack, on ports and data of its own."""
+    chromium = find_chromium()
+    report = REPORTS / "playwright.json"
+    report.unlink(missing_ok=True)
+    with Sandbox("e2e") as sandbox:
+        url = f"http://127.0.0.1:{sandbox.settings.listen.rpartition(':')[2]}"
+        environment = {
+            **sandbox.environment,
+            "RETOUCH_URL": url,
+            "CHROMIUM": chromium,
+            "PLAYWRIGHT_JSON_OUTPUT_NAME": str(report),
+            "CI": "1",
+        }
+        try:
+            if show([REPO / "scripts/up", "--detach"], env=environment):
+                raise Problem(f"The stack did not start. Logs: {sandbox.settings.logs}")
+            command = ["node_modules/.bin/playwright", "test", "--reporter=list,json"]
+            code = show(command, "ui", env=environment)
+        finally:
+            show([REPO / "scripts/down"], env=environment)
+    stats = lambda found: Counts(found["stats"]["expected"] + found["stats"]["flaky"], found["stats"]["unexpected"])  # noqa: E731
+    return from_report(report, code, stats)
+
+
+def test_proofs():
+    """The whole stack while things go wrong."""
+    return Counts(*proofs.run())
+
+
+def measure():
+    """The whole stack as fast as it goes; only where it is asked for, on a machine that does nothing else."""
+    return Counts(*bench.run())
+
+
+def test_containers():
+    """The compose stack in a real engine: ten minutes, so only when its files have changed, or where it is asked for."""
+    return Counts(*compose.run())
+
+
+PARTS = {
+    "lint": test_lint,
+    "scripts": test_scripts,
+    "ui": test_ui,
+    "rust": test_rust,
+    "contract": test_contract,
+    "e2e": test_e2e,
+    "proofs": test_proofs,
+    "bench": measure,
+    "containers": test_containers,
+}
+
+
+def usual_parts(full):
+    left_out = {"bench"}
+    if not full:
+        left_out.add("proofs")
+    if proven.is_current():
+        left_out.add("containers")
+    return [name for name in PARTS if name not in left_out]
+
+
+def models_environment(names):
+    settings = load()
+    runtime = build.fetch_models(settings, names)
+    return {"ORT_DYLIB_PATH": runtime, "RETOUCH_MODELS_DIR": settings.get("RETOUCH_MODELS_DIR", str(REPO / "models"))}
+
+
+def redis_servers():
+    """Valkey from its wheel and Debian's Redis: tests start their own servers of both kinds."""
+    servers = [str(wheels.valkey_server())]
+    redis = shutil.which("redis-server") or redis_without_its_service()
+    if redis:
+        servers.append(redis)
+    return servers
+
+
+def redis_without_its_service():
+    # redis-tools holds the server's program under another name (it looks at the name it is called by) and
+    # brings no service that would stay behind.
+    if not os.path.exists("/usr/bin/redis-check-rdb"):
+        try:
+            prerequisites.install_packages(["redis-tools"], "The tests run against Redis as well as Valkey")
+        except Problem as problem:
+            warn(f"{problem}\n\n  Going on with Valkey only.")
+            return None
+    link = CACHE / "test" / "redis-server"
+    link.unlink(missing_ok=True)
+    link.symlink_to("/usr/bin/redis-check-rdb")
+    return str(link)
+
+
+def find_chromium():
+    for _ in range(2):
+        for name in ("chromium", "chromium-browser", "google-chrome"):
+            if found := shutil.which(name):
+                return found
+        prerequisites.install_packages(["chromium", "fonts-dejavu-core"], "The tests drive the page in a real browser")
+    raise Problem("Chromium was installed, but no program of that name is on the search path.")
+
+
+def show(command, folder=".", env=None):
+    try:
+        return subprocess.run([str(part) for part in command], cwd=REPO / folder, env=env, stdin=subprocess.DEVNULL).returncode
+    except OSError as error:
+        raise Problem(f"Cannot run {command[0]}: {error.strerror}.") from error
+
+
+def counted(command, pattern, count, folder=".", env=None):
+    """Shows what a runner prints and adds up the counts in it."""
+    counts = Counts()
+    with subprocess.Popen(
+        [str(part) for part in command],
+        cwd=REPO / folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        for text in process.stdout:
+            print(text, end="", flush=True)
+            for match in re.finditer(pattern, text):
+                counts += count(match)
+    return at_least_one_failure(counts, process.returncode)
+
+
+def by_place(match):
+    return Counts(int(match[1]), int(match[2]))
+
+
+def by_word(match):
+    return Counts(passed=int(match[2])) if match[1] == "pass" else Counts(failed=int(match[2]))
+
+
+def by_unittest(match):
+    # It says how many ran, and how many of those failed.
+    if match[1]:
+        return Counts(passed=int(match[2]))
+    if match[3] in ("failures", "errors"):
+        return Counts(passed=-int(match[4]), failed=int(match[4]))
+    return Counts()
+
+
+def from_report(report, code, count):
+    if not report.exists():
+        return Counts(failed=1)
+    return at_least_one_failure(count(json.loads(report.read_text())), code)
+
+
+def at_least_one_failure(counts, code):
+    # What does not compile, or dies, has failed without a count.
+    return counts + Counts(failed=1) if code and not counts.failed else counts

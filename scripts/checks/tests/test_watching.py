@@ -1,0 +1,99 @@
+import copy
+import json
+import unittest
+
+from checks import validators, watching
+from checks.watching import Metric
+
+KNOWN = {
+    "waits": Metric("gauge", frozenset({"tool", "tier"})),
+    "done_total": Metric("counter", frozenset({"tool"})),
+    "took_seconds": Metric("histogram", frozenset({"stage"})),
+    "up": Metric("gauge", frozenset()),
+}
+
+
+def findings(expression):
+    return watching.wrong_expression("here", expression, KNOWN)
+
+
+class ExpressionTest(unittest.TestCase):
+    def test_what_is_reported_may_be_asked_for(self):
+        for right in (
+            "max by (tool) (waits{tier='paid'}) > 60".replace("'", '"'),
+            "sum(rate(done_total[5m])) or vector(0)",
+            "histogram_quantile(0.95, sum by (le, stage) (rate(took_seconds_bucket[5m])))",
+            'absent(up{job="x"} == 1) and on (instance) waits',
+            "sum(increase(done_total[$__rate_interval])) - sum(done_total offset 1h)",
+            "time() - max(waits) > 26 * 3600",
+        ):
+            self.assertEqual(findings(right), [], right)
+
+    def test_what_nobody_reports_is_found(self):
+        for wrong, said in {
+            "max(wait)": "here: nobody reports wait",
+            "rate(took_seconds[5m])": "here: nobody reports took_seconds",
+            "rate(done_total_sum[5m])": "here: nobody reports done_total_sum",
+            'waits{tiers="paid"}': "here: waits has no label tiers",
+            "sum by (tier) (done_total)": "here: nothing there has a label tier",
+            "rate(waits[5m])": "here: waits is a gauge and has no rate",
+        }.items():
+            self.assertEqual(findings(wrong), [said], wrong)
+
+
+class SourceTest(unittest.TestCase):
+    def test_metrics_are_read_from_rust(self):
+        source = """
+            metrics::counter!("a_total", "tool" => job.tool.name().as_str(),
+                "code" => format!("{}", x(1))).increment(1);
+            gauge!("b").set(f(2));
+        """
+        found = dict(watching.metrics_in(source))
+        self.assertEqual(found["a_total"], Metric("counter", frozenset({"tool", "code"})))
+        self.assertEqual(found["b"], Metric("gauge", frozenset()))
+
+    def test_ours_are_found_with_all_labels(self):
+        ours = watching.ours()
+        self.assertEqual(ours["retouch_jobs_done_total"].labels, {"tool", "tier"})
+        self.assertEqual(ours["retouch_http_request_seconds"].kind, "histogram")
+        self.assertIn("retouch_backup_finished_seconds", ours)
+
+
+class BoardTest(unittest.TestCase):
+    def setUp(self):
+        self.board = json.loads((watching.WATCH / "board.json").read_text())
+        self.known = watching.reported()
+
+    def wrong(self, change):
+        board = copy.deepcopy(self.board)
+        change(board, next(panel for panel in board["panels"] if panel["type"] != "row"))
+        return watching.wrong_board("board", board, self.known)
+
+    def test_a_board_that_grafana_would_spoil_is_found(self):
+        self.assertEqual(self.wrong(lambda board, panel: None), [])
+        for change, said in (
+            (lambda board, panel: board.pop("panels"), "panels is not there"),
+            (lambda board, panel: board["templating"]["list"].clear(), "no variable for the source"),
+            (lambda board, panel: panel.update(id=1), "2 panels have the id 1"),
+            (lambda board, panel: panel.update(datasource={"uid": "abc"}), "is not the variable"),
+            (lambda board, panel: panel.update(targets=[]), "targets are missing"),
+            (lambda board, panel: panel["gridPos"].update(x=2), "it lies on"),
+            (lambda board, panel: panel["gridPos"].update(x=22), "beyond its edge"),
+            (lambda board, panel: panel["targets"][0].update(expr="max(gone)"), "nobody reports gone"),
+        ):
+            self.assertIn(said, " ".join(self.wrong(change)))
+
+
+class AlertTest(unittest.TestCase):
+    def setUp(self):
+        yaml = validators.yaml()
+        self.alerts = yaml.safe_load((watching.WATCH / "alerts.yml").read_text())
+        self.tested = yaml.safe_load((watching.WATCH / "alerts_test.yml").read_text())
+        self.known = watching.reported()
+
+    def test_an_alert_without_test_summary_severity_or_page_is_found(self):
+        rule = self.alerts["groups"][0]["rules"][0]
+        rule["alert"], rule["labels"], rule["annotations"] = "New", {}, {}
+        found = " ".join(watching.wrong_alerts(self.alerts, self.tested, self.known) + watching.wrong_runbooks(self.alerts))
+        for said in ("no test in alerts_test.yml", "no summary", "neither page nor ticket", "is not in docs/runbooks", "no alert leads there"):
+            self.assertIn(said, found)

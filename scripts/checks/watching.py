@@ -1,0 +1,229 @@
+"""What watches an installation, held against what there is to watch: the alerts, the board, the runbooks.
+
+A metric that is renamed leaves a panel empty and an alert silent, and nobody notices; so every name and label in
+`deploy/watch` has to be one that the code really reports.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from common.config import REPO
+from common.say import line
+
+from . import validators
+
+WATCH = REPO / "deploy" / "watch"
+RUNBOOKS = REPO / "docs" / "runbooks"
+
+# Metrics that others report, and their labels.
+FOREIGN = {
+    "up": ("gauge", set()),
+    "DCGM_FI_DEV_GPU_UTIL": ("gauge", {"gpu", "Hostname", "modelName"}),
+    "DCGM_FI_DEV_FB_USED": ("gauge", {"gpu", "Hostname", "modelName"}),
+    "DCGM_FI_DEV_FB_FREE": ("gauge", {"gpu", "Hostname", "modelName"}),
+    "DCGM_FI_DEV_GPU_TEMP": ("gauge", {"gpu", "Hostname", "modelName"}),
+    "DCGM_FI_DEV_POWER_USAGE": ("gauge", {"gpu", "Hostname", "modelName"}),
+    "DCGM_FI_DEV_XID_ERRORS": ("gauge", {"gpu", "Hostname", "modelName"}),
+}
+# What Prometheus itself puts on a series.
+EVERYWHERE = {"job", "instance", "le", "node", "host"}
+
+WORDS = set("and or unless by without on ignoring group_left group_right bool offset inf nan".split())
+FUNCTIONS_OF_COUNTERS = "rate|irate|increase"
+
+
+@dataclass(frozen=True)
+class Metric:
+    kind: str
+    labels: frozenset
+
+    @property
+    def endings(self):
+        return ("_bucket", "_sum", "_count") if self.kind == "histogram" else ("",)
+
+
+def check():
+    """Everything; returns one sentence for each thing that is wrong."""
+    yaml = validators.yaml()
+    known = reported()
+    alerts = yaml.safe_load((WATCH / "alerts.yml").read_text())
+    tested = yaml.safe_load((WATCH / "alerts_test.yml").read_text())
+    for config in ("prometheus.yml", "prometheus-kubernetes.yml"):
+        yaml.safe_load((WATCH / config).read_text())
+    findings = wrong_alerts(alerts, tested, known) + wrong_runbooks(alerts)
+    for board in sorted(WATCH.glob("*.json")):
+        findings += wrong_board(board.name, json.loads(board.read_text()), known)
+    return findings + wrong_to_promtool()
+
+
+def reported():
+    """Every metric that may be asked for, by name."""
+    others = {name: Metric(kind, frozenset(labels)) for name, (kind, labels) in FOREIGN.items()}
+    return {**others, **ours()}
+
+
+def ours():
+    sources = [path for part in ("core", "api", "pixels", "inference", "worker") for path in sorted((REPO / part / "src").rglob("*.rs"))]
+    metrics = {}
+    for source in sources:
+        for name, metric in metrics_in(source.read_text()):
+            before = metrics.get(name, metric)
+            metrics[name] = Metric(metric.kind, before.labels | metric.labels)
+    for name in re.findall(r"^# TYPE (\w+) gauge", (REPO / "scripts/ops/backup.py").read_text(), re.M):
+        metrics[name] = Metric("gauge", frozenset())
+    return metrics
+
+
+def metrics_in(source):
+    """The metrics that a Rust source reports: `counter!("name", "label" => value)`."""
+    for macro in re.finditer(r"\b(counter|gauge|histogram)!\s*\(", source):
+        call = up_to_closing(source, macro.end())
+        if name := re.match(r'\s*"(\w+)"', call):
+            yield name[1], Metric(macro[1], frozenset(re.findall(r'"(\w+)"\s*=>', call)))
+
+
+def up_to_closing(text, start):
+    depth = 1
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[start:at]
+    return text[start:]
+
+
+def wrong_expression(where, expression, known):
+    """What an expression asks for that nobody reports."""
+    findings = []
+    plain = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expression)
+    # Variables of the board stand for times.
+    plain = re.sub(r"\$\w+", "5m", plain)
+    asked = set()
+    for match in re.finditer(r"(?<![\w.$])([a-zA-Z_:][\w:]*)\s*(\{[^}]*\})?(?!\w|\s*\()", outside_label_lists(plain)):
+        name, selector = match[1], match[2] or ""
+        if name.lower() in WORDS:
+            continue
+        metric = find(name, known)
+        if metric is None:
+            findings.append(f"{where}: nobody reports {name}")
+            continue
+        asked |= metric.labels
+        for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector):
+            if label not in metric.labels | EVERYWHERE:
+                findings.append(f"{where}: {name} has no label {label}")
+        if metric.kind == "gauge" and re.search(rf"\b(?:{FUNCTIONS_OF_COUNTERS})\(\s*{name}\b", plain):
+            findings.append(f"{where}: {name} is a gauge and has no rate")
+    for labels in re.findall(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)", plain):
+        for label in filter(None, (label.strip() for label in labels.split(","))):
+            if label not in asked | EVERYWHERE:
+                findings.append(f"{where}: nothing there has a label {label}")
+    return findings
+
+
+def outside_label_lists(expression):
+    """Without `by (…)` and ranges, whose words are no metrics."""
+    expression = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", expression)
+    return re.sub(r"\[[^\]]*\]|\b\d+(\.\d+)?(ms|[smhdwy])?\b", " ", expression)
+
+
+def find(name, known):
+    for base, metric in known.items():
+        if any(name == base + ending for ending in metric.endings):
+            return metric
+    return None
+
+
+def rules_of(alerts):
+    return [rule for group in alerts["groups"] for rule in group["rules"]]
+
+
+def wrong_alerts(alerts, tested, known):
+    findings = []
+    names = [rule["alert"] for rule in rules_of(alerts)]
+    fired = {
+        expected["alertname"] for test in tested["tests"] for expected in test["alert_rule_test"] if expected["exp_alerts"]
+    }
+    for rule in rules_of(alerts):
+        name = rule["alert"]
+        findings += wrong_expression(name, rule["expr"], known)
+        if rule.get("labels", {}).get("severity") not in ("page", "ticket"):
+            findings.append(f"{name}: its severity is neither page nor ticket")
+        if not rule.get("annotations", {}).get("summary"):
+            findings.append(f"{name}: it has no summary")
+        if names.count(name) > 1:
+            findings.append(f"{name}: there are several alerts of this name")
+        if name not in fired:
+            findings.append(f"{name}: no test in alerts_test.yml makes it fire")
+    return findings
+
+
+def wrong_runbooks(alerts):
+    findings, linked = [], {"README.md"}
+    contents = (RUNBOOKS / "README.md").read_text()
+    for rule in rules_of(alerts):
+        name, path = rule["alert"], REPO / rule.get("annotations", {}).get("runbook", "none")
+        linked.add(path.name)
+        if not path.is_file() or path.parent != RUNBOOKS:
+            findings.append(f"{name}: its runbook {path.name} is not in docs/runbooks")
+            continue
+        text = path.read_text()
+        if not text.startswith(f"# {name}\n"):
+            findings.append(f"{path.name}: its title is not {name}")
+        if "(../../deploy/watch/alerts.yml)" not in text:
+            findings.append(f"{path.name}: it does not link to the alert")
+        if f"({path.name})" not in contents:
+            findings.append(f"docs/runbooks/README.md does not list {path.name}")
+    return findings + [f"{page.name}: no alert leads there" for page in sorted(RUNBOOKS.glob("*.md")) if page.name not in linked]
+
+
+def wrong_board(file, board, known):
+    """Whether Grafana would take it, and whether its panels have something to show."""
+    findings = []
+    for field, kind in {"title": str, "uid": str, "schemaVersion": int, "panels": list, "templating": dict, "time": dict}.items():
+        if not isinstance(board.get(field), kind):
+            findings.append(f"{file}: {field} is not there or no {kind.__name__}")
+    if findings:
+        return findings
+    if not any(variable.get("type") == "datasource" for variable in board["templating"].get("list", [])):
+        findings.append(f"{file}: there is no variable for the source of data")
+    panels = [*board["panels"], *(inner for panel in board["panels"] for inner in panel.get("panels", []))]
+    ids = [panel.get("id") for panel in panels]
+    findings += [f"{file}: {ids.count(one)} panels have the id {one}" for one in set(ids) if ids.count(one) > 1]
+    taken = {}
+    for panel in panels:
+        where = f"{file}: {panel.get('title') or panel.get('id')}"
+        place = panel.get("gridPos", {})
+        if not {"x", "y", "w", "h"} <= place.keys() or place["x"] + place["w"] > 24:
+            findings.append(f"{where}: it has no place on the board, or one beyond its edge")
+            continue
+        for x in range(place["x"], place["x"] + place["w"]):
+            for y in range(place["y"], place["y"] + place["h"]):
+                if taken.setdefault((x, y), where) != where:
+                    findings.append(f"{where}: it lies on {taken[x, y]}")
+                    taken[x, y] = where
+        if panel.get("type") == "row":
+            continue
+        if panel.get("datasource", {}).get("uid") != "${datasource}":
+            findings.append(f"{where}: its source of data is not the variable")
+        references = [target.get("refId") for target in panel.get("targets", [])]
+        if not references or len(set(references)) != len(references):
+            findings.append(f"{where}: its targets are missing, or share a refId")
+        for target in panel.get("targets", []):
+            findings += wrong_expression(where, target.get("expr", ""), known)
+    return list(dict.fromkeys(findings))
+
+
+def wrong_to_promtool():
+    """What Prometheus's own program finds, and whether the alerts fire when they should."""
+    if not shutil.which("promtool"):
+        line("  promtool is not here (Debian: apt-get install --no-install-recommends prometheus): the alerts were read, not run")
+        return []
+    commands = [["check", "config", "prometheus.yml"], ["test", "rules", "alerts_test.yml"]]
+    findings = []
+    for command in commands:
+        ran = subprocess.run(["promtool", *command], cwd=WATCH, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if ran.returncode:
+            findings.append(f"promtool {' '.join(command)}: {(ran.stdout + ran.stderr).strip()}")
+    return findings

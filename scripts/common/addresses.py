@@ -1,0 +1,44 @@
+"""Where Postgres, Redis, S3, the identity provider and the payment provider are: configured, or started by `scripts/up`."""
+
+# The user and the database of the Postgres that `scripts/up` starts.
+POSTGRES_USER = POSTGRES_DATABASE = "retouch"
+
+
+def shared_environment(settings):
+    """Returns what every program may read: the caller's environment, `.env`, and the addresses of what `scripts/up` starts."""
+    environment = dict(settings.values)
+    environment.setdefault("RETOUCH_PUBLIC_URL", settings.public_url)
+    if has_own_store(settings):
+        environment |= {
+            "S3_ENDPOINT": f"http://127.0.0.1:{settings.s3_port}",
+            "S3_REGION": "us-east-1",
+            "S3_BUCKET": "retouch",
+            "S3_ACCESS_KEY_ID": settings.secret("s3-access-key"),
+            "S3_SECRET_ACCESS_KEY": settings.secret("s3-secret-key"),
+        }
+    if not settings.given("REDIS_URL"):
+        environment["REDIS_URL"] = f"redis://:{settings.secret('redis-password')}@127.0.0.1:{settings.redis_port}"
+    if not settings.given("OIDC_ISSUER"):
+        environment |= {"OIDC_ISSUER": settings.issuer, "OIDC_CLIENT_ID": "retouch", "OIDC_AUDIENCE": "retouch-api"}
+    if not settings.given("STRIPE_SECRET_KEY"):
+        environment |= {
+            "STRIPE_SECRET_KEY": f"sk_test_{settings.secret('stripe-key')}",
+            "STRIPE_WEBHOOK_SECRET": f"whsec_{settings.secret('stripe-webhook-secret')}",
+            "STRIPE_API_URL": f"{settings.stripe_url}/",
+        }
+    return environment
+
+
+def has_own_store(settings):
+    """Keys without an address are those of AWS."""
+    return not settings.given("S3_ENDPOINT") and not settings.given("S3_ACCESS_KEY_ID")
+
+
+def database_url(settings):
+    return settings.get("DATABASE_URL") or own_database_url(settings)
+
+
+def own_database_url(settings):
+    """Returns the address of the Postgres that `scripts/up` starts."""
+    password = settings.secret("postgres-password")
+    return f"postgres://{POSTGRES_USER}:{password}@127.0.0.1:{settings.postgres_port}/{POSTGRES_DATABASE}"

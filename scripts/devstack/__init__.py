@@ -1,0 +1,1 @@
+"""Starts the whole of Retouch on one machine, watches it and stops it."""

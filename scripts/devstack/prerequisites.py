@@ -1,0 +1,89 @@
+"""Checks what must be there before anything is built, and says how to get what is not."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from common.say import Problem, step
+
+RUST = (1, 95)
+NODE = (20, 19)
+
+
+def check(build=True):
+    find_cargo_of_rustup()
+    missing = []
+    packages = []
+    if build:
+        missing += [problem for problem in (check_rust(), check_node()) if problem]
+        if not shutil.which("cc"):
+            packages += ["gcc", "libc6-dev"]
+    elif not shutil.which("node"):
+        missing += [check_node()]
+    if not has_pip():
+        packages.append("python3-pip")
+    if packages:
+        install_packages(packages, "Retouch needs them to build and to download its parts")
+    if missing:
+        raise Problem("\n".join(missing))
+
+
+def find_cargo_of_rustup():
+    # rustup adds itself to PATH in login shells only.
+    folder = Path.home() / ".cargo" / "bin"
+    if not shutil.which("cargo") and (folder / "cargo").exists():
+        os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
+
+
+def check_rust():
+    if not shutil.which("cargo"):
+        return "Rust is not installed. Install it with rustup, see https://rustup.rs, and run this again."
+    # With rustup this also installs the version that rust-toolchain.toml names; that may take a minute.
+    with step("Checking the Rust toolchain"):
+        answer = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True)
+    return too_old("Rust", answer.stdout, RUST, "Run: rustup toolchain install")
+
+
+def check_node():
+    if not shutil.which("node") or not shutil.which("npm"):
+        return "Node.js is not installed. Install version 20.19 or newer with npm, see https://nodejs.org."
+    answer = subprocess.run(["node", "--version"], stdout=subprocess.PIPE, text=True)
+    return too_old("Node.js", answer.stdout, NODE, "Install a newer one, see https://nodejs.org.")
+
+
+def too_old(name, text, wanted, advice):
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text or "")
+    if not found:
+        return f"{name} does not say its version. {advice}"
+    if tuple(map(int, found.groups()))[: len(wanted)] < wanted:
+        return f"{name} {found.group(0)} is too old; Retouch needs {'.'.join(map(str, wanted))}. {advice}"
+    return None
+
+
+def has_pip():
+    command = [sys.executable, "-m", "pip", "--version"]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def install_packages(packages, why):
+    """Root on Debian gets them installed; anybody else is told the one line to run."""
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise Problem(f"Missing: {', '.join(packages)}. {why}. Run:\n\n  {apt_line(packages)}")
+    with step(f"Installing {', '.join(packages)} with apt"):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
+        quiet = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        if subprocess.run(install, **quiet).returncode == 0:
+            return
+        # A fresh machine has no package lists yet, or old ones.
+        subprocess.run(["apt-get", "update", "-qq"], **quiet)
+        answer = subprocess.run(install, **quiet)
+        if answer.returncode:
+            raise Problem(f"apt-get could not install {', '.join(packages)}:\n\n{answer.stdout[-2000:]}")
+
+
+def apt_line(packages):
+    return f"sudo apt-get install -y --no-install-recommends {' '.join(packages)}"

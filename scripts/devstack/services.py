@@ -1,0 +1,266 @@
+"""The parts that run, in the order in which they start, and what each one is told."""
+
+import json
+import os
+import signal
+import socket
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Callable
+
+from common import addresses, wheels
+from common.config import PROGRAMS, REPO
+from common.say import Problem, run_logged, step
+
+from .postgres import Postgres
+
+
+@dataclass
+class Service:
+    name: str
+    label: str
+    command: Callable[[], list]
+    ready: Callable[[], bool]
+    environment: dict = field(default_factory=dict)
+    # The port it listens on and the variable that changes it.
+    port: tuple = ()
+    # What has to be done before it starts, and once it answers.
+    prepare: Callable[[], None] = lambda: None
+    finish: Callable[[], None] = lambda: None
+    options: dict = field(default_factory=dict)
+    stop_signal: int = signal.SIGTERM
+    stop_seconds: float = 10
+
+
+def plan(settings, runtime=None):
+    """The services to start here: those whose address nobody configured, then our own two."""
+    shared = addresses.shared_environment(settings)
+    services = []
+    if not settings.given("DATABASE_URL"):
+        services.append(postgres_service(settings, shared))
+    if not settings.given("REDIS_URL"):
+        services.append(valkey_service(settings, shared))
+    if addresses.has_own_store(settings):
+        services.append(s3_service(settings, shared))
+    if not settings.given("OIDC_ISSUER"):
+        services.append(oidc_service(settings, shared))
+    if not settings.given("STRIPE_SECRET_KEY"):
+        services.append(stripe_service(settings, shared))
+    if runtime is not None:
+        services += [api_service(settings, shared), worker_service(settings, shared, runtime)]
+    return services
+
+
+def postgres_service(settings, shared):
+    postgres = Postgres(settings)
+    shared["DATABASE_URL"] = addresses.own_database_url(settings)
+    return Service(
+        name="postgres",
+        label="Postgres",
+        command=postgres.command,
+        ready=postgres.is_ready,
+        environment={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+        port=(settings.postgres_port, "RETOUCH_POSTGRES_PORT"),
+        prepare=postgres.prepare,
+        finish=postgres.create_database,
+        options=postgres.as_owner(),
+        stop_signal=postgres.stop_signal,
+        stop_seconds=30,
+    )
+
+
+def valkey_service(settings, shared):
+    configuration = settings.run / "valkey.conf"
+
+    def prepare():
+        folder = settings.data / "valkey"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        configuration.touch(mode=0o600)
+        configuration.write_text(
+            f"bind 127.0.0.1\nport {settings.redis_port}\nrequirepass {settings.secret('redis-password')}\n"
+            f'dir "{folder}"\nappendonly yes\nsave ""\nmaxmemory-policy noeviction\ndaemonize no\n'
+        )
+
+    return Service(
+        name="valkey",
+        label="Valkey",
+        command=lambda: [wheels.valkey_server(), configuration],
+        ready=lambda: ping_redis(settings.redis_port, settings.secret("redis-password")),
+        environment=shared,
+        port=(settings.redis_port, "RETOUCH_REDIS_PORT"),
+        prepare=prepare,
+    )
+
+
+def s3_service(settings, shared):
+    folder = settings.data / "s3"
+    listen = f"127.0.0.1:{settings.s3_port}"
+    return Service(
+        name="s3",
+        label="The S3 server",
+        command=lambda: [PROGRAMS / "retouch-standins", "s3", "--root", folder, "--listen", listen],
+        ready=lambda: answers(f"http://{listen}/"),
+        # It takes its keys from S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, where no list of processes shows them.
+        environment=shared,
+        port=(settings.s3_port, "RETOUCH_S3_PORT"),
+        prepare=lambda: folder.mkdir(parents=True, exist_ok=True),
+    )
+
+
+def oidc_service(settings, shared):
+    return Service(
+        name="oidc",
+        label="The identity provider",
+        command=lambda: ["node", REPO / "standins" / "oidc" / "server.mjs"],
+        ready=lambda: get_json(f"{settings.issuer}/.well-known/openid-configuration") is not None,
+        environment={**shared, **oidc_environment(settings)},
+        port=(settings.oidc_port, "RETOUCH_OIDC_PORT"),
+    )
+
+
+def oidc_environment(settings):
+    return {
+        "RETOUCH_OIDC_PORT": str(settings.oidc_port),
+        "RETOUCH_OIDC_DATA": str(settings.data / "oidc"),
+        "RETOUCH_PUBLIC_URL": settings.public_url,
+        "OIDC_CLIENT_ID": "retouch",
+        "OIDC_AUDIENCE": "retouch-api",
+    }
+
+
+def stripe_service(settings, shared):
+    listen = f"127.0.0.1:{settings.stripe_port}"
+    webhook = f"{settings.api_url}/api/payments/webhook"
+    folder = settings.data / "stripe"
+    return Service(
+        name="stripe",
+        label="The Stripe stand-in",
+        command=lambda: [
+            *(PROGRAMS / "retouch-standins", "stripe", "--listen", listen, "--public-url", settings.stripe_url),
+            *("--webhook", webhook, "--data", folder),
+        ],
+        ready=lambda: get_json(f"{settings.stripe_url}/stand-in") is not None,
+        # It takes its secrets from STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, where no list of processes shows them.
+        environment=shared,
+        port=(settings.stripe_port, "RETOUCH_STRIPE_PORT"),
+        prepare=lambda: folder.mkdir(parents=True, exist_ok=True, mode=0o700),
+    )
+
+
+def api_service(settings, shared):
+    program = PROGRAMS / "retouch-api"
+    environment = {
+        **shared,
+        "RETOUCH_LISTEN": settings.listen,
+        "RETOUCH_UI_DIR": settings.get("RETOUCH_UI_DIR", str(REPO / "ui" / "dist")),
+        "RETOUCH_URL_SECRET": settings.get("RETOUCH_URL_SECRET") or settings.secret("url-secret"),
+        # So that the page has its contact link here too; the address leads nowhere.
+        "RETOUCH_CONTACT_EMAIL": settings.get("RETOUCH_CONTACT_EMAIL", "contact@retouch.localhost"),
+    }
+
+    def migrate():
+        with step("Bringing the database up to date"):
+            log = str(settings.logs / "migrate.log")
+            run_logged([program, "migrate"], log, "Bringing the database up to date", env=environment, cwd=REPO)
+
+    return Service(
+        name="api",
+        label="The API",
+        command=lambda: [program, "serve"],
+        ready=lambda: get(f"{settings.api_url}/healthz") is not None,
+        environment=environment,
+        port=(int(settings.listen.rpartition(":")[2]), "RETOUCH_PORT"),
+        prepare=migrate,
+        stop_seconds=20,
+    )
+
+
+def worker_service(settings, shared, runtime):
+    environment = {
+        **shared,
+        "RETOUCH_MODELS_DIR": settings.get("RETOUCH_MODELS_DIR", str(REPO / "models")),
+        "ORT_DYLIB_PATH": runtime,
+        "RETOUCH_DEVICE": settings.get("RETOUCH_DEVICE", "auto"),
+    }
+    if metrics := settings.get("RETOUCH_METRICS_LISTEN"):
+        # The API has that port; two processes cannot share one.
+        host, _, port = metrics.rpartition(":")
+        environment["RETOUCH_METRICS_LISTEN"] = f"{host}:{int(port) + 1}"
+    return Service(
+        name="worker",
+        label="The worker",
+        command=lambda: [PROGRAMS / "retouch-worker", "serve"],
+        ready=lambda: has_worker(get_json(f"{settings.api_url}/readyz")),
+        environment=environment,
+        # A worker hands back what it cannot finish; that needs a moment.
+        stop_seconds=30,
+    )
+
+
+def has_worker(answer):
+    return isinstance(answer, dict) and bool(answer.get("workers"))
+
+
+def check_ports(services):
+    for service in services:
+        if service.port:
+            check_port(*service.port)
+
+
+def check_port(port, variable):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except PermissionError as error:
+            raise Problem(f"Port {port} is reserved for root. Choose one above 1023 with {variable}.") from error
+        except OSError as error:
+            raise Problem(
+                f"Port {port} is taken by another program. Stop that program, or choose another port: "
+                f"put {variable}={port + 1} into .env, or in front of scripts/up."
+            ) from error
+
+
+def ping_redis(port, password):
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(f"AUTH {password}\r\nPING\r\n".encode())
+            answer = b""
+            while answer.count(b"\r\n") < 2:
+                part = connection.recv(256)
+                if not part:
+                    break
+                answer += part
+            return answer.endswith(b"+PONG\r\n")
+    except OSError:
+        return False
+
+
+# Addresses of this machine are never reached through a proxy.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def get(url):
+    try:
+        with DIRECT.open(url, timeout=2) as response:
+            return response.read()
+    except OSError:
+        return None
+
+
+def get_json(url):
+    try:
+        return json.loads(get(url) or b"null")
+    except ValueError:
+        return None
+
+
+def answers(url):
+    try:
+        DIRECT.open(url, timeout=2).close()
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True

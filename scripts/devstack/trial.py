@@ -1,0 +1,203 @@
+"""A whole Retouch of its own for proofs and measurements: real processes, tiny models, people with credits."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import time
+import urllib.error
+import urllib.request
+import uuid
+import zlib
+from dataclasses import asdict, dataclass, replace
+
+from common.addresses import POSTGRES_DATABASE
+from common.config import PROGRAMS, REPO
+from common.say import Problem, took
+
+from . import build, services
+from .postgres import Postgres
+
+# The limits of one user are not what is looked at.
+WITHOUT_USER_LIMITS = {
+    "RETOUCH_USER_RUNS_PER_MINUTE": "1000000",
+    "RETOUCH_USER_UPLOADS_PER_MINUTE": "1000000",
+}
+
+
+class Broken(Problem):
+    """Something that is claimed turned out not to be so."""
+
+
+def expect(holds, claim, found):
+    if not holds:
+        raise Broken(f"{claim}. Found: {found}")
+
+
+@dataclass
+class Person:
+    api: str
+    token: str
+    image: str
+
+
+class Trial:
+    def __init__(self, sandbox, settings, workers=1):
+        self.settings = sandbox.settings
+        self.supervisor = sandbox.supervisor
+        # That Postgres forgets nothing when it is killed is part of what is shown, and what that costs is measured.
+        self.settings.throw_away = False
+        own = {"RETOUCH_MODELS_DIR": str(REPO / "models" / "tiny"), "RETOUCH_DEVICE": "cpu"}
+        self.settings.values |= own | WITHOUT_USER_LIMITS | settings
+        given = self.settings.get("ORT_DYLIB_PATH")
+        planned = services.plan(self.settings, given or build.runtime_library(self.settings, REPO / "scripts" / "models"))
+        *others, worker = planned
+        self.supervisor.start([*others, *(self.numbered(worker, number) for number in range(1, workers + 1))])
+        self.api = self.settings.api_url
+        self.postgres = Postgres(self.settings)
+
+    def numbered(self, worker, number):
+        """One of several workers; it is ready when all so far are."""
+        if number == 1:
+            return replace(worker, environment={**worker.environment, "RETOUCH_WORKER_NAME": "worker-1"})
+        environment = {**worker.environment, "RETOUCH_WORKER_NAME": f"worker-{number}"}
+        ready = lambda: len((services.get_json(f"{self.settings.api_url}/readyz") or {}).get("workers", [])) >= number  # noqa: E731
+        name, label = f"worker-{number}", f"Worker {number}"
+        return replace(worker, name=name, label=label, environment=environment, ready=ready)
+
+    # Processes.
+
+    def running(self, name):
+        return next(running for running in self.supervisor.running if running.service.name == name)
+
+    def stop(self, name, number=signal.SIGTERM):
+        process = self.running(name).process
+        process.send_signal(number)
+        process.wait(timeout=60)
+
+    def start_again(self, name, *more):
+        """With `more` arguments than before."""
+        running = self.running(name)
+        service, command = running.service, running.service.command
+        fresh = self.supervisor.spawn(replace(service, command=lambda: [*command(), *more]))
+        vars(running).update(vars(fresh))
+        self.supervisor.wait_until_ready(running)
+
+    def log(self, name):
+        return (self.settings.logs / f"{name}.log").read_text(errors="replace")
+
+    def is_ready(self):
+        return services.get(f"{self.api}/readyz") is not None
+
+    def program(self, *command):
+        """Runs one of our programs with the API's settings; returns its exit status and what it printed."""
+        command = [PROGRAMS / command[0], *command[1:]]
+        ended = subprocess.run(
+            [str(part) for part in command],
+            env=self.running("api").service.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return ended.returncode, ended.stdout.strip()
+
+    # The database.
+
+    def sql(self, statement):
+        return self.postgres.psql(statement, database=POSTGRES_DATABASE).strip()
+
+    def number(self, statement):
+        return float(self.sql(statement) or 0)
+
+    def row(self, columns):
+        return json.loads(self.sql(f"select row_to_json(one) from (select {columns}) one"))
+
+    # People.
+
+    def people(self, count, size=(64, 48)):
+        """As many people with a picture of that size each and more credits than they can spend."""
+        emails = [f"person-{number}@example.test" for number in range(count)]
+        environment = {**os.environ, **services.oidc_environment(self.settings)}
+        command = ["node", str(REPO / "standins" / "oidc" / "token.mjs"), *emails]
+        made = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        picture = png(*size)
+        people = [Person(self.api, token, self.upload(token, picture)) for token in made.stdout.split()]
+        self.sql("insert into ledger (user_id, kind, amount, reference) select id, 'admin', 1000000, 'trial ' || id from users")
+        return people
+
+    def upload(self, token, picture):
+        body, kind = form(picture)
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
+        status, image = post(f"{self.api}/api/images/upload", headers, body)
+        expect(status == 201, "A picture can be uploaded", (status, image))
+        return image["id"]
+
+    def begin_load(self, people, **options):
+        """Starts `retouch-standins load`; its users are `people`, who may be named more than once."""
+        users = self.settings.run / "users.json"
+        users.touch(mode=0o600)
+        users.write_text(json.dumps([asdict(person) for person in people]))
+        command = [str(PROGRAMS / "retouch-standins"), "load", "--users", str(users)]
+        command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+
+    def load(self, people, **options):
+        return report_of(self.begin_load(people, **options))
+
+
+def report_of(load):
+    printed, _ = load.communicate()
+    if load.returncode:
+        raise Problem(f"retouch-standins load ended with exit status {load.returncode}; what went wrong is above.")
+    return json.loads(printed)
+
+
+def until(holds, what, seconds=60):
+    """Looks until it is so."""
+    started = time.monotonic()
+    while not holds():
+        if time.monotonic() - started > seconds:
+            raise Broken(f"Not within {took(seconds)}: {what}")
+        time.sleep(0.05)
+
+
+def post(address, headers, body=b""):
+    """Returns the status and the JSON of the answer."""
+    request = urllib.request.Request(address, body, headers)
+    try:
+        with services.DIRECT.open(request, timeout=60) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.load(refused)
+
+
+def form(picture):
+    """A picture as a page sends it: the body and its type."""
+    line = uuid.uuid4().hex.encode()
+    head = b'Content-Disposition: form-data; name="file"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n'
+    return b"--" + line + b"\r\n" + head + picture + b"\r\n--" + line + b"--\r\n", f"multipart/form-data; boundary={line.decode()}"
+
+
+def png(width, height):
+    """A picture with something round in it."""
+    rows = bytearray()
+    for y in range(height):
+        rows.append(0)
+        for x in range(width):
+            inside = (2 * x - width) ** 2 + (2 * y - height) ** 2 < min(width, height) ** 2 // 2
+            rows += bytes((220, 40, 40) if inside else (x * 255 // width, y * 255 // height, 128))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(rows), 1)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts)
+
+
+def commented(picture, comment):
+    """The same picture in another file."""
+    end = len(picture) - 12
+    return picture[:end] + chunk(b"tEXt", b"Comment\0" + comment.encode()) + picture[end:]
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

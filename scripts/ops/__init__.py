@@ -1,0 +1,1 @@
+"""Serves operators: backup, restore, capacity planning and models. Runs without `devstack` and `checks`."""

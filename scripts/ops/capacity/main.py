@@ -1,0 +1,66 @@
+"""`scripts/capacity`: what an installation carries, and what it needs."""
+
+import argparse
+
+from common.say import Problem, line
+
+from . import profile
+from .plan import needed, one_run, what_one_carries
+
+
+def main(check_simulator):
+    """Runs the command line. `check_simulator` runs `scripts/capacity check`; it needs the programs, so it is in `checks`."""
+    parser = argparse.ArgumentParser(prog="scripts/capacity", description="What an installation carries, and what it needs.")
+    tasks = parser.add_subparsers(dest="task", required=True)
+    carries = tasks.add_parser("carries", help="the most that one worker does, tool by tool")
+    simulate = tasks.add_parser("simulate", help="waits and throughput under a load")
+    plan = tasks.add_parser("plan", help="how many workers a day's pictures need")
+    check = tasks.add_parser("check", help="hold the simulator against the real programs on this machine (five minutes)")
+    for one in (carries, simulate, plan):
+        one.add_argument("--machine", default="cpu-2", help="a table of scripts/ops/capacity/profiles.toml (default: cpu-2)")
+        one.add_argument("--slots", type=int, default=3, help="jobs in flight of a worker, RETOUCH_JOBS_IN_FLIGHT (default: 3)")
+        one.add_argument("--model-ms", type=float, metavar="MS", help="the model's time in place of the measured one, for every tool")
+    for one in (simulate, plan):
+        one.add_argument("load", nargs="+", metavar="TOOL[:TIER]=NUMBER", help="jobs a second; for a plan, pictures a day")
+    simulate.add_argument("--workers", type=int, default=1)
+    simulate.add_argument("--seconds", type=float, default=3600)
+    plan.add_argument("--peak", type=float, default=4.0, help="how many times the mean the busiest hour is (default: 4)")
+    plan.add_argument("--wait", type=float, default=5.0, help="what 19 of 20 paid jobs may wait at most, in seconds (default: 5)")
+    check.add_argument("--seconds", type=float, default=180)
+    check.add_argument("--load", type=float, default=0.75, help="of what the machine can do (default: 0.75)")
+    check.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if options.task == "check":
+        return 0 if check_simulator(options.seconds, options.load, options.seed) else 1
+    machine = chosen(options)
+    if options.task == "carries":
+        for text in what_one_carries(machine, options.slots):
+            line(text)
+    elif options.task == "simulate":
+        for text in one_run(machine, loads(options.load), options.workers, options.slots, options.seconds):
+            line(text)
+    else:
+        for text in needed(machine, loads(options.load), options.slots, options.peak, options.wait):
+            line(text)
+    return 0
+
+
+def chosen(options):
+    try:
+        machine = profile.load(options.machine)
+    except KeyError as error:
+        raise Problem(error.args[0]) from error
+    return machine if options.model_ms is None else profile.with_model(machine, options.model_ms / 1000)
+
+
+def loads(given):
+    """`upscale:free=0.5` and the like, by tool and tier."""
+    found = {}
+    for text in given:
+        name, equals, number = text.partition("=")
+        tool, _, tier = name.partition(":")
+        try:
+            found[tool, tier or "paid"] = float(number)
+        except ValueError as error:
+            raise Problem(f"'{text}' is not TOOL[:TIER]=NUMBER.") from error
+    return found

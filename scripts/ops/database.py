@@ -1,0 +1,149 @@
+"""Postgres for a backup: its own programs, and one moment that a dump and a list of objects share."""
+
+import json
+import os
+import subprocess
+import tempfile
+import urllib.parse
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from common import wheels
+from common.say import Problem
+
+# Every object that a row names.
+NAMED = """select object_key as key from images union select thumbnail_key from images
+           union select object_key from results union select thumbnail_key from results"""
+
+# The first server that knows what pg_restore of that version and newer ones sets before anything else.
+SETS_TRANSACTION_TIMEOUT = 170000
+SETTING = b"SET transaction_timeout = 0;\n"
+
+
+class Database:
+    def __init__(self, settings, url):
+        self.environment = {**os.environ, **connection(url)}
+        folder = settings.get("RETOUCH_POSTGRES_BIN")
+        self.bin = Path(folder) if folder else wheels.postgres_bin()
+
+    def sql(self, statement, **variables):
+        command = [self.bin / "psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1"]
+        command += [part for name, value in variables.items() for part in ("-v", f"{name}={value}")]
+        ran = subprocess.run(command, input=statement, env=self.environment, capture_output=True, text=True)
+        if ran.returncode:
+            raise Problem(f"Postgres refused: {ran.stderr.strip()}")
+        return ran.stdout.strip()
+
+    def rows(self, select, **variables):
+        return json.loads(self.sql(f"select coalesce(json_agg(one), '[]') from ({select}) one", **variables))
+
+    def keys(self):
+        return {row["key"] for row in self.rows(NAMED)}
+
+    @contextmanager
+    def moment(self):
+        """A snapshot that others can join, for as long as this lasts."""
+        command = [self.bin / "psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1"]
+        holder = subprocess.Popen(
+            [*map(str, command)], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            holder.stdin.write("begin isolation level repeatable read read only;\nselect pg_export_snapshot();\n")
+            holder.stdin.flush()
+            name = holder.stdout.readline().strip()
+            if not name:
+                raise Problem(f"Postgres refused: {holder.stderr.read().strip()}")
+            yield name
+        finally:
+            holder.stdin.close()
+            holder.wait()
+            holder.stdout.close()
+            holder.stderr.close()
+
+    def keys_at(self, snapshot):
+        begun = f"begin isolation level repeatable read read only;\nset transaction snapshot '{snapshot}';\n"
+        return set(self.sql(begun + f"select key from ({NAMED}) named;\ncommit;").split())
+
+    def dump(self, snapshot, file):
+        self.run("pg_dump", f"--snapshot={snapshot}", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
+
+    def restore(self, file):
+        """All of it or nothing."""
+        options = ["--no-owner", "--no-privileges", "--exit-on-error"]
+        if int(self.sql("show server_version_num")) < SETS_TRANSACTION_TIMEOUT:
+            return self.restore_into_an_older_one(options, file)
+        return self.run("pg_restore", *options, "--single-transaction", f"--dbname={self.environment['PGDATABASE']}", file)
+
+    def restore_into_an_older_one(self, options, file):
+        """As statements, without the one that such a server refuses."""
+        reading = [str(self.bin / "pg_restore"), *options, "--file=-", str(file)]
+        writing = [str(self.bin / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
+        with (
+            tempfile.TemporaryFile() as unread,
+            tempfile.TemporaryFile() as refused,
+            subprocess.Popen(reading, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=unread) as source,
+            subprocess.Popen(writing, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=refused) as target,
+        ):
+            try:
+                target.stdin.write(b"begin;\n")
+                target.stdin.writelines(for_an_older_server(source.stdout))
+                # What breaks off must not be committed.
+                if source.wait() == 0:
+                    target.stdin.write(b"commit;\n")
+                else:
+                    target.kill()
+            except BrokenPipeError:
+                # psql has ended, and says why.
+                source.kill()
+            with suppress(BrokenPipeError):
+                target.stdin.close()
+            for program, ended, said in (("pg_restore", source, unread), ("psql", target, refused)):
+                # Below zero: ended from outside, by the other one's failure as a rule.
+                if ended.wait() > 0:
+                    said.seek(0)
+                    raise failed(program, ended.returncode, said.read().decode(errors="replace"))
+            if source.returncode or target.returncode:
+                raise Problem(f"A restore was ended from outside ({source.returncode}, {target.returncode}).")
+
+    def contents(self, file):
+        """What a dump holds, when it can be read at all."""
+        return self.run("pg_restore", "--list", file)
+
+    def run(self, program, *arguments):
+        command = [str(self.bin / program), *map(str, arguments)]
+        ran = subprocess.run(command, env=self.environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if ran.returncode:
+            raise failed(program, ran.returncode, ran.stderr)
+        return ran.stdout
+
+
+def failed(program, status, said):
+    return Problem(f"{program} failed (exit status {status}): {said.strip()[-2000:]}")
+
+
+def for_an_older_server(statements):
+    """Once: the same words further down are somebody's data."""
+    sought = True
+    for statement in statements:
+        if sought and statement == SETTING:
+            sought = False
+        else:
+            yield statement
+
+
+def connection(url):
+    """The address as Postgres's programs take it from the environment, where no list of processes shows the password."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+        raise Problem("DATABASE_URL must look like postgres://user:password@host/retouch.")
+    options = dict(urllib.parse.parse_qsl(parts.query))
+    found = {
+        "PGHOST": parts.hostname or options.get("host", ""),
+        "PGPORT": str(parts.port or 5432),
+        "PGUSER": urllib.parse.unquote(parts.username or ""),
+        "PGPASSWORD": urllib.parse.unquote(parts.password or ""),
+        "PGDATABASE": urllib.parse.unquote(parts.path.strip("/")),
+        "PGSSLMODE": options.get("sslmode", ""),
+        "PGSSLROOTCERT": options.get("sslrootcert", ""),
+    }
+    return {name: value for name, value in found.items() if value}
