@@ -24,10 +24,13 @@ ENV CARGO_INCREMENTAL=0 SQLX_OFFLINE=true
 COPY Cargo.toml Cargo.lock ./
 COPY .cargo .cargo
 COPY .sqlx .sqlx
+COPY catalog catalog
+COPY pixels pixels
+COPY inference inference
 COPY core core
 COPY api api
 COPY worker worker
-COPY local local
+COPY standins standins
 COPY migrations migrations
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/retouch/target,sharing=locked \
@@ -72,8 +75,9 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /retouch
 COPY scripts/models scripts/models
-COPY local/models local/models
-COPY local/stack local/stack
+COPY scripts/common scripts/common
+COPY scripts/ops/__init__.py scripts/ops/
+COPY scripts/ops/models scripts/ops/models
 COPY models/convert models/convert
 # Downloads that broke off are kept here; give it a volume to go on from.
 RUN mkdir .retouch && chmod 1777 .retouch
@@ -122,7 +126,7 @@ RUN --mount=type=cache,target=/retouch/.retouch/downloads \
     python3 -m pip install --no-deps --only-binary=:all: --no-compile --target /wheels \
         --disable-pip-version-check --extra-index-url "${TENSORRT_INDEX}" "tensorrt-cu13-libs==${TENSORRT_VERSION}" \
     && mkdir -p /opt/tensorrt && mv /wheels/tensorrt_libs/*.so* /opt/tensorrt/ \
-    && wheel="$(PYTHONPATH=local python3 -c 'from models import runtime; print(runtime.BUILDS["gpu"]["sha256"])')" \
+    && wheel="$(PYTHONPATH=scripts python3 -c 'from ops.models import runtime; print(runtime.BUILDS["gpu"]["sha256"])')" \
     && python3 -m zipfile -e ".retouch/downloads/${wheel}" /wheels \
     && mv /wheels/onnxruntime/capi/libonnxruntime_providers_tensorrt.so /opt/tensorrt/ \
     && rm -rf /wheels
