@@ -9,7 +9,7 @@ from common.config import REPO, load
 from common.say import line, took
 from devstack import build, prerequisites
 
-from . import kubernetes, notices, watching
+from . import kubernetes, notices, python_imports, rust_cycles, watching
 from .arrows import wrong_arrows
 from .containers import checks as containers
 
@@ -30,6 +30,8 @@ def run():
     checks = [
         ("formatting of Rust", program(["cargo", "fmt", "--all", "--check"])),
         ("directions in the code", arrows),
+        ("cycles between Rust files", findings_of(rust_cycles.check)),
+        ("imports of the scripts", findings_of(python_imports.check)),
         ("clippy", program(clippy)),
         ("alerts, board and runbooks", findings_of(watching.check)),
         ("Kubernetes manifests", findings_of(kubernetes.check)),

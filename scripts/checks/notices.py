@@ -108,7 +108,7 @@ def made():
             "",
             "| what | licence |",
             "|---|---|",
-            "| `worker/tests/photos`: astronaut (NASA), chelsea (Stéfan van der Walt), coffee (Rachel Michetti) | public domain, CC0-1.0, CC0-1.0 |",
+            "| `pixels/tests/photos`: astronaut (NASA), chelsea (Stéfan van der Walt), coffee (Rachel Michetti) | public domain, CC0-1.0, CC0-1.0 |",
             *fonts(),
             "",
             "## Programs and libraries fetched as wheels",
