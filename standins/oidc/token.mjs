@@ -1,4 +1,4 @@
-// `node token.mjs someone@example.com …` prints an access token of each of these local accounts. `scripts/token` calls it.
+// `node token.mjs EMAIL…` prints an access token for each of these local accounts. `scripts/token` runs it.
 import { SignInError } from "./accounts.mjs";
 import { tokenFor } from "./issue-token.mjs";
 import { settingsFromEnvironment } from "./settings.mjs";

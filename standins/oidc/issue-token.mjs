@@ -1,5 +1,5 @@
-// Makes an access token like the one the sign-in page leads to: the same key, the same `sub`, the same claims.
-// It needs neither a running provider nor any package, so it is signed here by hand.
+// Issues an access token with the same key, `sub` and claims as the sign-in page does.
+// It needs no running provider and no package, so this file signs the token itself.
 import { createPrivateKey, randomBytes, sign } from "node:crypto";
 import { Accounts } from "./accounts.mjs";
 import { loadKeys } from "./keys.mjs";

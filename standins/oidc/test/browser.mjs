@@ -1,4 +1,4 @@
-// A browser as far as sign-in needs one: it keeps cookies and follows redirects one at a time.
+// A minimal browser for sign-in: keeps cookies and follows redirects one at a time.
 import { createHash, randomBytes } from "node:crypto";
 
 export const PAGE = "http://127.0.0.1:8080";
@@ -27,7 +27,7 @@ export class Browser {
     return response;
   }
 
-  /** Follows redirects until a page answers or the way leads back to our own page. */
+  /** Follows redirects until the provider returns a page or redirects to the Retouch page. */
   async follow(address) {
     for (let hops = 0; hops < 10; hops++) {
       const response = await this.request(address);
@@ -39,7 +39,7 @@ export class Browser {
     throw new Error("too many redirects");
   }
 
-  /** Opens the sign-in form, or comes straight back when the browser is signed in already. */
+  /** Opens the sign-in form; returns to the Retouch page immediately if already signed in. */
   async open(extra = {}) {
     this.verifier = randomBytes(32).toString("base64url");
     const query = new URLSearchParams({

@@ -1,5 +1,5 @@
-// The local accounts: one JSON file each, so that the sign-in server and `scripts/token` can both write
-// without a lock. The file's name is the account's `sub`, which follows from the email address.
+// Stores each local account in its own JSON file, so that the sign-in server and `scripts/token` can both write
+// without a lock. The file name is the account's `sub`, which is derived from the email address.
 import { createHash, randomBytes, scrypt as scryptWithCallback, timingSafeEqual } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,8 +7,9 @@ import { promisify } from "node:util";
 import { createFile, replaceFile } from "./files.mjs";
 
 const scrypt = promisify(scryptWithCallback);
+// scrypt parameters; every account stores the ones it was hashed with.
 const COST = { N: 16384, r: 8, p: 1 };
-export const SHORTEST_PASSWORD = 8;
+export const MIN_PASSWORD_LENGTH = 8;
 
 export class SignInError extends Error {}
 
@@ -17,7 +18,7 @@ export class Accounts {
     this.folder = join(data, "accounts");
   }
 
-  /** The account with this `sub`, or undefined. */
+  /** Returns the account with this `sub`, or undefined. */
   async find(sub) {
     if (!/^[0-9a-f]{32}$/.test(sub)) return undefined;
     try {
@@ -28,7 +29,7 @@ export class Accounts {
     }
   }
 
-  /** The account of this email address, made without a password when there is none yet. */
+  /** Returns the account with this email address. Creates it, without a password, if it does not exist. */
   async findOrCreate(text) {
     const email = parseEmail(text);
     const sub = subOf(email);
@@ -38,25 +39,25 @@ export class Accounts {
     return this.find(sub);
   }
 
-  /** Signs in. An unknown email becomes an account; an account made by `scripts/token` gets its password now. */
+  /** Signs in. An unknown email address creates an account; an account created by `scripts/token` gets its password now. */
   async signIn(text, password) {
     const email = parseEmail(text);
     const sub = subOf(email);
     const existing = await this.find(sub);
     if (existing?.password) {
       if (!(await matches(password, existing.password))) {
-        throw new SignInError("That is not the password of this account. Try again.");
+        throw new SignInError("Wrong password for this account. Please try again.");
       }
       return existing;
     }
-    if (password.length < SHORTEST_PASSWORD) {
-      throw new SignInError(`Choose a password of at least ${SHORTEST_PASSWORD} characters for the new account.`);
+    if (password.length < MIN_PASSWORD_LENGTH) {
+      throw new SignInError(`Choose a password of at least ${MIN_PASSWORD_LENGTH} characters for the new account.`);
     }
     const account = { sub, email, createdAt: new Date().toISOString(), ...existing, password: await hash(password) };
     if (existing) {
       await replaceFile(this.#path(sub), asText(account));
     } else if (!(await this.#create(account))) {
-      return this.signIn(email, password); // the same person pressed Continue twice
+      return this.signIn(email, password); // another request created it in the meantime, for example a double click
     }
     return account;
   }
@@ -80,6 +81,7 @@ export function parseEmail(text) {
 }
 
 function subOf(email) {
+  // Never change this prefix: every existing account would get a new `sub`.
   return createHash("sha256").update(`retouch-local:${email}`).digest("hex").slice(0, 32);
 }
 

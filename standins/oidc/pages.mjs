@@ -1,4 +1,4 @@
-// The pages people see here. Plain HTML and CSS: they work without JavaScript and load nothing from elsewhere.
+// The HTML pages of the provider. They work without JavaScript and load nothing from other servers.
 const STYLE = `
 :root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#16181d;--soft:#5b6270;--line:#8a92a1;--go:#3538cd;--go-ink:#fff;--bad:#b42318}
 @media(prefers-color-scheme:dark){:root{--page:#101217;--card:#191c23;--ink:#f1f3f7;--soft:#a6adba;--line:#6b7383;--go:#a4a8ff;--go-ink:#101217;--bad:#ff9c92}}
@@ -18,8 +18,8 @@ export function signInPage({ action, email = "", error, provider }) {
   const wrong = error ? ' aria-invalid="true" aria-describedby="error"' : "";
   return page("Sign in to Retouch", `
 <h1>Sign in to Retouch</h1>
-<p>A new email address makes a new account.</p>
-${provider ? `<p>You chose ${escape(provider)}. It is not connected here; use an email address in its place.</p>` : ""}
+<p>A new email address creates a new account.</p>
+${provider ? `<p>You chose ${escape(provider)}. It is not available here; please use an email address instead.</p>` : ""}
 ${error ? `<p class="error" id="error" role="alert">${escape(error)}</p>` : ""}
 <form method="post" action="${escape(action)}">
 <label for="email">Email</label>
@@ -28,14 +28,14 @@ ${error ? `<p class="error" id="error" role="alert">${escape(error)}</p>` : ""}
 <input id="password" name="password" type="password" autocomplete="current-password" required${email ? " autofocus" : ""}${wrong}>
 <button type="submit">Continue</button>
 </form>
-<p class="note">This is the local stand-in for an identity provider. Accounts made here stay on this machine.</p>`);
+<p class="note">This is a local stand-in for an identity provider. Accounts created here stay on this machine.</p>`);
 }
 
 export function messagePage(title, text) {
   return page(title, `<h1>${escape(title)}</h1>\n<p>${escape(text)}</p>`);
 }
 
-/** `form` is oidc-provider's own, with its token; `auto` sends it at once where JavaScript runs. */
+/** `form` is the one that oidc-provider generates, with its CSRF token; `auto` submits it immediately if JavaScript is on. */
 export function signOutPage(form, auto) {
   return page("Sign out of Retouch", `
 <h1>Sign out of Retouch?</h1>

@@ -1,4 +1,4 @@
-// Everything the stand-in is told from outside: one object, read once from the environment.
+// Reads the settings from the environment, once.
 import { resolve } from "node:path";
 
 const LOOPBACK = new Set(["127.0.0.1", "::1", "localhost"]);
@@ -8,8 +8,8 @@ export function settingsFromEnvironment(env = process.env) {
   const port = wholeNumber("RETOUCH_OIDC_PORT", env.RETOUCH_OIDC_PORT || "19400");
   if (!LOOPBACK.has(host) && env.RETOUCH_OIDC_ALLOW_REMOTE !== "1") {
     throw new Error(
-      `RETOUCH_OIDC_HOST=${host} is not a loopback address. Anybody who reaches the local sign-in can make ` +
-        "accounts; set RETOUCH_OIDC_ALLOW_REMOTE=1 if you really want that.",
+      `RETOUCH_OIDC_HOST=${host} is not a loopback address. Anyone who can reach the local sign-in page can ` +
+        "create accounts. Set RETOUCH_OIDC_ALLOW_REMOTE=1 to allow that.",
     );
   }
   return {
@@ -24,7 +24,7 @@ export function settingsFromEnvironment(env = process.env) {
   };
 }
 
-// People type 127.0.0.1 and localhost as if they were the same, so the page may come from either.
+// People use 127.0.0.1 and localhost interchangeably, so the page may be served from either.
 function pageOrigins(publicUrl) {
   const url = new URL(publicUrl);
   const origins = new Set([url.origin]);
@@ -41,7 +41,7 @@ function pageOrigins(publicUrl) {
 function wholeNumber(name, text) {
   const number = Number(text);
   if (!Number.isInteger(number) || number < 1) {
-    throw new Error(`${name} must be a whole number above 0, not '${text}'.`);
+    throw new Error(`${name} must be a positive integer, not '${text}'.`);
   }
   return number;
 }

@@ -1,4 +1,4 @@
-// The signing key and the cookie key. They are made once and stay, so that a restart signs nobody out.
+// Loads the signing key and the cookie key. They are generated once and kept, so that a restart signs nobody out.
 import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ export async function loadKeys(data) {
   const path = join(data, "keys.json");
   const existing = await readJson(path);
   if (existing) return existing;
-  // The sign-in server and `scripts/token` may both come first; whoever loses reads the winner's file.
+  // The sign-in server and `scripts/token` may both try to create the file; the loser reads the one of the winner.
   await createFile(path, `${JSON.stringify(makeKeys(), null, 2)}\n`);
   return readJson(path);
 }

@@ -69,7 +69,7 @@ describe("the local identity provider", () => {
     await rm(data, { recursive: true });
   });
 
-  test("a new email makes an account and leads to tokens our API accepts", async () => {
+  test("a new email address creates an account and yields tokens that the API accepts", async () => {
     const tokens = await new Browser(settings.issuer).signIn(EMAIL, PASSWORD);
     assert.equal(tokens.status, 200);
     assert.equal(tokens.origin, PAGE);
@@ -86,7 +86,7 @@ describe("the local identity provider", () => {
     assert.equal(id.email, EMAIL);
   });
 
-  test("the right password signs in again, and a wrong one says so", async () => {
+  test("the right password signs in again, a wrong one is rejected", async () => {
     const browser = new Browser(settings.issuer);
     const form = await browser.open({ identity_provider: "Google" });
     const page = await form.response.text();
@@ -95,12 +95,12 @@ describe("the local identity provider", () => {
     assert.match(page, /local stand-in/);
     const refused = await browser.submit(form, EMAIL, "not the password");
     assert.equal(refused.response.status, 400);
-    assert.match(await refused.response.text(), /not the password of this account/);
+    assert.match(await refused.response.text(), /Wrong password for this account/);
     const back = await browser.submit(form, EMAIL.toUpperCase(), PASSWORD);
     assert.equal((await browser.exchange(back.address)).status, 200);
   });
 
-  test("what somebody typed is shown as text, never as markup", async () => {
+  test("user input is escaped", async () => {
     const browser = new Browser(settings.issuer);
     const refused = await browser.submit(await browser.open(), '"><script>alert(1)</script>', PASSWORD);
     const page = await refused.response.text();
@@ -108,14 +108,14 @@ describe("the local identity provider", () => {
     assert.doesNotMatch(page, /<script>/);
   });
 
-  test("a short password makes no account", async () => {
+  test("a short password creates no account", async () => {
     const browser = new Browser(settings.issuer);
     const refused = await browser.submit(await browser.open(), "short@example.com", "short");
     assert.match(await refused.response.text(), /at least 8 characters/);
     assert.equal((await readdir(join(data, "accounts"))).length, 1);
   });
 
-  test("passwords are never stored as they are", async () => {
+  test("passwords are stored as hashes", async () => {
     const [name] = await readdir(join(data, "accounts"));
     const text = await readFile(join(data, "accounts", name), "utf8");
     assert.doesNotMatch(text, new RegExp(PASSWORD));
@@ -141,7 +141,7 @@ describe("the local identity provider", () => {
     assert.equal((await browser.token({ grant_type: "refresh_token", refresh_token })).error, "invalid_grant");
   });
 
-  test("sign-out needs no click when the page proves itself, and the next sign-in asks again", async () => {
+  test("sign-out with an ID token needs no confirmation, and the next sign-in shows the form", async () => {
     const browser = new Browser(settings.issuer);
     const { id_token } = await browser.signIn(EMAIL, PASSWORD);
     const query = new URLSearchParams({ id_token_hint: id_token, post_logout_redirect_uri: `${PAGE}/login` });
@@ -153,7 +153,7 @@ describe("the local identity provider", () => {
     assert.ok((await browser.open()).response, "the form is shown");
   });
 
-  test("sign-out as Cognito has it returns only to registered addresses", async () => {
+  test("sign-out with Cognito parameters redirects only to registered addresses", async () => {
     const browser = new Browser(settings.issuer);
     const { refresh_token } = await browser.signIn(EMAIL, PASSWORD);
     const out = (address) => browser.request(`/logout?${new URLSearchParams({ client_id: "retouch", logout_uri: address })}`);
@@ -163,14 +163,14 @@ describe("the local identity provider", () => {
     assert.equal((await browser.token({ grant_type: "refresh_token", refresh_token })).error, "invalid_grant");
   });
 
-  test("localhost is the same page as 127.0.0.1, another origin is not", async () => {
+  test("localhost and 127.0.0.1 are both allowed, other origins are not", async () => {
     const callback = "http://localhost:8080/authcallback-magic";
     assert.match((await new Browser(settings.issuer).open({ redirect_uri: callback })).address, /\/sign-in\//);
     const foreign = await new Browser(settings.issuer).open({ redirect_uri: "http://elsewhere.example/authcallback" });
     assert.equal(foreign.response.status, 400);
   });
 
-  test("a token made on the command line belongs to the same person as the sign-in page's", async () => {
+  test("a token from the command line has the same account as one from the sign-in page", async () => {
     const made = await claimsOf(await tokenFor("grace@example.com", settings), "at+jwt");
     const { access_token } = await new Browser(settings.issuer).signIn("grace@example.com", PASSWORD);
     const signedIn = await claimsOf(access_token, "at+jwt");
@@ -180,9 +180,9 @@ describe("the local identity provider", () => {
     assert.equal((await refused.submit(await refused.open(), "grace@example.com", "another password")).response.status, 400);
   });
 
-  test("only loopback is listened on unless somebody insists", () => {
+  test("remote addresses need an explicit permission", () => {
     assert.throws(() => settingsFromEnvironment({ RETOUCH_OIDC_HOST: "0.0.0.0" }), /not a loopback address/);
-    const insisted = settingsFromEnvironment({ RETOUCH_OIDC_HOST: "0.0.0.0", RETOUCH_OIDC_ALLOW_REMOTE: "1" });
-    assert.equal(insisted.host, "0.0.0.0");
+    const allowed = settingsFromEnvironment({ RETOUCH_OIDC_HOST: "0.0.0.0", RETOUCH_OIDC_ALLOW_REMOTE: "1" });
+    assert.equal(allowed.host, "0.0.0.0");
   });
 });

@@ -1,4 +1,4 @@
-// The provider itself: oidc-provider, set up for one public client that is our own page.
+// Configures oidc-provider with one public client: the Retouch page.
 import { Provider, interactionPolicy } from "oidc-provider";
 import { Accounts } from "./accounts.mjs";
 import { loadKeys } from "./keys.mjs";
@@ -17,13 +17,13 @@ export async function createProvider(settings) {
   const provider = new Provider(settings.issuer, {
     adapter: store.adapter(),
     jwks: keys.jwks,
-    // Browsers send a cookie to every port of a host; the port in its name keeps two checkouts apart.
+    // Browsers send cookies to every port of a host; the port in the name separates two checkouts.
     cookies: { keys: keys.cookies, names: cookieNames(settings.port) },
     clients: [
       {
         client_id: clientId,
         token_endpoint_auth_method: "none",
-        // A native client may return to http://127.0.0.1.
+        // Only native clients may redirect to http://127.0.0.1.
         application_type: "native",
         grant_types: ["authorization_code", "refresh_token"],
         response_types: ["code"],
@@ -37,7 +37,7 @@ export async function createProvider(settings) {
     },
     claims: { openid: ["sub"], email: ["email", "email_verified"] },
     scopes: ["openid", "email", "offline_access"],
-    // An access token for our API is refused at the userinfo endpoint, so the ID token carries the email.
+    // The userinfo endpoint rejects access tokens for the API, so the ID token carries the email address.
     conformIdTokenClaims: false,
     extraTokenClaims: async (_ctx, token) => ({ email: (await accounts.find(token.accountId))?.email }),
     extraParams: ["identity_provider"],
@@ -49,7 +49,7 @@ export async function createProvider(settings) {
     interactions: { policy: policyWithoutConsent(), url: (_ctx, interaction) => `/sign-in/${interaction.uid}` },
     renderError: (ctx, out) => {
       ctx.type = "html";
-      ctx.body = messagePage("That did not work", out.error_description || out.error);
+      ctx.body = messagePage("Something went wrong", out.error_description || out.error);
     },
     ttl: {
       AccessToken: tokenSeconds,
@@ -65,7 +65,7 @@ export async function createProvider(settings) {
       revocation: { enabled: true },
       rpInitiatedLogout: {
         enabled: true,
-        // A valid ID token proves that our own page asks, so nobody needs to confirm.
+        // A valid ID token proves that the request comes from the page, so no confirmation is needed.
         logoutSource: (ctx, form) => {
           ctx.body = signOutPage(form, Boolean(ctx.oidc.entities.IdTokenHint));
         },
@@ -101,7 +101,7 @@ function cookieNames(port) {
   return { session: `_session_${port}`, interaction: `_interaction_${port}`, resume: `_interaction_resume_${port}` };
 }
 
-// Nobody has to allow our own page to see their own email.
+// The page is the only client, so users need not consent to share their email address with it.
 function policyWithoutConsent() {
   const policy = interactionPolicy.base();
   policy.get("consent").checks.clear();

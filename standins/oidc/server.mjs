@@ -1,4 +1,4 @@
-// Starts the local identity provider. Settings come from the environment; settings.mjs names them.
+// Starts the local identity provider. settings.mjs lists the environment variables that it reads.
 import { createProvider } from "./provider.mjs";
 import { settingsFromEnvironment } from "./settings.mjs";
 
@@ -6,7 +6,7 @@ try {
   const settings = settingsFromEnvironment();
   const provider = await createProvider(settings);
   const server = provider.listen(settings.port, settings.host, () => {
-    console.log(`The local identity provider listens at ${settings.issuer}`);
+    console.log(`The local identity provider listens on ${settings.issuer}`);
   });
   server.on("error", (error) => stop(`Cannot listen on ${settings.host}:${settings.port}: ${error.message}`));
   for (const signal of ["SIGTERM", "SIGINT"]) {
@@ -19,7 +19,7 @@ try {
   stop(error.message);
 }
 
-function stop(sentence) {
-  console.error(sentence);
+function stop(message) {
+  console.error(message);
   process.exit(1);
 }

@@ -1,4 +1,4 @@
-// Sessions, grants and refresh tokens, kept in memory and in one JSON file: a restart signs nobody out.
+// Keeps sessions, grants and refresh tokens in memory and in one JSON file, so that a restart signs nobody out.
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "./files.mjs";
@@ -21,38 +21,38 @@ export class Store {
     return store;
   }
 
-  /** What oidc-provider calls an adapter: the same few methods for each kind of thing it keeps. */
+  /** Returns the adapter class of oidc-provider; the provider creates one instance for each model, such as `Session`. */
   adapter() {
     const store = this;
     return class {
-      constructor(kind) {
-        this.kind = kind;
+      constructor(model) {
+        this.model = model;
       }
       upsert(id, payload, expiresIn) {
         const until = expiresIn ? Date.now() + expiresIn * 1000 : undefined;
-        return store.#set(`${this.kind}:${id}`, { payload, until });
+        return store.#set(`${this.model}:${id}`, { payload, until });
       }
       async find(id) {
-        return store.#get(`${this.kind}:${id}`)?.payload;
+        return store.#get(`${this.model}:${id}`)?.payload;
       }
       async findByUid(uid) {
-        return store.#first((key, payload) => key.startsWith(`${this.kind}:`) && payload.uid === uid);
+        return store.#first((key, payload) => key.startsWith(`${this.model}:`) && payload.uid === uid);
       }
       async findByUserCode() {
-        return undefined; // the device flow is off
+        return undefined; // the device flow is disabled
       }
       consume(id) {
-        const key = `${this.kind}:${id}`;
+        const key = `${this.model}:${id}`;
         const entry = store.#get(key);
         if (!entry) return undefined;
         const consumed = Math.floor(Date.now() / 1000);
         return store.#set(key, { ...entry, payload: { ...entry.payload, consumed } });
       }
       destroy(id) {
-        return store.#delete([`${this.kind}:${id}`]);
+        return store.#delete([`${this.model}:${id}`]);
       }
       revokeByGrantId(grantId) {
-        return store.#delete(store.#keys((key, payload) => key.startsWith(`${this.kind}:`) && payload.grantId === grantId));
+        return store.#delete(store.#keys((key, payload) => key.startsWith(`${this.model}:`) && payload.grantId === grantId));
       }
     };
   }
@@ -84,7 +84,7 @@ export class Store {
     return this.#save();
   }
 
-  // Resolves when a write that began after this call has ended; calls that come meanwhile share one write.
+  // Resolves when a write that started after this call has finished; concurrent calls share one write.
   #save() {
     this.#next ??= this.#writing.catch(() => {}).then(() => {
       this.#next = undefined;

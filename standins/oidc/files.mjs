@@ -1,4 +1,4 @@
-// Writing files so that a crash leaves the old content or the new one, never half of it.
+// Writes files atomically: a crash leaves either the old content or the new.
 import { randomBytes } from "node:crypto";
 import { link, open, rename, unlink } from "node:fs/promises";
 
@@ -6,7 +6,7 @@ export async function replaceFile(path, text) {
   await rename(await writeBeside(path, text), path);
 }
 
-/** Returns false, and changes nothing, when the file exists already. */
+/** Returns false and changes nothing if the file already exists. */
 export async function createFile(path, text) {
   const temporary = await writeBeside(path, text);
   try {

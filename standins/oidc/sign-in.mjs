@@ -1,8 +1,8 @@
-// The pages' routes: the sign-in form, and sign-out as Amazon Cognito has it.
+// Routes: the sign-in form, and sign-out with the parameters of Amazon Cognito.
 import { SignInError } from "./accounts.mjs";
 import { messagePage, signInPage } from "./pages.mjs";
 
-const LARGEST_FORM_BYTES = 16 * 1024;
+const MAX_FORM_BYTES = 16 * 1024;
 
 export function useSignIn(provider, { accounts, origins }) {
   provider.use(async (ctx, next) => {
@@ -18,7 +18,7 @@ export function useSignIn(provider, { accounts, origins }) {
 
 async function signIn(provider, accounts, origins, ctx) {
   ctx.set("cache-control", "no-store");
-  // Browsers apply form-action to the redirects that follow too, so the page's own address has to be in it.
+  // Browsers apply form-action to the following redirects as well, so it must include the origins of the page.
   ctx.set(
     "content-security-policy",
     `default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self' ${origins.join(" ")}; frame-ancestors 'none'`,
@@ -29,7 +29,7 @@ async function signIn(provider, accounts, origins, ctx) {
     interaction = await provider.interactionDetails(ctx.req, ctx.res);
   } catch {
     ctx.status = 400;
-    ctx.body = messagePage("This sign-in is over", "Go back to Retouch and start again.");
+    ctx.body = messagePage("This sign-in has expired", "Please go back to Retouch and start again.");
     return;
   }
   const page = { action: ctx.path, provider: interaction.params.identity_provider };
@@ -58,7 +58,7 @@ async function signOut(provider, ctx) {
   if (!client?.postLogoutRedirectUris.includes(address)) {
     ctx.status = 400;
     ctx.type = "html";
-    ctx.body = messagePage("That did not work", "client_id or logout_uri is not known here.");
+    ctx.body = messagePage("Something went wrong", "Unknown client_id or logout_uri.");
     return;
   }
   const session = await provider.Session.get(ctx);
@@ -76,7 +76,7 @@ async function readForm(request) {
   let text = "";
   for await (const part of request) {
     text += part;
-    if (text.length > LARGEST_FORM_BYTES) throw new SignInError("That form is too large.");
+    if (text.length > MAX_FORM_BYTES) throw new SignInError("The form is too large.");
   }
   return new URLSearchParams(text);
 }
