@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from common.config import REPO
-from common.say import Problem
+from common.console import Problem
 
 from . import tools
 from .realm import wrong_in_realm
@@ -27,6 +27,8 @@ COMPOSITIONS = (
     ([FILE, CENTRAL], ["central"]),
     ([FILE, CPU, STAND_INS], ["api", "postgres", "redis", "s3", "tools"]),
 )
+# As an operator names published images; without these two settings the images are built.
+PUBLISHED = {"RETOUCH_IMAGE": "registry.example/retouch", "RETOUCH_TAG": "9.9.9"}
 
 
 def check():
@@ -48,10 +50,29 @@ def config(files, profiles=(), settings=None):
 
 def wrong_compositions():
     for files, profiles in COMPOSITIONS:
+        settings = {"RETOUCH_PRIVATE_ADDRESS": "10.0.0.5"}
         try:
-            config(files, profiles, {"RETOUCH_PRIVATE_ADDRESS": "10.0.0.5"})
+            built = config(files, profiles, settings)["services"]
+            published = config(files, profiles, settings | PUBLISHED)["services"]
         except Problem as problem:
             yield str(problem)
+        else:
+            for finding in wrong_images(built, published):
+                yield f"{' '.join(files)} with {','.join(profiles) or 'no profile'}: {finding}"
+
+
+def wrong_images(built, published):
+    """Yields a sentence for each service of ours that nobody can build, or that ignores `PUBLISHED`."""
+    made = {service["image"] for service in built.values() if service.get("build")}
+    for name, service in built.items():
+        repository, _, _ = service["image"].rpartition(":")
+        if not repository.startswith("retouch/"):
+            continue
+        if service["image"] not in made:
+            yield f"{name} runs {service['image']}, which no service builds"
+        wanted = f"{PUBLISHED['RETOUCH_IMAGE']}/{repository.removeprefix('retouch/')}:{PUBLISHED['RETOUCH_TAG']}"
+        if published[name]["image"] != wanted:
+            yield f"{name} runs {published[name]['image']} where RETOUCH_IMAGE and RETOUCH_TAG name {wanted}"
 
 
 def lint_of_dockerfiles():

@@ -10,8 +10,9 @@ from pathlib import Path
 from checks.containers import checks, proven
 from checks.containers.checks import CENTRAL, CPU, FILE, GPUS, config
 from checks.containers.realm import wrong_in_realm
+from checks.release_notes import version_of
 from common.config import REPO
-from common.say import Problem
+from common.console import Problem
 
 OURS = {"api", "migrate", "worker"}
 
@@ -226,6 +227,42 @@ class WorkerTest(unittest.TestCase):
             config([FILE, CENTRAL], ["central"])
 
 
+class ImagesTest(unittest.TestCase):
+    """Images are built on the host, or pulled from where RETOUCH_IMAGE says."""
+
+    files = [FILE, GPUS]
+    profiles = ["central", "gpus-2", "tools"]
+
+    def images(self, **settings):
+        services = config(self.files, self.profiles, settings)["services"]
+        return {name: services[name]["image"] for name in ("api", "migrate", "folders", "worker", "worker-1", "models")}
+
+    def test_they_are_built_where_nothing_names_them(self):
+        images = self.images()
+        self.assertEqual(set(images.values()), {f"retouch/{name}:{version_of()}" for name in ("api", "worker-cuda", "models")})
+        self.assertEqual(self.images(RETOUCH_IMAGE="", RETOUCH_TAG=""), images)
+
+    def test_a_prefix_and_a_tag_name_all_of_them(self):
+        images = self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch", RETOUCH_TAG="1.2.3")
+        self.assertEqual(set(images.values()), {f"ghcr.io/owner/retouch/{name}:1.2.3" for name in ("api", "worker-cuda", "models")})
+
+    def test_a_prefix_alone_takes_the_version_of_this_checkout(self):
+        self.assertEqual(self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch")["api"], f"ghcr.io/owner/retouch/api:{version_of()}")
+
+    def test_one_image_of_its_own_goes_before_them(self):
+        images = self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch", RETOUCH_API_IMAGE="mine/api@sha256:" + "0" * 64)
+        self.assertEqual({images[name] for name in ("api", "migrate", "folders")}, {"mine/api@sha256:" + "0" * 64})
+        self.assertIn("ghcr.io/owner/retouch/worker-cuda:", images["worker"])
+
+    def test_a_service_that_ignores_them_is_found(self):
+        built = {"api": {"image": "retouch/api:0.1.0", "build": {"target": "api"}}, "other": {"image": "retouch/other:0.1.0"}, "redis": {"image": "redis:8"}}
+        published = {"api": {"image": "retouch/api:0.1.0"}, "other": {"image": "registry.example/retouch/other:9.9.9"}}
+        self.assertEqual(list(checks.wrong_images(built, published)), [
+            "api runs retouch/api:0.1.0 where RETOUCH_IMAGE and RETOUCH_TAG name registry.example/retouch/api:9.9.9",
+            "other runs retouch/other:0.1.0, which no service builds",
+        ])  # fmt: skip
+
+
 class BrokenFileTest(unittest.TestCase):
     """What must be caught before a host finds out."""
 
@@ -365,6 +402,17 @@ class PrepareTest(unittest.TestCase):
         settings = self.settings("second")
         self.assertEqual(settings["S3_ENDPOINT"], "http://10.0.0.5:7070")
         self.assertEqual(settings["COMPOSE_PROFILES"], "")
+
+    def test_published_images_are_named_here_and_on_hosts_that_join(self):
+        images = {"RETOUCH_IMAGE": "ghcr.io/owner/retouch", "RETOUCH_TAG": "1.2.3"}
+        self.prepare(**images)
+        self.assertLessEqual(images.items(), self.settings().items())
+        said = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
+        self.assertEqual(said[3:5], ["RETOUCH_IMAGE='ghcr.io/owner/retouch' \\", "RETOUCH_TAG='1.2.3' \\"])
+        given = dict(text.rstrip(" \\").split("=", 1) for text in said[:5])
+        joined = self.prepare("--join", host="second", **{name: text.strip("'") for name, text in given.items()})
+        self.assertEqual(joined.returncode, 0, joined.stderr)
+        self.assertLessEqual(images.items(), self.settings("second").items())
 
     def test_joining_without_the_keys_of_the_store_is_refused(self):
         self.refuses_to_join("http://KEY:SECRET@", {**self.places, "S3_ENDPOINT": "http://10.0.0.5:7070"})
