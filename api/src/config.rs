@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use retouch_catalog::{Tier, ToolName};
 use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
 use retouch_core::jobs::MostWaiting;
 use retouch_core::telemetry::TelemetryConfig;
-use retouch_core::tool::{Tier, ToolName};
 use url::Url;
 
 /// Everything `serve` needs to know.

@@ -5,6 +5,8 @@ use retouch_core::jobs::{Failure, SubmitError};
 use retouch_core::magic_fix::PromptError;
 use retouch_core::orders::PlaceError;
 use retouch_core::storage::StorageError;
+use retouch_pixels::PixelError;
+use retouch_pixels::mask::MaskError;
 
 /// What a token gets that was made before its account was deleted.
 pub const ACCOUNT_DELETED: &str = "This account was deleted. Sign in again to begin a new one";
@@ -115,6 +117,22 @@ pub enum ApiError {
     /// 500: our fault; the details are in the log.
     #[error("Something went wrong on our side. You have not been charged")]
     Internal(#[source] anyhow::Error),
+}
+
+impl From<PixelError> for ApiError {
+    fn from(error: PixelError) -> Self {
+        match error {
+            PixelError::UnsupportedFormat => Self::UnsupportedType,
+            PixelError::Unreadable(_) => Self::UnreadableImage,
+            PixelError::TooLarge { max_dimension, .. }
+            | PixelError::Mask(MaskError::TooLarge { max_dimension }) => {
+                Self::DimensionsTooBig { max: max_dimension }
+            }
+            PixelError::Mask(MaskError::Empty) => Self::MaskEmpty,
+            PixelError::Mask(error) => Self::MaskInvalid(error.to_string()),
+            PixelError::InvalidOutput(_) | PixelError::Internal(_) => Self::Internal(error.into()),
+        }
+    }
 }
 
 impl From<anyhow::Error> for ApiError {

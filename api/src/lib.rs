@@ -3,14 +3,11 @@
 pub mod admin;
 pub mod auth;
 pub mod config;
-pub mod cutout;
 pub mod error;
 pub mod former;
-pub mod mask;
 pub mod measure;
 pub mod news;
 pub mod payments;
-pub mod picture;
 pub mod rates;
 pub mod router;
 pub mod routes;

@@ -6,6 +6,7 @@
 //! `credits >= reserved >= 0` and `credits = sum of the ledger`, whatever this code does.
 
 mod by_hand;
+mod price;
 
 use sqlx::{PgConnection, PgPool};
 
@@ -13,6 +14,7 @@ use crate::{OrderId, UserId};
 
 pub(crate) use by_hand::forfeit;
 pub use by_hand::{AdjustError, Adjusted, Adjustment, adjust};
+pub use price::price;
 
 /// What a new user starts with, in credits.
 pub const SIGNUP_CREDITS: i32 = 20;

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use crate::jobs::AllOf;
-use crate::tool::ToolName;
 use crate::{ImageId, JobId, UserId, db, jobs, storage};
+use retouch_catalog::ToolName;
 
 /// An uploaded picture.
 #[derive(Clone, Debug)]

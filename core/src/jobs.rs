@@ -25,9 +25,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 
-use crate::magic_fix::FixMode;
-use crate::tool::{JobClass, Tier, Tool, ToolName};
 use crate::{ImageId, JobId, UserId};
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
 pub use by_hand::{RedriveError, fail_by_hand, failed, recent, redrive};
 pub use depth::{QueueDepth, queue_depths};

@@ -31,7 +31,6 @@ pub mod queue;
 pub mod results;
 pub mod storage;
 pub mod telemetry;
-pub mod tool;
 pub mod users;
 pub mod workers;
 

@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use crate::JobId;
 use crate::config::RedisConfig;
-use crate::tool::JobClass;
+use retouch_catalog::JobClass;
 use streams::{FIELD, StreamsBackend, StreamsConfig};
 
 pub use news::{JobNews, Progress, Stage};

@@ -3,9 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 
-use crate::magic_fix::FixMode;
-use crate::tool::{Tier, ToolName};
 use crate::{ImageId, JobId, ResultId, UserId, db, storage};
+use retouch_catalog::{FixMode, Tier, ToolName};
 
 /// A picture that a job made, and what really made it.
 #[derive(Clone, Debug)]

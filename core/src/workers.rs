@@ -6,8 +6,8 @@ use sqlx::PgPool;
 use sqlx::types::Json;
 
 use crate::WorkerId;
-use crate::magic_fix::{FixMode, Offer};
-use crate::tool::{Tier, ToolName};
+use crate::magic_fix::Offer;
+use retouch_catalog::{FixMode, Tier, ToolName};
 
 /// A model that a worker serves a class of jobs with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ bicubic filter, and a logo with soft edges on black, on white and on green.
     scripts/models fetch realesr-animevideov3-x4 realesrgan-x4plus
     docs/contact-sheets/upscale.py            # after scripts/up or a release build
 
-The photos are in the public domain or CC0: worker/tests/photos/README.md.
+The photos are in the public domain or CC0: pixels/tests/photos/README.md.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PHOTOS = ROOT / "worker/tests/photos"
+PHOTOS = ROOT / "pixels/tests/photos"
 MODELS = ("realesr-animevideov3-x4", "realesrgan-x4plus")
 CROPS = (("astronaut.jpg", (176, 50)), ("chelsea.png", (110, 60)), ("coffee.jpg", (250, 150)))
 SIZE = (112, 88)

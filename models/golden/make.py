@@ -26,8 +26,8 @@ TESTS = MODELS.parent / "worker/tests"
 sys.path.insert(0, str(TESTS / "reference"))
 from make import expected_alpha  # noqa: E402
 
-# CC0; see worker/tests/photos/README.md. Small, so that the repository and every load stay so.
-PHOTO = TESTS / "photos/chelsea.png"
+# CC0; see pixels/tests/photos/README.md. Small, so that the repository and every load stay so.
+PHOTO = MODELS.parent / "pixels/tests/photos/chelsea.png"
 SIZE = (192, 128)
 # The eye: edges, fur and a highlight.
 UPSCALED = (120, 70, 168, 102)

@@ -15,14 +15,15 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use retouch_worker::faults::RunFaults;
-use retouch_worker::models::bindings::Device;
-use retouch_worker::models::manifest::Task;
-use retouch_worker::models::registry::{ModelHandle, Registry};
-use retouch_worker::models::session::{
+use retouch_inference::device::Device;
+use retouch_inference::faults::RunFaults;
+use retouch_inference::manifest::Task;
+use retouch_inference::registry::{ModelHandle, Registry};
+use retouch_inference::session::{
     Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings, SessionError,
 };
-use retouch_worker::pipeline::{Limits, PixelPool};
+use retouch_pixels::Limits;
+use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::upscale::Settings;
 use tracing_subscriber::EnvFilter;
 

@@ -7,7 +7,7 @@ use retouch_core::config::{DatabaseConfig, RedisConfig, StorageConfig};
 use retouch_core::telemetry::TelemetryConfig;
 
 use crate::faults::Faults;
-use crate::models::bindings::Device;
+use retouch_inference::device::Device;
 
 /// Everything `serve` needs to know to take jobs.
 #[derive(Clone, Debug, clap::Args)]

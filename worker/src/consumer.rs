@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use retouch_catalog::{FixMode, JobClass, Tier, Tool};
 use retouch_core::db::DatabaseError;
 use retouch_core::jobs::{self, Claimed, Turn};
-use retouch_core::magic_fix::FixMode;
 use retouch_core::queue::Handler;
-use retouch_core::tool::{JobClass, Tier, Tool};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use retouch_catalog::{Count, Factor, FixMode, JobClass, Tool};
 use retouch_core::db::{DatabaseError, PgPool};
 use retouch_core::jobs::{self, Claimed, Finish, JobState, Retry};
-use retouch_core::magic_fix::{FixMode, Prompt};
+use retouch_core::magic_fix::Prompt;
 use retouch_core::queue::{JobNews, Progress, Queue, Stage};
 use retouch_core::results::NewResult;
 use retouch_core::storage::{self, Storage, StorageError, Upload};
 use retouch_core::telemetry;
-use retouch_core::tool::{Count, Factor, JobClass, Tool};
 use retouch_core::{ResultId, WorkerId};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -19,14 +19,15 @@ use tracing::Instrument;
 
 use crate::faults::Faults;
 use crate::lease::Leases;
-use crate::models::bindings::Demand;
-use crate::models::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
-use crate::pipeline::encode::THUMBNAIL_SIDE;
-use crate::pipeline::{PipelineError, PixelPool};
+use crate::pixel_pool::PixelPool;
+use crate::tools::ToolError;
 use crate::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
 use crate::tools::remove_background::{Cutout, remove_background};
 use crate::tools::stage::{self, StageTimes};
 use crate::tools::upscale::{self, Settings, Upscaler, upscale};
+use retouch_inference::bindings::Demand;
+use retouch_inference::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
+use retouch_pixels::thumbnail::THUMBNAIL_SIDE;
 
 mod failure;
 
@@ -226,10 +227,10 @@ impl JobRunner {
         cancel: &CancellationToken,
     ) -> Result<Fixed, JobError> {
         let mask = persist(|| jobs::mask(&self.pool, job.id)).await?;
-        let gone = || PipelineError::Mask("it is no longer stored".to_owned());
+        let gone = || ToolError::Internal("the mask is no longer stored".to_owned());
         let mask = Bytes::from(mask.ok_or_else(gone)?);
         let prompt = Prompt::read(job.prompt.as_deref().unwrap_or_default())
-            .map_err(|error| PipelineError::Defect(format!("the job's prompt: {error}")))?;
+            .map_err(|error| ToolError::Internal(format!("the job's prompt: {error}")))?;
         let enhance = Demand { tool: Tool::MagicFix(FixMode::Enhance), tier: job.tier };
         let may_clarify = mode == FixMode::Restore && self.registry.is_served(enhance);
         let clarifier =

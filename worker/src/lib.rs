@@ -1,19 +1,14 @@
-//! The GPU side of Retouch: takes jobs, runs ONNX models, writes results.
+//! Takes jobs, runs tools, records results.
 //!
-//! `consumer → job → tools → {pipeline, models} → {fill, diffusion}`. `models` loads what `models/` describes,
-//! `pipeline` holds the steps every picture goes through, and `tools` puts them together into the tools of
-//! the product. `fill` paints holes from the picture itself, `diffusion` from words. Those five are pure:
-//! they know bytes, pixels and tensors, and no job, database, queue or storage.
+//! `consumer → job → tools`: a consumer claims jobs, [`job`] carries one from its picture in S3 to its recorded result,
+//! and [`tools`] combine functions of `retouch-pixels` with models of `retouch-inference`.
 
 pub mod config;
 pub mod consumer;
-pub mod diffusion;
 pub mod faults;
-pub mod fill;
 pub mod job;
 pub mod lease;
-pub mod models;
-pub mod pipeline;
+pub mod pixel_pool;
 pub mod sweeper;
 pub mod tools;
 pub mod watchdog;

@@ -11,7 +11,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use crate::models::runs::Runs;
+use retouch_inference::runs::Runs;
 
 /// The exit status of a process that cannot go on and should be started again (`EX_SOFTWARE`).
 pub const CANNOT_GO_ON: i32 = 70;

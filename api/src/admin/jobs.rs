@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use clap::Subcommand;
+use retouch_catalog::Factor;
 use retouch_core::JobId;
 use retouch_core::db::PgPool;
 use retouch_core::jobs::{self, Job, Submitted};
-use retouch_core::tool::Factor;
 use serde_json::{Value, json};
 
 use super::Answer;

@@ -3,9 +3,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use retouch_core::credits::{PACKS, SIGNUP_CREDITS};
-use retouch_core::magic_fix::{FixMode, MAX_PROMPT_LENGTH, Offer};
-use retouch_core::tool::{Factor, Tier, Tool, ToolName};
+use retouch_catalog::{Factor, FixMode, Tier, Tool, ToolName};
+use retouch_core::credits::{self, PACKS, SIGNUP_CREDITS};
+use retouch_core::magic_fix::{MAX_PROMPT_LENGTH, Offer};
 use retouch_core::workers::{self, ServedModel};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -261,7 +261,10 @@ fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
         free_available: serving(Tier::Free).next().is_some(),
         costs: costs
             .iter()
-            .map(|tool| CostView { factor: tool.factor().map(Factor::get), credits: tool.cost() })
+            .map(|tool| CostView {
+                factor: tool.factor().map(Factor::get),
+                credits: credits::price(*tool),
+            })
             .collect(),
         models,
     }

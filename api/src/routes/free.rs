@@ -6,7 +6,7 @@ use axum::extract::multipart::MultipartRejection;
 use axum::extract::{Extension, Multipart, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use retouch_core::tool::{Factor, Tool};
+use retouch_catalog::{Factor, Tool};
 
 use super::body::Sending;
 use super::caller::{Address, FileUpload, Query, Wishes, multipart, uploaded_file};

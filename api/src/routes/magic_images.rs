@@ -5,7 +5,7 @@ use axum::extract::multipart::MultipartRejection;
 use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use retouch_core::tool::ToolName;
+use retouch_catalog::ToolName;
 
 use super::caller::{MaskUpload, Path, SignedIn, Wishes, id, multipart, uploaded_mask};
 use super::problem::Problem;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use retouch_core::tool::{Tier, Tool, ToolName};
+use retouch_catalog::{Tier, Tool, ToolName};
 
 use super::caller::{ImageQuery, Path, Query, SignedIn, Wishes};
 use super::problem::Problem;

@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use retouch_catalog::{Tier, Tool, ToolName};
 use retouch_core::jobs::{self, Job};
 use retouch_core::results::{self, Filter};
-use retouch_core::tool::{Tier, Tool, ToolName};
 use retouch_core::{UserId, images};
 
 use super::caller::{ImageQuery, Wishes, id};

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use retouch_core::tool::{Factor, Tier, Tool, ToolName};
+use retouch_catalog::{Factor, Tier, Tool, ToolName};
 
 use super::caller::{ImageQuery, Path, Query, SignedIn, Wishes};
 use super::problem::Problem;

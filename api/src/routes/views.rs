@@ -1,12 +1,11 @@
 //! The JSON that leaves the API.
 
 use chrono::{DateTime, Utc};
+use retouch_catalog::{Count, CountUnit, FixMode, Tier, ToolName};
 use retouch_core::images::Image;
 use retouch_core::jobs::{Failure, Forecast, Job, JobState};
-use retouch_core::magic_fix::FixMode;
 use retouch_core::queue::{Progress, Stage};
 use retouch_core::results::ResultImage;
-use retouch_core::tool::{Count, CountUnit, Tier, ToolName};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;

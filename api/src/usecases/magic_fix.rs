@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
+use retouch_catalog::{Tier, Tool};
 use retouch_core::jobs::{self, NewJob};
 use retouch_core::magic_fix::Prompt;
-use retouch_core::tool::{Tier, Tool};
 use retouch_core::{ImageId, UserId, images, workers};
+use retouch_pixels::PixelError;
+use retouch_pixels::mask::Drawing;
+use sha2::{Digest, Sha256};
 
 use super::run_tool::{Ran, check_size, submit_and_wait};
 use crate::error::ApiError;
-use crate::mask;
 use crate::state::App;
 
 /// What is asked for.
@@ -41,7 +43,13 @@ pub async fn magic_fix(app: &App, user: UserId, fix: Fix) -> Result<Ran, ApiErro
     offer.check(&prompt).map_err(ApiError::PromptNotPossible)?;
     let max = app.limits.max_dimension_of(tool.name());
     let (width, height) = (image.width.unsigned_abs(), image.height.unsigned_abs());
-    let read = move || mask::read(&fix.mask, width, height, max);
+    let read = move || {
+        let drawing = Drawing::read(&fix.mask, (width, height)).map_err(PixelError::from)?;
+        if drawing.longest_side() > max {
+            return Err(ApiError::DimensionsTooBig { max });
+        }
+        Ok(drawing.to_png()?)
+    };
     let mask = tokio::task::spawn_blocking(read).await.context("reading a mask")??;
     let new = NewJob {
         owner: Some(user),
@@ -49,8 +57,8 @@ pub async fn magic_fix(app: &App, user: UserId, fix: Fix) -> Result<Ran, ApiErro
         tool,
         fix: Some(jobs::Fix {
             prompt: prompt.text().to_owned(),
-            mask: mask.png,
-            mask_sha256: mask.sha256,
+            mask_sha256: Sha256::digest(&mask).to_vec(),
+            mask: mask.into(),
         }),
         tier: Tier::Paid,
         idempotency_key: fix.idempotency_key,

@@ -4,17 +4,17 @@
 
 use anyhow::Context;
 use bytes::Bytes;
+use retouch_catalog::{Tier, Tool};
 use retouch_core::images::{self, Uploader};
 use retouch_core::jobs::{self, Job};
 use retouch_core::results::ResultImage;
-use retouch_core::tool::{Tier, Tool};
 use retouch_core::users::User;
-use retouch_core::{ImageId, UserId};
+use retouch_core::{ImageId, UserId, credits};
+use retouch_pixels::cutout::{self, Shape, Shaped};
 use sha2::{Digest, Sha256};
 
 use super::run_tool::{Ran, Run, came_of, run_tool, tell_of_cancelled};
 use super::upload_image::upload_image;
-use crate::cutout::{self, Shape, Shaped};
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -59,7 +59,7 @@ pub async fn removebg(app: &App, user: &User, wanted: Wanted) -> Result<Delivere
     let image = match &idempotency_key {
         // What it repeats may be paid for already.
         Some(_) => same_image_or_new(app, user.id, file).await?,
-        None if user.credits - user.reserved < Tool::RemoveBackground.cost() => {
+        None if user.credits - user.reserved < credits::price(Tool::RemoveBackground) => {
             return Err(ApiError::NotEnoughCredits.into());
         }
         None => new_image(app, user.id, file).await?,

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use retouch_catalog::{Tier, Tool};
 use retouch_core::db::PgPool;
 use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
 use retouch_core::queue::JobNews;
 use retouch_core::results::{self, ResultImage};
-use retouch_core::tool::{Tier, Tool};
 use retouch_core::{ImageId, JobId, UserId, images};
 
 use crate::error::ApiError;

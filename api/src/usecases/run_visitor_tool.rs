@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use retouch_catalog::{Tier, Tool};
 use retouch_core::images::{self, Uploader};
 use retouch_core::jobs::NewJob;
-use retouch_core::tool::{Tier, Tool};
 use sha2::{Digest, Sha256};
 
 use super::run_tool::{Ran, check_size, submit_and_wait};

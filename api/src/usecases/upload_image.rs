@@ -5,10 +5,10 @@ use bytes::Bytes;
 use retouch_core::ImageId;
 use retouch_core::images::{self, Image, NewImage, Recorded, Uploader};
 use retouch_core::storage::{image_key, image_thumbnail_key};
+use retouch_pixels::{Limits, upload};
 use sha2::{Digest, Sha256};
 
 use crate::error::{ACCOUNT_DELETED, ApiError};
-use crate::picture;
 use crate::state::App;
 
 /// Stores `file` as a picture of `uploader`. Nothing stays behind when it is refused, as one is that has
@@ -22,10 +22,11 @@ pub async fn upload_image(
     let content_sha256 = Sha256::digest(&file).to_vec();
     let permit = app.decoders.acquire().await.context("the decoders are closed");
     let permit = permit.map_err(ApiError::Internal)?;
-    let picture = tokio::task::spawn_blocking(move || picture::prepare(&file, max_dimension))
-        .await
-        .context("preparing a picture")
-        .map_err(ApiError::Internal)??;
+    let picture =
+        tokio::task::spawn_blocking(move || upload::prepare(&file, &Limits { max_dimension }))
+            .await
+            .context("preparing a picture")
+            .map_err(ApiError::Internal)??;
     drop(permit);
 
     let id = ImageId::new();

@@ -8,7 +8,7 @@ use clap::Parser;
 use retouch_api::admin::{Admin, Answer};
 use retouch_core::jobs::Failure;
 use retouch_core::{audit, janitor};
-use retouch_local::issuer::Key;
+use retouch_standins::issuer::Key;
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions, PgPool};
 
@@ -45,10 +45,14 @@ async fn an_account_is_deleted_with_everything_in_it(pool: PgPool) {
         let (app, ada, run) = (app.clone(), ada.clone(), run.clone());
         tokio::spawn(async move { app.post(&run).by(&ada).send().await })
     };
-    retouch_local::testing::eventually(std::time::Duration::from_secs(10), "a job", async || {
-        let jobs = app.get("/api/jobs").by(&ada).send().await.json();
-        (!jobs["jobs"].as_array().unwrap().is_empty()).then_some(())
-    })
+    retouch_standins::testing::eventually(
+        std::time::Duration::from_secs(10),
+        "a job",
+        async || {
+            let jobs = app.get("/api/jobs").by(&ada).send().await.json();
+            (!jobs["jobs"].as_array().unwrap().is_empty()).then_some(())
+        },
+    )
     .await;
 
     let by_program = app.delete("/api/user").header("x-api-key", &key).send().await;

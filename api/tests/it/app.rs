@@ -13,15 +13,14 @@ use retouch_api::config::ApiConfig;
 use retouch_api::router;
 use retouch_api::serve::serve;
 use retouch_api::state::App;
+use retouch_catalog::{FixMode, JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, Claimed, Failure, Turn};
-use retouch_core::magic_fix::FixMode;
 use retouch_core::results::NewResult;
-use retouch_core::tool::{JobClass, Tier, ToolName};
 use retouch_core::{Clock, JobId, ResultId, WorkerId, storage};
-use retouch_local::issuer::Issuer;
-use retouch_local::redis_server::RedisServer;
-use retouch_local::stripe::StripeStandIn;
-use retouch_local::testing::Bucket;
+use retouch_standins::issuer::Issuer;
+use retouch_standins::redis_server::RedisServer;
+use retouch_standins::stripe::StripeStandIn;
+use retouch_standins::testing::Bucket;
 use serde_json::Value;
 use sqlx::PgPool;
 use tower::ServiceExt;
@@ -213,7 +212,7 @@ impl TestApp {
         let app = self.clone();
         tokio::spawn(async move {
             let claimed =
-                retouch_local::testing::eventually(Duration::from_secs(10), "a job", || {
+                retouch_standins::testing::eventually(Duration::from_secs(10), "a job", || {
                     app.claim()
                 });
             let job = claimed.await.id;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use futures::future::join_all;
-use retouch_core::magic_fix::FixMode;
+use retouch_catalog::FixMode;
 use sqlx::PgPool;
 
 use crate::app::{Answer, TestApp};

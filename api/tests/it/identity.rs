@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
-use retouch_local::issuer::{Issuer, Key, Mood, PUBLIC_KEY};
+use retouch_standins::issuer::{Issuer, Key, Mood, PUBLIC_KEY};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -13,8 +13,8 @@ use crate::app::{AUDIENCE, TestApp};
 
 const INVALID: &str = "Authentication token is not valid";
 /// The provider's own key, and one that it never published.
-const KEY: &[u8] = include_bytes!("../../../local/src/issuer/test-key.pem");
-const OTHER_KEY: &[u8] = include_bytes!("../../../local/src/issuer/other-test-key.pem");
+const KEY: &[u8] = include_bytes!("../../../standins/src/issuer/test-key.pem");
+const OTHER_KEY: &[u8] = include_bytes!("../../../standins/src/issuer/other-test-key.pem");
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_first_call_creates_the_user_with_twenty_credits(pool: PgPool) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use futures::StreamExt;
+use retouch_catalog::{Count, CountUnit};
 use retouch_core::queue::{JobNews, Progress, Stage};
-use retouch_core::tool::{Count, CountUnit};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -73,11 +73,13 @@ async fn a_cancelled_run_costs_nothing_and_a_waiting_request_hears_of_it(pool: P
     let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
     let waiting = app.post(&path).by(&ada).send();
     let cancelling = async {
-        let job = retouch_local::testing::eventually(Duration::from_secs(10), "a job", || async {
-            let list = app.get(&format!("/api/jobs?imageId={image}")).by(&ada).send().await.json();
-            list["jobs"][0]["id"].as_str().map(str::to_owned)
-        })
-        .await;
+        let job =
+            retouch_standins::testing::eventually(Duration::from_secs(10), "a job", || async {
+                let list =
+                    app.get(&format!("/api/jobs?imageId={image}")).by(&ada).send().await.json();
+                list["jobs"][0]["id"].as_str().map(str::to_owned)
+            })
+            .await;
         let answer = app.delete(&format!("/api/jobs/{job}")).by(&ada).send().await;
         assert_eq!((answer.status, &answer.json()["state"]), (StatusCode::OK, &json!("cancelled")));
         let again = app.delete(&format!("/api/jobs/{job}")).by(&ada).send().await;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use retouch_core::magic_fix::FixMode;
-use retouch_core::tool::{Tier, ToolName};
+use retouch_catalog::{FixMode, Tier, ToolName};
 use retouch_core::workers::{self, ServedModel, Worker};
 use retouch_core::{WorkerId, jobs};
 use serde_json::json;
@@ -189,7 +188,7 @@ async fn a_run_that_fails_for_what_was_sent_is_no_fault_of_the_server(pool: PgPo
             let app = Arc::clone(&app);
             tokio::spawn(async move {
                 let patience = std::time::Duration::from_secs(10);
-                let job = retouch_local::testing::eventually(patience, "a job", || app.claim());
+                let job = retouch_standins::testing::eventually(patience, "a job", || app.claim());
                 let failure = jobs::Failure { code: code.into(), detail: "Not this time.".into() };
                 app.fail(job.await.id, &failure).await;
             })

@@ -18,7 +18,6 @@ mod magic_images;
 mod openapi;
 mod oversize_reports;
 mod payments;
-mod pictures;
 mod processes;
 mod provider_keys;
 mod remove_background;

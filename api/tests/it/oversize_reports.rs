@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpListener};
 
 use axum::http::StatusCode;
-use retouch_local::log::{Lines, Log};
+use retouch_standins::log::{Lines, Log};
 use sqlx::PgPool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

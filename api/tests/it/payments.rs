@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use retouch_api::usecases::settle_payment::ask_about_silent;
 use retouch_core::credits;
-use retouch_local::stripe::{DisputeStatus, EventKind, Failure, Outcome, StripeStandIn};
+use retouch_standins::stripe::{DisputeStatus, EventKind, Failure, Outcome, StripeStandIn};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 

@@ -7,9 +7,9 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use retouch_local::issuer::Issuer;
-use retouch_local::redis_server::RedisServer;
-use retouch_local::testing::{Bucket, eventually};
+use retouch_standins::issuer::Issuer;
+use retouch_standins::redis_server::RedisServer;
+use retouch_standins::testing::{Bucket, eventually};
 use sqlx::{ConnectOptions, PgPool};
 
 use crate::app::AUDIENCE;

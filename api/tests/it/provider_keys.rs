@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
-use retouch_local::issuer::{Issuer, Key, Mood};
-use retouch_local::testing::eventually;
+use retouch_standins::issuer::{Issuer, Key, Mood};
+use retouch_standins::testing::eventually;
 use serde_json::json;
 use sqlx::PgPool;
 

@@ -145,7 +145,7 @@ async fn a_failed_run_says_why_and_costs_nothing(pool: PgPool) {
         let path = paid(&image);
         let request = app.post(&path).by(&ada).send();
         let worker = async {
-            let claimed = retouch_local::testing::eventually(
+            let claimed = retouch_standins::testing::eventually(
                 std::time::Duration::from_secs(10),
                 "a job",
                 || app.claim(),
@@ -184,7 +184,7 @@ async fn a_waiting_request_is_answered_although_redis_is_silent(pool: PgPool) {
     let worker = {
         let app = app.clone();
         tokio::spawn(async move {
-            let claimed = retouch_local::testing::eventually(
+            let claimed = retouch_standins::testing::eventually(
                 std::time::Duration::from_secs(10),
                 "a job",
                 || app.claim(),

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use retouch_catalog::{Tier, Tool};
 use retouch_core::jobs::{self, NewJob};
-use retouch_core::tool::{Tier, Tool};
-use retouch_local::testing::{eventually, image, user};
+use retouch_standins::testing::{eventually, image, user};
 use serde_json::Value;
 use sqlx::PgPool;
 

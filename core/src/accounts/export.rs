@@ -9,10 +9,9 @@ use sqlx::PgPool;
 
 use crate::images::Image;
 use crate::jobs::{self, Job};
-use crate::magic_fix::FixMode;
 use crate::results::ResultImage;
-use crate::tool::{Tier, ToolName};
 use crate::{ImageId, JobId, OrderId, ResultId, UserId};
+use retouch_catalog::{FixMode, Tier, ToolName};
 
 /// The person.
 #[derive(Clone, Debug)]

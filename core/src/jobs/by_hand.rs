@@ -4,8 +4,8 @@ use sqlx::PgPool;
 
 use super::end::end_active;
 use super::{Failure, Job, JobState, NewJob, SubmitError, Submitted, get, load, submit};
-use crate::tool::ToolName;
 use crate::{JobId, UserId};
+use retouch_catalog::ToolName;
 
 /// The jobs that failed, the newest first; with `code`, those that failed for that reason.
 pub async fn failed(pool: &PgPool, code: Option<&str>, most: i64) -> sqlx::Result<Vec<Job>> {

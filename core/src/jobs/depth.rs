@@ -2,7 +2,7 @@
 
 use sqlx::PgPool;
 
-use crate::tool::{JobClass, Tier, ToolName};
+use retouch_catalog::{JobClass, Tier, ToolName};
 
 /// What waits in one class.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,9 +7,8 @@ use sqlx::postgres::types::PgInterval;
 
 use super::end::{end_without_result, lock_payer};
 use super::{Failure, JobState, MAX_ATTEMPTS};
-use crate::magic_fix::FixMode;
-use crate::tool::{JobClass, Tier, Tool, ToolName};
 use crate::{ImageId, JobId, UserId, WorkerId, db, storage};
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
 /// Which jobs a worker asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use super::{Job, JobState, load};
-use crate::magic_fix::FixMode;
-use crate::tool::{Tier, Tool};
 use crate::{ImageId, JobId, UserId, credits, db, telemetry};
+use retouch_catalog::{FixMode, Tier, Tool};
 
 /// What somebody wants done.
 #[derive(Clone, Debug)]
@@ -106,7 +105,7 @@ pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitErro
 /// anybody misses none.
 pub async fn submit_as(pool: &PgPool, id: JobId, new: &NewJob) -> Result<Submitted, SubmitError> {
     let cost = match (new.tier, new.owner) {
-        (Tier::Paid, Some(_)) => new.tool.cost(),
+        (Tier::Paid, Some(_)) => credits::price(new.tool),
         _ => 0,
     };
     let mut tx = db::begin(pool).await?;

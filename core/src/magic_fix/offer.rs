@@ -1,6 +1,8 @@
 //! What an installation offers, and the sentence for a prompt that it cannot follow.
 
-use super::{FixMode, Prompt};
+use retouch_catalog::FixMode;
+
+use super::Prompt;
 
 /// What an installation can do with a mask and words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

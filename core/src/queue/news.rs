@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use super::{Queue, QueueError};
 use crate::JobId;
 use crate::jobs::JobState;
-use crate::tool::Count;
+use retouch_catalog::Count;
 
 /// The step of a run that a worker is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

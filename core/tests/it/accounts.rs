@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::accounts::{self, Deleted};
 use retouch_core::api_keys::{self, NewApiKey};
 use retouch_core::credits::{self, AdjustError, Adjusted, Adjustment, PACKS};
 use retouch_core::images::{self, NewImage, Recorded, Uploader};
 use retouch_core::jobs::{self, Finish, Fix, NewJob, SubmitError, Turn};
-use retouch_core::magic_fix::FixMode;
 use retouch_core::results::NewResult;
-use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
 use retouch_core::users::{self, Arrival, User};
 use retouch_core::{
     Clock, ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor, orders, storage,
 };
-use retouch_local::testing::{Bucket, ISSUER, image, user};
+use retouch_standins::testing::{Bucket, ISSUER, image, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -142,7 +141,7 @@ async fn deleting_an_account_takes_everything_but_the_books(pool: PgPool) {
         .await
         .unwrap();
     let kinds: Vec<_> = kinds.iter().map(|(kind, amount)| (kind.as_str(), *amount)).collect();
-    let price = tools.map(Tool::cost).iter().sum::<i32>();
+    let price = tools.map(credits::price).iter().sum::<i32>();
     assert_eq!(kinds[..2], [("signup_grant", 20), ("admin", 50)]);
     assert_eq!(kinds[4..], [("forfeit", price - 70)]);
     // The jobs that were paid for are all that is left of the jobs, and they say nothing of their owner.
@@ -217,7 +216,7 @@ async fn whatever_happens_while_an_account_is_deleted_ends_before_or_finds_nothi
         let late = upload_under_way(&pool, &bucket).await;
         let again = NewJob {
             idempotency_key: None,
-            tool: Tool::Upscale(retouch_core::tool::Factor::X2),
+            tool: Tool::Upscale(retouch_catalog::Factor::X2),
             ..running
         };
         let (hash, late) = ([round; 32], late_image(late, ada));

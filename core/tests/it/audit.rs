@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::PACKS;
 use retouch_core::jobs::{self, NewJob, Turn};
-use retouch_core::magic_fix::FixMode;
 use retouch_core::results::{self, NewResult};
-use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
 use retouch_core::{JobId, ResultId, UserId, WorkerId, accounts, janitor, orders, storage};
-use retouch_local::testing::{Bucket, image, user};
+use retouch_standins::testing::{Bucket, image, user};
 use sqlx::{Connection, PgPool};
 
 const NO_AGE: Duration = Duration::ZERO;

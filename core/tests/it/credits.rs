@@ -2,7 +2,7 @@
 
 use retouch_core::credits::{self, Adjusted, Adjustment};
 use retouch_core::users;
-use retouch_local::testing::{ISSUER, user};
+use retouch_standins::testing::{ISSUER, user};
 use sqlx::PgPool;
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -5,16 +5,15 @@ mod any_order;
 use std::time::Duration;
 
 use bytes::Bytes;
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::credits::PACKS;
 use retouch_core::images::{self, NewImage, Recorded, Uploader};
 use retouch_core::jobs::{self, Claimed, Failure, Finish, NewJob, Turn};
-use retouch_core::magic_fix::FixMode;
 use retouch_core::orders::{self, OrderStatus};
 use retouch_core::results::{self, Filter, NewResult};
 use retouch_core::storage::{self, Page, Storage};
-use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor};
-use retouch_local::testing::{Bucket, eventually, image, user};
+use retouch_standins::testing::{Bucket, eventually, image, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_mins(1);

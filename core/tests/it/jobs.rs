@@ -4,15 +4,14 @@ mod turns;
 
 use std::time::Duration;
 
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
     self, Claimed, Failure, Finish, Fix, JobState, MostWaiting, NewJob, Retry, SubmitError,
     Submitted, Turn,
 };
-use retouch_core::magic_fix::FixMode;
 use retouch_core::results::{self, Filter, NewResult};
-use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, images, storage, users};
-use retouch_local::testing::{ISSUER, image, user};
+use retouch_standins::testing::{ISSUER, image, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_secs(15);

@@ -11,16 +11,15 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use retouch_core::credits::{AdjustError, Adjusted, Adjustment, PACKS};
+use retouch_catalog::{Factor, FixMode, JobClass, Tier, Tool};
+use retouch_core::credits::{AdjustError, Adjusted, Adjustment, PACKS, price};
 use retouch_core::jobs::{self, Failure, JobState, NewJob, SubmitError, Turn};
-use retouch_core::magic_fix::FixMode;
 use retouch_core::orders::{
     self, Message, News, Order, Payment, Progress, Reversal, ReversalEvent,
 };
 use retouch_core::results::NewResult;
-use retouch_core::tool::{Factor, JobClass, Tier, Tool};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, storage, users};
-use retouch_local::testing::{ISSUER, image};
+use retouch_standins::testing::{ISSUER, image};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
@@ -163,7 +162,7 @@ impl Life {
                 }
             }
             Some(Err(SubmitError::NotEnoughCredits)) => {
-                assert!(before.credits - before.reserved < self.tool.cost());
+                assert!(before.credits - before.reserved < price(self.tool));
                 assert_eq!(self.books().await, before);
             }
             Some(Err(error)) => panic!("{error}"),

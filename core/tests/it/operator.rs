@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
     self, Failure, JobState, NewJob, RedriveError, SubmitError, Submitted, Turn,
 };
-use retouch_core::magic_fix::FixMode;
-use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
 use retouch_core::{JobId, UserId, WorkerId, audit, images, users};
-use retouch_local::testing::{ISSUER, image, user};
+use retouch_standins::testing::{ISSUER, image, user};
 use sqlx::PgPool;
 
 fn paid(owner: UserId, image: retouch_core::ImageId) -> NewJob {

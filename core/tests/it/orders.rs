@@ -7,7 +7,7 @@ use retouch_core::orders::{
     ReversalEvent,
 };
 use retouch_core::{UserId, accounts, credits, users};
-use retouch_local::testing::{ISSUER, adjust, user};
+use retouch_standins::testing::{ISSUER, adjust, user};
 use sqlx::PgPool;
 
 /// An order of the pack of 55 credits for $5, with a page to pay it on.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::JobId;
 use retouch_core::queue::{Handler, JobNews, Progress, Queue, Stage};
-use retouch_core::tool::{JobClass, Tier, ToolName};
-use retouch_local::redis_server::{RedisServer, programs};
-use retouch_local::testing::eventually;
+use retouch_standins::redis_server::{RedisServer, programs};
+use retouch_standins::testing::eventually;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 

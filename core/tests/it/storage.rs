@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use retouch_core::storage::StorageError;
 use retouch_core::{ImageId, images, janitor};
-use retouch_local::testing::{Bucket, eventually, image, user};
+use retouch_standins::testing::{Bucket, eventually, image, user};
 use sqlx::PgPool;
 use tokio::io::AsyncReadExt;
 

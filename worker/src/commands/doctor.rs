@@ -9,7 +9,7 @@ use std::fmt;
 
 use anyhow::bail;
 use clap::Args;
-use retouch_worker::models::session::{Runtime, SessionError};
+use retouch_inference::session::{Runtime, SessionError};
 
 use super::ModelArgs;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-use retouch_worker::models::bindings::Device;
+use retouch_inference::device::Device;
 
 /// `NVIDIA H200, driver 580.65.06`, or `AMD EPYC 9B14, 2 cores`.
 pub fn of(device: Device) -> String {

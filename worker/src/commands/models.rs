@@ -8,14 +8,15 @@ use std::sync::Arc;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use ndarray::Array4;
-use retouch_worker::diffusion::verify::verify;
-use retouch_worker::models::bindings::{Bindings, Device};
-use retouch_worker::models::manifest::{Manifest, ManifestError, NetTask, Task};
-use retouch_worker::models::registry::{
+use retouch_inference::bindings::Bindings;
+use retouch_inference::device::Device;
+use retouch_inference::diffusion::verify::verify;
+use retouch_inference::manifest::{Manifest, ManifestError, NetTask, Task};
+use retouch_inference::registry::{
     Follow, Inspection, ModelHandle, StepReport, inspect_files, inspect_model, load_model,
     sample_painting,
 };
-use retouch_worker::models::session::Runtime;
+use retouch_inference::session::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::ModelArgs;

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use retouch_core::magic_fix::{FixMode, Prompt};
+use retouch_catalog::{Count, Factor, FixMode, Tier, Tool};
+use retouch_core::magic_fix::Prompt;
 use retouch_core::telemetry;
-use retouch_core::tool::{Count, Factor, Tier, Tool};
-use retouch_worker::models::bindings::Demand;
-use retouch_worker::models::registry::{ModelHandle, ModelIdentity, Registry};
-use retouch_worker::pipeline::PipelineError;
-use retouch_worker::pipeline::decode::check;
+use retouch_inference::bindings::Demand;
+use retouch_inference::registry::{ModelHandle, ModelIdentity, Registry};
+use retouch_pixels::PixelError;
+use retouch_pixels::decode::check;
+use retouch_worker::tools::ToolError;
 use retouch_worker::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
 use retouch_worker::tools::remove_background::{Cutout, remove_background};
 use retouch_worker::tools::stage::{Stage, StageTimes};
@@ -201,8 +202,11 @@ impl Fix {
         let fixed = magic_fix(input.into(), wish, &engines, &pixels, &limits, &cancel, &tell)
             .await
             .map_err(|error| {
-                let file =
-                    if matches!(error, PipelineError::Mask(_)) { &self.mask } else { &self.input };
+                let file = if matches!(error, ToolError::Pixels(PixelError::Mask(_))) {
+                    &self.mask
+                } else {
+                    &self.input
+                };
                 anyhow::Error::new(error).context(file.display().to_string())
             })?;
         let total = started.elapsed();

@@ -3,9 +3,10 @@
 use retouch_core::db::DatabaseError;
 use retouch_core::jobs::Failure;
 use retouch_core::storage::StorageError;
+use retouch_inference::registry::LoadError;
+use retouch_pixels::PixelError;
 
-use crate::models::registry::LoadError;
-use crate::pipeline::PipelineError;
+use crate::tools::ToolError;
 
 /// Why a job has no result.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +14,7 @@ pub enum JobError {
     #[error("the object store: {0}")]
     Storage(#[from] StorageError),
     #[error(transparent)]
-    Pipeline(#[from] PipelineError),
+    Pipeline(#[from] ToolError),
     #[error(transparent)]
     Model(#[from] LoadError),
     #[error("the database: {0}")]
@@ -52,24 +53,25 @@ pub fn judge(error: &JobError) -> (Verdict, Failure) {
         JobError::Pipeline(error) => {
             let verdict = if error.is_retryable() { Verdict::Retry } else { Verdict::Fail };
             let detail = match error {
-                PipelineError::Unreadable(_) => {
+                ToolError::Pixels(PixelError::UnsupportedFormat | PixelError::Unreadable(_)) => {
                     "This image is damaged or incomplete. You have not been charged; try another file."
                 }
-                PipelineError::TooLarge { .. } => {
-                    "This image is larger than this tool can take. You have not been charged."
+                ToolError::Pixels(PixelError::TooLarge { .. }) => {
+                    "This image is too large for this tool. You have not been charged."
                 }
-                PipelineError::Mask(_) => {
-                    "This area cannot be worked on. You have not been charged; draw it anew."
+                ToolError::Pixels(PixelError::Mask(_)) => {
+                    "We can't use this selection. You have not been charged; please draw it again."
                 }
-                PipelineError::Unsafe(_) => {
-                    "The result was judged unsafe and thrown away. You have not been charged."
+                ToolError::Unsafe(_) => {
+                    "The safety check blocked the result. You have not been charged."
                 }
-                PipelineError::Model(_)
-                | PipelineError::OutOfMemory(_)
-                | PipelineError::Defect(_) => {
+                ToolError::Pixels(PixelError::InvalidOutput(_) | PixelError::Internal(_))
+                | ToolError::Model(_)
+                | ToolError::OutOfMemory(_)
+                | ToolError::Internal(_) => {
                     "Something went wrong with this image on our side. You have not been charged."
                 }
-                PipelineError::Cancelled => "The run was cancelled. You have not been charged.",
+                ToolError::Canceled => "The run was canceled. You have not been charged.",
             };
             (verdict, error.code(), detail)
         }

@@ -8,21 +8,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use retouch_core::magic_fix::{FixMode, Prompt};
-use retouch_core::tool::Count;
+use retouch_catalog::{Count, FixMode};
+use retouch_core::magic_fix::Prompt;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, StageTimes, Steps};
 use super::upscale::Upscaler;
-use crate::models::manifest::{Canvas, Fit, Safety, Task};
-use crate::models::painter::{PaintError, Painting};
-use crate::models::registry::{Follow, ModelHandle, ModelIdentity};
-use crate::pipeline::decode::decode;
-use crate::pipeline::encode::encode_picture;
-use crate::pipeline::mask::{Mask, Reach};
-use crate::pipeline::patch::{self, Crop};
-use crate::pipeline::tile::{self, Region};
-use crate::pipeline::{Limits, Picture, PipelineError, PixelPool};
+use crate::pixel_pool::PixelPool;
+use crate::tools::ToolError;
+use retouch_inference::manifest::{Safety, Task};
+use retouch_inference::painter::{PaintError, Painting};
+use retouch_inference::registry::{Follow, ModelHandle, ModelIdentity};
+use retouch_pixels::decode::decode;
+use retouch_pixels::mask::{Mask, MaskError, Reach};
+use retouch_pixels::patch::{self, Canvas, Crop, Fit};
+use retouch_pixels::thumbnail::encode_with_thumbnail;
+use retouch_pixels::tile::{self, Region};
+use retouch_pixels::{Limits, Picture};
 
 mod clarify;
 
@@ -105,7 +107,7 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 /// Gray stays gray, alpha and profile stay, and so does every sample outside of the effective mask.
 ///
 /// # Errors
-/// See [`PipelineError`].
+/// See [`ToolError`].
 pub async fn magic_fix(
     input: Bytes,
     wish: Wish,
@@ -114,7 +116,7 @@ pub async fn magic_fix(
     limits: &Limits,
     cancel: &CancellationToken,
     tell: &Tell,
-) -> Result<Fixed, PipelineError> {
+) -> Result<Fixed, ToolError> {
     let limits = *limits;
     // Of several parts the later ones are no step back: what is told of them is how much of all is done.
     let is_under_way = AtomicBool::new(false);
@@ -214,7 +216,7 @@ impl<'a> Share<'a> {
         engine: Engine<'a>,
         mode: FixMode,
         size: (u32, u32),
-    ) -> Result<Self, PipelineError> {
+    ) -> Result<Self, ToolError> {
         let Engine { canvas, keeps_known, .. } = engine;
         let (reach, regions, is_exact) = steps
             .on_pixels(Stage::Preprocess, move || {
@@ -237,16 +239,16 @@ async fn judged<P: Fn(Stage)>(
     picture: Picture,
     region: &Region,
     judge: &ModelHandle,
-) -> Result<Picture, PipelineError> {
+) -> Result<Picture, ToolError> {
     let Task::Safety(Safety { threshold, .. }) = judge.task() else {
-        return Err(PipelineError::Model(format!("{} does not judge", judge.identity())));
+        return Err(ToolError::Model(format!("{} does not judge", judge.identity())));
     };
     let part = tile::cut(&picture, region, 0, 1);
     let size = (region.width(), region.height());
     let score =
         steps.on(Stage::Postprocess, async { Ok(judge.judge(part.rgb, size).await?) }).await?;
     if score >= *threshold {
-        return Err(PipelineError::Unsafe(format!("{score:.2}, {threshold} is the limit")));
+        return Err(ToolError::Unsafe(format!("{score:.2}, {threshold} is the limit")));
     }
     Ok(picture)
 }
@@ -255,13 +257,14 @@ async fn finish<P: Fn(Stage)>(
     mut steps: Steps<'_, P>,
     picture: Picture,
     engines: &[Engine<'_>],
-) -> Result<Fixed, PipelineError> {
+) -> Result<Fixed, ToolError> {
     let (width, height) = (picture.width, picture.height);
-    let (png, thumbnail) = steps.on_pixels(Stage::Encode, move || encode_picture(&picture)).await?;
+    let (png, thumbnail) =
+        steps.on_pixels(Stage::Encode, move || Ok(encode_with_thumbnail(&picture)?)).await?;
     let models = engines.iter().map(|engine| engine.model.identity().clone());
     let model = models
         .reduce(|one, other| one.and(&other))
-        .ok_or_else(|| PipelineError::Model("no model had anything to do".to_owned()))?;
+        .ok_or_else(|| ToolError::Model("no model had anything to do".to_owned()))?;
     let is_demo = engines.iter().any(|engine| engine.model.task().is_demo());
     Ok(Fixed { png, thumbnail, width, height, stages: steps.times, model, is_demo })
 }
@@ -298,7 +301,7 @@ enum Kind {
 }
 
 impl<'a> Engine<'a> {
-    fn of(model: &'a ModelHandle) -> Result<Self, PipelineError> {
+    fn of(model: &'a ModelHandle) -> Result<Self, ToolError> {
         match model.task() {
             Task::Upscale(_) => {
                 let kind = Kind::Clarifier(Box::new(Upscaler::new(model.clone())?));
@@ -306,7 +309,7 @@ impl<'a> Engine<'a> {
             }
             task => {
                 let canvas = task.canvas().ok_or_else(|| {
-                    PipelineError::Model(format!("{} does not paint", model.identity()))
+                    ToolError::Model(format!("{} does not paint", model.identity()))
                 })?;
                 let keeps_known = matches!(task, Task::Exemplar(_) | Task::Fill(_));
                 Ok(Self { model, canvas, keeps_known, kind: Kind::Painter })
@@ -322,7 +325,7 @@ impl<'a> Engine<'a> {
         seed: u64,
         progress: Arc<dyn Fn(Count) + Send + Sync>,
         cancel: &CancellationToken,
-    ) -> Result<(Crop, Vec<u8>), PipelineError> {
+    ) -> Result<(Crop, Vec<u8>), ToolError> {
         match &self.kind {
             Kind::Clarifier(net) => {
                 let (crop, made, ran) =
@@ -355,12 +358,12 @@ impl<'a> Engine<'a> {
     }
 }
 
-impl From<PaintError> for PipelineError {
+impl From<PaintError> for ToolError {
     fn from(error: PaintError) -> Self {
         match error {
             PaintError::Session(error) => error.into(),
-            PaintError::NothingLeft(text) => Self::Mask(text),
-            PaintError::Cancelled => Self::Cancelled,
+            PaintError::NothingLeft => MaskError::CoversEverything.into(),
+            PaintError::Cancelled => Self::Canceled,
         }
     }
 }

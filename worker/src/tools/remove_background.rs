@@ -5,14 +5,15 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, StageTimes, Steps};
-use crate::models::manifest::Task;
-use crate::models::registry::{ModelHandle, ModelIdentity};
-use crate::pipeline::alpha::to_alpha;
-use crate::pipeline::decode::decode;
-use crate::pipeline::encode::{Rgba, encode_png, encode_thumbnail};
-use crate::pipeline::foreground::cut_out;
-use crate::pipeline::tensor::to_tensor;
-use crate::pipeline::{Limits, PipelineError, PixelPool};
+use crate::pixel_pool::PixelPool;
+use crate::tools::ToolError;
+use retouch_inference::manifest::Task;
+use retouch_inference::registry::{ModelHandle, ModelIdentity};
+use retouch_pixels::Limits;
+use retouch_pixels::decode::decode;
+use retouch_pixels::encode::{Rgba, encode_png};
+use retouch_pixels::foreground::cut_out;
+use retouch_pixels::thumbnail::encode_thumbnail;
 
 /// A picture cut out.
 #[derive(Clone, Debug)]
@@ -40,10 +41,10 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 /// Cuts the subject out of its background.
 ///
 /// `progress` is told each stage as it begins. Between stages, and while waiting for a thread or the
-/// model, `cancel` ends the work with [`PipelineError::Cancelled`].
+/// model, `cancel` ends the work with [`ToolError::Canceled`].
 ///
 /// # Errors
-/// See [`PipelineError`].
+/// See [`ToolError`].
 pub async fn remove_background(
     input: Bytes,
     model: &ModelHandle,
@@ -51,24 +52,24 @@ pub async fn remove_background(
     limits: &Limits,
     cancel: &CancellationToken,
     progress: impl Fn(Stage) + Send,
-) -> Result<Cutout, PipelineError> {
+) -> Result<Cutout, ToolError> {
     let Task::Segmentation(contract) = model.task().clone() else {
-        return Err(PipelineError::Model(format!("{} finds no subjects", model.identity())));
+        return Err(ToolError::Model(format!("{} finds no subjects", model.identity())));
     };
     let limits = *limits;
     let mut steps = Steps::new(pixels, cancel, progress);
 
-    let picture = steps.on_pixels(Stage::Decode, move || decode(&input, &limits)).await?;
+    let picture = steps.on_pixels(Stage::Decode, move || Ok(decode(&input, &limits)?)).await?;
     let (picture, tensor) = steps
         .on_pixels(Stage::Preprocess, move || {
-            let tensor = to_tensor(&picture, &contract.input);
+            let tensor = contract.input.to_tensor(&picture);
             Ok((picture, tensor))
         })
         .await?;
     let map = steps.on_model(model, tensor).await?;
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
-            let alpha = to_alpha(&map, contract.postprocess, &picture)?;
+            let alpha = contract.postprocess.to_alpha(&map, &picture)?;
             Ok((picture, alpha))
         })
         .await?;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::models::registry::ModelHandle;
-use crate::pipeline::{PipelineError, PixelPool};
+use crate::pixel_pool::PixelPool;
+use crate::tools::ToolError;
+use retouch_inference::registry::ModelHandle;
 
 /// A step of a tool, in the order they are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +93,8 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
     pub async fn on_pixels<T: Send + 'static>(
         &mut self,
         stage: Stage,
-        work: impl FnOnce() -> Result<T, PipelineError> + Send + 'static,
-    ) -> Result<T, PipelineError> {
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
         let run = self.pixels.run_timed(work);
         let (outcome, took) = self.unless_cancelled(stage, run).await?;
         self.times.add(stage, took);
@@ -104,8 +105,8 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
     pub async fn on<T>(
         &self,
         stage: Stage,
-        run: impl Future<Output = Result<T, PipelineError>>,
-    ) -> Result<T, PipelineError> {
+        run: impl Future<Output = Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
         self.unless_cancelled(stage, run).await
     }
 
@@ -119,7 +120,7 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
         &mut self,
         model: &ModelHandle,
         tensor: ndarray::Array4<f32>,
-    ) -> Result<ndarray::Array4<f32>, PipelineError> {
+    ) -> Result<ndarray::Array4<f32>, ToolError> {
         let run = async { Ok(model.infer(tensor).await?) };
         let inference = self.unless_cancelled(Stage::Infer, run).await?;
         self.times.add(Stage::Infer, inference.ran);
@@ -129,15 +130,15 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
     async fn unless_cancelled<T>(
         &self,
         stage: Stage,
-        run: impl Future<Output = Result<T, PipelineError>>,
-    ) -> Result<T, PipelineError> {
+        run: impl Future<Output = Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
         if self.cancel.is_cancelled() {
-            return Err(PipelineError::Cancelled);
+            return Err(ToolError::Canceled);
         }
         (self.progress)(stage);
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(PipelineError::Cancelled),
+            () = self.cancel.cancelled() => Err(ToolError::Canceled),
             outcome = run => outcome,
         }
     }

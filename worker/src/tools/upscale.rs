@@ -11,19 +11,21 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use ndarray::Array4;
-use retouch_core::tool::{Count, CountUnit, Factor};
+use retouch_catalog::{Count, CountUnit, Factor};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, StageTimes};
-use crate::models::manifest::{Task, Tiling, TilingMode, Upscale};
-use crate::models::registry::{Inference, ModelHandle, ModelIdentity};
-use crate::models::session::SessionError;
-use crate::pipeline::band::{self, Band, Placed};
-use crate::pipeline::decode::decode;
-use crate::pipeline::encode::Channels;
-use crate::pipeline::tile::{self, Alpha, Trim};
-use crate::pipeline::{Limits, Picture, PipelineError, PixelPool};
+use crate::pixel_pool::PixelPool;
+use crate::tools::ToolError;
+use retouch_inference::manifest::{Task, Tiling, TilingMode, Upscale};
+use retouch_inference::registry::{Inference, ModelHandle, ModelIdentity};
+use retouch_inference::session::SessionError;
+use retouch_pixels::band::{self, Band, Placed};
+use retouch_pixels::decode::decode;
+use retouch_pixels::encode::Channels;
+use retouch_pixels::tile::{self, Alpha, Trim};
+use retouch_pixels::{Limits, Picture};
 
 mod encoder;
 
@@ -62,10 +64,10 @@ impl Upscaler {
     ///
     /// # Errors
     /// When its task is another.
-    pub fn new(model: ModelHandle) -> Result<Self, PipelineError> {
+    pub fn new(model: ModelHandle) -> Result<Self, ToolError> {
         match model.task() {
             Task::Upscale(contract) => Ok(Self { contract: contract.clone(), model }),
-            _ => Err(PipelineError::Model(format!("{} is no upscaler", model.identity()))),
+            _ => Err(ToolError::Model(format!("{} is no upscaler", model.identity()))),
         }
     }
 
@@ -125,7 +127,7 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 }
 
 /// Makes a picture `factor` times as wide and high. The PNG leaves through `out`, from its first byte to
-/// its last; when the receiver is gone the run ends with [`PipelineError::Cancelled`].
+/// its last; when the receiver is gone the run ends with [`ToolError::Canceled`].
 ///
 /// `progress` is told before the first tile and after each. Between tiles, and while waiting for a thread
 /// or the model, `cancel` ends the work. When the model runs out of memory, tiles are halved and the band
@@ -135,7 +137,7 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 /// kept. 16-bit samples have been rounded to 8 by then, and CMYK converted.
 ///
 /// # Errors
-/// See [`PipelineError`].
+/// See [`ToolError`].
 #[expect(
     clippy::too_many_arguments,
     reason = "what comes in, what works on it, who watches, where it goes"
@@ -149,7 +151,7 @@ pub async fn upscale(
     cancel: &CancellationToken,
     progress: impl Fn(Progress) + Sync,
     out: mpsc::Sender<Bytes>,
-) -> Result<Upscaled, PipelineError> {
+) -> Result<Upscaled, ToolError> {
     let work = async {
         let limits = settings.limits;
         let (picture, took) = pixels.run_timed(move || decode(&input, &limits)).await?;
@@ -163,7 +165,7 @@ pub async fn upscale(
     };
     tokio::select! {
         biased;
-        () = cancel.cancelled() => Err(PipelineError::Cancelled),
+        () = cancel.cancelled() => Err(ToolError::Canceled),
         made = work => made,
     }
 }
@@ -187,14 +189,14 @@ impl Plan {
         factor: Factor,
         contract: &Upscale,
         settings: &Settings,
-    ) -> Result<Self, PipelineError> {
+    ) -> Result<Self, ToolError> {
         let (tiling, scale) = (contract.tiling, contract.upscale.scale);
         let halve = match (scale, factor) {
             (4, Factor::X4) | (2, Factor::X2) => false,
             (4, Factor::X2) => true,
             _ => {
                 let text = format!("a model of scale {scale} cannot make {}X", factor.get());
-                return Err(PipelineError::Model(text));
+                return Err(ToolError::Model(text));
             }
         };
         let padding = tiling.padding + if halve { HALVING_REACH } else { 0 };
@@ -259,7 +261,7 @@ impl<N: Net> Run<'_, N> {
         &self,
         progress: impl Fn(Progress) + Sync,
         out: mpsc::Sender<Bytes>,
-    ) -> Result<Upscaled, PipelineError> {
+    ) -> Result<Upscaled, ToolError> {
         let Plan { size, tiling, .. } = self.plan;
         let (width, height) = self.plan.out_size();
         let shared = self.plan.blend() * self.plan.trim.factor();
@@ -274,7 +276,7 @@ impl<N: Net> Run<'_, N> {
             let (made, written) = tokio::join!(making, png.write(std::mem::take(&mut finished)));
             written?;
             let mut band = match made {
-                Err(PipelineError::OutOfMemory(reason)) if side > tiling.smallest => {
+                Err(ToolError::OutOfMemory(reason)) if side > tiling.smallest => {
                     side = (side.min(size.0.max(y.end - y.start)) / 2).max(tiling.smallest);
                     tracing::warn!(reason, "Out of memory; going on with tiles of {side} pixels");
                     meter.back_to(top, self.plan.tiles_from(top, side));
@@ -301,7 +303,7 @@ impl<N: Net> Run<'_, N> {
         y: &Range<u32>,
         side: u32,
         meter: &mut Meter<impl Fn(Progress) + Sync>,
-    ) -> Result<Band, PipelineError> {
+    ) -> Result<Band, ToolError> {
         let Plan { size, channels, trim, .. } = self.plan;
         let tiles = band::tiles(size, y, side, self.plan.blend());
         let rows = tiles.first().map_or(0, |tile| tile.region.height()) * trim.factor();
@@ -321,15 +323,15 @@ impl<N: Net> Run<'_, N> {
     }
 
     /// One tile: its surroundings cut out, enlarged, and made into the samples of its region.
-    async fn tile(&self, tile: Placed) -> Result<(Placed, Vec<u8>), PipelineError> {
+    async fn tile(&self, tile: Placed) -> Result<(Placed, Vec<u8>), ToolError> {
         let Plan { trim, tiling, channels, .. } = self.plan;
         let (picture, region) = (self.picture.clone(), tile.region.clone());
-        let input = self.net.contract().input.clone();
+        let normalization = self.net.contract().input.normalization();
         let prepare = move || {
             let cut = tile::cut(&picture, &region, trim.padding, tiling.multiple_of);
-            let colours = tile::to_tensor(&cut, &input);
+            let colours = tile::to_tensor(&cut, &normalization);
             let alpha = match &cut.alpha {
-                Alpha::Mixed(alpha) => Some(tile::alpha_to_tensor(&cut, alpha, &input)),
+                Alpha::Mixed(alpha) => Some(tile::alpha_to_tensor(&cut, alpha, &normalization)),
                 Alpha::Opaque | Alpha::Clear => None,
             };
             (cut, colours, alpha)
@@ -347,7 +349,7 @@ impl<N: Net> Run<'_, N> {
         Ok((tile, samples))
     }
 
-    async fn enlarge(&self, tensor: Array4<f32>) -> Result<Array4<f32>, PipelineError> {
+    async fn enlarge(&self, tensor: Array4<f32>) -> Result<Array4<f32>, ToolError> {
         let inference = self.net.enlarge(tensor).await?;
         self.add(Stage::Infer, inference.ran);
         Ok(inference.output)
@@ -357,7 +359,7 @@ impl<N: Net> Run<'_, N> {
         &self,
         stage: Stage,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, PipelineError> {
+    ) -> Result<T, ToolError> {
         let (value, took) = self.pixels.run_timed(work).await?;
         self.add(stage, took);
         Ok(value)

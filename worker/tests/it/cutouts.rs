@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use image::RgbaImage;
-use retouch_worker::models::registry::ModelHandle;
-use retouch_worker::pipeline::{Limits, PipelineError, PixelPool};
+use retouch_inference::registry::ModelHandle;
+use retouch_pixels::Limits;
+use retouch_worker::pixel_pool::PixelPool;
+use retouch_worker::tools::ToolError;
 use retouch_worker::tools::remove_background::{Cutout, remove_background};
 use retouch_worker::tools::stage::Stage;
 use tokio_util::sync::CancellationToken;
 
-use super::{fixture, tiny, u2netp};
+use super::{fixture, photo, tiny, u2netp};
 
-async fn cut(model: &ModelHandle, input: Vec<u8>) -> Result<Cutout, PipelineError> {
+async fn cut(model: &ModelHandle, input: Vec<u8>) -> Result<Cutout, ToolError> {
     let pixels = PixelPool::new(2).expect("threads start");
     let cancel = CancellationToken::new();
     remove_background(input.into(), model, &pixels, &Limits::default(), &cancel, |_| {}).await
@@ -27,12 +29,12 @@ fn decoded(png: &Bytes) -> RgbaImage {
 async fn alpha_is_the_reference_implementations_within_one_level() {
     let model = u2netp().await;
     // Coverage as measured with the reference implementation on the originals of these photos.
-    for (photo, name, coverage) in [
+    for (file, name, coverage) in [
         ("astronaut.jpg", "astronaut", 0.551),
         ("chelsea.png", "chelsea", 0.642),
         ("coffee.jpg", "coffee", 0.474),
     ] {
-        let result = cut(&model, fixture(&format!("photos/{photo}"))).await.expect("it is cut");
+        let result = cut(&model, photo(file)).await.expect("it is cut");
         let result = decoded(&result.png);
         let expected = image::load_from_memory(&fixture(&format!("reference/{name}-u2netp.png")));
         let expected = expected.expect("the reference decodes").into_luma8();
@@ -41,16 +43,16 @@ async fn alpha_is_the_reference_implementations_within_one_level() {
         let pairs = result.pixels().zip(expected.pixels());
         let error: u32 = pairs.map(|(a, b)| u32::from(a[3].abs_diff(b[0]))).sum();
         let error = f64::from(error) / count;
-        assert!(error <= 1.0, "{photo}: alpha is off by {error:.3} levels on average");
+        assert!(error <= 1.0, "{file}: alpha is off by {error:.3} levels on average");
         let actual = result.pixels().map(|pixel| f64::from(pixel[3]) / 255.0).sum::<f64>() / count;
-        assert!((actual - coverage).abs() <= 0.01, "{photo}: coverage is {actual:.3}");
+        assert!((actual - coverage).abs() <= 0.01, "{file}: coverage is {actual:.3}");
     }
 }
 
 #[tokio::test]
 async fn a_result_says_its_size_its_model_and_its_times() {
     let model = tiny().await;
-    let result = cut(&model, fixture("photos/coffee.jpg")).await.expect("it is cut");
+    let result = cut(&model, photo("coffee.jpg")).await.expect("it is cut");
     assert_eq!((result.width, result.height), (600, 400));
     assert_eq!(decoded(&result.png).dimensions(), (600, 400));
     assert_eq!(decoded(&result.thumbnail).dimensions(), (512, 341));
@@ -79,7 +81,7 @@ async fn stages_are_announced_in_order() {
     let seen = Mutex::new(Vec::new());
     let note = |stage| seen.lock().expect("no panic").push(stage);
     let (limits, cancel) = (Limits::default(), CancellationToken::new());
-    let input = fixture("photos/coffee.jpg").into();
+    let input = photo("coffee.jpg").into();
     let result = remove_background(input, &model, &pixels, &limits, &cancel, note).await;
     result.expect("it is cut");
     assert_eq!(*seen.lock().expect("no panic"), Stage::ALL);
@@ -95,7 +97,7 @@ async fn a_cancelled_run_ends_between_stages() {
             cancel.cancel();
         }
     };
-    let input = fixture("photos/coffee.jpg").into();
+    let input = photo("coffee.jpg").into();
     let limits = Limits::default();
     let result = remove_background(input, &model, &pixels, &limits, &cancel, cancel_at_model).await;
     let error = result.expect_err("it was cancelled");
@@ -106,6 +108,6 @@ async fn a_cancelled_run_ends_between_stages() {
 async fn a_panic_on_the_pixel_threads_is_an_error_and_not_the_end() {
     let pixels = PixelPool::new(1).expect("threads start");
     let failed = pixels.run(|| panic!("for the test")).await;
-    assert_eq!(failed, Err::<(), _>(PipelineError::Defect("for the test".to_owned())));
+    assert_eq!(failed, Err::<(), _>(ToolError::Internal("for the test".to_owned())));
     assert_eq!(pixels.run(|| 7).await, Ok(7));
 }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ndarray::{Array2, Array3, ArrayD};
-use retouch_worker::diffusion::verify::{CaseReport, verify};
-use retouch_worker::diffusion::{
+use retouch_inference::diffusion::verify::{CaseReport, verify};
+use retouch_inference::diffusion::{
     DiffusionError, Flux2Klein, MaskToLatents, Painted, Request, SdInpaint, SeededNoise, StepReport,
 };
 use serde_json::Value;

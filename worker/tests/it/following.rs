@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use retouch_core::tool::{JobClass, Tier, Tool, ToolName};
-use retouch_worker::models::bindings::Demand;
-use retouch_worker::models::registry::{Problem, Registry, Watcher};
+use retouch_catalog::{JobClass, Tier, Tool, ToolName};
+use retouch_inference::bindings::Demand;
+use retouch_inference::registry::{Problem, Registry, Watcher};
 use tempfile::TempDir;
 
 use crate::onnx::{Model, bind, bind_tiers};
@@ -90,7 +90,7 @@ async fn what_is_written_again_unchanged_is_not_loaded_again() {
     assert!(registry.model_for(PAID).await.unwrap().is_same(&before));
     // A golden picture is part of what a model was tried with.
     let golden = models.path().join("made/golden.png");
-    fs::write(&golden, crate::fixture("photos/chelsea.png")).unwrap();
+    fs::write(&golden, crate::photo("chelsea.png")).unwrap();
     assert!(settle(&mut watcher).await);
     assert!(told(&registry)[0].contains("has another size"), "{:?}", told(&registry));
     assert!(registry.model_for(PAID).await.unwrap().is_same(&before));

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use retouch_core::jobs::JobState;
 use retouch_core::workers::{self, ModelProblem};
-use retouch_local::testing::eventually;
+use retouch_standins::testing::eventually;
 use sqlx::PgPool;
 use tempfile::TempDir;
 

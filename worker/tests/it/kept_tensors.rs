@@ -6,8 +6,8 @@
 use std::fs;
 
 use ndarray::Array4;
-use retouch_worker::faults::RunFaults;
-use retouch_worker::models::session::{Batching, GpuSettings, Runtime, RuntimeSettings, Session};
+use retouch_inference::faults::RunFaults;
+use retouch_inference::session::{Batching, GpuSettings, Runtime, RuntimeSettings, Session};
 
 use crate::{repository, settings};
 

@@ -4,16 +4,16 @@
 
 use std::time::Duration;
 
+use retouch_catalog::Tier;
 use retouch_core::jobs::{self, JobState};
 use retouch_core::results;
-use retouch_core::tool::Tier;
 use retouch_core::users;
-use retouch_local::testing::{ISSUER, eventually, image};
+use retouch_standins::testing::{ISSUER, eventually, image};
 use sqlx::PgPool;
 use tokio::sync::broadcast;
 
 use crate::process::{Line, picture};
-use crate::{fixture, repository};
+use crate::{photo, repository};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -37,7 +37,7 @@ async fn a_photo_goes_in_and_its_cut_out_comes_out_paid_for(pool: PgPool) {
     let line = Line::start(pool, 4).await;
     let models = only("u2netp");
     let _worker = line.worker().set("RETOUCH_MODELS_DIR", models.path()).start();
-    let photo = fixture("photos/astronaut.jpg");
+    let photo = photo("astronaut.jpg");
     let photo = image(&line.pool, Some(&line.bucket.storage), line.ada, &photo).await;
     let job = line.submit_on(photo).await;
     line.until(JobState::Done, 1, PATIENCE).await;

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use image::{DynamicImage, GrayImage, ImageFormat, Luma, RgbaImage};
+use retouch_catalog::{FixMode, Tier, Tool};
 use retouch_core::jobs::{self, JobState, NewJob};
-use retouch_core::magic_fix::{FixMode, Prompt};
+use retouch_core::magic_fix::Prompt;
 use retouch_core::results;
-use retouch_core::tool::{Tier, Tool};
 use retouch_core::{JobId, users};
-use retouch_local::testing::ISSUER;
-use retouch_worker::models::registry::ModelHandle;
-use retouch_worker::pipeline::decode::decode;
-use retouch_worker::pipeline::{Limits, PipelineError, PixelPool};
+use retouch_inference::registry::ModelHandle;
+use retouch_pixels::decode::decode;
+use retouch_pixels::{Limits, PixelError};
+use retouch_standins::testing::ISSUER;
+use retouch_worker::pixel_pool::PixelPool;
+use retouch_worker::tools::ToolError;
 use retouch_worker::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +59,7 @@ pub async fn fix(
     mask: Bytes,
     prompt: &str,
     engines: &Engines,
-) -> Result<Fixed, PipelineError> {
+) -> Result<Fixed, ToolError> {
     let prompt = Prompt::read(prompt).expect("a prompt");
     let wish = Wish { mode: prompt.mode(), prompt, mask, seed: 5 };
     let pixels = PixelPool::new(2).expect("threads");
@@ -123,7 +125,7 @@ async fn a_mask_that_cannot_be_used_is_the_users_to_mend() {
         [disc(64, 48, 10), disc(64, 64, 0), Bytes::from_static(b"no png"), disc(64, 64, 200)]
     {
         let refused = fix(input.clone(), mask, "remove it", &engines).await;
-        assert!(matches!(refused, Err(PipelineError::Mask(_))), "{refused:?}");
+        assert!(matches!(refused, Err(ToolError::Pixels(PixelError::Mask(_)))), "{refused:?}");
     }
 }
 
@@ -224,7 +226,7 @@ async fn a_result_that_is_judged_unsafe_is_thrown_away() {
     fix(png(gray), disc(96, 96, 12), "remove it", &calm).await.expect("nothing red");
     let red = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([250, ((x * y) % 30) as u8, 10]));
     let refused = fix(png(red), disc(96, 96, 12), "remove it", &calm).await;
-    assert!(matches!(refused, Err(PipelineError::Unsafe(_))), "{refused:?}");
+    assert!(matches!(refused, Err(ToolError::Unsafe(_))), "{refused:?}");
     assert!(!refused.expect_err("refused").is_retryable());
 }
 
@@ -247,11 +249,11 @@ async fn a_run_that_is_called_off_ends_within_its_steps() {
     let pixels = PixelPool::new(2).expect("threads");
     let input = png(picture(128, 128));
     let ended = magic_fix(input, wish, &engines, &pixels, &Limits::default(), &cancel, &tell).await;
-    assert_eq!(ended.expect_err("it was called off"), PipelineError::Cancelled);
+    assert_eq!(ended.expect_err("it was called off"), ToolError::Canceled);
 }
 
 async fn submit(line: &Line, prompt: &str, mask: &[u8]) -> JobId {
-    let image = retouch_local::testing::image(
+    let image = retouch_standins::testing::image(
         &line.pool,
         Some(&line.bucket.storage),
         line.ada,
@@ -319,14 +321,12 @@ async fn a_mask_that_the_worker_cannot_use_costs_nothing(pool: PgPool) {
 
 #[test]
 fn tools_toml_serves_what_needs_no_download() {
-    let bindings = retouch_worker::models::bindings::Bindings::read(&repository().join("models"))
+    let bindings = retouch_inference::bindings::Bindings::read(&repository().join("models"))
         .expect("it reads");
     for mode in [FixMode::Remove, FixMode::Restore] {
-        let demand = retouch_worker::models::bindings::Demand {
-            tool: Tool::MagicFix(mode),
-            tier: Tier::Paid,
-        };
-        let device = retouch_worker::models::bindings::Device::Cpu;
+        let demand =
+            retouch_inference::bindings::Demand { tool: Tool::MagicFix(mode), tier: Tier::Paid };
+        let device = retouch_inference::device::Device::Cpu;
         assert_eq!(bindings.model_for(demand, device), Some("classical"));
     }
 }

@@ -4,8 +4,6 @@ mod cutouts;
 mod demo;
 mod diffusion;
 mod following;
-mod halo;
-mod hostile;
 mod hot_swap;
 mod kept_tensors;
 mod line;
@@ -13,7 +11,6 @@ mod magic_fix;
 mod manifests;
 mod models_check;
 mod onnx;
-mod pictures;
 mod pipeline_swap;
 mod process;
 mod upscale;
@@ -23,12 +20,10 @@ mod watchdog;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use retouch_worker::faults::RunFaults;
-use retouch_worker::models::manifest::Manifest;
-use retouch_worker::models::registry::{LoadError, ModelHandle, load_model};
-use retouch_worker::models::session::{
-    Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings,
-};
+use retouch_inference::faults::RunFaults;
+use retouch_inference::manifest::Manifest;
+use retouch_inference::registry::{LoadError, ModelHandle, load_model};
+use retouch_inference::session::{Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a workspace").to_owned()
@@ -36,8 +31,21 @@ fn repository() -> PathBuf {
 
 /// A file below `worker/tests`.
 fn fixture(path: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path);
-    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path))
+}
+
+/// A photo of `pixels/tests/photos`.
+fn photo(name: &str) -> Vec<u8> {
+    read(&repository().join("pixels/tests/photos").join(name))
+}
+
+/// A file of `pixels/tests/pictures`.
+fn picture_file(name: &str) -> Vec<u8> {
+    read(&repository().join("pixels/tests/pictures").join(name))
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 #[expect(

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use retouch_core::tool::{Factor, Tier, Tool};
-use retouch_worker::models::bindings::{Bindings, Demand, Device};
-use retouch_worker::models::manifest::Manifest;
-use retouch_worker::models::registry::Registry;
+use retouch_catalog::{Factor, Tier, Tool};
+use retouch_inference::bindings::{Bindings, Demand};
+use retouch_inference::device::Device;
+use retouch_inference::manifest::Manifest;
+use retouch_inference::registry::Registry;
 use tempfile::TempDir;
 
 use super::{load, repository, runtime, tiny};

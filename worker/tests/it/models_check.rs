@@ -9,7 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::onnx::{Model, bind};
-use crate::{fixture, repository};
+use crate::{photo, repository};
 
 /// Calls `models check` on a processor; its exit code and what it said.
 fn check(models: &Path, names: &[&str]) -> (Option<i32>, String) {
@@ -183,7 +183,7 @@ fn a_golden_picture_that_is_missing_or_of_another_size_is_named() {
     let (_, said) = check(models.path(), &["made"]);
     assert_says(&said, &["golden    WRONG: golden.png: No such file", "for 2 reasons"]);
     fs::write(&expected, alpha).unwrap();
-    fs::write(folder.join("golden.png"), fixture("photos/chelsea.png")).unwrap();
+    fs::write(folder.join("golden.png"), photo("chelsea.png")).unwrap();
     let (_, said) = check(models.path(), &["made"]);
     let size = "WRONG: golden-alpha.png: it has another size than what is made of golden.png: 90 × 60, not ";
     assert_says(&said, &[size]);

@@ -7,10 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
-use retouch_core::magic_fix::FixMode;
-use retouch_core::tool::{Tier, Tool};
-use retouch_worker::models::bindings::Demand;
-use retouch_worker::models::registry::ModelHandle;
+use retouch_catalog::{FixMode, Tier, Tool};
+use retouch_inference::bindings::Demand;
+use retouch_inference::registry::ModelHandle;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use retouch_catalog::{Tier, Tool};
 use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::queue::Queue;
-use retouch_core::tool::{Tier, Tool};
 use retouch_core::{ImageId, JobId, UserId, credits};
-use retouch_local::redis_server::RedisServer;
-use retouch_local::testing::{Bucket, eventually, image, user};
+use retouch_standins::redis_server::RedisServer;
+use retouch_standins::testing::{Bucket, eventually, image, user};
 use sqlx::{ConnectOptions, PgPool};
 
 use crate::repository;

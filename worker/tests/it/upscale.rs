@@ -7,18 +7,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use image::{DynamicImage, ExtendedColorType, GrayImage, ImageEncoder, RgbImage, Rgba, RgbaImage};
 use ndarray::Array4;
-use retouch_core::tool::{Count, CountUnit, Factor};
-use retouch_worker::models::manifest::{
+use retouch_catalog::{Count, CountUnit, Factor};
+use retouch_inference::manifest::{
     Element, Enlargement, Layout, Output, TileInput, Tiling, TilingMode, Upscale,
 };
-use retouch_worker::models::registry::Inference;
-use retouch_worker::models::session::SessionError;
-use retouch_worker::pipeline::{Limits, PipelineError, PixelPool};
+use retouch_inference::registry::Inference;
+use retouch_inference::session::SessionError;
+use retouch_pixels::Limits;
+use retouch_worker::pixel_pool::PixelPool;
+use retouch_worker::tools::ToolError;
 use retouch_worker::tools::upscale::{Net, Progress, Settings, Upscaled, Upscaler, upscale};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{fixture, load, repository};
+use super::{load, photo, picture_file, repository};
 
 /// Behaves like a model: blurs within `radius`, seeing black beyond its input, then repeats every pixel.
 struct Stub {
@@ -114,7 +116,7 @@ async fn run(
     input: Vec<u8>,
     settings: Settings,
     progress: impl Fn(Progress) + Sync,
-) -> Result<(Upscaled, Vec<u8>), PipelineError> {
+) -> Result<(Upscaled, Vec<u8>), ToolError> {
     let pixels = PixelPool::new(2).expect("threads start");
     let cancel = CancellationToken::new();
     let (out, mut parts) = mpsc::channel::<Bytes>(1);
@@ -223,7 +225,7 @@ async fn running_out_of_memory_halves_the_tile_and_goes_on() {
 
     net.most = 7;
     let refused = run(&net, Factor::X4, png(&image), settings(), |_| {}).await;
-    assert!(matches!(refused, Err(PipelineError::OutOfMemory(_))), "nothing smaller is possible");
+    assert!(matches!(refused, Err(ToolError::OutOfMemory(_))), "nothing smaller is possible");
 }
 
 #[tokio::test]
@@ -309,9 +311,9 @@ async fn gray_stays_gray_and_alpha_stays() {
 
 #[tokio::test]
 async fn palettes_and_cmyk_become_rgb() {
-    let palette = enlarged(&Stub::new(4, 1), Factor::X4, fixture("pictures/palette.png")).await;
+    let palette = enlarged(&Stub::new(4, 1), Factor::X4, picture_file("palette.png")).await;
     assert!(matches!(palette.color(), image::ColorType::Rgba8 | image::ColorType::Rgb8));
-    let cmyk = enlarged(&Stub::new(4, 1), Factor::X4, fixture("pictures/cmyk.jpg")).await;
+    let cmyk = enlarged(&Stub::new(4, 1), Factor::X4, picture_file("cmyk.jpg")).await;
     assert_eq!(cmyk.color(), image::ColorType::Rgb8);
 }
 
@@ -401,7 +403,7 @@ async fn a_cancelled_run_ends_between_tiles() {
     };
     let input = png(&image).into();
     let made = upscale(input, Factor::X4, &net, &pixels, &settings(), &cancel, progress, out).await;
-    assert!(matches!(made, Err(PipelineError::Cancelled)));
+    assert!(matches!(made, Err(ToolError::Canceled)));
     assert!(net.runs.load(Ordering::Relaxed) < 8, "{:?} of 16 tiles ran", net.runs);
 }
 
@@ -415,7 +417,7 @@ async fn a_run_whose_receiver_left_ends() {
     let cancel = CancellationToken::new();
     let input = png(&image).into();
     let made = upscale(input, Factor::X4, &net, &pixels, &settings(), &cancel, |_| {}, out).await;
-    assert!(matches!(made, Err(PipelineError::Cancelled)));
+    assert!(matches!(made, Err(ToolError::Canceled)));
 }
 
 async fn real(name: &str) -> Upscaler {
@@ -431,7 +433,7 @@ async fn real(name: &str) -> Upscaler {
 #[tokio::test]
 async fn the_compact_net_tiles_exactly() {
     let net = real("realesr-animevideov3-x4").await;
-    let photo = image::load_from_memory(&fixture("photos/astronaut.jpg")).expect("a photo");
+    let photo = image::load_from_memory(&photo("astronaut.jpg")).expect("a photo");
     let photo = photo.crop_imm(180, 60, 75, 61).into_rgb8().into();
     let pixels = PixelPool::new(2).expect("threads start");
     let mut results = Vec::new();

@@ -6,11 +6,11 @@ use std::io::BufWriter;
 use std::process::Command;
 use std::time::Duration;
 
+use retouch_catalog::{CountUnit, Factor, Tier, Tool};
 use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::results;
-use retouch_core::tool::{CountUnit, Factor, Tier, Tool};
 use retouch_core::{ImageId, JobId, janitor, users};
-use retouch_local::testing::{ISSUER, eventually, image};
+use retouch_standins::testing::{ISSUER, eventually, image};
 use sqlx::PgPool;
 use tokio::sync::broadcast;
 

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ndarray::Array4;
 use retouch_core::jobs::JobState;
-use retouch_local::testing::eventually;
-use retouch_worker::faults::RunFaults;
-use retouch_worker::models::manifest::Manifest;
-use retouch_worker::models::registry::load_model;
-use retouch_worker::models::session::{Batching, Runtime};
+use retouch_inference::faults::RunFaults;
+use retouch_inference::manifest::Manifest;
+use retouch_inference::registry::load_model;
+use retouch_inference::session::{Batching, Runtime};
+use retouch_standins::testing::eventually;
 use retouch_worker::watchdog::{self, CANNOT_GO_ON};
 use sqlx::PgPool;
 

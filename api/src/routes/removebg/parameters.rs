@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use super::form::{Form, shown};
 use super::refusal::Refusal;
-use crate::cutout::{Channels, Format, Length, Margins, Position, Shape, colour};
 use crate::error::ApiError;
+use retouch_pixels::cutout::{Channels, Format, Length, Margins, Position, Shape, color};
 
 /// Base64 with or without the padding at its end: clients differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -80,7 +80,7 @@ impl Values {
             "format" => self.shape.format = format(value)?,
             "channels" => self.shape.channels = channels(value)?,
             "bg_color" => {
-                let known = colour(value).ok_or_else(|| wrong(name, "is no colour"))?;
+                let known = color(value).ok_or_else(|| wrong(name, "is no colour"))?;
                 self.shape.background = Some(known);
             }
             "crop" => self.crop = yes_or_no(name, value)?,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use retouch_core::tool::Factor;
+use retouch_catalog::Factor;
 
 use super::*;
 

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use retouch_core::magic_fix::FixMode;
-use retouch_worker::models::manifest::{Manifest, Task};
-use retouch_worker::models::painter::{InpaintPainter, Painter, Painting, Watch};
-use retouch_worker::models::registry::sample_painting;
+use retouch_catalog::FixMode;
+use retouch_inference::manifest::{Manifest, Task};
+use retouch_inference::painter::{InpaintPainter, Painter, Painting, Watch};
+use retouch_inference::registry::sample_painting;
 use tokio_util::sync::CancellationToken;
 
 use super::super::ModelArgs;

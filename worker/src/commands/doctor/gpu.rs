@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retouch_worker::models::session::DevicePolicy;
+use retouch_inference::session::DevicePolicy;
 
 use super::Finding;
 use crate::commands::hardware;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use retouch_worker::models::bindings::Bindings;
-use retouch_worker::models::manifest::Manifest;
-use retouch_worker::models::registry::load_model;
-use retouch_worker::models::session::Runtime;
+use retouch_inference::bindings::Bindings;
+use retouch_inference::manifest::Manifest;
+use retouch_inference::registry::load_model;
+use retouch_inference::session::Runtime;
 
 use super::Finding;
 use crate::commands::models::measure;

@@ -6,14 +6,16 @@
 
 use std::time::Duration;
 
-use retouch_core::tool::{Count, CountUnit};
+use retouch_catalog::{Count, CountUnit};
 use tokio_util::sync::CancellationToken;
 
-use crate::models::manifest::Upscale;
-use crate::pipeline::patch::{Crop, resized};
-use crate::pipeline::tile::{self, Region, Trim};
-use crate::pipeline::{Picture, PipelineError, PixelPool};
+use crate::pixel_pool::PixelPool;
+use crate::tools::ToolError;
 use crate::tools::upscale::Net;
+use retouch_inference::manifest::Upscale;
+use retouch_pixels::Picture;
+use retouch_pixels::patch::{Crop, resized};
+use retouch_pixels::tile::{self, Region, Trim};
 
 /// Below this share of the next octave's strength the finest one is empty. Sharp photos have more than half.
 const EMPTY_OCTAVE: f32 = 0.3;
@@ -28,7 +30,7 @@ pub async fn clarify(
     pixels: &PixelPool,
     progress: &(dyn Fn(Count) + Send + Sync),
     cancel: &CancellationToken,
-) -> Result<(Crop, Vec<u8>, Duration), PipelineError> {
+) -> Result<(Crop, Vec<u8>, Duration), ToolError> {
     let (crop, picture, factor) = pixels
         .run(move || {
             let size = (crop.width, crop.height);
@@ -43,10 +45,11 @@ pub async fn clarify(
                 gray: false,
                 icc: None,
             };
-            Ok::<_, PipelineError>((crop, picture, reduction))
+            Ok::<_, ToolError>((crop, picture, reduction))
         })
         .await??;
     let Upscale { input, tiling, upscale, .. } = net.contract().clone();
+    let normalization = input.normalization();
     let step = tiling.largest.min(256);
     let (columns, rows) = (picture.width.div_ceil(step), picture.height.div_ceil(step));
     let size = (picture.width * factor, picture.height * factor);
@@ -55,22 +58,23 @@ pub async fn clarify(
     let picture = std::sync::Arc::new(picture);
     for index in 0..columns * rows {
         if cancel.is_cancelled() {
-            return Err(PipelineError::Cancelled);
+            return Err(ToolError::Canceled);
         }
         let (x, y) = (index % columns * step, index / columns * step);
         let region =
             Region { x: x..(x + step).min(picture.width), y: y..(y + step).min(picture.height) };
         // What blends where tiles meet is no use here: the padding is what keeps them alike.
         let padding = tiling.padding.max(2 * MARGIN);
-        let (source, part, input) =
-            (std::sync::Arc::clone(&picture), region.clone(), input.clone());
+        let (source, part) = (std::sync::Arc::clone(&picture), region.clone());
         let multiple_of = tiling.multiple_of;
         let tensor = pixels
-            .run(move || tile::to_tensor(&tile::cut(&source, &part, padding, multiple_of), &input))
+            .run(move || {
+                tile::to_tensor(&tile::cut(&source, &part, padding, multiple_of), &normalization)
+            })
             .await?;
         let inference = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(PipelineError::Cancelled),
+            () = cancel.cancelled() => return Err(ToolError::Canceled),
             inference = net.enlarge(tensor) => inference?,
         };
         ran += inference.ran;
@@ -100,7 +104,7 @@ fn back_to(
     padding: u32,
     scale: u32,
     factor: u32,
-) -> Result<Vec<u8>, PipelineError> {
+) -> Result<Vec<u8>, ToolError> {
     let around = Region { x: 0..region.width() + 2 * MARGIN, y: 0..region.height() + 2 * MARGIN };
     let trim = Trim { padding: padding - MARGIN, scale, halve: false };
     let [red, green, blue] = tile::planes(output, &around, trim)?;

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::pipeline::encode::{Channels, PngStream, Thumbnail};
-use crate::pipeline::{PipelineError, PixelPool};
+use crate::pixel_pool::PixelPool;
+use crate::tools::ToolError;
+use retouch_pixels::encode::{Channels, PngStream};
+use retouch_pixels::thumbnail::Thumbnail;
 
 /// What is encoded at once, in bytes: what waits to be sent is no more than that.
 const ENCODE_BYTES: usize = 4 << 20;
@@ -35,7 +37,7 @@ impl<'a> Encoder<'a> {
         icc: Option<Vec<u8>>,
         pixels: &'a PixelPool,
         out: mpsc::Sender<Bytes>,
-    ) -> Result<Self, PipelineError> {
+    ) -> Result<Self, ToolError> {
         let png = PngStream::new(size, channels, icc.clone())?;
         let work = Some(Work { png, thumbnail: Thumbnail::new(size, channels) });
         // The thumbnail is RGB in any case.
@@ -45,7 +47,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Encodes and sends whole rows. Waits while the receiver is busy.
-    pub async fn write(&mut self, rows: Vec<u8>) -> Result<(), PipelineError> {
+    pub async fn write(&mut self, rows: Vec<u8>) -> Result<(), ToolError> {
         let mut rows = Bytes::from(rows);
         let step = (ENCODE_BYTES / self.stride).max(1) * self.stride;
         while !rows.is_empty() {
@@ -67,28 +69,28 @@ impl<'a> Encoder<'a> {
     }
 
     /// Ends the PNG; the thumbnail, and how long all encoding took.
-    pub async fn finish(mut self) -> Result<(Bytes, Duration), PipelineError> {
+    pub async fn finish(mut self) -> Result<(Bytes, Duration), ToolError> {
         let (work, icc) = (self.work()?, self.icc.take());
         let encode = move || {
             let started = Instant::now();
             let last = work.png.finish()?;
             let thumbnail = work.thumbnail.encode(icc.as_deref())?;
-            Ok::<_, PipelineError>((last, thumbnail, started.elapsed()))
+            Ok::<_, ToolError>((last, thumbnail, started.elapsed()))
         };
         let (last, thumbnail, took) = self.pixels.run(encode).await??;
         self.send(last).await?;
         Ok((thumbnail, self.took + took))
     }
 
-    async fn send(&self, bytes: Bytes) -> Result<(), PipelineError> {
+    async fn send(&self, bytes: Bytes) -> Result<(), ToolError> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.out.send(bytes).await.map_err(|_| PipelineError::Cancelled)
+        self.out.send(bytes).await.map_err(|_| ToolError::Canceled)
     }
 
-    fn work(&mut self) -> Result<Work, PipelineError> {
-        let lost = || PipelineError::Defect("the encoder was lost".to_owned());
+    fn work(&mut self) -> Result<Work, ToolError> {
+        let lost = || ToolError::Internal("the encoder was lost".to_owned());
         self.work.take().ok_or_else(lost)
     }
 }

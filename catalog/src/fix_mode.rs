@@ -1,0 +1,64 @@
+//! The modes of Magic Fix.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::UnknownName;
+
+/// What is to happen to the masked area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "sqlx", sqlx(type_name = "text", rename_all = "lowercase"))]
+pub enum FixMode {
+    /// It becomes what the words say.
+    Edit,
+    /// Damage goes, what was there stays.
+    Restore,
+    /// What was there goes; its surroundings go on.
+    Remove,
+    /// What is there becomes clearer.
+    Enhance,
+    /// Something that the words name appears.
+    Add,
+}
+
+impl FixMode {
+    /// Every mode.
+    pub const ALL: [Self; 5] = [Self::Edit, Self::Restore, Self::Remove, Self::Enhance, Self::Add];
+
+    /// The mode as text, e.g. `remove`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Edit => "edit",
+            Self::Restore => "restore",
+            Self::Remove => "remove",
+            Self::Enhance => "enhance",
+            Self::Add => "add",
+        }
+    }
+
+    /// Whether only an engine that understands words can do it.
+    pub const fn needs_words(self) -> bool {
+        matches!(self, Self::Edit | Self::Add)
+    }
+}
+
+impl fmt::Display for FixMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for FixMode {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Self::ALL
+            .into_iter()
+            .find(|mode| mode.as_str() == text)
+            .ok_or_else(|| UnknownName { what: "mode", text: text.to_owned() })
+    }
+}

@@ -1,0 +1,28 @@
+//! The price of a run.
+
+use retouch_catalog::{Factor, Tool};
+
+/// What a paid run of `tool` costs, in credits.
+pub const fn price(tool: Tool) -> i32 {
+    match tool {
+        Tool::RemoveBackground => 5,
+        Tool::Upscale(Factor::X2) => 3,
+        Tool::Upscale(Factor::X4) => 6,
+        Tool::MagicFix(_) => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use retouch_catalog::FixMode;
+
+    use super::*;
+
+    #[test]
+    fn prices_are_the_ones_the_product_advertises() {
+        assert_eq!(price(Tool::RemoveBackground), 5);
+        assert_eq!(price(Tool::Upscale(Factor::X2)), 3);
+        assert_eq!(price(Tool::Upscale(Factor::X4)), 6);
+        assert_eq!(price(Tool::MagicFix(FixMode::Remove)), 8);
+    }
+}

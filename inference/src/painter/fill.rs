@@ -1,0 +1,116 @@
+//! Nets that fill a hole without words: the contracts of `LaMa` and of MI-GAN's pipeline are two manifests.
+
+use ndarray::Array4;
+
+use super::{PaintError, Painter, Painting, Watch};
+use crate::manifest::{Fill, FillElement};
+use crate::session::{Session, SessionError};
+
+/// A net with an input for the picture and one for the mask.
+pub struct FillPainter {
+    session: Session,
+    contract: Fill,
+}
+
+impl FillPainter {
+    /// Checks that the net has the tensors that the manifest names.
+    ///
+    /// # Errors
+    /// Everything that is amiss, each in one sentence.
+    pub fn new(session: Session, contract: &Fill) -> Result<Self, Vec<String>> {
+        let mut reasons = Vec::new();
+        let (inputs, outputs) = (session.inputs(), session.outputs());
+        let wanted = match contract.image.element {
+            FillElement::F32 => "f32",
+            FillElement::U8 => "u8",
+        };
+        let tensors = [
+            ("input", &inputs, &contract.image.name, 3),
+            ("input", &inputs, &contract.mask.name, 1),
+            ("output", &outputs, &contract.output.name, 3),
+        ];
+        for (kind, ports, name, channels) in tensors {
+            let Some(port) = ports.iter().find(|port| port.name == *name) else {
+                let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
+                reasons
+                    .push(format!("the model has no {kind} {name:?}; it has {}", names.join(", ")));
+                continue;
+            };
+            if port.element != wanted && port.element.to_lowercase() != wanted {
+                reasons.push(format!(
+                    "{kind} {name:?} holds {}, the manifest says {wanted}",
+                    port.element
+                ));
+            }
+            let fits = port.shape.len() == 4 && port.shape[1].is_none_or(|size| size == channels);
+            if !fits {
+                reasons.push(format!(
+                    "{kind} {name:?} has shape {:?}, not [1, {channels}, height, width]",
+                    port.shape
+                ));
+            }
+        }
+        if let Some(more) = inputs
+            .iter()
+            .find(|port| port.name != contract.image.name && port.name != contract.mask.name)
+        {
+            reasons.push(format!("the model also needs an input {:?}", more.name));
+        }
+        if reasons.is_empty() {
+            Ok(Self { session, contract: contract.clone() })
+        } else {
+            Err(reasons)
+        }
+    }
+
+    fn run(&mut self, painting: &Painting) -> Result<Vec<f32>, SessionError> {
+        let Fill { image, mask, output, output_white, .. } = &self.contract;
+        let size = (painting.height as usize, painting.width as usize);
+        let picture = Array4::from_shape_fn((1, 3, size.0, size.1), |(_, channel, y, x)| {
+            let at = y * size.1 + x;
+            let is_blank = image.blanks_hole && painting.hole[at];
+            if is_blank {
+                0.0
+            } else {
+                f32::from(painting.rgb[at * 3 + channel]) / 255.0 * image.white
+            }
+        });
+        let marks = Array4::from_shape_fn((1, 1, size.0, size.1), |(_, _, y, x)| {
+            if painting.hole[y * size.1 + x] { mask.fill } else { mask.keep }
+        });
+        let names = (image.name.as_str(), mask.name.as_str());
+        let made = match image.element {
+            FillElement::F32 => {
+                self.session.run_pair([(names.0, &picture), (names.1, &marks)], &output.name)?
+            }
+            FillElement::U8 => {
+                let bytes = |tensor: Array4<f32>| tensor.mapv(|value| value.round() as u8);
+                let (picture, marks) = (bytes(picture), bytes(marks));
+                self.session
+                    .run_pair([(names.0, &picture), (names.1, &marks)], &output.name)?
+                    .mapv(f32::from)
+            }
+        };
+        if made.shape() != [1, 3, size.0, size.1] {
+            return Err(SessionError::Failed(format!("its output has shape {:?}", made.shape())));
+        }
+        let made = made.permuted_axes([0, 2, 3, 1]);
+        Ok(made.iter().map(|value| value / output_white * 255.0).collect())
+    }
+}
+
+impl Painter for FillPainter {
+    fn paint(&mut self, painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError> {
+        if watch.cancel.is_cancelled() {
+            return Err(PaintError::Cancelled);
+        }
+        if !painting.hole.contains(&false) {
+            return Err(PaintError::NothingLeft);
+        }
+        let made = self.run(painting)?;
+        if !made.iter().all(|value| value.is_finite()) {
+            return Err(PaintError::failed("its output holds values that are not numbers"));
+        }
+        Ok(made.into_iter().map(|value| value.round().clamp(0.0, 255.0) as u8).collect())
+    }
+}

@@ -1,0 +1,153 @@
+//! A segmentation map to the soft alpha of the full-size picture. Nothing sharpens or thresholds it.
+
+use fast_image_resize::images::Image;
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use ndarray::Array4;
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use crate::{Picture, PixelError};
+
+/// Below this difference between its largest and smallest value a map is flat: nothing was found.
+const FLAT: f32 = 1e-6;
+
+/// How the values of a segmentation map are brought to 0..=1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MapRange {
+    /// The smallest value becomes 0, the largest 1.
+    Minmax,
+    /// Values outside 0..=1 are clipped.
+    Clip,
+    /// The values are logits: `1 / (1 + exp(-value))`.
+    Sigmoid,
+}
+
+/// Turns a model's map, f32 `[1, 1, h, w]`, into one alpha byte for each pixel of `picture`, with the
+/// picture's own alpha multiplied in.
+///
+/// # Errors
+/// [`PixelError::InvalidOutput`] when the map holds values that are no numbers or has another rank.
+pub fn to_alpha(
+    map: &Array4<f32>,
+    range: MapRange,
+    picture: &Picture,
+) -> Result<Vec<u8>, PixelError> {
+    let (_, _, map_height, map_width) = map.dim();
+    let map: Vec<f32> = map.iter().copied().collect();
+    let map = to_unit_range(map, range)?;
+    let mut alpha = enlarge(&map, map_width as u32, map_height as u32, picture)?;
+    if let Some(own) = &picture.alpha {
+        alpha.par_iter_mut().zip(own.par_iter()).with_min_len(1 << 16).for_each(|(value, own)| {
+            *value = multiply(*value, *own);
+        });
+    }
+    Ok(alpha)
+}
+
+fn to_unit_range(mut map: Vec<f32>, range: MapRange) -> Result<Vec<f32>, PixelError> {
+    if !map.iter().all(|value| value.is_finite()) {
+        return Err(PixelError::InvalidOutput(
+            "its output holds values that are not numbers".to_owned(),
+        ));
+    }
+    if range == MapRange::Sigmoid {
+        for value in &mut map {
+            *value = 1.0 / (1.0 + (-*value).exp());
+        }
+    }
+    let (low, high) = match range {
+        MapRange::Clip | MapRange::Sigmoid => (0.0, 1.0),
+        MapRange::Minmax => map
+            .iter()
+            .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v))),
+    };
+    let span = (high - low).max(FLAT);
+    for value in &mut map {
+        *value = ((*value - low) / span).clamp(0.0, 1.0);
+    }
+    Ok(map)
+}
+
+fn enlarge(
+    map: &[f32],
+    map_width: u32,
+    map_height: u32,
+    picture: &Picture,
+) -> Result<Vec<u8>, PixelError> {
+    let defect = |error: String| PixelError::Internal(format!("resizing alpha: {error}"));
+    // 16 bits keep the rounding below 1/65535 and take half the memory of floats.
+    let mut words = Image::new(map_width, map_height, PixelType::U16);
+    for (word, value) in words.buffer_mut().chunks_exact_mut(2).zip(map) {
+        word.copy_from_slice(&((value * 65535.0 + 0.5) as u16).to_ne_bytes());
+    }
+    let bilinear = ResizeOptions::new()
+        .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
+        .use_alpha(false);
+    let mut full = Image::new(picture.width, picture.height, PixelType::U16);
+    Resizer::new()
+        .resize(&words, &mut full, &bilinear)
+        .map_err(|error| defect(error.to_string()))?;
+    Ok(to_bytes(full.buffer()))
+}
+
+/// 0..=65535 to 0..=255, rounded.
+fn to_bytes(words: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; words.len() / 2];
+    bytes.par_chunks_mut(1 << 16).zip(words.par_chunks(1 << 17)).for_each(|(bytes, words)| {
+        for (byte, word) in bytes.iter_mut().zip(words.chunks_exact(2)) {
+            let word = u32::from(u16::from_ne_bytes([word[0], word[1]]));
+            *byte = ((word + 128) / 257) as u8;
+        }
+    });
+    bytes
+}
+
+/// The product of two values of 0..=255 that stand for 0..=1, rounded.
+pub(super) fn multiply(a: u8, b: u8) -> u8 {
+    let product = u32::from(a) * u32::from(b) + 128;
+    ((product + (product >> 8)) >> 8) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(width: u32, height: u32, alpha: Option<Vec<u8>>) -> Picture {
+        let rgb = vec![0; (width * height * 3) as usize];
+        Picture { width, height, rgb, alpha, gray: false, icc: None }
+    }
+
+    fn alpha(map: [f32; 4], range: MapRange, own: Option<Vec<u8>>) -> Result<Vec<u8>, PixelError> {
+        let map = Array4::from_shape_vec((1, 1, 2, 2), map.to_vec()).expect("four values");
+        to_alpha(&map, range, &picture(2, 2, own))
+    }
+
+    #[test]
+    fn minmax_stretches_and_clip_cuts() {
+        let map = [-1.0, 0.5, 1.0, 3.0];
+        assert_eq!(alpha(map, MapRange::Minmax, None), Ok(vec![0, 96, 128, 255]));
+        assert_eq!(alpha(map, MapRange::Clip, None), Ok(vec![0, 128, 255, 255]));
+    }
+
+    #[test]
+    fn logits_become_shares() {
+        // 1 / (1 + exp(-x)) at 0 is a half, at ln 3 three quarters.
+        let map = [-100.0, 0.0, 3.0_f32.ln(), 100.0];
+        assert_eq!(alpha(map, MapRange::Sigmoid, None), Ok(vec![0, 128, 191, 255]));
+    }
+
+    #[test]
+    fn a_flat_map_finds_nothing_and_a_broken_one_is_the_models_fault() {
+        assert_eq!(alpha([0.7; 4], MapRange::Minmax, None), Ok(vec![0; 4]));
+        let broken = alpha([0.0, f32::NAN, 0.0, 1.0], MapRange::Minmax, None);
+        assert!(matches!(broken, Err(PixelError::InvalidOutput(_))));
+    }
+
+    #[test]
+    fn the_pictures_own_alpha_is_multiplied_in() {
+        let own = Some(vec![255, 128, 0, 51]);
+        assert_eq!(alpha([1.0; 4], MapRange::Clip, own), Ok(vec![255, 128, 0, 51]));
+        assert_eq!(multiply(128, 128), 64);
+    }
+}

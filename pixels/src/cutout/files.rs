@@ -1,0 +1,119 @@
+//! Pictures as files.
+
+use std::io::{Cursor, Write};
+
+use bytes::Bytes;
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::codecs::webp::WebPEncoder;
+use image::{DynamicImage, GrayImage, ImageEncoder, RgbaImage};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::colors::{self, Color};
+use super::shape::Format;
+use crate::PixelError;
+
+const JPEG_QUALITY: u8 = 90;
+const WHITE: Color = [255; 4];
+
+/// The file of a subject, and its kind.
+pub(super) fn subject(
+    mut picture: RgbaImage,
+    format: Format,
+    profile: Option<&[u8]>,
+) -> Result<(Bytes, &'static str), PixelError> {
+    let format = match format {
+        Format::Auto if picture.pixels().all(|pixel| pixel.0[3] == 255) => Format::Jpeg,
+        Format::Auto => Format::Png,
+        other => other,
+    };
+    match format {
+        Format::Auto | Format::Png => {
+            Ok((png(&DynamicImage::ImageRgba8(picture), profile)?, "image/png"))
+        }
+        Format::WebP => Ok((webp(&DynamicImage::ImageRgba8(picture), profile)?, "image/webp")),
+        Format::Jpeg => {
+            colors::put_behind(&mut picture, WHITE);
+            Ok((jpeg(&without_alpha(picture), profile)?, "image/jpeg"))
+        }
+        Format::Zip => {
+            let alpha = png(&DynamicImage::ImageLuma8(alpha_of(&picture)), None)?;
+            let color = jpeg(&without_alpha(picture), profile)?;
+            Ok((zip(&[("color.jpg", &color), ("alpha.png", &alpha)])?, "application/zip"))
+        }
+    }
+}
+
+/// The file of an alpha, and its kind.
+pub(super) fn alpha(
+    picture: &RgbaImage,
+    format: Format,
+) -> Result<(Bytes, &'static str), PixelError> {
+    let alpha = DynamicImage::ImageLuma8(alpha_of(picture));
+    match format {
+        Format::Auto | Format::Png => Ok((png(&alpha, None)?, "image/png")),
+        Format::Jpeg => Ok((jpeg(&alpha, None)?, "image/jpeg")),
+        Format::WebP => Ok((webp(&alpha, None)?, "image/webp")),
+        Format::Zip => {
+            Err(PixelError::Internal("an alpha channel alone cannot fill the ZIP".to_owned()))
+        }
+    }
+}
+
+fn without_alpha(picture: RgbaImage) -> DynamicImage {
+    DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(picture).into_rgb8())
+}
+
+fn png(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Bytes, PixelError> {
+    let mut bytes = Vec::new();
+    let encoder =
+        PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
+    write(picture, encoder, profile)?;
+    Ok(bytes.into())
+}
+
+fn jpeg(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Bytes, PixelError> {
+    let mut bytes = Vec::new();
+    write(picture, JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY), profile)?;
+    Ok(bytes.into())
+}
+
+fn webp(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Bytes, PixelError> {
+    let mut bytes = Vec::new();
+    write(picture, WebPEncoder::new_lossless(&mut bytes), profile)?;
+    Ok(bytes.into())
+}
+
+fn write(
+    picture: &DynamicImage,
+    mut encoder: impl ImageEncoder,
+    profile: Option<&[u8]>,
+) -> Result<(), PixelError> {
+    if let Some(profile) = profile {
+        // One that the format cannot hold is not worth failing.
+        let _ = encoder.set_icc_profile(profile.to_vec());
+    }
+    picture.write_with_encoder(encoder).map_err(|error| failed(&error))
+}
+
+fn zip(files: &[(&str, &Bytes)]) -> Result<Bytes, PixelError> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    // Pictures are compressed already.
+    let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    for (name, bytes) in files {
+        archive.start_file(*name, stored).map_err(|error| failed(&error))?;
+        archive.write_all(bytes).map_err(|error| failed(&error))?;
+    }
+    Ok(archive.finish().map_err(|error| failed(&error))?.into_inner().into())
+}
+
+fn alpha_of(picture: &RgbaImage) -> GrayImage {
+    GrayImage::from_fn(picture.width(), picture.height(), |x, y| {
+        image::Luma([picture.get_pixel(x, y).0[3]])
+    })
+}
+
+fn failed(error: &dyn std::error::Error) -> PixelError {
+    PixelError::Internal(format!("encoding a cut-out: {error}"))
+}

@@ -1,0 +1,265 @@
+//! Foreground colours at the edge: a soft pixel shows `C = aF + (1 - a)B`, and a cut-out that keeps `C`
+//! carries a halo of the old background. This estimates `F` wherever `0 < a < 1`.
+//!
+//! Two smooth guesses, of the foreground and of the background colour around each pixel, come from the
+//! surely opaque and surely transparent pixels nearby through a pull-push pyramid on a grid of blocks.
+//! Each soft pixel is then corrected by what the guesses leave unexplained, as in blur fusion (Forte and
+//! Pitié, "Approximate Fast Foreground Colour Estimation", ICIP 2021, equation 7):
+//! `F = F' + a(C - aF' - (1 - a)B')`.
+//! Opaque pixels keep their bytes; transparent ones become 0, which hides the old background for good
+//! and makes the PNG small.
+
+mod pyramid;
+
+use rayon::prelude::*;
+
+use crate::Picture;
+use pyramid::{Level, Sample};
+
+/// The grid of blocks has at most this many blocks along the picture's longest side: a 12 MP photo gets
+/// blocks of 8 × 8 pixels, about as wide as the edge of a map enlarged to that size.
+const GRID_SIDE: u32 = 512;
+
+/// Blocks along a side of a tile; a tile without soft pixels near it is not looked at.
+const TILE_BLOCKS: usize = 8;
+
+/// How steeply confidence falls as a pixel leaves certainty: a³² for the foreground, (1 - a)³² for the
+/// background. A pixel at a = 0.9, a tenth of whose colour is the other side's, weighs 1/30. Chosen on
+/// mattes with known truth, where 8 left 4 to 10 times the error.
+const CONFIDENCE_POWER: i32 = 32;
+
+/// The least confidence, times a: still something to go by where nothing is certain.
+const LEAST_CONFIDENCE: f32 = 1e-9;
+
+/// Cuts a picture out: R, G, B, A of every pixel, with straight (not premultiplied) colours.
+///
+/// `alpha` has one byte for each pixel of `picture`.
+pub fn cut_out(picture: &Picture, alpha: &[u8]) -> Vec<u8> {
+    debug_assert_eq!(alpha.len(), picture.pixels());
+    let grid = Grid::of(picture);
+    let near_edge = grid.tiles_near_soft_pixels(alpha);
+    let guesses =
+        near_edge.iter().any(|near| *near).then(|| grid.guess(picture, alpha, &near_edge));
+    let width = picture.width as usize;
+    let mut rgba = vec![0; alpha.len() * 4];
+    rgba.par_chunks_mut(width * 4).enumerate().for_each(|(y, out)| {
+        let row = y * width..(y + 1) * width;
+        let rgb = &picture.rgb[row.start * 3..row.end * 3];
+        write_row(y, rgb, &alpha[row], guesses.as_ref(), &grid, out);
+    });
+    rgba
+}
+
+fn write_row(
+    y: usize,
+    rgb: &[u8],
+    alpha: &[u8],
+    guesses: Option<&Guesses>,
+    grid: &Grid,
+    out: &mut [u8],
+) {
+    let pixels = out.chunks_exact_mut(4).zip(rgb.chunks_exact(3)).zip(alpha).enumerate();
+    for (x, ((out, rgb), alpha)) in pixels {
+        match (*alpha, guesses) {
+            (0, _) => {} // already 0
+            (u8::MAX, _) | (_, None) => {
+                out[..3].copy_from_slice(rgb);
+                out[3] = *alpha;
+            }
+            (_, Some(guesses)) => {
+                let a = f32::from(*alpha) / 255.0;
+                let (gx, gy) = grid.position(x, y);
+                let foreground = guesses.foreground.at(gx, gy);
+                let background = guesses.background.at(gx, gy);
+                for channel in 0..3 {
+                    let (f, b) = (foreground[channel], background[channel]);
+                    let unexplained = f32::from(rgb[channel]) - a * f - (1.0 - a) * b;
+                    out[channel] = (f + a * unexplained + 0.5).clamp(0.0, 255.0) as u8;
+                }
+                out[3] = *alpha;
+            }
+        }
+    }
+}
+
+/// The picture divided into blocks of `block` × `block` pixels, and those into tiles.
+struct Grid {
+    block: usize,
+    columns: usize,
+    rows: usize,
+    tile_columns: usize,
+    tile_rows: usize,
+    width: usize,
+    height: usize,
+}
+
+/// Smooth guesses of both colours for every block, as R, G, B in 0..=255.
+struct Guesses {
+    foreground: Level,
+    background: Level,
+}
+
+impl Grid {
+    fn of(picture: &Picture) -> Self {
+        let (width, height) = (picture.width as usize, picture.height as usize);
+        let block = picture.width.max(picture.height).div_ceil(GRID_SIDE) as usize;
+        let (columns, rows) = (width.div_ceil(block), height.div_ceil(block));
+        Self {
+            block,
+            columns,
+            rows,
+            tile_columns: columns.div_ceil(TILE_BLOCKS),
+            tile_rows: rows.div_ceil(TILE_BLOCKS),
+            width,
+            height,
+        }
+    }
+
+    /// Where a pixel's centre lies on the grid, in blocks from the centre of the first one.
+    fn position(&self, x: usize, y: usize) -> (f32, f32) {
+        let scale = 1.0 / self.block as f32;
+        ((x as f32 + 0.5) * scale - 0.5, (y as f32 + 0.5) * scale - 0.5)
+    }
+
+    /// For each tile, row by row: whether it or one of its eight neighbours holds a soft pixel.
+    fn tiles_near_soft_pixels(&self, alpha: &[u8]) -> Vec<bool> {
+        let side = TILE_BLOCKS * self.block;
+        let soft: Vec<bool> = alpha
+            .par_chunks(side * self.width)
+            .flat_map_iter(|rows| {
+                let mut soft = vec![false; self.tile_columns];
+                for row in rows.chunks_exact(self.width) {
+                    for (soft, run) in soft.iter_mut().zip(row.chunks(side)) {
+                        // Without early exit, so that it compiles to vector instructions.
+                        *soft |= run
+                            .iter()
+                            .fold(false, |any, a| any | (a.wrapping_sub(1) < u8::MAX - 1));
+                    }
+                }
+                soft
+            })
+            .collect();
+        let around = |at: usize, end: usize| at.saturating_sub(1)..(at + 2).min(end);
+        let tiles = (0..self.tile_rows).flat_map(|y| (0..self.tile_columns).map(move |x| (x, y)));
+        tiles
+            .map(|(x, y)| {
+                around(y, self.tile_rows)
+                    .any(|y| around(x, self.tile_columns).any(|x| soft[y * self.tile_columns + x]))
+            })
+            .collect()
+    }
+
+    /// Guesses both colours for every block. Blocks far from the edge stay without evidence and get
+    /// whatever their surroundings suggest; nobody asks for them.
+    fn guess(&self, picture: &Picture, alpha: &[u8], near_edge: &[bool]) -> Guesses {
+        let confidence: [f32; 256] = std::array::from_fn(|level| {
+            let a = level as f32 / 255.0;
+            a.powi(CONFIDENCE_POWER).max(a * LEAST_CONFIDENCE)
+        });
+        let empty = vec![Sample::default(); self.columns * self.rows];
+        let (mut foreground, mut background) = (empty.clone(), empty);
+        foreground
+            .par_chunks_mut(self.columns)
+            .zip(background.par_chunks_mut(self.columns))
+            .enumerate()
+            .for_each(|(row, (foreground, background))| {
+                let tiles = &near_edge[row / TILE_BLOCKS * self.tile_columns..];
+                for column in 0..self.columns {
+                    if tiles[column / TILE_BLOCKS] {
+                        let (f, b) = self.evidence(picture, alpha, &confidence, column, row);
+                        foreground[column] = f;
+                        background[column] = b;
+                    }
+                }
+            });
+        let (foreground, background) = rayon::join(
+            || Level::new(self.columns, self.rows, foreground).filled(),
+            || Level::new(self.columns, self.rows, background).filled(),
+        );
+        Guesses { foreground, background }
+    }
+
+    /// The weighted means of a block's pixels, once as foreground, once as background.
+    fn evidence(
+        &self,
+        picture: &Picture,
+        alpha: &[u8],
+        confidence: &[f32; 256],
+        column: usize,
+        row: usize,
+    ) -> (Sample, Sample) {
+        let (mut foreground, mut background) = (Sample::default(), Sample::default());
+        let left = column * self.block;
+        let right = (left + self.block).min(self.width);
+        let top = row * self.block;
+        let bottom = (top + self.block).min(self.height);
+        for y in top..bottom {
+            let run = y * self.width + left..y * self.width + right;
+            let rgb = picture.rgb[run.start * 3..run.end * 3].chunks_exact(3);
+            for (rgb, alpha) in rgb.zip(&alpha[run]) {
+                let rgb = [rgb[0], rgb[1], rgb[2]].map(f32::from);
+                foreground.add(rgb, confidence[usize::from(*alpha)]);
+                background.add(rgb, confidence[usize::from(u8::MAX - *alpha)]);
+            }
+        }
+        let share = 1.0 / ((right - left) * (bottom - top)) as f32;
+        (foreground.scaled(share), background.scaled(share))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A picture of two flat colours mixed by a horizontal ramp of alpha.
+    fn ramp(width: u32, height: u32, f: [f32; 3], b: [f32; 3]) -> (Picture, Vec<u8>) {
+        let mut rgb = Vec::new();
+        let mut alpha = Vec::new();
+        for _ in 0..height {
+            for x in 0..width {
+                let a = ((x as f32 / width as f32 - 0.3) / 0.4).clamp(0.0, 1.0);
+                let a = (a * 255.0).round() as u8;
+                let share = f32::from(a) / 255.0;
+                rgb.extend((0..3).map(|c| (share * f[c] + (1.0 - share) * b[c]).round() as u8));
+                alpha.push(a);
+            }
+        }
+        (Picture { width, height, rgb, alpha: None, gray: false, icc: None }, alpha)
+    }
+
+    #[test]
+    fn flat_colours_are_recovered_across_the_whole_edge() {
+        for (width, height) in [(200, 60), (3000, 40)] {
+            let (picture, alpha) = ramp(width, height, [200.0, 40.0, 90.0], [10.0, 220.0, 30.0]);
+            let rgba = cut_out(&picture, &alpha);
+            for (pixel, alpha) in rgba.chunks_exact(4).zip(&alpha).filter(|(_, a)| **a > 0) {
+                assert_eq!(pixel[3], *alpha);
+                // What the eye sees of an error is its share of the pixel.
+                let error = (f32::from(pixel[0]) - 200.0).abs() * f32::from(*alpha) / 255.0;
+                assert!(error <= 4.0, "red is off by {error} at alpha {alpha}");
+            }
+        }
+    }
+
+    #[test]
+    fn opaque_pixels_keep_their_bytes_and_transparent_ones_become_zero() {
+        let (picture, mut alpha) = ramp(64, 8, [200.0, 40.0, 90.0], [10.0, 220.0, 30.0]);
+        alpha[..64].fill(255);
+        alpha[64..128].fill(0);
+        let rgba = cut_out(&picture, &alpha);
+        for (pixel, rgb) in rgba.chunks_exact(4).zip(picture.rgb.chunks_exact(3)).take(64) {
+            assert_eq!(pixel[..3], *rgb);
+        }
+        assert!(rgba[64 * 4..128 * 4].iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn pictures_of_one_pixel_or_one_row_work() {
+        for (width, height) in [(1, 1), (1, 5000), (5000, 1)] {
+            let rgb = vec![100; (width * height * 3) as usize];
+            let picture = Picture { width, height, rgb, alpha: None, gray: false, icc: None };
+            let rgba = cut_out(&picture, &vec![128; picture.pixels()]);
+            assert_eq!(rgba[..4], [100, 100, 100, 128]);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Color profiles: which embedded ICC profile describes the decoded samples.
+
+/// Whether a profile is sound and describes samples of this colour space. One of CMYK samples says nothing
+/// about the RGB we made of them, and one that is broken nothing at all; neither may be passed on.
+///
+/// ICC.1: the header's first field is the profile's size (7.2.2), the colour space is at offset 16 (7.2.6),
+/// `acsp` at 36 (7.2.9); at 128 the number of tags, then for each its signature, offset and size (7.3).
+pub(crate) fn describes(profile: &[u8], space: [u8; 4]) -> bool {
+    let field = |at: usize| {
+        let bytes = profile.get(at..at + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?) as usize)
+    };
+    let is_within = |tag: usize| {
+        let (offset, size) = (field(132 + tag * 12 + 4)?, field(132 + tag * 12 + 8)?);
+        Some(offset >= 128 && offset.checked_add(size)? <= profile.len())
+    };
+    let has_sound_tags =
+        |count: usize| count <= 1024 && (0..count).all(|tag| is_within(tag) == Some(true));
+    field(0).is_some_and(|size| (132..=profile.len()).contains(&size))
+        && profile.get(16..20) == Some(&space)
+        && profile.get(36..40) == Some(b"acsp")
+        && field(128).is_some_and(has_sound_tags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sound_profiles_of_the_right_samples_are_kept() {
+        let mut profile = vec![0; 160];
+        profile[..4].copy_from_slice(&160_u32.to_be_bytes());
+        profile[16..20].copy_from_slice(b"RGB ");
+        profile[36..40].copy_from_slice(b"acsp");
+        profile[131] = 1; // one tag, of 16 bytes at 144
+        profile[139] = 144;
+        profile[143] = 16;
+        assert!(describes(&profile, *b"RGB "));
+        assert!(!describes(&profile, *b"GRAY"));
+        assert!(!describes(&profile[..159], *b"RGB "), "it is cut short");
+        profile[139] = 145;
+        assert!(!describes(&profile, *b"RGB "), "its tag lies outside");
+        assert!(!describes(b"RGB ", *b"RGB "));
+    }
+}

@@ -1,0 +1,209 @@
+//! A small copy for lists, made while the picture's rows go by.
+
+use std::num::NonZero;
+
+use bytes::Bytes;
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+
+use crate::encode::{Channels, PngStream, Rgba, encode_png};
+use crate::{Picture, PixelError};
+
+/// The longest side of a thumbnail, in pixels.
+pub const THUMBNAIL_SIDE: u32 = 512;
+
+/// Encodes a PNG whose longest side is [`THUMBNAIL_SIDE`]; a smaller picture keeps its size.
+///
+/// # Errors
+/// As [`encode_png`].
+pub fn encode_thumbnail(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
+    let mut thumbnail = Thumbnail::new((picture.width, picture.height), Channels::Rgba);
+    thumbnail.push(picture.pixels);
+    // A profile of gray samples does not describe the RGB of a thumbnail.
+    thumbnail.encode(picture.icc)
+}
+
+/// Encodes a picture with the channels it has, gray as gray and opaque without alpha, and its thumbnail.
+///
+/// # Errors
+/// [`PixelError::Internal`] when the buffers do not fit the size.
+pub fn encode_with_thumbnail(picture: &Picture) -> Result<(Bytes, Bytes), PixelError> {
+    let size = (picture.width, picture.height);
+    let channels = Channels::of(picture.gray, picture.alpha.is_some());
+    let mut png = PngStream::new(size, channels, picture.icc.clone())?;
+    let mut thumbnail = Thumbnail::new(size, channels);
+    let mut bytes = Vec::new();
+    let mut line = Vec::new();
+    for y in 0..picture.height as usize {
+        interleave(picture, y, &mut line);
+        png.write(&line)?;
+        thumbnail.push(&line);
+        bytes.extend_from_slice(&png.take());
+    }
+    bytes.extend_from_slice(&png.finish()?);
+    // The thumbnail is RGB in any case.
+    let icc = picture.icc.as_deref().filter(|_| !picture.gray);
+    Ok((bytes.into(), thumbnail.encode(icc)?))
+}
+
+/// Averages blocks of pixels, colours weighted by alpha, down to a picture of about twice the size of a
+/// thumbnail. The resize proper is left for the end.
+pub struct Thumbnail {
+    size: (u32, u32),
+    channels: Channels,
+    /// The side of a block, in pixels.
+    block: usize,
+    columns: usize,
+    /// Of the block row that is being filled: premultiplied R, G, B; alpha; pixels.
+    sums: Vec<[u32; 5]>,
+    rows_in_block: usize,
+    reduced: Vec<u8>,
+}
+
+impl Thumbnail {
+    /// A thumbnail of a picture of this size whose rows are to come.
+    pub fn new(size: (u32, u32), channels: Channels) -> Self {
+        let block = (size.0.max(size.1) / (2 * THUMBNAIL_SIDE)).max(1);
+        let columns = size.0.div_ceil(block) as usize;
+        let reduced = Vec::with_capacity(columns * size.1.div_ceil(block) as usize * 4);
+        let (sums, block) = (vec![[0; 5]; columns], block as usize);
+        Self { size, channels, block, columns, sums, rows_in_block: 0, reduced }
+    }
+
+    /// Adds whole rows.
+    pub fn push(&mut self, rows: &[u8]) {
+        let count = self.channels.count();
+        for row in rows.chunks_exact(self.size.0 as usize * count) {
+            for (sum, run) in self.sums.iter_mut().zip(row.chunks(self.block * count)) {
+                match self.channels {
+                    Channels::Gray => add::<1>(sum, run, |[v]| [v, v, v, u8::MAX]),
+                    Channels::GrayAlpha => add::<2>(sum, run, |[v, a]| [v, v, v, a]),
+                    Channels::Rgb => add::<3>(sum, run, |[r, g, b]| [r, g, b, u8::MAX]),
+                    Channels::Rgba => add::<4>(sum, run, |pixel| pixel),
+                }
+            }
+            self.rows_in_block += 1;
+            if self.rows_in_block == self.block {
+                self.close_block_row();
+            }
+        }
+    }
+
+    fn close_block_row(&mut self) {
+        for sum in &mut self.sums {
+            let [r, g, b, alpha, count] = std::mem::take(sum);
+            self.reduced.extend(match (NonZero::new(alpha), NonZero::new(count)) {
+                (Some(weight), Some(count)) => {
+                    let [r, g, b] = [r, g, b].map(|sum| ((sum + alpha / 2) / weight) as u8);
+                    [r, g, b, ((alpha + count.get() / 2) / count) as u8]
+                }
+                _ => [0; 4],
+            });
+        }
+        self.rows_in_block = 0;
+    }
+
+    /// Makes a thumbnail of a whole picture.
+    pub fn of(picture: &Picture) -> Self {
+        let channels = Channels::of(picture.gray, picture.alpha.is_some());
+        let mut thumbnail = Self::new((picture.width, picture.height), channels);
+        let mut line = Vec::new();
+        for y in 0..picture.height as usize {
+            interleave(picture, y, &mut line);
+            thumbnail.push(&line);
+        }
+        thumbnail
+    }
+
+    /// Encodes the thumbnail as a PNG.
+    ///
+    /// # Errors
+    /// [`PixelError::Internal`] if rows are missing.
+    pub fn encode(self, icc: Option<&[u8]>) -> Result<Bytes, PixelError> {
+        let (width, height, pixels) = self.into_rgba()?;
+        encode_png(Rgba { width, height, pixels: &pixels, icc })
+    }
+
+    /// The thumbnail's width, height and R, G, B, A of every pixel.
+    ///
+    /// # Errors
+    /// [`PixelError::Internal`] if rows are missing.
+    pub fn into_rgba(mut self) -> Result<(u32, u32, Vec<u8>), PixelError> {
+        if self.rows_in_block > 0 {
+            self.close_block_row();
+        }
+        let longest = self.size.0.max(self.size.1);
+        let (width, height) =
+            (self.columns as u32, (self.reduced.len() / self.columns.max(1) / 4) as u32);
+        if longest <= THUMBNAIL_SIDE {
+            return Ok((width, height, self.reduced));
+        }
+        let source = ImageRef::new(width, height, &self.reduced, PixelType::U8x4)
+            .map_err(|error| failed(&error))?;
+        let side = |side: u32| {
+            let scaled = u64::from(side) * u64::from(THUMBNAIL_SIDE) + u64::from(longest) / 2;
+            ((scaled / u64::from(longest)) as u32).max(1)
+        };
+        let mut small = Image::new(side(self.size.0), side(self.size.1), PixelType::U8x4);
+        // Weighting colors by alpha keeps transparent black from darkening the edge.
+        let options = ResizeOptions::new()
+            .resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom))
+            .use_alpha(true);
+        Resizer::new().resize(&source, &mut small, &options).map_err(|error| failed(&error))?;
+        Ok((small.width(), small.height(), small.into_vec()))
+    }
+}
+
+/// Writes row `y` of a picture to `line`, with the channels that the picture has.
+fn interleave(picture: &Picture, y: usize, line: &mut Vec<u8>) {
+    let width = picture.width as usize;
+    let colors = if picture.gray { 1 } else { 3 };
+    let alpha = picture.alpha.as_ref().map(|alpha| &alpha[y * width..(y + 1) * width]);
+    line.clear();
+    for (x, pixel) in picture.rgb[y * width * 3..(y + 1) * width * 3].chunks_exact(3).enumerate() {
+        line.extend_from_slice(&pixel[..colors]);
+        line.extend(alpha.map(|alpha| alpha[x]));
+    }
+}
+
+fn failed(error: &dyn std::error::Error) -> PixelError {
+    PixelError::Internal(format!("encoding a thumbnail: {error}"))
+}
+
+fn add<const N: usize>(sum: &mut [u32; 5], run: &[u8], rgba: impl Fn([u8; N]) -> [u8; 4]) {
+    for pixel in run.as_chunks::<N>().0 {
+        let [r, g, b, alpha] = rgba(*pixel).map(u32::from);
+        for (sum, value) in sum.iter_mut().zip([r * alpha, g * alpha, b * alpha, alpha, 1]) {
+            *sum += value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(png: &Bytes) -> image::RgbaImage {
+        image::load_from_memory(png).expect("our own PNG decodes").into_rgba8()
+    }
+
+    #[test]
+    fn a_thumbnail_keeps_colour_at_a_transparent_edge() {
+        let (width, height) = (2600, 1300);
+        let pixels: Vec<u8> = (0..width * height)
+            .flat_map(|i| if i % width < width / 2 { [250, 10, 10, 255] } else { [0; 4] })
+            .collect();
+        let picture = Rgba { width, height, pixels: &pixels, icc: None };
+        let small = decoded(&encode_thumbnail(picture).expect("it encodes"));
+        assert_eq!(small.dimensions(), (512, 256));
+        assert!(small.pixels().filter(|pixel| pixel[3] > 8).all(|pixel| pixel[0] > 240));
+    }
+
+    #[test]
+    fn a_thumbnail_of_a_long_strip_has_at_least_one_pixel_a_side() {
+        let pixels = vec![9; 5000 * 4];
+        let strip = Rgba { width: 1, height: 5000, pixels: &pixels, icc: None };
+        let small = decoded(&encode_thumbnail(strip).expect("it encodes"));
+        assert_eq!(small.dimensions(), (1, 512));
+    }
+}

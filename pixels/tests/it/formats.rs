@@ -1,0 +1,140 @@
+//! Every kind of picture a person may upload.
+
+use std::io::Cursor;
+
+use image::codecs::png::PngEncoder;
+use image::codecs::webp::WebPEncoder;
+use image::metadata::Orientation;
+use image::{DynamicImage, ExtendedColorType, ImageEncoder, ImageFormat, RgbImage};
+use img_parts::{Bytes, ImageEXIF};
+use retouch_pixels::decode::decode;
+use retouch_pixels::{Limits, Picture};
+
+use super::fixture;
+
+fn read(bytes: &[u8]) -> Picture {
+    decode(bytes, &Limits::default()).expect("it decodes")
+}
+
+fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    image.write_to(&mut bytes, format).expect("it encodes");
+    bytes.into_inner()
+}
+
+/// Nothing about it is symmetric.
+fn upright() -> RgbImage {
+    RgbImage::from_fn(48, 32, |x, y| image::Rgb([(x * 5) as u8, (y * 7) as u8, (x * y % 50) as u8]))
+}
+
+/// The EXIF orientation whose turn undoes this one.
+const fn inverse(exif: u8) -> u8 {
+    match exif {
+        6 => 8,
+        8 => 6,
+        other => other,
+    }
+}
+
+/// A TIFF header with the one entry `Orientation` (0x0112, a short).
+fn exif(orientation: u8) -> Vec<u8> {
+    let mut tiff = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
+    tiff.extend([orientation, 0, 0, 0, 0, 0, 0]);
+    tiff
+}
+
+/// The file's bytes for a camera held so that EXIF must say `orientation`.
+fn held(orientation: u8) -> DynamicImage {
+    let mut image = DynamicImage::ImageRgb8(upright());
+    let turn = Orientation::from_exif(inverse(orientation)).expect("1 to 8 are orientations");
+    image.apply_orientation(turn);
+    image
+}
+
+#[test]
+fn all_eight_orientations_give_the_same_picture() {
+    for orientation in 1..=8 {
+        let image = held(orientation);
+        let mut png = Vec::new();
+        let mut encoder = PngEncoder::new(&mut png);
+        encoder.set_exif_metadata(exif(orientation)).expect("PNG takes EXIF");
+        image.write_with_encoder(encoder).expect("it encodes");
+
+        let mut webp = Vec::new();
+        image.write_with_encoder(WebPEncoder::new_lossless(&mut webp)).expect("it encodes");
+        let mut webp = img_parts::webp::WebP::from_bytes(webp.into()).expect("it is a WebP");
+        webp.set_exif(Some(exif(orientation).into()));
+        let webp = webp.encoder().bytes();
+
+        for bytes in [&png[..], &webp[..]] {
+            let picture = read(bytes);
+            assert_eq!((picture.width, picture.height), (48, 32), "orientation {orientation}");
+            assert!(picture.rgb == *upright().as_raw(), "orientation {orientation}");
+        }
+
+        let jpeg = encoded(&image, ImageFormat::Jpeg);
+        let mut jpeg = img_parts::jpeg::Jpeg::from_bytes(jpeg.into()).expect("it is a JPEG");
+        jpeg.set_exif(Some(Bytes::from(exif(orientation))));
+        let picture = read(&jpeg.encoder().bytes());
+        assert_eq!((picture.width, picture.height), (48, 32), "orientation {orientation}");
+        let pairs = picture.rgb.iter().zip(upright().into_raw());
+        let error: u32 = pairs.map(|(a, b)| u32::from(a.abs_diff(b))).sum();
+        assert!(error / (48 * 32 * 3) < 12, "orientation {orientation}: {error}");
+    }
+}
+
+#[test]
+fn gray_and_sixteen_bit_pictures_become_eight_bit_rgb() {
+    let gray = image::GrayImage::from_pixel(3, 2, image::Luma([90]));
+    let picture = read(&encoded(&gray.into(), ImageFormat::Png));
+    assert_eq!((picture.rgb, picture.alpha), (vec![90; 18], None));
+
+    let gray_alpha = image::GrayAlphaImage::from_pixel(1, 1, image::LumaA([90, 40]));
+    let picture = read(&encoded(&gray_alpha.into(), ImageFormat::Png));
+    assert_eq!((picture.rgb, picture.alpha), (vec![90; 3], Some(vec![40])));
+
+    let deep = image::ImageBuffer::from_pixel(1, 1, image::Rgba([65535_u16, 128, 129, 25700]));
+    let picture = read(&encoded(&DynamicImage::ImageRgba16(deep), ImageFormat::Png));
+    assert_eq!((picture.rgb, picture.alpha), (vec![255, 0, 1], Some(vec![100])));
+}
+
+#[test]
+fn palettes_are_expanded_with_their_transparency() {
+    let picture = read(&fixture("pictures/palette.png"));
+    assert_eq!(picture.rgb[..3], [200, 40, 60]);
+    assert_eq!(picture.rgb[47 * 3..48 * 3], [30, 160, 220]);
+    let alpha = picture.alpha.expect("one colour is transparent");
+    assert_eq!((alpha[0], alpha[47]), (255, 0));
+}
+
+#[test]
+fn cmyk_is_converted_and_not_inverted() {
+    let picture = read(&fixture("pictures/cmyk.jpg"));
+    assert_eq!((picture.width, picture.height), (48, 32));
+    let near = |pixel: &[u8], expected: [u8; 3]| {
+        pixel.iter().zip(expected).all(|(a, b)| a.abs_diff(b) <= 8)
+    };
+    assert!(near(&picture.rgb[..3], [200, 40, 60]), "{:?}", &picture.rgb[..3]);
+    assert!(near(&picture.rgb[47 * 3..48 * 3], [30, 160, 220]));
+}
+
+#[test]
+fn a_profile_is_kept_byte_for_byte_through_the_result() {
+    let mut profile: Vec<u8> = (0..3000_u32).map(|i| (i * i % 253) as u8).collect();
+    profile[..4].copy_from_slice(&3000_u32.to_be_bytes());
+    profile[16..20].copy_from_slice(b"RGB ");
+    profile[36..40].copy_from_slice(b"acsp");
+    profile[128..132].fill(0);
+    let mut png = Vec::new();
+    let mut encoder = PngEncoder::new(&mut png);
+    encoder.set_icc_profile(profile.clone()).expect("PNG takes profiles");
+    encoder.write_image(upright().as_raw(), 48, 32, ExtendedColorType::Rgb8).expect("it encodes");
+    let picture = read(&png);
+    assert_eq!(picture.icc.as_ref(), Some(&profile));
+
+    let pixels = vec![200; 48 * 32 * 4];
+    let icc = picture.icc.as_deref();
+    let result = retouch_pixels::encode::Rgba { width: 48, height: 32, pixels: &pixels, icc };
+    let png = retouch_pixels::encode::encode_png(result).expect("it encodes");
+    assert_eq!(read(&png).icc, Some(profile));
+}

@@ -1,0 +1,100 @@
+//! Files that are damaged or made to do harm.
+
+use std::io::Cursor;
+use std::time::{Duration, Instant};
+
+use image::{DynamicImage, ImageFormat};
+use retouch_pixels::decode::decode;
+use retouch_pixels::{Limits, PixelError};
+
+use super::fixture;
+
+fn refused(bytes: &[u8]) -> PixelError {
+    decode(bytes, &Limits::default()).expect_err("it must be refused")
+}
+
+/// The start of a PNG that claims to have this many pixels a side.
+fn bomb(side: u32) -> Vec<u8> {
+    let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    png.extend(side.to_be_bytes());
+    png.extend(side.to_be_bytes());
+    png.extend(b"\x08\x06\0\0\0\0\0\0\0");
+    png.resize(2_600_000, 0);
+    png
+}
+
+#[test]
+fn what_cannot_be_read_says_so() {
+    let photo = fixture("photos/chelsea.png");
+    let jpeg = fixture("photos/coffee.jpg");
+    assert_eq!(refused(b"just a text"), PixelError::UnsupportedFormat);
+    for bytes in [&b""[..], &photo[..photo.len() / 2], &jpeg[..jpeg.len() / 2]] {
+        let error = refused(bytes);
+        assert!(matches!(error, PixelError::Unreadable(_)), "{error}");
+    }
+}
+
+#[test]
+fn a_bomb_is_refused_by_its_header_alone() {
+    let png = bomb(30_000);
+    let mut jpeg = fixture("photos/coffee.jpg");
+    let frame = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0] || pair == [0xff, 0xc2]);
+    let frame = frame.expect("a JPEG has a frame header");
+    jpeg[frame + 5..frame + 9].copy_from_slice(&[0x75, 0x30, 0x75, 0x30]);
+    for bytes in [png, jpeg] {
+        let started = Instant::now();
+        let error = refused(&bytes);
+        let took = started.elapsed();
+        let expected = PixelError::TooLarge { width: 30_000, height: 30_000, max_dimension: 6000 };
+        assert_eq!(error, expected);
+        assert!(took < Duration::from_millis(10), "it took {took:?}");
+    }
+}
+
+#[test]
+fn no_mutation_of_a_picture_makes_the_decoder_panic() {
+    let small = DynamicImage::ImageRgb8(image::RgbImage::from_fn(40, 30, |x, y| {
+        image::Rgb([(x * 6) as u8, (y * 8) as u8, (x ^ y) as u8])
+    }));
+    let encoded = |image: &DynamicImage, format| {
+        let mut bytes = Cursor::new(Vec::new());
+        image.write_to(&mut bytes, format).expect("it encodes");
+        bytes.into_inner()
+    };
+    let seeds = [
+        encoded(&small, ImageFormat::Png),
+        encoded(&DynamicImage::ImageLumaA16(small.to_luma_alpha16()), ImageFormat::Png),
+        encoded(&small, ImageFormat::Jpeg),
+        encoded(&small, ImageFormat::WebP),
+        fixture("pictures/palette.png"),
+        fixture("pictures/cmyk.jpg"),
+    ];
+    let limits = Limits { max_dimension: 200 };
+    let mut random = Random(20_261_121);
+    let mut readable = 0;
+    for round in 0..6000 {
+        let mut bytes = seeds[round % seeds.len()].clone();
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len());
+            match random.below(4) {
+                0 => bytes[at] ^= 1 << random.below(8),
+                1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
+                2 if bytes.len() > 40 => bytes.truncate(at.max(20)),
+                _ => bytes.insert(at, random.below(256) as u8),
+            }
+        }
+        readable += usize::from(decode(&bytes, &limits).is_ok());
+    }
+    assert!(readable > 100, "only {readable} mutations still decode: the test tests nothing");
+}
+
+/// Knuth's linear congruential generator: the same pictures at every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}

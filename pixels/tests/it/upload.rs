@@ -1,0 +1,167 @@
+//! What becomes of an uploaded file: upright, without metadata, with its colour profile.
+
+use bytes::Bytes;
+use image::codecs::jpeg::JpegEncoder;
+use image::{DynamicImage, ImageEncoder, Rgb, RgbImage};
+use img_parts::jpeg::Jpeg;
+use img_parts::png::{Png, PngChunk};
+use img_parts::{ImageEXIF, ImageICC};
+use retouch_pixels::upload::{self, Upload};
+use retouch_pixels::{Limits, PixelError};
+
+fn prepare(file: &Bytes) -> Result<Upload, PixelError> {
+    upload::prepare(file, &Limits::default())
+}
+
+/// A JPEG whose upper left quarter is red, stored as `orientation` says.
+fn jpeg(orientation: u8, profile: Option<&[u8]>) -> Bytes {
+    let upright = RgbImage::from_fn(64, 32, |x, y| {
+        if x < 32 && y < 16 { Rgb([220, 20, 20]) } else { Rgb([20, 20, 220]) }
+    });
+    let upright = DynamicImage::ImageRgb8(upright);
+    // The inverse of what a viewer does.
+    let stored = match orientation {
+        1 => upright,
+        2 => upright.fliph(),
+        3 => upright.rotate180(),
+        4 => upright.flipv(),
+        5 => upright.rotate90().fliph(),
+        6 => upright.rotate270(),
+        7 => upright.rotate270().fliph(),
+        _ => upright.rotate90(),
+    };
+    let mut bytes = Vec::new();
+    let mut encoder = JpegEncoder::new_with_quality(&mut bytes, 95);
+    if let Some(profile) = profile {
+        encoder.set_icc_profile(profile.to_vec()).expect("a JPEG in memory");
+    }
+    stored.write_with_encoder(encoder).expect("a JPEG in memory");
+    let mut jpeg = Jpeg::from_bytes(bytes.into()).expect("a JPEG in memory");
+    let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
+    exif.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
+    exif.extend(b"GPS 47.3769 N 8.5417 E");
+    jpeg.set_exif(Some(exif.into()));
+    jpeg.encoder().bytes()
+}
+
+fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+#[test]
+fn every_orientation_comes_out_upright_and_without_its_place() {
+    for orientation in 1..=8 {
+        let file = jpeg(orientation, None);
+        assert!(contains(&file, b"GPS 47"));
+        let picture = prepare(&file).unwrap();
+        assert_eq!((picture.width, picture.height), (64, 32), "orientation {orientation}");
+        assert!(!contains(&picture.bytes, b"GPS 47"), "orientation {orientation}");
+        for bytes in [&picture.bytes, &picture.thumbnail] {
+            let shown = image::load_from_memory(bytes).unwrap().to_rgb8();
+            assert!(shown.get_pixel(8, 8)[0] > 180, "orientation {orientation}");
+            assert!(shown.get_pixel(56, 24)[2] > 180, "orientation {orientation}");
+        }
+    }
+}
+
+#[test]
+fn an_upright_jpeg_keeps_its_compressed_data_and_its_profile() {
+    let profile = b"a colour profile".repeat(10);
+    let file = jpeg(1, Some(&profile));
+    let picture = prepare(&file).unwrap();
+    assert_eq!(Jpeg::from_bytes(picture.bytes.clone()).unwrap().icc_profile().unwrap(), profile);
+    assert_eq!(
+        image::load_from_memory(&file).unwrap().to_rgb8(),
+        image::load_from_memory(&picture.bytes).unwrap().to_rgb8()
+    );
+    let turned = prepare(&jpeg(6, Some(&profile))).unwrap();
+    assert_eq!(Jpeg::from_bytes(turned.bytes).unwrap().icc_profile().unwrap(), profile);
+}
+
+#[test]
+fn a_png_loses_its_comments_and_what_hides_behind_its_end() {
+    let mut png = Png::from_bytes(crate::png(20, 10).into()).unwrap();
+    png.chunks_mut().insert(1, PngChunk::new(*b"tEXt", Bytes::from_static(b"Author\0somebody")));
+    png.chunks_mut().insert(1, PngChunk::new(*b"gAMA", Bytes::from_static(&[0, 0, 0xb1, 0x8f])));
+    let mut file = png.encoder().bytes().to_vec();
+    file.extend(b"PK\x03\x04 an archive");
+    let picture = prepare(&file.into()).unwrap();
+    assert!(!contains(&picture.bytes, b"somebody") && !contains(&picture.bytes, b"PK\x03\x04"));
+    assert!(contains(&picture.bytes, b"gAMA"));
+    assert_eq!(picture.content_type, "image/png");
+}
+
+#[test]
+fn a_jpeg_loses_what_hides_behind_its_end() {
+    let mut file = jpeg(1, None).to_vec();
+    file.extend(b"PK\x03\x04 an archive");
+    let picture = prepare(&file.into()).unwrap();
+    assert!(!contains(&picture.bytes, b"PK\x03\x04"));
+    assert_eq!(picture.bytes[picture.bytes.len() - 2..], [0xff, 0xd9]);
+}
+
+#[test]
+fn a_webp_loses_its_metadata_and_still_opens() {
+    let mut bytes = Vec::new();
+    let pixels = RgbImage::from_pixel(30, 20, Rgb([9, 8, 7]));
+    image::codecs::webp::WebPEncoder::new_lossless(&mut bytes)
+        .write_image(&pixels, 30, 20, image::ExtendedColorType::Rgb8)
+        .unwrap();
+    let mut webp = img_parts::webp::WebP::from_bytes(bytes.into()).unwrap();
+    webp.set_exif(Some(Bytes::from_static(b"II*\0\x08\0\0\0\0\0 GPS 47")));
+    let picture = prepare(&webp.encoder().bytes()).unwrap();
+    assert!(!contains(&picture.bytes, b"GPS 47"));
+    assert_eq!(image::load_from_memory(&picture.bytes).unwrap().to_rgb8(), pixels);
+}
+
+#[test]
+fn transparency_survives_in_the_small_copy() {
+    let pixels = image::RgbaImage::from_fn(1000, 500, |x, _| {
+        image::Rgba([200, 10, 10, if x < 500 { 0 } else { 255 }])
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    pixels.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    let picture = prepare(&bytes.into_inner().into()).unwrap();
+    assert_eq!(picture.thumbnail_type, "image/png");
+    let small = image::load_from_memory(&picture.thumbnail).unwrap().to_rgba8();
+    assert_eq!((small.width(), small.height()), (512, 256));
+    assert_eq!((small.get_pixel(10, 10)[3], small.get_pixel(500, 10)[3]), (0, 255));
+    // No dark fringe where transparent pixels met opaque ones.
+    assert!(small.pixels().filter(|pixel| pixel[3] > 0).all(|pixel| pixel[0] > 190));
+}
+
+#[test]
+fn a_truncated_jpeg_is_refused_in_every_orientation() {
+    for orientation in 1..=8 {
+        let whole = jpeg(orientation, None);
+        let cut = whole.slice(..whole.len() * 2 / 3);
+        assert!(prepare(&whole).is_ok());
+        assert!(
+            matches!(prepare(&cut), Err(PixelError::Unreadable(_))),
+            "orientation {orientation}"
+        );
+    }
+}
+
+#[test]
+fn damaged_files_are_refused_and_never_a_panic() {
+    let seeds = [jpeg(6, Some(b"profile")).to_vec(), crate::png(40, 30)];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize
+    };
+    let mut refused = 0;
+    for round in 0..4_000 {
+        let mut file = seeds[round % 2].clone();
+        for _ in 0..=random() % 8 {
+            let at = random() % file.len();
+            file[at] = random() as u8;
+        }
+        file.truncate(file.len() - random() % (file.len() / 2));
+        refused += usize::from(prepare(&file.into()).is_err());
+    }
+    assert!(refused > 1_000, "{refused} refused: the mutations must bite");
+}
