@@ -1,1 +1,1 @@
-"""Checks this repository: tests, lints, generated files, manifests and proofs."""
+"""Checks this repository: tests, lints, generated files, manifests, proofs."""

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from common.config import REPO, load
-from common.say import line
+from common.console import line
 from devstack.sandbox import Sandbox
 from devstack.trial import Trial, expect, form, png, post, report_of, until
 from ops import backup, restore

@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.say import Problem, line, warn
+from common.console import Problem, line, warn
 from devstack.sandbox import Sandbox
 from devstack.trial import Trial, expect, post, until
 
@@ -102,7 +102,7 @@ def open_streams(trial, people):
     """Many browsers watch a job that waits, because there is no worker."""
     trial.stop("worker")
     trial.stop("api")
-    trial.start_again("api")
+    trial.restart("api")
     person = people[0]
     status, job = post(
         f"{person.api}/api/rmbg-images/remove-bg-ai?imageId={person.image}",
@@ -118,7 +118,7 @@ def open_streams(trial, people):
         spent = (processor_seconds(trial, "api") - spent) / WATCH_SECONDS
         peak = memory_mb(trial, "api", "VmHWM")
         line(f"  {STREAMS} open streams: the API takes {peak:.0f} MB at its peak ({before:.0f} MB before), {spent:.2f} processors")
-        trial.start_again("worker")
+        trial.restart("worker")
         until(lambda: streams.ended == STREAMS, f"{STREAMS} streams hear of the job's end")
     expect(peak <= STREAMS_MB, f"At most {STREAMS_MB} MB", peak)
 

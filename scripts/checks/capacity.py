@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.config import REPO
-from common.say import Problem, line, warn
+from common.console import Problem, line, warn
 from devstack import services
 from devstack.sandbox import Sandbox, free_ports
 from devstack.trial import Person, Trial, expect

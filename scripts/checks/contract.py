@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common.say import line, took, warn
+from common.console import line, took, warn
 from devstack.sandbox import Sandbox
 from devstack.trial import Trial, post
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from common.config import REPO
-from common.say import Problem, line, run_shown, step
+from common.console import Problem, line, run_shown, step
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 

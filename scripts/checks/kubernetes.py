@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 from common.config import REPO
-from common.say import line
+from common.console import line
 
 from . import validators
 

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from common.config import REPO, load
-from common.say import line, took
+from common.console import line, took
 from devstack import build, prerequisites
 
 from . import kubernetes, notices, python_imports, rust_cycles, watching

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.config import REPO
-from common.say import Problem, line
+from common.console import Problem, line
 
 FILE = REPO / "THIRD-PARTY.md"
 PLATFORMS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
@@ -283,6 +283,6 @@ def texts(folder):
 
 
 if __name__ == "__main__":
-    from common.say import report_problems
+    from common.console import report_problems
 
     report_problems(main)

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 
-from common.say import Problem, line, took, warn
+from common.console import Problem, line, took, warn
 from devstack.sandbox import Sandbox
 from devstack.trial import Trial, commented, expect, form, png, report_of, until
 
@@ -44,7 +44,7 @@ def nothing_is_lost_and_nothing_paid_twice():
         trial = Trial(sandbox, {"RETOUCH_JOBS_IN_FLIGHT": "8"}, workers=2)
         people = trial.people(6)
         trial.stop("s3")
-        trial.start_again("s3", "--fail-share", "0.2", "--fail-seed", "1")
+        trial.restart("s3", "--fail-share", "0.2", "--fail-seed", "1")
         # Four jobs at a time each.
         load = trial.begin_load(people * 4, jobs=JOBS, seconds=300, insist=300)
         for enough, blow in BLOWS:
@@ -52,7 +52,7 @@ def nothing_is_lost_and_nothing_paid_twice():
             until(done, f"{enough} of {JOBS} jobs are done", 180)
             trial.stop("postgres", blow)
             until(lambda: not trial.is_ready(), "the API notices that Postgres is gone")
-            trial.start_again("postgres")
+            trial.restart("postgres")
         report = report_of(load)
         line(f"  {report['done']} done in {took(report['seconds'])}; answers: {report['answers']}")
         was_hard(trial, report)

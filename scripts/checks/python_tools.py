@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from common.config import CACHE
-from common.say import run_logged, step
+from common.console import run_logged, step
 
 
 def install(requirements, name, label):

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from common.config import REPO
-from common.say import line
+from common.console import line
 
 from .graph import cycles
 

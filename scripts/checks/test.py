@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from common import wheels
 from common.config import CACHE, REPO, load
-from common.say import Problem, line, took, warn
+from common.console import Problem, line, took, warn
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 

@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass
 
 from common.config import REPO
-from common.say import line
+from common.console import line
 
 from . import validators
 

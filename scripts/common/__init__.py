@@ -1,1 +1,1 @@
-"""Settings, addresses, console output and pinned wheels: everything that the other rooms share."""
+"""Settings, addresses, console output and downloads that the other packages share."""

@@ -1,11 +1,11 @@
-"""Where Postgres, Redis, S3, the identity provider and the payment provider are: configured, or started by `scripts/up`."""
+"""Addresses of Postgres, Redis, S3, the identity provider and the payment provider: configured ones, or those of `scripts/up`."""
 
 # The user and the database of the Postgres that `scripts/up` starts.
 POSTGRES_USER = POSTGRES_DATABASE = "retouch"
 
 
 def shared_environment(settings):
-    """Returns what every program may read: the caller's environment, `.env`, and the addresses of what `scripts/up` starts."""
+    """Returns the environment of the programs: the settings, with the addresses of everything `scripts/up` starts."""
     environment = dict(settings.values)
     environment.setdefault("RETOUCH_PUBLIC_URL", settings.public_url)
     if has_own_store(settings):
@@ -30,7 +30,7 @@ def shared_environment(settings):
 
 
 def has_own_store(settings):
-    """Keys without an address are those of AWS."""
+    """Returns whether `scripts/up` starts an S3 server. Keys without an endpoint belong to AWS."""
     return not settings.given("S3_ENDPOINT") and not settings.given("S3_ACCESS_KEY_ID")
 
 
@@ -39,6 +39,6 @@ def database_url(settings):
 
 
 def own_database_url(settings):
-    """Returns the address of the Postgres that `scripts/up` starts."""
+    """Returns the URL of the Postgres that `scripts/up` starts."""
     password = settings.secret("postgres-password")
     return f"postgres://{POSTGRES_USER}:{password}@127.0.0.1:{settings.postgres_port}/{POSTGRES_DATABASE}"

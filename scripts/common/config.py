@@ -1,20 +1,19 @@
-"""Every setting of the stack. The environment wins over `.env`, which wins over the defaults.
+"""Settings of the scripts. The environment overrides `.env`, which overrides the defaults.
 
-A variable that is set but empty counts as not set, so `DATABASE_URL= scripts/up` overrides a line of `.env`.
+An empty variable counts as unset, so `DATABASE_URL= scripts/up` overrides a line of `.env`.
 """
 
 import os
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from .say import Problem
+from .console import Problem
 
 REPO = Path(__file__).resolve().parents[2]
-# What belongs to the checkout and not to one set of data: downloads and the marks of what is built.
+# Belongs to the checkout, not to one set of data: downloads, logs and build stamps.
 CACHE = REPO / ".retouch"
-# `release` is built in half the time, `dist` is what the images hold (Cargo.toml).
+# `release` builds in half the time; the images contain `dist` (see Cargo.toml).
 PROFILE = os.environ.get("RETOUCH_CARGO_PROFILE") or "release"
 PROGRAMS = REPO / "target" / PROFILE
 
@@ -30,7 +29,7 @@ class Settings:
     s3_port: int
     stripe_port: int
     oidc_port: int
-    # An own Postgres that only tests use may lose its data when the machine loses power.
+    # The Postgres of a test may lose its data if the machine loses power; without fsync it is faster.
     throw_away: bool = False
     _secrets: dict = field(default_factory=dict)
 
@@ -54,7 +53,7 @@ class Settings:
 
     @property
     def api_url(self):
-        """Where this machine reaches the API, whatever the page's public address is."""
+        """The address of the API on this machine; `public_url` may differ."""
         host, _, port = self.listen.rpartition(":")
         return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
 
@@ -64,11 +63,11 @@ class Settings:
 
     @property
     def stripe_url(self):
-        """Where the API, and the browser of whoever pays, reach the Stripe stand-in."""
+        """The address of the Stripe stand-in, for the API and for browsers."""
         return f"http://127.0.0.1:{self.stripe_port}"
 
     def secret(self, name):
-        """A secret made once and kept in a file that only the owner reads."""
+        """Returns a secret from a file that only its owner can read; generates it the first time."""
         if name not in self._secrets:
             path = self.home / "secrets" / name
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -80,7 +79,7 @@ class Settings:
                 pass
             self._secrets[name] = path.read_text().strip()
             if not self._secrets[name]:
-                raise Problem(f"{path} is empty. Delete it, and a new one is made.")
+                raise Problem(f"{path} is empty. Delete it, and a new secret will be generated.")
         return self._secrets[name]
 
 
@@ -115,7 +114,7 @@ def port(values, name, default):
 
 
 def read_dotenv(path):
-    """Lines of NAME=value; quotes around a value are taken off, and comments: whole lines, or what follows ` #` without quotes."""
+    """Reads lines of NAME=value. Removes quotes around values, comment lines, and comments after ` #` unless the value is quoted."""
     values = {}
     if not path.exists():
         return values
@@ -134,6 +133,3 @@ def read_dotenv(path):
         values[name] = value
     return values
 
-
-def port_of(address):
-    return urlsplit(address).port

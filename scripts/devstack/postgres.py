@@ -1,4 +1,4 @@
-"""The local Postgres: where its files lie, who runs it, and how it is made."""
+"""The local Postgres: its files, its user, and how it is set up."""
 
 import os
 import pwd
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common import wheels
 from common.addresses import POSTGRES_DATABASE, POSTGRES_USER
-from common.say import Problem, line, run_logged, step
+from common.console import Problem, line, run_logged, step
 
 
 class Postgres:
@@ -25,14 +25,14 @@ class Postgres:
             self.use_another_user()
 
     def use_another_user(self):
-        """Postgres refuses to run as root, so root hands its files to nobody."""
+        """Postgres refuses to run as root; root runs it as the user `nobody`."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         closed = first_closed_folder(self.folder.parent) or first_closed_folder(self.bin)
         if closed and not self.folder.is_symlink():
             if (self.folder / "PG_VERSION").exists():
                 raise Problem(
                     f"Postgres must not run as root, and other users cannot reach {self.folder} "
-                    f"because {closed} is closed to them. Run: chmod o+x {closed}"
+                    f"because they may not enter {closed}. Run: chmod o+x {closed}"
                 )
             self.place_elsewhere(closed)
         if self.folder.is_symlink():
@@ -40,12 +40,12 @@ class Postgres:
             self.folder = self.folder.resolve()
         self.owner = pwd.getpwnam("nobody")
         if self.folder.exists() and self.folder.stat().st_uid != 0:
-            # An ordinary user began here; their files stay theirs.
+            # An ordinary user created the data, so Postgres keeps running as that user.
             self.owner = pwd.getpwuid(self.folder.stat().st_uid)
 
     def place_elsewhere(self, closed):
         target = Path("/var/lib/retouch") / secrets.token_hex(6) / "postgres"
-        line(f"  Postgres must not run as root, and {closed} is closed to other users: its data goes to {target}")
+        line(f"  Postgres must not run as root, and other users may not enter {closed}: its data goes to {target}")
         target.parent.mkdir(parents=True, exist_ok=True)
         self.folder.symlink_to(target)
 
@@ -59,7 +59,7 @@ class Postgres:
         self.bin = wheels.postgres_bin(copy)
 
     def as_owner(self):
-        """Options of subprocess that run a program as the owner of the data."""
+        """Returns the options of `subprocess` that run a program as the owner of the data."""
         options = {"cwd": "/"}
         if self.owner:
             options |= {"user": self.owner.pw_uid, "group": self.owner.pw_gid, "extra_groups": []}
@@ -68,8 +68,8 @@ class Postgres:
     def prepare(self):
         if (self.folder / "PG_VERSION").exists():
             return
-        with step("Making the database"):
-            # Made beside its place and moved there when it is whole: an interrupted start leaves nothing half.
+        with step("Creating the database"):
+            # Renamed into place when complete, so that an interrupted start leaves no partial database.
             new = self.folder.with_name("postgres.new")
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir(parents=True, mode=0o700)
@@ -84,7 +84,7 @@ class Postgres:
             command += ["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"]
             command += ["--no-sync"] if self.settings.throw_away else []
             try:
-                run_logged(command, self.log, "Making the database", **self.as_owner())
+                run_logged(command, self.log, "Creating the database", **self.as_owner())
             finally:
                 password.unlink()
             new.rename(self.folder)
@@ -123,12 +123,12 @@ class Postgres:
     def delete(self):
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    # Fast shutdown: clients are sent away, everything is written. SIGTERM would wait for them.
+    # Fast shutdown: disconnects clients. SIGTERM would wait for them.
     stop_signal = signal.SIGINT
 
 
 def first_closed_folder(path):
-    """The outermost folder on the way to `path` that other users may not pass, or None."""
+    """Returns the outermost folder on the path that other users may not enter, or None."""
     path = path.resolve()
     for folder in [*reversed(path.parents), path]:
         if not folder.stat().st_mode & 0o001:

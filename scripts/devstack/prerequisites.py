@@ -1,4 +1,4 @@
-"""Checks what must be there before anything is built, and says how to get what is not."""
+"""Checks for the tools that a build needs, and says how to install missing ones."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common.say import Problem, step
+from common.console import Problem, step
 
 RUST = (1, 95)
 NODE = (20, 19)
@@ -26,13 +26,13 @@ def check(build=True):
     if not has_pip():
         packages.append("python3-pip")
     if packages:
-        install_packages(packages, "Retouch needs them to build and to download its parts")
+        install_packages(packages, "The build needs them")
     if missing:
         raise Problem("\n".join(missing))
 
 
 def find_cargo_of_rustup():
-    # rustup adds itself to PATH in login shells only.
+    # rustup changes PATH only for login shells.
     folder = Path.home() / ".cargo" / "bin"
     if not shutil.which("cargo") and (folder / "cargo").exists():
         os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -41,7 +41,7 @@ def find_cargo_of_rustup():
 def check_rust():
     if not shutil.which("cargo"):
         return "Rust is not installed. Install it with rustup, see https://rustup.rs, and run this again."
-    # With rustup this also installs the version that rust-toolchain.toml names; that may take a minute.
+    # rustup may first install the version in rust-toolchain.toml, which can take a minute.
     with step("Checking the Rust toolchain"):
         answer = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True)
     return too_old("Rust", answer.stdout, RUST, "Run: rustup toolchain install")
@@ -57,7 +57,7 @@ def check_node():
 def too_old(name, text, wanted, advice):
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", text or "")
     if not found:
-        return f"{name} does not say its version. {advice}"
+        return f"Cannot determine the version of {name}. {advice}"
     if tuple(map(int, found.groups()))[: len(wanted)] < wanted:
         return f"{name} {found.group(0)} is too old; Retouch needs {'.'.join(map(str, wanted))}. {advice}"
     return None
@@ -69,7 +69,7 @@ def has_pip():
 
 
 def install_packages(packages, why):
-    """Root on Debian gets them installed; anybody else is told the one line to run."""
+    """Installs Debian packages as root; otherwise raises a Problem with the command to run."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise Problem(f"Missing: {', '.join(packages)}. {why}. Run:\n\n  {apt_line(packages)}")
     with step(f"Installing {', '.join(packages)} with apt"):
@@ -78,7 +78,7 @@ def install_packages(packages, why):
         quiet = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         if subprocess.run(install, **quiet).returncode == 0:
             return
-        # A fresh machine has no package lists yet, or old ones.
+        # The package lists may be missing or outdated.
         subprocess.run(["apt-get", "update", "-qq"], **quiet)
         answer = subprocess.run(install, **quiet)
         if answer.returncode:

@@ -1,4 +1,4 @@
-"""Which processes are ours. A pid alone is not enough: the system hands it out again after a process ends."""
+"""Records which processes belong to us. A pid alone does not suffice, because the system reuses pids."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 class Record:
     name: str
     pid: int
-    # When the process started, in clock ticks since the boot that `boot` names.
+    # Start time in clock ticks since boot; `boot` identifies the boot.
     started: int
     boot: str
     stop_signal: int = signal.SIGTERM
@@ -25,7 +25,7 @@ class Record:
     def send(self, number, group=False):
         if self.alive:
             try:
-                # Every service leads a group of its own.
+                # Every service leads its own process group.
                 (os.killpg if group else os.kill)(self.pid, number)
             except ProcessLookupError:
                 pass
@@ -36,18 +36,18 @@ def boot_id():
 
 
 def start_of(pid):
-    """None for a process that is gone or only waits for its parent to notice."""
+    """Returns the start time of a process, or None if it has ended or is a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name in brackets may hold blanks and brackets of its own; what follows it may not.
+    # The name in parentheses may contain blanks and parentheses; the fields after it may not.
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
 
 def remember(folder, name, pid, **stop):
-    """Call it while the process is surely ours: right after its start."""
+    """Records a process. Call it right after starting the process, while its pid cannot have been reused."""
     started = start_of(pid)
     if started is None:
         return None
@@ -71,18 +71,18 @@ def forget(folder, name):
 
 
 def remembered(folder):
-    """What runs of what we started, the newest first: the order in which to stop it."""
+    """Returns the recorded processes that are still running, newest first: the order in which to stop them."""
     records = [recall(folder, path.stem) for path in folder.glob("*.json")]
     running = [record for record in records if record and record.alive]
     return sorted(running, key=lambda record: record.started, reverse=True)
 
 
-def stop(record, impatient=lambda: False):
-    """Asks a process to end, waits, and ends it by force when it does not. True when it ended by itself."""
+def stop(record, force=lambda: False):
+    """Signals a process to stop; kills it after its timeout, or when `force` returns true. Returns false if it was killed."""
     record.send(record.stop_signal)
     deadline = time.monotonic() + record.stop_seconds
     while record.alive:
-        if time.monotonic() > deadline or impatient():
+        if time.monotonic() > deadline or force():
             record.send(signal.SIGKILL, group=True)
             while record.alive:
                 time.sleep(0.02)

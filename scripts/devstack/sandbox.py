@@ -1,4 +1,4 @@
-"""A throw-away home for tests: own ports, own data, gone when the next run begins."""
+"""A temporary home for tests with its own ports and data. The next run with the same name deletes it."""
 
 import os
 import random
@@ -6,13 +6,13 @@ import shutil
 import socket
 
 from common.config import CACHE, load
-from common.say import Problem
+from common.console import Problem
 
 from . import services
 from .postgres import Postgres
 from .supervisor import Supervisor, stop_leftovers
 
-# Whatever a person configured is theirs; tests must never write there.
+# Settings of the user that tests must never use.
 ADDRESSES = (
     "DATABASE_URL REDIS_URL REDIS_PREFIX S3_ENDPOINT S3_PUBLIC_ENDPOINT S3_REGION S3_BUCKET S3_ACCESS_KEY_ID "
     "S3_SECRET_ACCESS_KEY OIDC_ISSUER OIDC_CLIENT_ID OIDC_AUDIENCE STRIPE_SECRET_KEY STRIPE_WEBHOOK_SECRET "
@@ -27,7 +27,7 @@ PORTS = [
 class Sandbox:
     def __init__(self, name):
         self.environment = dict(os.environ)
-        # Empty, not absent: an absent variable would be taken from .env.
+        # Empty, because an unset variable would be read from .env.
         self.environment |= {variable: "" for variable in ADDRESSES}
         self.environment |= {variable: str(port) for variable, port in zip(PORTS, free_ports(len(PORTS)))}
         self.environment["RETOUCH_HOME"] = str(CACHE / "test" / name)
@@ -57,7 +57,7 @@ class Sandbox:
 
 
 def free_ports(count):
-    """Ports that nobody uses now, below those the system gives to outgoing connections in the meantime."""
+    """Returns ports that are free now, below the range that the system uses for outgoing connections."""
     ports = []
     for port in random.sample(range(20000, 30000), 1000):
         with socket.socket() as probe:

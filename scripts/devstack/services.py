@@ -1,4 +1,4 @@
-"""The parts that run, in the order in which they start, and what each one is told."""
+"""The services of the stack, in start order, with the environment of each."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import Callable
 
 from common import addresses, wheels
 from common.config import PROGRAMS, REPO
-from common.say import Problem, run_logged, step
+from common.console import Problem, run_logged, step
 
 from .postgres import Postgres
 
@@ -23,9 +23,9 @@ class Service:
     command: Callable[[], list]
     ready: Callable[[], bool]
     environment: dict = field(default_factory=dict)
-    # The port it listens on and the variable that changes it.
+    # The port it listens on, and the name of the variable that sets it.
     port: tuple = ()
-    # What has to be done before it starts, and once it answers.
+    # Run before the service starts, and when it is ready.
     prepare: Callable[[], None] = lambda: None
     finish: Callable[[], None] = lambda: None
     options: dict = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Service:
 
 
 def plan(settings, runtime=None):
-    """The services to start here: those whose address nobody configured, then our own two."""
+    """Returns the services to start: those without a configured address; with a `runtime`, also the API and the worker."""
     shared = addresses.shared_environment(settings)
     services = []
     if not settings.given("DATABASE_URL"):
@@ -101,7 +101,7 @@ def s3_service(settings, shared):
         label="The S3 server",
         command=lambda: [PROGRAMS / "retouch-standins", "s3", "--root", folder, "--listen", listen],
         ready=lambda: answers(f"http://{listen}/"),
-        # It takes its keys from S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, where no list of processes shows them.
+        # Reads its keys from the environment, because command lines are visible to other users.
         environment=shared,
         port=(settings.s3_port, "RETOUCH_S3_PORT"),
         prepare=lambda: folder.mkdir(parents=True, exist_ok=True),
@@ -141,7 +141,7 @@ def stripe_service(settings, shared):
             *("--webhook", webhook, "--data", folder),
         ],
         ready=lambda: get_json(f"{settings.stripe_url}/stand-in") is not None,
-        # It takes its secrets from STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, where no list of processes shows them.
+        # Reads its secrets from the environment, because command lines are visible to other users.
         environment=shared,
         port=(settings.stripe_port, "RETOUCH_STRIPE_PORT"),
         prepare=lambda: folder.mkdir(parents=True, exist_ok=True, mode=0o700),
@@ -155,14 +155,14 @@ def api_service(settings, shared):
         "RETOUCH_LISTEN": settings.listen,
         "RETOUCH_UI_DIR": settings.get("RETOUCH_UI_DIR", str(REPO / "ui" / "dist")),
         "RETOUCH_URL_SECRET": settings.get("RETOUCH_URL_SECRET") or settings.secret("url-secret"),
-        # So that the page has its contact link here too; the address leads nowhere.
+        # Makes the page show its contact link; nobody receives mail at this address.
         "RETOUCH_CONTACT_EMAIL": settings.get("RETOUCH_CONTACT_EMAIL", "contact@retouch.localhost"),
     }
 
     def migrate():
-        with step("Bringing the database up to date"):
+        with step("Migrating the database"):
             log = str(settings.logs / "migrate.log")
-            run_logged([program, "migrate"], log, "Bringing the database up to date", env=environment, cwd=REPO)
+            run_logged([program, "migrate"], log, "Migrating the database", env=environment, cwd=REPO)
 
     return Service(
         name="api",
@@ -184,7 +184,7 @@ def worker_service(settings, shared, runtime):
         "RETOUCH_DEVICE": settings.get("RETOUCH_DEVICE", "auto"),
     }
     if metrics := settings.get("RETOUCH_METRICS_LISTEN"):
-        # The API has that port; two processes cannot share one.
+        # The API listens on the given port.
         host, _, port = metrics.rpartition(":")
         environment["RETOUCH_METRICS_LISTEN"] = f"{host}:{int(port) + 1}"
     return Service(
@@ -193,7 +193,7 @@ def worker_service(settings, shared, runtime):
         command=lambda: [PROGRAMS / "retouch-worker", "serve"],
         ready=lambda: has_worker(get_json(f"{settings.api_url}/readyz")),
         environment=environment,
-        # A worker hands back what it cannot finish; that needs a moment.
+        # A worker needs time to release the jobs that it cannot finish.
         stop_seconds=30,
     )
 
@@ -214,11 +214,11 @@ def check_port(port, variable):
         try:
             probe.bind(("127.0.0.1", port))
         except PermissionError as error:
-            raise Problem(f"Port {port} is reserved for root. Choose one above 1023 with {variable}.") from error
+            raise Problem(f"Port {port} is reserved for root. Set {variable} to a port above 1023.") from error
         except OSError as error:
             raise Problem(
-                f"Port {port} is taken by another program. Stop that program, or choose another port: "
-                f"put {variable}={port + 1} into .env, or in front of scripts/up."
+                f"Port {port} is in use by another program. Stop that program, or choose another port: "
+                f"put {variable}={port + 1} in .env, or in front of scripts/up."
             ) from error
 
 
@@ -237,7 +237,7 @@ def ping_redis(port, password):
         return False
 
 
-# Addresses of this machine are never reached through a proxy.
+# Bypasses proxies, which cannot reach addresses of this machine.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 

@@ -1,4 +1,4 @@
-"""Starts the services, watches them, starts again what dies, and stops them in order."""
+"""Starts services, restarts those that die, and stops them in reverse order."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from common.config import REPO
-from common.say import Problem, line, tail, took
+from common.console import Problem, line, tail, took
 
 from . import processes
 
 START_SECONDS = 120
-FIRST_PAUSE_SECONDS = 1
-LONGEST_PAUSE_SECONDS = 30
-# Whoever ran this long before it died is started again at once, not after a longer pause.
+# The backoff doubles from the first value to the second. It resets after a service has run for HEALTHY_SECONDS.
+MIN_BACKOFF_SECONDS = 1
+MAX_BACKOFF_SECONDS = 30
 HEALTHY_SECONDS = 60
 
 
@@ -25,51 +25,51 @@ class Running:
     process: subprocess.Popen
     record: processes.Record
     started: float
-    pause: float = FIRST_PAUSE_SECONDS
-    again_at: float | None = None
+    backoff: float = MIN_BACKOFF_SECONDS
+    restart_at: float | None = None
 
 
 class Stop(BaseException):
-    """Somebody asked us to stop: Ctrl-C, `scripts/down` or a closed terminal."""
+    """Raised by Ctrl-C, `scripts/down` or a closed terminal."""
 
 
 class Supervisor:
     def __init__(self, settings):
         self.settings = settings
         self.running = []
-        self.asked_to_stop = 0
-        self.holding = False
+        self.stop_signals = 0
+        self.deferring = False
 
     def take_signals(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self.on_signal)
 
     def on_signal(self, _number, _frame):
-        self.asked_to_stop += 1
-        if self.asked_to_stop == 1 and not self.holding:
+        self.stop_signals += 1
+        if self.stop_signals == 1 and not self.deferring:
             raise Stop
 
     @contextmanager
-    def signals_held(self):
-        """No signal may come between the start of a process and the note that it is ours."""
-        self.holding = True
+    def signals_deferred(self):
+        """Defers signals, so that no process is started without being recorded."""
+        self.deferring = True
         try:
             yield
         finally:
-            self.holding = False
-        if self.asked_to_stop:
+            self.deferring = False
+        if self.stop_signals:
             raise Stop
 
     def start(self, services):
         for service in services:
             service.prepare()
             started = time.monotonic()
-            with self.signals_held():
+            with self.signals_deferred():
                 running = self.spawn(service)
                 self.running.append(running)
             self.wait_until_ready(running)
             service.finish()
-            line(f"• {service.label} is up ({took(time.monotonic() - started)})")
+            line(f"• {service.label} is ready ({took(time.monotonic() - started)})")
 
     def spawn(self, service):
         log = self.settings.logs / f"{service.name}.log"
@@ -84,7 +84,7 @@ class Supervisor:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    # Ctrl-C reaches only us; we stop the services in order.
+                    # Ctrl-C must only reach the supervisor, which stops the services in order.
                     start_new_session=True,
                     **options,
                 )
@@ -101,69 +101,68 @@ class Supervisor:
             log = self.settings.logs / f"{service.name}.log"
             if running.process.poll() is not None:
                 raise Problem(
-                    f"{service.label} {how_it_ended(running.process.returncode)} while it started. "
+                    f"{service.label} {how_it_ended(running.process.returncode)} during startup. "
                     f"The end of {log}:\n\n{tail(log)}"
                 )
             if time.monotonic() > deadline:
                 raise Problem(
-                    f"{service.label} runs but did not become ready in {START_SECONDS} s. "
+                    f"{service.label} did not become ready within {START_SECONDS} s. "
                     f"The end of {log}:\n\n{tail(log)}"
                 )
             time.sleep(0.05)
 
     def watch(self):
-        """Runs until a signal ends it. A service that ends is started again, each time after a longer pause."""
+        """Restarts services that exit, until a signal raises `Stop`."""
         while True:
             for running in self.running:
-                self.look_after(running)
+                self.restart_if_ended(running)
             time.sleep(0.2)
 
-    def look_after(self, running):
+    def restart_if_ended(self, running):
         now = time.monotonic()
         label = running.service.label
-        if running.again_at is None:
+        if running.restart_at is None:
             if running.process.poll() is None:
                 return
             if now - running.started > HEALTHY_SECONDS:
-                running.pause = FIRST_PAUSE_SECONDS
-            running.again_at = now + running.pause
-            line(f"! {label} {how_it_ended(running.process.returncode)}; it starts again in {running.pause} s "
+                running.backoff = MIN_BACKOFF_SECONDS
+            running.restart_at = now + running.backoff
+            line(f"! {label} {how_it_ended(running.process.returncode)}; restarting in {running.backoff} s "
                  f"(log: {self.settings.logs / running.service.name}.log)")
-            running.pause = min(running.pause * 2, LONGEST_PAUSE_SECONDS)
-        elif now >= running.again_at:
+            running.backoff = min(running.backoff * 2, MAX_BACKOFF_SECONDS)
+        elif now >= running.restart_at:
             try:
-                with self.signals_held():
+                with self.signals_deferred():
                     fresh = self.spawn(running.service)
                     running.process, running.record, running.started = fresh.process, fresh.record, fresh.started
             except Problem as problem:
-                # The program may be in the middle of being rebuilt.
+                # A build may be replacing the program.
                 line(f"! {problem}")
-                running.again_at = now + running.pause
+                running.restart_at = now + running.backoff
                 return
-            running.again_at = None
-            line(f"• {label} was started again")
+            running.restart_at = None
+            line(f"• {label} restarted")
 
     def stop(self):
-        """Stops everything, the newest first. A second Ctrl-C does not wait for anybody."""
+        """Stops all services, newest first. A second Ctrl-C kills them."""
         for running in reversed(self.running):
             if running.process.poll() is None and running.record:
-                gentle = processes.stop(running.record, impatient=self.is_impatient(running.process))
-                if not gentle:
-                    line(f"! {running.service.label} did not end by itself and was killed")
+                if not processes.stop(running.record, force=self.forced(running.process)):
+                    line(f"! {running.service.label} did not exit in time and was killed")
                 running.process.wait()
             processes.forget(self.settings.run, running.service.name)
 
-    def is_impatient(self, process):
-        def impatient():
-            process.poll()  # so that an ended child does not linger
-            return self.asked_to_stop > 1
+    def forced(self, process):
+        def second_signal():
+            process.poll()  # reaps the child if it has ended
+            return self.stop_signals > 1
 
-        return impatient
+        return second_signal
 
 
 def how_it_ended(code):
     if code >= 0:
-        return f"ended with exit status {code}"
+        return f"exited with status {code}"
     try:
         return f"was killed by {signal.Signals(-code).name}"
     except ValueError:
@@ -171,7 +170,7 @@ def how_it_ended(code):
 
 
 def stop_leftovers(settings):
-    """Stops what an earlier start left behind because its supervisor was killed. Returns their names."""
+    """Stops the processes of a supervisor that was killed. Returns their names."""
     names = []
     for record in processes.remembered(settings.run):
         if record.pid != os.getpid():

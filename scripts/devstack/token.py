@@ -1,19 +1,18 @@
-"""`scripts/token`: an access token of a local account, for curl and scripts."""
+"""`scripts/token`: prints an access token of a local account, for curl and scripts."""
 
 import os
 import subprocess
 import sys
 
 from common.config import REPO, load
-from common.say import Problem
+from common.console import Problem
 
 from . import services
 
 USAGE = """usage: scripts/token someone@example.com
 
-Prints an access token of that local account, good for an hour. It is the account that the sign-in page knows by
-the same email address. An account that does not exist yet is made without a password; whoever signs in with it
-first on the page chooses one. Retouch need not run."""
+Prints an access token of the local account with this email address, valid for an hour. If the account does not exist,
+it is created without a password; the first sign-in on the page sets one. Retouch need not be running."""
 
 
 def main():
@@ -23,7 +22,7 @@ def main():
     settings = load()
     if settings.given("OIDC_ISSUER"):
         raise Problem(
-            f"OIDC_ISSUER is {settings.get('OIDC_ISSUER')}: accounts are kept there, so ask that provider for a token."
+            f"OIDC_ISSUER is set, so accounts belong to {settings.get('OIDC_ISSUER')}. Get a token from that provider."
         )
     environment = {**os.environ, **services.oidc_environment(settings)}
     command = ["node", REPO / "standins" / "oidc" / "token.mjs", sys.argv[1]]

@@ -1,4 +1,4 @@
-"""A whole Retouch of its own for proofs and measurements: real processes, tiny models, people with credits."""
+"""A complete Retouch for proofs and benchmarks: real processes, tiny models, users with credits."""
 
 import json
 import os
@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, replace
 
 from common.addresses import POSTGRES_DATABASE
 from common.config import PROGRAMS, REPO
-from common.say import Problem, took
+from common.console import Problem, took
 
 from . import build, services
 from .postgres import Postgres
 
-# The limits of one user are not what is looked at.
+# Per-user limits would distort the results.
 WITHOUT_USER_LIMITS = {
     "RETOUCH_USER_RUNS_PER_MINUTE": "1000000",
     "RETOUCH_USER_UPLOADS_PER_MINUTE": "1000000",
@@ -27,7 +27,7 @@ WITHOUT_USER_LIMITS = {
 
 
 class Broken(Problem):
-    """Something that is claimed turned out not to be so."""
+    """A claim that does not hold."""
 
 
 def expect(holds, claim, found):
@@ -46,7 +46,7 @@ class Trial:
     def __init__(self, sandbox, settings, workers=1):
         self.settings = sandbox.settings
         self.supervisor = sandbox.supervisor
-        # That Postgres forgets nothing when it is killed is part of what is shown, and what that costs is measured.
+        # Proofs kill Postgres, which must not lose data; benchmarks include the cost of fsync.
         self.settings.throw_away = False
         own = {"RETOUCH_MODELS_DIR": str(REPO / "models" / "tiny"), "RETOUCH_DEVICE": "cpu"}
         self.settings.values |= own | WITHOUT_USER_LIMITS | settings
@@ -58,7 +58,7 @@ class Trial:
         self.postgres = Postgres(self.settings)
 
     def numbered(self, worker, number):
-        """One of several workers; it is ready when all so far are."""
+        """Returns the service of one of several workers; it is ready when all workers up to this one are."""
         if number == 1:
             return replace(worker, environment={**worker.environment, "RETOUCH_WORKER_NAME": "worker-1"})
         environment = {**worker.environment, "RETOUCH_WORKER_NAME": f"worker-{number}"}
@@ -76,8 +76,8 @@ class Trial:
         process.send_signal(number)
         process.wait(timeout=60)
 
-    def start_again(self, name, *more):
-        """With `more` arguments than before."""
+    def restart(self, name, *more):
+        """Restarts a service with `more` arguments."""
         running = self.running(name)
         service, command = running.service, running.service.command
         fresh = self.supervisor.spawn(replace(service, command=lambda: [*command(), *more]))
@@ -91,7 +91,7 @@ class Trial:
         return services.get(f"{self.api}/readyz") is not None
 
     def program(self, *command):
-        """Runs one of our programs with the API's settings; returns its exit status and what it printed."""
+        """Runs a program with the environment of the API. Returns its exit status and its output."""
         command = [PROGRAMS / command[0], *command[1:]]
         ended = subprocess.run(
             [str(part) for part in command],
@@ -114,10 +114,10 @@ class Trial:
     def row(self, columns):
         return json.loads(self.sql(f"select row_to_json(one) from (select {columns}) one"))
 
-    # People.
+    # Users.
 
     def people(self, count, size=(64, 48)):
-        """As many people with a picture of that size each and more credits than they can spend."""
+        """Creates users, each with an image of this size and more credits than they can spend."""
         emails = [f"person-{number}@example.test" for number in range(count)]
         environment = {**os.environ, **services.oidc_environment(self.settings)}
         command = ["node", str(REPO / "standins" / "oidc" / "token.mjs"), *emails]
@@ -131,11 +131,11 @@ class Trial:
         body, kind = form(picture)
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         status, image = post(f"{self.api}/api/images/upload", headers, body)
-        expect(status == 201, "A picture can be uploaded", (status, image))
+        expect(status == 201, "An image can be uploaded", (status, image))
         return image["id"]
 
     def begin_load(self, people, **options):
-        """Starts `retouch-standins load`; its users are `people`, who may be named more than once."""
+        """Starts `retouch-standins load`. A person who occurs n times in `people` runs n jobs at a time."""
         users = self.settings.run / "users.json"
         users.touch(mode=0o600)
         users.write_text(json.dumps([asdict(person) for person in people]))
@@ -150,12 +150,12 @@ class Trial:
 def report_of(load):
     printed, _ = load.communicate()
     if load.returncode:
-        raise Problem(f"retouch-standins load ended with exit status {load.returncode}; what went wrong is above.")
+        raise Problem(f"retouch-standins load exited with status {load.returncode}; see its output above.")
     return json.loads(printed)
 
 
 def until(holds, what, seconds=60):
-    """Looks until it is so."""
+    """Waits until `holds()` is true."""
     started = time.monotonic()
     while not holds():
         if time.monotonic() - started > seconds:
@@ -164,7 +164,7 @@ def until(holds, what, seconds=60):
 
 
 def post(address, headers, body=b""):
-    """Returns the status and the JSON of the answer."""
+    """Returns the status and the JSON body of the response."""
     request = urllib.request.Request(address, body, headers)
     try:
         with services.DIRECT.open(request, timeout=60) as answer:
@@ -174,14 +174,14 @@ def post(address, headers, body=b""):
 
 
 def form(picture):
-    """A picture as a page sends it: the body and its type."""
+    """Returns the body and the content type of a form with a picture."""
     line = uuid.uuid4().hex.encode()
     head = b'Content-Disposition: form-data; name="file"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n'
     return b"--" + line + b"\r\n" + head + picture + b"\r\n--" + line + b"--\r\n", f"multipart/form-data; boundary={line.decode()}"
 
 
 def png(width, height):
-    """A picture with something round in it."""
+    """Returns a PNG with a disk in it."""
     rows = bytearray()
     for y in range(height):
         rows.append(0)
@@ -194,7 +194,7 @@ def png(width, height):
 
 
 def commented(picture, comment):
-    """The same picture in another file."""
+    """Returns the same picture with a comment, so that its hash differs."""
     end = len(picture) - 12
     return picture[:end] + chunk(b"tEXt", b"Comment\0" + comment.encode()) + picture[end:]
 

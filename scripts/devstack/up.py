@@ -1,4 +1,4 @@
-"""`scripts/up`: from a fresh clone to a running Retouch."""
+"""`scripts/up`: builds and starts Retouch on this machine."""
 
 import argparse
 import fcntl
@@ -9,7 +9,7 @@ import sys
 import time
 
 from common.config import REPO, load, read_dotenv
-from common.say import Problem, line, took, warn
+from common.console import Problem, line, took, warn
 
 from . import build, prerequisites, processes, services
 from .supervisor import Stop, Supervisor, stop_leftovers
@@ -26,14 +26,13 @@ def main():
     if lock is None:
         return already_up(settings)
     started = time.monotonic()
-    left = stop_leftovers(settings)
-    if left:
-        line(f"• Stopped what an earlier start left behind: {', '.join(left)}")
+    if leftovers := stop_leftovers(settings):
+        line(f"• Stopped processes of an earlier start: {', '.join(leftovers)}")
     prerequisites.check()
-    # Looked at before the long build, so that nobody waits for it in vain.
+    # Checked before the long build, so that a taken port is reported early.
     services.check_ports(services.plan(settings, runtime=""))
     runtime = build.build(settings)
-    line(f"• Everything is built ({took(time.monotonic() - started)}); starting it")
+    line(f"• Built everything ({took(time.monotonic() - started)}); starting")
     if options.detach:
         return start_detached(settings, runtime, lock)
     return supervise(settings, runtime, lock)
@@ -42,9 +41,9 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(
         prog="scripts/up",
-        description="Builds and starts Retouch on this machine. .env.example names the settings.",
+        description="Builds and starts Retouch on this machine. See .env.example for the settings.",
     )
-    parser.add_argument("--detach", action="store_true", help="return when it is ready; scripts/down stops it")
+    parser.add_argument("--detach", action="store_true", help="return when Retouch is ready; stop it with scripts/down")
     parser.add_argument("--supervise", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--runtime", default="", help=argparse.SUPPRESS)
     parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
@@ -54,18 +53,18 @@ def arguments():
 def check_dotenv():
     if "COMPOSE_FILE" in read_dotenv(REPO / ".env"):
         raise Problem(
-            "The .env of this checkout is Docker Compose's, and its addresses are not those of scripts/up. "
-            "Move it away, or use another checkout for one of the two."
+            "The .env of this checkout is for Docker Compose; scripts/up needs other addresses. "
+            "Move the file away, or use separate checkouts."
         )
 
 
 def check_owner(settings):
     if settings.home.exists() and not os.access(settings.home, os.W_OK):
-        raise Problem(f"{settings.home} belongs to another user. Run this as that user, or set RETOUCH_HOME.")
+        raise Problem(f"Cannot write to {settings.home}. Run this as its owner, or set RETOUCH_HOME.")
 
 
 def take_lock(settings):
-    """Held as long as this checkout prepares or runs; the system gives it back however we end."""
+    """Locks this checkout until the process ends. Returns None if another process holds the lock."""
     settings.run.mkdir(parents=True, exist_ok=True)
     lock = os.open(settings.run / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -80,9 +79,9 @@ def already_up(settings):
     supervisor = processes.recall(settings.run, "supervisor")
     if supervisor and supervisor.alive and ready_file(settings).exists():
         address = json.loads(ready_file(settings).read_text())["url"]
-        line(f"Retouch is running already, at {address}. scripts/down stops it.")
+        line(f"Retouch is already running at {address}. Stop it with scripts/down.")
         return 0
-    raise Problem("Another scripts/up is still preparing this checkout. Wait for it, or stop it with Ctrl-C.")
+    raise Problem("Another scripts/up is starting in this checkout. Wait for it, or stop it with Ctrl-C.")
 
 
 def ready_file(settings):
@@ -96,23 +95,23 @@ def supervise(settings, runtime, lock):
     detached = os.environ.get("RETOUCH_DETACHED") == "1"
     try:
         planned = services.plan(settings, runtime)
-        turn_logs(settings, [*(service.name for service in planned), "migrate", "supervisor"])
+        rotate_logs(settings, [*(service.name for service in planned), "migrate", "supervisor"])
         services.check_ports(planned)
         supervisor.start(planned)
         check_ready(settings)
-        # The word itself is the sign that scripts/up --detach waits for.
+        # `scripts/up --detach` waits until this file exists.
         ready_file(settings).write_text(json.dumps({"url": settings.public_url}))
         announce(settings, detached)
         supervisor.watch()
     except Stop:
         line("\n• Stopping …")
     finally:
-        # What is stopped needs no second thought: from here on a signal only makes us impatient.
-        supervisor.asked_to_stop = max(supervisor.asked_to_stop, 1)
+        # From here on, a signal forces the services to stop instead of raising `Stop`.
+        supervisor.stop_signals = max(supervisor.stop_signals, 1)
         ready_file(settings).unlink(missing_ok=True)
         supervisor.stop()
         processes.forget(settings.run, "supervisor")
-        line(f"• Everything is stopped; the data stays in {settings.home}")
+        line(f"• Stopped. The data remains in {settings.home}")
         os.close(lock)
     return 0
 
@@ -122,24 +121,24 @@ def check_ready(settings):
     deadline = time.monotonic() + 30
     while services.get(url) is None:
         if time.monotonic() > deadline:
-            raise Problem(f"Everything runs, but {url} does not say so. Logs: {settings.logs}")
+            raise Problem(f"All services are running, but {url} does not answer. Logs: {settings.logs}")
         time.sleep(0.1)
 
 
 def announce(settings, detached):
     if not detached:
-        line(f"  Logs: {settings.logs}   Ctrl-C stops everything.")
+        line(f"  Logs: {settings.logs}   Stop with Ctrl-C.")
     line(f"Retouch is ready at {settings.public_url}")
     if detached:
         log = os.open(settings.logs / "supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        # Closing our end of the pipe lets the waiting scripts/up return.
+        # Closes the pipe, so that the waiting scripts/up returns.
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
 
 
-def turn_logs(settings, names):
-    """Each start begins its logs anew and keeps those of the start before."""
+def rotate_logs(settings, names):
+    """Keeps the logs of the previous start."""
     settings.logs.mkdir(parents=True, exist_ok=True)
     for name in names:
         path = settings.logs / f"{name}.log"
@@ -169,7 +168,7 @@ def start_detached(settings, runtime, lock):
             print(text, end="", flush=True)
         raise
     if ready_file(settings).exists():
-        line("  scripts/down stops it.")
+        line("  Stop it with scripts/down.")
         return 0
     warn("Retouch did not start.")
     return child.wait() or 1

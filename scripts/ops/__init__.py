@@ -1,1 +1,1 @@
-"""Serves operators: backup, restore, capacity planning and models. Runs without `devstack` and `checks`."""
+"""Tools for operators: backup, restore, capacity planning, models. Independent of `devstack` and `checks`."""

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from common import addresses
 from common.config import load
-from common.say import Problem, line, step, took, warn
+from common.console import Problem, line, step, took, warn
 
 from .bucket import Account, Bucket
 from .database import Database

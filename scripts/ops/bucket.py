@@ -14,7 +14,7 @@ import urllib.parse
 import xml.etree.ElementTree
 from dataclasses import dataclass
 
-from common.say import Problem
+from common.console import Problem
 
 NOTHING = hashlib.sha256().hexdigest()
 CHUNK = 1 << 20

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from common import wheels
-from common.say import Problem
+from common.console import Problem
 
 # Every object that a row names.
 NAMED = """select object_key as key from images union select thumbnail_key from images

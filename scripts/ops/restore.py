@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common import addresses
 from common.config import PROGRAMS, load
-from common.say import Problem, line, step, took
+from common.console import Problem, line, step, took
 
 from .backup import AT_ONCE, FORMAT, bucket_of, checksum_of, database_of, inside, objects_of
 

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 from common.config import REPO, load
-from common.say import Problem, line, warn
+from common.console import Problem, line, warn
 from devstack import build, prerequisites
 
 from . import checks, proven

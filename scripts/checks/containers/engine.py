@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from common.config import CACHE
-from common.say import Problem, line, step, tail
+from common.console import Problem, line, step, tail
 from devstack import prerequisites
 
 from . import tools

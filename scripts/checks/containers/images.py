@@ -13,7 +13,7 @@ from pathlib import Path
 
 from common import wheels
 from common.config import CACHE, REPO
-from common.say import Problem, line, run_logged, step
+from common.console import Problem, line, run_logged, step
 from devstack import build
 
 from . import tools

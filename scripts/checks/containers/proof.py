@@ -8,7 +8,7 @@ import zlib
 from dataclasses import asdict, dataclass
 
 from common.config import REPO
-from common.say import Problem, line, took, warn
+from common.console import Problem, line, took, warn
 from devstack.trial import chunk, expect, form, png, post, report_of, until
 
 from .running import FRONT, NODE, NODE_FILES, Central, Stack, problem_with, status_of

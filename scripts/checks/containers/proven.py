@@ -3,7 +3,7 @@
 import hashlib
 
 from common.config import REPO
-from common.say import line
+from common.console import line
 
 # Beside the files, and checked in with them.
 RECORD = REPO / "deploy" / "compose" / "proven.sha256"

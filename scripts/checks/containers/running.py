@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 from common.config import REPO
-from common.say import Problem
+from common.console import Problem
 from devstack import services
 from devstack.sandbox import free_ports
 from devstack.trial import Person, expect, form, post, until

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from checks import python_tools, validators
 from common.config import CACHE, REPO
-from common.say import Problem
+from common.console import Problem
 from ops.models import packages
 
 REQUIREMENTS = Path(__file__).with_name("tools.txt")

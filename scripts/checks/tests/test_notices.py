@@ -4,7 +4,7 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 
 from checks import notices
-from common.say import Problem
+from common.console import Problem
 
 
 class LicenceTest(unittest.TestCase):

@@ -4,7 +4,7 @@ import re
 import unittest
 
 from common.config import REPO
-from common.say import Problem
+from common.console import Problem
 from devstack.sandbox import Sandbox
 from ops.database import Database
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from unittest import mock
 
 from common import config
-from common.say import Problem
+from common.console import Problem
 from devstack import up
 
 
@@ -19,52 +19,52 @@ class SettingsTest(unittest.TestCase):
     def dotenv(self, text):
         (config.REPO / ".env").write_text(text)
 
-    def test_the_environment_wins_over_the_file_and_the_file_over_the_default(self):
+    def test_the_environment_overrides_the_file_and_the_file_overrides_the_default(self):
         self.dotenv("RETOUCH_PORT=9001\nRETOUCH_S3_PORT=9002\n")
         settings = config.load({"RETOUCH_PORT": "9100"})
         self.assertEqual(settings.listen, "127.0.0.1:9100")
         self.assertEqual(settings.s3_port, 9002)
         self.assertEqual(settings.oidc_port, 19400)
 
-    def test_an_empty_variable_takes_a_line_of_the_file_back(self):
+    def test_an_empty_variable_overrides_the_file(self):
         self.dotenv("DATABASE_URL=postgres://elsewhere/db\n")
         self.assertTrue(config.load({}).given("DATABASE_URL"))
         self.assertFalse(config.load({"DATABASE_URL": ""}).given("DATABASE_URL"))
 
-    def test_the_public_address_follows_the_port(self):
+    def test_the_default_public_url_has_the_port_of_the_api(self):
         self.assertEqual(config.load({"RETOUCH_PORT": "9100"}).public_url, "http://127.0.0.1:9100")
 
-    def test_quotes_comments_and_export_are_understood(self):
+    def test_quotes_comments_and_export_are_accepted(self):
         self.dotenv("# a comment\n\nexport OIDC_ISSUER='https://id.example'\nREDIS_URL=\"redis://a\"\n")
         settings = config.load({})
         self.assertEqual(settings.get("OIDC_ISSUER"), "https://id.example")
         self.assertEqual(settings.get("REDIS_URL"), "redis://a")
 
-    def test_what_follows_a_value_is_a_comment(self):
+    def test_a_comment_may_follow_a_value(self):
         self.dotenv("S3_ENDPOINT=       # AWS itself\nS3_BUCKET=theirs # of the shop\nREDIS_PREFIX=a#b\nOIDC_SCOPE='openid # email'\n")
         settings = config.load({})
         self.assertFalse(settings.given("S3_ENDPOINT"))
         self.assertEqual([settings.get(name) for name in ("S3_BUCKET", "REDIS_PREFIX", "OIDC_SCOPE")], ["theirs", "a#b", "openid # email"])
 
-    def test_a_line_that_is_no_setting_is_named(self):
+    def test_an_invalid_line_is_reported_with_its_number(self):
         self.dotenv("PORT 8080\n")
         with self.assertRaisesRegex(Problem, "Line 1 of .env"):
             config.load({})
 
-    def test_the_file_of_docker_compose_is_not_for_scripts_up(self):
+    def test_scripts_up_refuses_the_env_file_of_docker_compose(self):
         with mock.patch.object(up, "REPO", config.REPO):
             up.check_dotenv()
             self.dotenv("RETOUCH_PUBLIC_URL=http://127.0.0.1:8080\n")
             up.check_dotenv()
             self.dotenv((self.repo / "deploy/compose/env.example").read_text())
-            with self.assertRaisesRegex(Problem, "is Docker Compose's"):
+            with self.assertRaisesRegex(Problem, "is for Docker Compose"):
                 up.check_dotenv()
 
-    def test_a_port_must_be_one(self):
+    def test_an_invalid_port_is_reported(self):
         with self.assertRaisesRegex(Problem, "RETOUCH_PORT must be a port number"):
             config.load({"RETOUCH_PORT": "http"})
 
-    def test_a_secret_is_made_once_and_only_for_its_owner(self):
+    def test_a_secret_is_generated_once_and_only_its_owner_can_read_it(self):
         first = config.load({"RETOUCH_HOME": "home"}).secret("a-key")
         self.assertEqual(config.load({"RETOUCH_HOME": "home"}).secret("a-key"), first)
         self.assertEqual((config.REPO / "home/secrets/a-key").stat().st_mode & 0o777, 0o600)

@@ -12,7 +12,7 @@ class PlanTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.addCleanup(setattr, config, "REPO", config.REPO)
         config.REPO = Path(folder.name)
-        # Other services are elsewhere, so that planning them fetches nothing.
+        # With configured addresses, planning downloads nothing.
         elsewhere = ("DATABASE_URL", "REDIS_URL", "S3_ENDPOINT", "OIDC_ISSUER")
         self.given = {name: "elsewhere" for name in elsewhere} | {"RETOUCH_HOME": str(Path(folder.name) / "home")}
 
@@ -22,7 +22,7 @@ class PlanTest(unittest.TestCase):
     def planned(self, settings):
         return {service.name: service for service in services.plan(settings)}
 
-    def test_without_a_key_a_stand_in_is_started_and_the_api_is_sent_to_it(self):
+    def test_without_a_key_the_api_uses_the_stripe_stand_in(self):
         settings = self.settings(RETOUCH_STRIPE_PORT="9301", RETOUCH_PORT="9100")
         service = self.planned(settings)["stripe"]
         self.assertEqual(service.port, (9301, "RETOUCH_STRIPE_PORT"))
@@ -34,7 +34,7 @@ class PlanTest(unittest.TestCase):
         self.assertRegex(shared["STRIPE_WEBHOOK_SECRET"], "^whsec_[0-9a-f]{64}$")
         self.assertFalse([part for part in command if "sk_test_" in part or "whsec_" in part])
 
-    def test_with_a_key_of_ones_own_nothing_stands_in_for_stripe(self):
+    def test_with_a_key_there_is_no_stripe_stand_in(self):
         settings = self.settings(STRIPE_SECRET_KEY="sk_live_1", STRIPE_WEBHOOK_SECRET="whsec_1")
         self.assertNotIn("stripe", self.planned(settings))
         shared = addresses.shared_environment(settings)
@@ -42,7 +42,7 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(shared["STRIPE_WEBHOOK_SECRET"], "whsec_1")
         self.assertNotIn("STRIPE_API_URL", shared)
 
-    def test_with_keys_and_no_address_pictures_go_to_aws_and_nothing_is_started_for_them(self):
+    def test_with_keys_but_no_endpoint_images_go_to_aws(self):
         settings = self.settings(S3_ENDPOINT="", S3_ACCESS_KEY_ID="AKIA", S3_REGION="eu-central-1", S3_BUCKET="theirs")
         self.assertNotIn("s3", self.planned(settings))
         shared = addresses.shared_environment(settings)

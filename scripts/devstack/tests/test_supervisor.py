@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 from types import SimpleNamespace
 
-from common.say import Problem
+from common.console import Problem
 from devstack import processes, services
 from devstack.supervisor import Supervisor, stop_leftovers
 
@@ -25,9 +25,9 @@ class SupervisorTest(unittest.TestCase):
         self.addCleanup(self.quietly, self.supervisor.stop)
 
     def quietly(self, call, *arguments):
-        with contextlib.redirect_stdout(io.StringIO()) as said:
+        with contextlib.redirect_stdout(io.StringIO()) as output:
             call(*arguments)
-        return said.getvalue()
+        return output.getvalue()
 
     def service(self, code, **more):
         return services.Service("thing", "The thing", lambda: [sys.executable, "-c", code], lambda: True, dict(os.environ), **more)
@@ -36,32 +36,32 @@ class SupervisorTest(unittest.TestCase):
         self.quietly(self.supervisor.start, [self.service(code, **more)])
         return self.supervisor.running[0]
 
-    def test_a_killed_service_is_started_again(self):
+    def test_a_killed_service_is_restarted(self):
         running = self.start()
         first = running.process
-        running.pause = 0.1
+        running.backoff = 0.1
         first.kill()
         first.wait()
-        said = self.quietly(self.supervisor.look_after, running)
-        self.assertIn("The thing was killed by SIGKILL", said)
+        output = self.quietly(self.supervisor.restart_if_ended, running)
+        self.assertIn("The thing was killed by SIGKILL", output)
         time.sleep(0.15)
-        self.quietly(self.supervisor.look_after, running)
+        self.quietly(self.supervisor.restart_if_ended, running)
         self.assertNotEqual(running.process.pid, first.pid)
         self.assertTrue(running.record.alive)
 
-    def test_the_pauses_grow(self):
+    def test_the_backoff_grows(self):
         running = self.start("raise SystemExit(1)")
         running.process.wait()
-        self.quietly(self.supervisor.look_after, running)
-        self.assertEqual(running.pause, 2)
+        self.quietly(self.supervisor.restart_if_ended, running)
+        self.assertEqual(running.backoff, 2)
 
-    def test_stop_ends_what_was_started_and_forgets_it(self):
+    def test_stop_ends_services_and_deletes_their_records(self):
         running = self.start()
         self.quietly(self.supervisor.stop)
         self.assertEqual(running.process.returncode, -signal.SIGTERM)
         self.assertEqual(processes.remembered(self.settings.run), [])
 
-    def test_what_does_not_want_to_end_is_killed(self):
+    def test_a_service_that_ignores_its_signal_is_killed(self):
         code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('deaf', 'w'); time.sleep(60)"
         running = self.start(code, stop_seconds=0.2, options={"cwd": self.settings.home})
         while not (self.settings.home / "deaf").exists():
@@ -69,31 +69,31 @@ class SupervisorTest(unittest.TestCase):
         self.quietly(self.supervisor.stop)
         self.assertEqual(running.process.returncode, -signal.SIGKILL)
 
-    def test_a_service_that_ends_while_it_starts_shows_its_log(self):
+    def test_a_service_that_exits_during_startup_shows_its_log(self):
         service = self.service("print('no such model'); raise SystemExit(3)")
         service.ready = lambda: False
-        with self.assertRaisesRegex(Problem, "(?s)ended with exit status 3 while it started.*no such model"):
+        with self.assertRaisesRegex(Problem, "(?s)exited with status 3 during startup.*no such model"):
             self.quietly(self.supervisor.start, [service])
 
-    def test_leftovers_are_stopped_and_foreign_processes_are_not(self):
+    def test_leftovers_are_stopped_other_processes_are_not(self):
         mine, foreign = (subprocess.Popen(["sleep", "60"], start_new_session=True) for _ in range(2))
         self.addCleanup(foreign.wait)
         self.addCleanup(foreign.kill)
         processes.remember(self.settings.run, "mine", mine.pid)
         record = processes.remember(self.settings.run, "reused", foreign.pid)
-        # The pid of a process that is gone was handed out again: same number, another start.
+        # A reused pid: same number, different start time.
         path = self.settings.run / "reused.json"
         path.write_text(path.read_text().replace(str(record.started), str(record.started - 1)))
         self.assertEqual(stop_leftovers(self.settings), ["mine"])
         self.assertEqual(mine.wait(5), -signal.SIGTERM)
         self.assertIsNone(foreign.poll())
 
-    def test_a_taken_port_is_named_with_the_variable_that_changes_it(self):
+    def test_a_port_in_use_is_reported_with_its_variable(self):
         import socket
 
         with socket.socket() as other:
             other.bind(("127.0.0.1", 0))
             other.listen()
             port = other.getsockname()[1]
-            with self.assertRaisesRegex(Problem, f"Port {port} is taken.*RETOUCH_PORT={port + 1}"):
+            with self.assertRaisesRegex(Problem, f"Port {port} is in use.*RETOUCH_PORT={port + 1}"):
                 services.check_port(port, "RETOUCH_PORT")

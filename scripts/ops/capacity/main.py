@@ -2,7 +2,7 @@
 
 import argparse
 
-from common.say import Problem, line
+from common.console import Problem, line
 
 from . import profile
 from .plan import needed, one_run, what_one_carries

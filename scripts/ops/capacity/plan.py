@@ -1,6 +1,6 @@
 """Questions to the simulator, and answers as lines of text."""
 
-from common.say import Problem
+from common.console import Problem
 
 from .simulate import TIERS, Arrival, Simulation, percentile, poisson
 

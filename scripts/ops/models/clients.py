@@ -2,11 +2,11 @@
 
 import subprocess
 
-from common.say import Problem
+from common.console import Problem
 
 
 def answer_of(command):
-    """What a command prints; nothing when it fails."""
+    """Returns the output of a command, or an empty string if it fails."""
     done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return done.stdout if done.returncode == 0 else ""
 

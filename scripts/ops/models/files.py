@@ -1,10 +1,10 @@
-"""Files that are known by their sha256."""
+"""Files identified by their sha256."""
 
 import hashlib
 import os
 import shutil
 
-from common.say import Problem
+from common.console import Problem
 
 
 def sha256_of(path):
@@ -12,7 +12,7 @@ def sha256_of(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def is_right(path, sha256):
+def is_valid(path, sha256):
     return path.is_file() and sha256_of(path) == sha256
 
 
@@ -21,14 +21,14 @@ def state(model):
         return "needs none"
     if not all(file.path.is_file() for file in model.files):
         return "missing"
-    return "present" if all(is_right(file.path, file.sha256) for file in model.files) else "WRONG CHECKSUM"
+    return "present" if all(is_valid(file.path, file.sha256) for file in model.files) else "WRONG CHECKSUM"
 
 
 def install(made, target, sha256, what):
-    """Moves a file into place once it is known to be right; a reader sees the old file or the new one, never a part."""
+    """Copies a file into place atomically, after checking its sha256."""
     actual = sha256_of(made)
     if actual != sha256:
-        raise Problem(f"{what} has the sha256 {actual}, expected was {sha256}. It is not used.")
+        raise Problem(f"{what} has the sha256 {actual}; expected {sha256}. The file was discarded.")
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:

@@ -1,47 +1,47 @@
-"""`scripts/models list`."""
+"""`scripts/models list`: prints a table of all models."""
 
-from common.say import Problem
+from common.console import Problem
 
 from . import files
 from .progress import amount
 
-TITLES = ("NAME", "TASK", "SIZE", "LICENCE", "COMMERCIAL USE", "SERVES", "SOURCE", "FILE")
+TITLES = ("NAME", "TASK", "SIZE", "LICENSE", "COMMERCIAL USE", "SERVES", "SOURCE", "FILE")
 
 
-def show(catalogue):
-    lines, problems = table(catalogue)
+def show(catalog):
+    lines, problems = table(catalog)
     for line in lines:
         print(line, flush=True)
     if problems:
         raise Problem("\n✗ ".join(problems))
 
 
-def table(catalogue):
-    """The lines, and what is wrong. The models that `fetch` gets by default come first, in the order of tools.toml.
+def table(catalog):
+    """Returns the lines of the table, and the problems found.
 
-    A model that is wrong is a line with the reason, and hides no other.
+    Models that `fetch` gets by default come first, in the order of tools.toml. The line of an invalid model has the reason.
     """
     problems = []
     try:
-        bound = served_by(catalogue)
+        bound = served_by(catalog)
     except Problem as problem:
         bound = None
         problems.append(str(problem))
-    names = list(dict.fromkeys([*(bound or ()), *catalogue.names()]))
+    names = list(dict.fromkeys([*(bound or ()), *catalog.names()]))
     rows, reasons = {}, {}
     for name in names:
         try:
-            rows[name] = row(catalogue.model(name), serving(bound, name))
+            rows[name] = row(catalog.model(name), serving(bound, name))
         except Problem as problem:
             reasons[name] = str(problem)
         except OSError as error:
-            reasons[name] = f"{error.filename} cannot be read: {error.strerror}."
+            reasons[name] = f"Cannot read {error.filename}: {error.strerror}."
     if reasons:
-        problems.append(f"Wrong, for the reasons above: {', '.join(reasons)}.")
+        problems.append(f"Invalid models, for the reasons above: {', '.join(reasons)}.")
     widths = [max(map(len, column)) for column in zip(TITLES, *rows.values())]
-    # A reason is as long as it is: it makes no column wider.
-    wrong = {name: (name, f"✗ {serving(bound, name)}: {reason}") for name, reason in reasons.items()}
-    lines = [TITLES, *((rows | wrong)[name] for name in names)]
+    # Added after the column widths are computed, so that a long reason does not widen a column.
+    invalid = {name: (name, f"✗ {serving(bound, name)}: {reason}") for name, reason in reasons.items()}
+    lines = [TITLES, *((rows | invalid)[name] for name in names)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip() for cells in lines], problems
 
 
@@ -56,7 +56,7 @@ def row(model, serves):
         model.name,
         model.task,
         amount(sum(file.size_bytes for file in model.files)),
-        model.licence,
+        model.license,
         "yes" if model.commercial_use else "no",
         serves,
         source_of(model),
@@ -64,10 +64,10 @@ def row(model, serves):
     )
 
 
-def served_by(catalogue):
-    """What tools.toml binds each model to, as `upscale (paid on cuda, free)`."""
+def served_by(catalog):
+    """Returns the bindings of each model in tools.toml, such as `upscale (paid on cuda, free)`."""
     found = {}
-    for line in catalogue.bindings():
+    for line in catalog.bindings():
         factor = f" {line['factor']}x" if "factor" in line else f" {line['mode']}" if "mode" in line else ""
         device = "" if line["device"] == "any" else f" on {line['device']}"
         found.setdefault(line["model"], {}).setdefault(line["tool"], []).append(f"{line['tier']}{factor}{device}")
@@ -79,8 +79,7 @@ def served_by(catalogue):
 def source_of(model):
     match model.source:
         case None:
-            # A demo and a fill of our own are in the checkout; whatever else names no source, its operator has adopted.
-            return "part of Retouch" if model.attribution == "Retouch" else "brought by you"
+            return "part of Retouch" if model.attribution == "Retouch" else "provided by you"
         case {"registry": "url", "url": url}:
             return url
         case {"registry": registry, "package": package, "version": version, **more}:

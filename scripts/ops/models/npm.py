@@ -1,22 +1,22 @@
-"""Where a file of an npm registry lies, by npm's settings."""
+"""Finds files in an npm registry, with the settings of npm."""
 
 import json
 import shutil
 from urllib.parse import urlsplit
 
-from common.say import Problem
+from common.console import Problem
 
 from .clients import answer_of, run
-from .progress import tell
+from .progress import info
 from .web import opener
 
 CLIENT = "npm"
 
 
 def find(name, version, sha256):
-    """The addresses to try, and what opens them. Where npm does not say them, it must fetch the file itself."""
+    """Returns the URLs to try and a function that opens them. Without URLs, npm has to download the file."""
     if shutil.which("npm") is None:
-        raise Problem(f"npm is needed to fetch {name}; install Node.js 20.")
+        raise Problem(f"Fetching {name} requires npm. Please install Node.js 20.")
     address = answer_of(["npm", "view", f"{name}@{version}", "dist.tarball"]).strip()
     settings = read_settings()
     if not address.startswith(("https://", "http://")):
@@ -30,13 +30,13 @@ def find(name, version, sha256):
             [] if settings.get("strict-ssl", True) else [host for url in (address, registry) if (host := urlsplit(url).hostname)],
         )
     except OSError as error:
-        tell(f"  npm's certificates cannot be read: {error}")
+        info(f"  cannot read the certificates of npm: {error}")
         return [], None
     return candidates(address, registry), open_address
 
 
 def candidates(address, registry):
-    """A registry that mirrors another may name the other's addresses; npm then asks the mirror, and so do we first."""
+    """A mirror may return URLs of the original registry. Like npm, this tries the mirror first."""
     path = urlsplit(address).path
     if not registry or urlsplit(registry).netloc == urlsplit(address).netloc:
         return [address]

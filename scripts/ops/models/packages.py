@@ -1,8 +1,7 @@
-"""Package files and files on the web, each in a cache under its sha256.
+"""Downloads packages and files on the web into a cache, by sha256.
 
-Where a package's file lies is asked of the registry's own client, with the settings that the client has; then the file is
-downloaded here, because neither pip nor npm goes on with what broke off. Where that does not work out, because the
-registry wants a login, say, the client downloads the file itself.
+pip or npm, with its own settings, tells where a package is. This module downloads it, because pip and npm do not resume
+interrupted downloads. If that fails, for example because the registry requires a login, pip or npm downloads it.
 """
 
 import fcntl
@@ -12,18 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from common.config import CACHE
-from common.say import Problem
+from common.console import Problem
 
 from . import files, npm, pypi
 from .download import Refused, download
-from .progress import tell
+from .progress import info
 
 DOWNLOADS = CACHE / "downloads"
 REGISTRIES = {"pypi": pypi, "npm": npm}
 
 
 def package(source, compiled=False):
-    """The package file that a source names. `compiled`: it exists for this processor and operating system only."""
+    """Returns the path of the package file of a source. `compiled`: the package depends on the platform."""
     name, version, sha256 = source["package"], source["version"], source["sha256"]
     label = f"{name} {version}"
     registry = REGISTRIES[source["registry"]]
@@ -31,15 +30,16 @@ def package(source, compiled=False):
 
 
 def file_at(url, sha256, label):
+    """Returns the path of a file from the web."""
     return cached(sha256, lambda target: from_web(url, sha256, target, label))
 
 
 def cached(sha256, fetch):
     target = DOWNLOADS / sha256
-    if files.is_right(target, sha256):
+    if files.is_valid(target, sha256):
         return target
-    with alone():
-        if not files.is_right(target, sha256):
+    with locked():
+        if not files.is_valid(target, sha256):
             fetch(target)
     return target
 
@@ -49,19 +49,19 @@ def forget(sha256):
 
 
 def from_registry(registry, name, version, sha256, compiled, target, label):
-    tell(f"{label}: asking {registry.CLIENT} where it is …")
+    info(f"{label}: finding it with {registry.CLIENT} …")
     addresses, open_address = registry.find(name, version, sha256)
     for address in addresses:
         try:
             return download(address, sha256, target, label, open_address)
         except Refused as reason:
-            tell(f"  {reason}")
-    tell(f"{label}: {registry.CLIENT} downloads it …")
+            info(f"  {reason}")
+    info(f"{label}: downloading it with {registry.CLIENT} …")
     with scratch() as folder:
         registry.download(name, version, sha256, compiled, folder)
         made = [path for path in folder.iterdir() if path.suffix in (".whl", ".tgz")]
         if len(made) != 1:
-            raise Problem(f"{registry.CLIENT} gave {len(made)} files for {label}; one was expected.")
+            raise Problem(f"{registry.CLIENT} downloaded {len(made)} files for {label}; expected one.")
         files.install(made[0], target, sha256, label)
 
 
@@ -69,27 +69,27 @@ def from_web(url, sha256, target, label):
     try:
         download(url, sha256, target, label)
     except Refused as reason:
-        raise Problem(f"{label} is not there: {reason} ({url}).") from None
+        raise Problem(f"Could not download {label}: {reason} ({url}).") from None
 
 
 @contextmanager
 def scratch():
-    """A folder for what is on its way to its place."""
+    """A temporary folder on the file system of the cache."""
     DOWNLOADS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=DOWNLOADS) as folder:
         yield Path(folder)
 
 
 @contextmanager
-def alone():
-    """One process at a time downloads; another one finds its file in the cache when it is let in."""
+def locked():
+    """Lets one process at a time download; the next one may then find its file in the cache."""
     DOWNLOADS.mkdir(parents=True, exist_ok=True)
     folder = os.open(DOWNLOADS, os.O_RDONLY)
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell("Another scripts/models is downloading; waiting for it …")
+            info("Another scripts/models is downloading; waiting for it …")
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:

@@ -1,4 +1,4 @@
-"""How far a download is: a bar that is drawn anew on a terminal, a line now and then anywhere else."""
+"""Shows the progress of a download: a bar on a terminal, otherwise a line every few seconds."""
 
 import collections
 import shutil
@@ -8,12 +8,12 @@ import time
 BAR = 24
 REDRAW_SECONDS = 0.1
 LINE_SECONDS = 10
-# The speed is that of the last few seconds.
+# The speed is a moving average over this time.
 WINDOW_SECONDS = 5
 
 
-def tell(text):
-    """Says something on stderr: what a script prints on stdout is for other programs."""
+def info(text):
+    """Prints to stderr, because other programs read the stdout of `scripts/models`."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -44,7 +44,7 @@ class Progress:
             self.show()
 
     def close(self):
-        """Leaves the last state standing on a terminal."""
+        """Ends the line of the bar."""
         if self.drawn:
             self.show()
             print(file=self.out, flush=True)

@@ -1,4 +1,4 @@
-"""Where a file of the Python Package Index lies, by pip's settings."""
+"""Finds files in a Python package index, with the settings of pip."""
 
 import ast
 import json
@@ -13,42 +13,42 @@ from urllib.request import Request
 from common.config import CACHE
 
 from .clients import answer_of, run
-from .download import BROKEN, TIMEOUT_SECONDS, sentence
-from .progress import tell
-from .web import opener, with_login_of
+from .download import NETWORK_ERRORS, TIMEOUT_SECONDS, reason_of
+from .progress import info
+from .web import opener, with_credentials_of
 
 CLIENT = "pip"
-# What an index may answer with, the first preferred.
-ANSWERS = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+# Media types of an index, in order of preference.
+MEDIA_TYPES = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 
 
 def find(name, version, sha256):
-    """The addresses of the file with this checksum, and what opens them. Where none is found, pip must see to it."""
+    """Returns the URLs of a file and a function that opens them. Without URLs, pip has to download the file."""
     settings = Settings.of_pip()
     try:
         open_address = opener(settings.proxy, settings.certificates, settings.trusted_hosts)
     except OSError as error:
-        tell(f"  pip's certificates cannot be read: {error}")
+        info(f"  cannot read the certificates of pip: {error}")
         return [], None
     addresses = []
     for index in settings.indexes:
         try:
             addresses += addresses_in(index, name, sha256, open_address)
-        except (*BROKEN, ValueError) as error:
-            tell(f"  an index of pip's cannot be asked: {sentence(error)}")
+        except (*NETWORK_ERRORS, ValueError) as error:
+            info(f"  cannot read a package index: {reason_of(error)}")
     return addresses, open_address
 
 
 def addresses_in(index, name, sha256, open_address):
     page = f"{index.rstrip('/')}/{re.sub(r'[-_.]+', '-', name).lower()}/"
-    with open_address(Request(page, headers={"Accept": ANSWERS}), timeout=TIMEOUT_SECONDS) as response:
+    with open_address(Request(page, headers={"Accept": MEDIA_TYPES}), timeout=TIMEOUT_SECONDS) as response:
         links = links_in(response.headers.get_content_type(), response.read().decode())
         base = response.url
-    return [with_login_of(page, urljoin(base, address)) for address, digest in links if digest == sha256]
+    return [with_credentials_of(page, urljoin(base, address)) for address, digest in links if digest == sha256]
 
 
 def links_in(kind, text):
-    """Each file's address and sha256, from either kind of page that an index may give."""
+    """Returns the URL and sha256 of each file on a page of an index, which is JSON or HTML."""
     if kind.endswith("json"):
         return [(file["url"], file["hashes"].get("sha256")) for file in json.loads(text)["files"]]
     page = Links()
@@ -75,7 +75,7 @@ class Settings:
 
     @classmethod
     def of_pip(cls):
-        """What `pip download` would go by: its files, then the section for this command, then the environment."""
+        """Reads the settings of `pip download`: the environment overrides its own section, which overrides the global one."""
         lines = [line.partition("=") for line in answer_of([*pip(), "config", "list"]).splitlines()]
         found = {name: value for name, _, value in lines}
 
@@ -97,7 +97,7 @@ class Settings:
 
 
 def default_index():
-    """The index that pip goes to when nobody names one, as its help says it."""
+    """Returns the default index, which pip only states in its help."""
     help_text = " ".join(answer_of([*pip(), "download", "--help"]).split())
     found = re.search(r"--index-url <url> [^(]*\(default (\S+)\)", help_text)
     return found[1] if found else None
@@ -112,14 +112,14 @@ def download(name, version, sha256, compiled, folder):
         "--dest", folder, "--requirement", requirements,
     ]  # fmt: skip
     if compiled:
-        # Name the platform, so that the same file comes whichever Python runs this script.
+        # Names the platform, because this Python may be another version.
         command += ["--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"]
         command += ["--platform", "manylinux_2_28_x86_64"]
     run(command, f"pip could not download {name} {version}")
 
 
 def pip():
-    """A pip that works: this Python's own, or one in a virtual environment made for the purpose."""
+    """Returns the command of pip: the one of this Python, or one in a virtual environment that this creates."""
     own = [sys.executable, "-m", "pip"]
     if subprocess.run([*own, "--version"], capture_output=True).returncode == 0:
         return own
@@ -127,6 +127,6 @@ def pip():
     if not (folder / "bin" / "pip").exists():
         run(
             [sys.executable, "-m", "venv", folder],
-            "This Python has neither pip nor venv; install one (Debian: apt install python3-venv)",
+            "This Python has no pip and no venv. Please install one of them (Debian: apt install python3-venv)",
         )
     return [folder / "bin" / "python", "-m", "pip"]

@@ -1,11 +1,11 @@
-"""`scripts/models runtime`: the ONNX Runtime library, out of the wheels that it is published in."""
+"""`scripts/models runtime`: fetches the ONNX Runtime library from its wheels."""
 
 from common.config import CACHE
 
 from . import fetch as members
 from . import files, packages
 
-# The worker is built for this version of ONNX Runtime; raise both together.
+# Must match the version that the worker is built for.
 VERSION = "1.31.1"
 BUILDS = {
     "cpu": {
@@ -30,11 +30,11 @@ BUILDS = {
 
 
 def fetch(kind):
-    """The library's path. What is missing or wrong is fetched."""
+    """Returns the path of the library; fetches files that are missing or damaged."""
     build = BUILDS[kind]
     folder = CACHE / build["folder"]
     missing = {
-        member: sha256 for member, sha256 in build["files"].items() if not files.is_right(folder / name_of(member), sha256)
+        member: sha256 for member, sha256 in build["files"].items() if not files.is_valid(folder / name_of(member), sha256)
     }
     if missing:
         source = {"registry": "pypi", "package": build["package"], "version": VERSION, "sha256": build["sha256"]}

@@ -1,4 +1,4 @@
-"""Opens addresses as a registry's client is set up to: by its proxy, with its certificates and logins."""
+"""Opens URLs with the proxy, the certificates and the credentials of pip or npm."""
 
 import base64
 import netrc
@@ -9,22 +9,22 @@ from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
 
 def opener(proxy=None, certificates=None, trusted_hosts=()):
-    """A stand-in for `urlopen`. Where no proxy is given, that of the environment holds."""
+    """Returns a replacement for `urlopen`. Without `proxy`, it uses the proxy of the environment."""
     proxies = [ProxyHandler({"http": proxy, "https": proxy})] if proxy else []
-    checking = build_opener(*proxies, HTTPSHandler(context=checking_context(certificates)))
-    # Files are known by their checksums; a host that the client was told to trust gets no further than that.
+    verifying = build_opener(*proxies, HTTPSHandler(context=verifying_context(certificates)))
+    # Safe for trusted hosts, because every file is verified by its checksum.
     trusting = build_opener(*proxies, HTTPSHandler(context=trusting_context()))
 
     def open_address(request, timeout):
-        log_in(request)
+        add_credentials(request)
         host = urlsplit(request.full_url)
         is_trusted = {host.hostname, host.netloc} & set(trusted_hosts)
-        return (trusting if is_trusted else checking).open(request, timeout=timeout)
+        return (trusting if is_trusted else verifying).open(request, timeout=timeout)
 
     return open_address
 
 
-def checking_context(certificates):
+def verifying_context(certificates):
     context = ssl.create_default_context()
     if certificates:
         kind = "capath" if Path(certificates).is_dir() else "cafile"
@@ -39,21 +39,21 @@ def trusting_context():
     return context
 
 
-def log_in(request):
-    """A login in the address or in ~/.netrc goes into a header, which redirects do not hand on."""
+def add_credentials(request):
+    """Moves credentials from the URL or ~/.netrc to a header that is not sent with redirects."""
     parts = urlsplit(request.full_url)
-    login = login_in(parts) or login_known_for(parts.hostname)
+    credentials = credentials_in(parts) or netrc_credentials(parts.hostname)
     request.full_url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-    if login:
-        token = base64.b64encode(":".join(login).encode()).decode()
+    if credentials:
+        token = base64.b64encode(":".join(credentials).encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {token}")
 
 
-def login_in(parts):
+def credentials_in(parts):
     return (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
 
 
-def login_known_for(host):
+def netrc_credentials(host):
     try:
         found = netrc.netrc().authenticators(host)
     except (OSError, netrc.NetrcParseError):
@@ -61,10 +61,10 @@ def login_known_for(host):
     return (found[0], found[2] or "") if found else None
 
 
-def with_login_of(page, address):
-    """An index that was reached with a login has its files behind the same login, when they are on the same host."""
+def with_credentials_of(page, address):
+    """Returns the URL of a file with the credentials of the index page, if both are on the same host."""
     page, parts = urlsplit(page), urlsplit(address)
-    login, at, _ = page.netloc.rpartition("@")
+    credentials, at, _ = page.netloc.rpartition("@")
     if at and parts.username is None and parts.hostname == page.hostname:
-        return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc}"))
+        return urlunsplit(parts._replace(netloc=f"{credentials}@{parts.netloc}"))
     return address

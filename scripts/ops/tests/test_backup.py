@@ -17,7 +17,7 @@ from unittest import mock
 
 from common import addresses, config
 from common.config import REPO
-from common.say import Problem
+from common.console import Problem
 from devstack.sandbox import Sandbox, free_ports
 from devstack.trial import until
 from ops import backup, bucket, restore

@@ -2,7 +2,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from common.say import Problem
+from common.console import Problem
 from ops.capacity import plan, profile
 from ops.capacity.main import loads
 

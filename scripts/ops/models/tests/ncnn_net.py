@@ -1,13 +1,13 @@
-"""A small net of ncnn with every operator that the converter understands, and what it computes: only for tests."""
+"""A small ncnn net with every supported operator, and a reference implementation of it."""
 
 import random
 import struct
 
 from .onnx_net import added, convolved, each, mapped, repeated, shuffled
 
-# first: half floats that do not end at a multiple of four bytes, a bias, slopes below 0, at 1 and above 1. second: floats,
-# with an activation. third: no bias; the sum's factor goes into its weights. The 0.5 of the next sum has no convolution to
-# go into.
+# first: half floats whose size is not a multiple of four bytes, a bias, slopes below 0, at 1 and above 1. second: floats,
+# with an activation. third: no bias; the factor of the sum is folded into its weights. The 0.5 of the next sum cannot be
+# folded into a convolution.
 PARAM = """\
 7767517
 17 22
@@ -34,7 +34,7 @@ SHALLOW = (0.5, 0.0, -1.25, 0.75, 1.0)
 
 
 class Numbers:
-    """Weights that are the same everywhere, and the .bin that holds them."""
+    """Reproducible weights, and the .bin file with them."""
 
     def __init__(self):
         self.random = random.Random(7)
@@ -48,7 +48,7 @@ class Numbers:
         self.fifth = self.half(540), self.floats(12)
 
     def made(self, count):
-        # Sixty-fourths: exact as half floats, and their sums are exact as floats.
+        # Multiples of 1/64 are exact as half floats, and their sums are exact as floats.
         return [int(self.random.random() * 65 - 32) / 64 for _ in range(count)]
 
     def half(self, count):
@@ -73,7 +73,7 @@ def picture(width=5, height=4):
 
 
 def compute(numbers, data):
-    """The net, by what ncnn says about each operator."""
+    """Computes the net as the ncnn documentation defines its operators."""
     b = prelu(convolved(data, *numbers.first, padding=1), SLOPES)
     c = mapped(lambda x: x if x > 0 else 0.2 * x, convolved(b, *numbers.second, padding=1))
     d = convolved(c, numbers.third)

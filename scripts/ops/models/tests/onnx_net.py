@@ -1,4 +1,4 @@
-"""Reads an ONNX file and computes it, slowly and with nothing but the standard library: only for tests."""
+"""A slow ONNX interpreter for tests that needs only the standard library."""
 
 import struct
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class OnnxNet:
         return [node.operator for node in self.nodes]
 
     def compute(self, picture):
-        """Planes of rows in, planes of rows out."""
+        """Runs the net on a picture: a list of planes, each a list of rows."""
         values = {name: constant.numbers() for name, constant in self.constants.items()}
         values["input"] = picture
         for node in self.nodes:
@@ -77,7 +77,7 @@ class OnnxNet:
 
 
 def message(data):
-    """Each field's values. Length-delimited ones stay bytes."""
+    """Returns the values of each field of a protobuf message; length-delimited ones as bytes."""
     fields, position = {}, 0
 
     def varint():
@@ -143,7 +143,7 @@ def added(first, second):
 
 
 def convolved(planes, weights, bias=None, padding=0):
-    """With zeros beyond the border; the picture keeps its size."""
+    """Convolves with zero padding that keeps the size."""
     side = 2 * padding + 1
     height, width = len(planes[0]), len(planes[0][0])
     size = len(planes) * side * side
@@ -168,7 +168,7 @@ def convolved(planes, weights, bias=None, padding=0):
 
 
 def shuffled(planes, times):
-    """Of each times² planes one that is larger, in the order of PyTorch's pixel shuffle."""
+    """Combines every times² planes into one larger plane, like the pixel shuffle of PyTorch."""
     made = []
     for first in range(0, len(planes), times * times):
         group = planes[first : first + times * times]

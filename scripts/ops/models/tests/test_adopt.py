@@ -5,9 +5,9 @@ import tomllib
 import unittest
 from pathlib import Path
 
-from common.say import Problem
+from common.console import Problem
 from ops.models import adopt, files
-from ops.models.catalogue import Catalogue
+from ops.models.catalog import Catalog
 
 TEMPLATE = """\
 name = "mine"
@@ -21,7 +21,7 @@ side = 64
 """
 
 
-class Adopting(unittest.TestCase):
+class AdoptTest(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
@@ -45,43 +45,43 @@ class Adopting(unittest.TestCase):
 
     def test_a_folder_becomes_a_model_with_every_checksum(self):
         adopt.adopt(self.models, "mine", self.export)
-        stated = {extra["file"]: extra for extra in self.adopted()["extra"]}
+        extras = {extra["file"]: extra for extra in self.adopted()["extra"]}
         self.assertEqual(
-            list(stated), ["model_index.json", "tokenizer/vocab.json", "unet/model.onnx", "unet/model.onnx_data"]
+            list(extras), ["model_index.json", "tokenizer/vocab.json", "unet/model.onnx", "unet/model.onnx_data"]
         )
-        net = stated["unet/model.onnx"]
+        net = extras["unet/model.onnx"]
         self.assertEqual((net["size_bytes"], net["sha256"]), (3, files.sha256_of(self.export / "unet/model.onnx")))
         self.assertEqual(self.adopted()["canvas"], {"side": 64})
-        self.assertEqual(files.state(Catalogue(self.models).model("mine")), "present")
+        self.assertEqual(files.state(Catalog(self.models).model("mine")), "present")
 
-    def test_what_comes_next_is_a_check_and_then_a_binding(self):
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+    def test_the_output_names_the_next_steps(self):
+        with contextlib.redirect_stderr(io.StringIO()) as output:
             adopt.adopt(self.models, "mine", self.export)
-        self.assertIn("Now run `retouch-worker models check mine`, then bind it in tools.toml.", said.getvalue())
+        self.assertIn("Now run `retouch-worker models check mine`, then bind it in tools.toml.", output.getvalue())
 
-    def test_what_was_changed_in_a_manifest_stays_when_it_is_adopted_again(self):
+    def test_adopting_again_keeps_edits_of_the_manifest(self):
         adopt.adopt(self.models, "mine", self.export)
         manifest = self.models / "mine/model.toml"
         manifest.write_text(manifest.read_text().replace("side = 64", "side = 512"))
         (self.models / "mine/unet/model.onnx").write_text("another net")
-        self.assertEqual(files.state(Catalogue(self.models).model("mine")), "WRONG CHECKSUM")
+        self.assertEqual(files.state(Catalog(self.models).model("mine")), "WRONG CHECKSUM")
         adopt.adopt(self.models, "mine", None)
         self.assertEqual(self.adopted()["canvas"], {"side": 512})
-        self.assertEqual(files.state(Catalogue(self.models).model("mine")), "present")
+        self.assertEqual(files.state(Catalog(self.models).model("mine")), "present")
 
-    def test_what_is_no_pipeline_is_refused(self):
+    def test_a_folder_that_is_not_a_pipeline_is_rejected(self):
         (self.export / "unet/model.onnx").unlink()
-        with self.assertRaisesRegex(Problem, "is no pipeline"):
+        with self.assertRaisesRegex(Problem, "is not a pipeline"):
             adopt.adopt(self.models, "mine", self.export)
-        with self.assertRaisesRegex(Problem, "is no folder"):
+        with self.assertRaisesRegex(Problem, "is not a folder"):
             adopt.adopt(self.models, "mine", self.export / "missing")
 
-    def test_fetching_what_only_has_a_template_says_how_to_bring_it(self):
-        with self.assertRaisesRegex(Problem, "export it from https://example.com .* adopt mine FOLDER"):
-            Catalogue(self.models).model("mine")
+    def test_fetching_a_model_that_only_has_a_template_says_how_to_adopt_it(self):
+        with self.assertRaisesRegex(Problem, "Export it from https://example.com .* adopt mine FOLDER"):
+            Catalog(self.models).model("mine")
 
-    def test_a_model_without_a_template_is_refused(self):
-        with self.assertRaisesRegex(Problem, "copy a template"):
+    def test_a_model_without_a_template_is_rejected(self):
+        with self.assertRaisesRegex(Problem, "Copy another template"):
             adopt.adopt(self.models, "other", self.export)
 
 

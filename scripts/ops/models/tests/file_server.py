@@ -1,19 +1,19 @@
-"""A web server for tests that can break off, forget ranges and refuse."""
+"""An HTTP server for tests that can interrupt responses, ignore ranges and return errors."""
 
 import contextlib
 import http.server
 import threading
 
 
-class Shop:
-    """Serves `goods` by their paths. `break_after`: how many bytes each of the next answers may have."""
+class FileServer:
+    """Serves `files` by path. `break_after`: the sizes in bytes at which the next responses are cut off."""
 
     def __init__(self):
-        self.goods = {}
-        self.kinds = {}
-        self.asked = []
+        self.files = {}
+        self.types = {}
+        self.requests = []
         self.break_after = []
-        self.knows_ranges = True
+        self.supports_ranges = True
         self.status = None
         self.login = None
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self))
@@ -24,39 +24,39 @@ class Shop:
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def ranges(self, path):
-        return [one for asked, one in self.asked if asked == path]
+        return [range_ for requested, range_ in self.requests if requested == path]
 
     def close(self):
         self.server.shutdown()
         self.server.server_close()
 
 
-def handler_of(shop):
+def handler_of(server):
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            shop.asked.append((self.path, self.headers.get("Range")))
-            data = shop.goods.get(self.path)
-            if shop.status or data is None:
-                return self.send_error(shop.status or 404)
-            if shop.login and self.headers.get("Authorization") != shop.login:
+            server.requests.append((self.path, self.headers.get("Range")))
+            data = server.files.get(self.path)
+            if server.status or data is None:
+                return self.send_error(server.status or 404)
+            if server.login and self.headers.get("Authorization") != server.login:
                 return self.send_error(401)
             start = self.start_of_range(len(data))
             if start is None:
                 return self.send_error(416)
             self.send_response(206 if start else 200)
-            self.send_header("Content-Type", shop.kinds.get(self.path, "application/octet-stream"))
+            self.send_header("Content-Type", server.types.get(self.path, "application/octet-stream"))
             self.send_header("Content-Length", str(len(data) - start))
             self.end_headers()
-            most = shop.break_after.pop(0) if shop.break_after else len(data)
+            limit = server.break_after.pop(0) if server.break_after else len(data)
             with contextlib.suppress(OSError):
-                self.wfile.write(data[start : start + most])
+                self.wfile.write(data[start : start + limit])
             self.close_connection = True
 
         def start_of_range(self, length):
-            asked = self.headers.get("Range")
-            if not asked or not shop.knows_ranges:
+            requested = self.headers.get("Range")
+            if not requested or not server.supports_ranges:
                 return 0
-            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+            start = int(requested.removeprefix("bytes=").removesuffix("-"))
             return start if start < length else None
 
         def log_message(self, *arguments):

@@ -1,0 +1,65 @@
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from checks import workflows
+from checks.containers.checks import CPU, FILE, config
+
+GOOD = """\
+name: example
+on: push
+permissions: {}
+jobs:
+  example:
+    runs-on: ubuntu-24.04
+    permissions:
+      contents: read
+    steps:
+      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1
+        with:
+          persist-credentials: false
+      - run: echo "$GITHUB_SHA"
+"""
+
+
+class WorkflowTest(unittest.TestCase):
+    def said(self, before="", after=""):
+        """What the linters say about a workflow with one change."""
+        self.assertIn(before, GOOD)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "example.yml").write_text(GOOD.replace(before, after))
+            return " ".join(workflows.check(Path(folder)))
+
+    def test_the_workflows_of_this_repository_are_right(self):
+        self.assertEqual(workflows.check(), [])
+
+    def test_a_good_workflow_is_right(self):
+        self.assertEqual(self.said(), "")
+
+    def test_what_the_forge_would_refuse_is_found(self):
+        self.assertIn('unexpected key "step"', self.said("steps:", "step:"))
+        self.assertIn('needs job "nobody" which does not exist', self.said("    steps:", "    needs: nobody\n    steps:"))
+        self.assertIn("unknown permission scope", self.said("contents: read", "content: read"))
+        self.assertIn("could not parse as YAML", self.said("jobs:", "jobs"))
+
+    def test_an_action_without_a_commit_is_found(self):
+        self.assertIn("unpinned-uses", self.said("3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1", "v7"))
+
+    def test_permissions_that_nobody_limits_are_found(self):
+        self.assertIn("excessive-permissions", self.said("    permissions:\n      contents: read", "    permissions: write-all"))
+
+    def test_text_of_strangers_in_a_script_is_found(self):
+        self.assertIn("potentially untrusted", self.said('"$GITHUB_SHA"', "${{ github.event.head_commit.message }}"))
+
+
+class ReleaseTest(unittest.TestCase):
+    def test_every_image_of_compose_is_published(self):
+        services = [*config([FILE], ["central", "tools"])["services"].values(), config([FILE, CPU])["services"]["worker"]]
+        built = {service["build"]["target"] for service in services if service.get("build")}
+        [listed] = re.findall(r"^ +target: \[(.+)\]$", (workflows.FOLDER / "release.yml").read_text(), re.M)
+        self.assertEqual(set(listed.split(", ")), built)
+
+
+if __name__ == "__main__":
+    unittest.main()

