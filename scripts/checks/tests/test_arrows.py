@@ -29,3 +29,12 @@ class ArrowsTest(unittest.TestCase):
         code = 'fn a() { query!("insert into ledger (user_id) values ($1)"); }\n'
         self.assertEqual(len(self.findings("core/src/jobs.rs", code)), 1)
         self.assertEqual(self.findings("core/src/credits.rs", code), [])
+
+    def test_a_rule_about_a_file_that_moved_is_an_error(self):
+        self.assertEqual(list(arrows.missing_places()), [])
+        with tempfile.TemporaryDirectory() as folder:
+            repo, arrows.REPO = arrows.REPO, Path(folder)
+            try:
+                self.assertTrue(list(arrows.missing_places()))
+            finally:
+                arrows.REPO = repo
