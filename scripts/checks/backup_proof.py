@@ -1,4 +1,4 @@
-"""What a backup promises, kept by the real programs: people upload, run and buy while it is made, and all of it comes back."""
+"""Proves with the real programs that a backup made under load restores completely."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from ops.database import Database
 DELETED = 10
 
 
-def a_backup_comes_back():
-    """Half of a load is done, pictures are deleted under its hands, and what is restored passes the audit."""
+def a_backup_can_be_restored():
+    """A backup is made during a load, while images are deleted; the restored installation passes the audit."""
     with Sandbox("proofs-backup") as sandbox, tempfile.TemporaryDirectory(prefix="retouch-backups-") as folder:
         trial = Trial(sandbox, {"RETOUCH_JOBS_IN_FLIGHT": "4"}, workers=1)
         people = trial.people(6)
@@ -29,43 +29,42 @@ def a_backup_comes_back():
         bucket, database = backup.bucket_of(settings), backup.database_of(settings)
         made, missing = with_deletions(trial, people[0].token, doomed, bucket, lambda: backup.back_up(database, bucket, Path(folder)))
         report = report_of(load_)
-        expect(not missing, "Nothing is lost by a backup under load", missing)
-        expect(report["done"] == 300, "Nobody is held up by a backup", report)
+        expect(not missing, "A backup under load is complete", missing)
+        expect(report["done"] == 300, "All jobs finish during a backup", report)
         gone = json.loads((made / "backup.json").read_text())["gone"]
-        expect(gone, "Pictures were deleted while it was made", gone)
+        expect(gone, "Images were deleted during the backup", gone)
         then = json.loads((made / "backup.json").read_text())["objects"]
         restored(trial, settings, made)
-        # The second one takes what has come since.
         second, missing = backup.back_up(database, bucket, Path(folder))
-        expect(not missing and len(backup.objects_of(second)) > then, "A later backup holds what came later", (missing, then))
+        expect(not missing and len(backup.objects_of(second)) > then, "A later backup has more objects", (missing, then))
         check = subprocess.run([REPO / "scripts" / "restore", "--check", second], capture_output=True, text=True)
-        expect(check.returncode == 0, "The script finds it whole", check.stdout + check.stderr)
-        line(f"  {then} objects in the first backup, {len(gone)} deleted meanwhile, {len(backup.objects_of(second))} in the second")
+        expect(check.returncode == 0, "`scripts/restore --check` passes", check.stdout + check.stderr)
+        line(f"  {then} objects in the first backup, {len(gone)} deleted during it, {len(backup.objects_of(second))} in the second")
 
 
 def uploaded(trial, token, number):
     body, kind = form(png(40 + number, 30))
     status, image = post(f"{trial.api}/api/images/upload", {"Authorization": f"Bearer {token}", "Content-Type": kind}, body)
-    expect(status == 201, "A picture can be uploaded", (status, image))
+    expect(status == 201, "An image can be uploaded", (status, image))
     return image["id"]
 
 
 def of_the_trial(trial):
-    """Settings as an operator's scripts have them: addresses in the environment."""
+    """Returns settings like those of the scripts of an operator: addresses in the environment."""
     running = trial.running("api").service.environment
     names = ("DATABASE_URL", "S3_ENDPOINT", "S3_REGION", "S3_BUCKET", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
     return load({name: running[name] for name in names})
 
 
 def with_deletions(trial, token, images, bucket, make):
-    """Makes a backup, and deletes pictures as soon as it begins to copy; the janitor takes their objects."""
+    """Makes a backup, and deletes images with their objects when it starts copying."""
     begun, download = threading.Event(), bucket.download
 
     def delete():
         for image in images:
             command = ["curl", "-sf", "-X", "DELETE", "-H", f"Authorization: Bearer {token}", f"{trial.api}/api/images/{image}"]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        until(lambda: trial.number("select count(*) from doomed_objects") == 0, "the janitor has been", 60)
+        until(lambda: trial.number("select count(*) from doomed_objects") == 0, "the janitor deletes the objects", 60)
 
     def late(key, file):
         if not begun.is_set():
@@ -82,15 +81,15 @@ def with_deletions(trial, token, images, bucket, make):
 
 
 def restored(trial, settings, made):
-    """Into another database and bucket of the same servers; the audit must find nothing, and nothing must be overwritten."""
+    """Restores into another database and bucket of the same servers, which passes the audit; a second restore is refused."""
     trial.postgres.psql("create database restored")
     place, _, _ = settings.values["DATABASE_URL"].rpartition("/")
     target = load({**settings.values, "DATABASE_URL": f"{place}/restored", "S3_BUCKET": "restored"})
     status = restore.restore(target, made, restore.check(made))
-    expect(status == 0, "A restore ends well", status)
+    expect(status == 0, "A restore succeeds", status)
     copy = Database(target, target.values["DATABASE_URL"])
     books = "select (select sum(amount) from ledger) = (select sum(credits) from users)"
-    expect(copy.sql(books) == "t", "Balances are the sums of their ledgers", copy.sql("select sum(credits) from users"))
+    expect(copy.sql(books) == "t", "Balances are the sums of their ledger entries", copy.sql("select sum(credits) from users"))
     refused = subprocess.run(
         [REPO / "scripts" / "restore", made], env={**target.values, "PATH": os.environ["PATH"]}, capture_output=True, text=True
     )

@@ -1,7 +1,7 @@
-"""`scripts/test --only bench`: what the credit system carries, from a user's request to the answer with the result.
+"""`scripts/test --only bench`: measures the throughput of billed jobs, from the request to the response with the result.
 
-Every part is a process of its own on this machine, the users and the S3 stand-in too. Postgres writes through to the
-disk; the stand-in keeps its files in memory, where they do not get into Postgres's way as they would not on S3.
+All processes run on this machine, including the users and the S3 stand-in. Postgres uses fsync. The stand-in keeps its
+files in memory, so that, as with S3, they do not slow down Postgres.
 """
 
 import os
@@ -18,31 +18,31 @@ from devstack.sandbox import Sandbox
 from devstack.trial import Trial, expect, post, until
 
 USERS = 50
-# So small that what a job costs beside its pixels is what is measured; the model is the smallest there is.
+# So small that the cost of a job beside its pixels dominates; the model is tiny too.
 PICTURE = (8, 8)
 SECONDS = 20
 RATE = 50
 STREAMS = 1000
-# Long enough for each stream to look several times.
+# Long enough for each stream to poll several times.
 WATCH_SECONDS = 15
 PARTS = ("postgres", "valkey", "s3", "api", "worker")
 
-# What is promised.
-JOBS_A_SECOND = 300
-START_P99_MS = 15
-STREAMS_MB = 150
+# Targets.
+MIN_JOBS_PER_SECOND = 300
+MAX_START_P99_MS = 15
+MAX_STREAMS_MB = 150
 
 
 def run():
-    """Every measurement, even when one misses its bar. Returns how many passed and how many failed."""
+    """Runs every benchmark, even if one misses its target. Returns how many passed and how many failed."""
     failed = 0
-    measurements = (billed_jobs_a_second, submit_to_start, open_streams)
+    benchmarks = (billed_jobs_per_second, submit_to_start, open_streams)
     with Sandbox("bench") as sandbox, s3_in_memory(sandbox.settings):
         trial = Trial(sandbox, {"RETOUCH_JOBS_IN_FLIGHT": os.environ.get("RETOUCH_JOBS_IN_FLIGHT") or "16"})
         people = trial.people(USERS, PICTURE)
-        # What is opened and planned once must not count.
+        # Warm-up: opens connections and plans queries.
         trial.load(people, seconds=3)
-        for measure in measurements:
+        for measure in benchmarks:
             try:
                 with Others() as others:
                     measure(trial, people)
@@ -50,8 +50,8 @@ def run():
                 failed += 1
                 warn(f"MISSED: {problem}")
             if others.share > 0.05:
-                warn(f"Other programs took {others.share:.0%} of the processors meanwhile: trust nothing of it.")
-    return len(measurements) - failed, failed
+                warn(f"Other programs used {others.share:.0%} of the CPU meanwhile; these results are not reliable.")
+    return len(benchmarks) - failed, failed
 
 
 @contextmanager
@@ -62,25 +62,25 @@ def s3_in_memory(settings):
         yield
 
 
-def billed_jobs_a_second(trial, people):
-    """As fast as answers come."""
-    before = {part: processor_seconds(trial, part) for part in PARTS}
+def billed_jobs_per_second(trial, people):
+    """Each user submits the next job as soon as the previous one is done."""
+    before = {part: cpu_seconds(trial, part) for part in PARTS}
     before["users"] = seconds_of_children()
     report = trial.load(people, seconds=SECONDS)
-    after = {part: processor_seconds(trial, part) for part in PARTS}
+    after = {part: cpu_seconds(trial, part) for part in PARTS}
     after["users"] = seconds_of_children()
     costs = ", ".join(f"{part} {(after[part] - before[part]) * 1000 / report['done']:.2f}" for part in after)
     line(
-        f"  {report['done_per_second']:.0f} billed jobs a second, {len(people)} users; "
+        f"  {report['done_per_second']:.0f} billed jobs per second, {len(people)} users; "
         f"request p50 {report['p50_ms']:.1f}, p95 {report['p95_ms']:.1f}, p99 {report['p99_ms']:.1f} ms"
     )
-    line(f"  processor time of a job in ms: {costs}")
+    line(f"  CPU time per job in ms: {costs}")
     expect(set(report["answers"]) == {"200"}, "Everybody gets a result", report["answers"])
-    expect(report["done_per_second"] >= JOBS_A_SECOND, f"At least {JOBS_A_SECOND} billed jobs a second", report["done_per_second"])
+    expect(report["done_per_second"] >= MIN_JOBS_PER_SECOND, f"At least {MIN_JOBS_PER_SECOND} billed jobs per second", report["done_per_second"])
 
 
 def submit_to_start(trial, people):
-    """At a steady rate below what is possible."""
+    """A constant rate below the maximum."""
     begun = trial.sql("select now()")
     report = trial.load(people, rate=RATE, seconds=SECONDS)
     p50, p99 = (
@@ -95,11 +95,11 @@ def submit_to_start(trial, people):
         f"request p50 {report['p50_ms']:.1f}, p99 {report['p99_ms']:.1f} ms"
     )
     expect(set(report["answers"]) == {"200"}, "Everybody gets a result", report["answers"])
-    expect(p99 <= START_P99_MS, f"99 of 100 jobs start within {START_P99_MS} ms", p99)
+    expect(p99 <= MAX_START_P99_MS, f"99 of 100 jobs start within {MAX_START_P99_MS} ms", p99)
 
 
 def open_streams(trial, people):
-    """Many browsers watch a job that waits, because there is no worker."""
+    """Many browsers watch a job that waits because no worker is running."""
     trial.stop("worker")
     trial.stop("api")
     trial.restart("api")
@@ -111,27 +111,27 @@ def open_streams(trial, people):
     expect(status == 202, "A job waits", (status, job))
     before = memory_mb(trial, "api")
     with Streams(trial, person, job["id"]) as streams:
-        until(lambda: streams.read() == STREAMS, f"{STREAMS} streams have their first event")
-        started, spent = time.monotonic(), processor_seconds(trial, "api")
+        until(lambda: streams.read() == STREAMS, f"{STREAMS} streams receive their first event")
+        started, spent = time.monotonic(), cpu_seconds(trial, "api")
         while time.monotonic() - started < WATCH_SECONDS:
             streams.read()
-        spent = (processor_seconds(trial, "api") - spent) / WATCH_SECONDS
+        spent = (cpu_seconds(trial, "api") - spent) / WATCH_SECONDS
         peak = memory_mb(trial, "api", "VmHWM")
-        line(f"  {STREAMS} open streams: the API takes {peak:.0f} MB at its peak ({before:.0f} MB before), {spent:.2f} processors")
+        line(f"  {STREAMS} open streams: the API uses up to {peak:.0f} MB ({before:.0f} MB before) and {spent:.2f} cores")
         trial.restart("worker")
-        until(lambda: streams.ended == STREAMS, f"{STREAMS} streams hear of the job's end")
-    expect(peak <= STREAMS_MB, f"At most {STREAMS_MB} MB", peak)
+        until(lambda: streams.ended == STREAMS, f"{STREAMS} streams receive the end of the job")
+    expect(peak <= MAX_STREAMS_MB, f"At most {MAX_STREAMS_MB} MB", peak)
 
 
 class Streams:
-    """Browsers that follow one job."""
+    """Browsers that watch one job."""
 
     def __init__(self, trial, person, job):
         host, _, port = trial.api.removeprefix("http://").rpartition(":")
         self.address = (host, int(port))
         head = f"GET /api/jobs/{job}/events HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {person.token}\r\n\r\n"
         self.request = head.encode()
-        self.heard = {}
+        self.received = {}
         self.selector = selectors.DefaultSelector()
 
     def __enter__(self):
@@ -139,31 +139,31 @@ class Streams:
             stream = socket.create_connection(self.address, timeout=10)
             stream.sendall(self.request)
             stream.setblocking(False)
-            self.heard[stream] = b""
+            self.received[stream] = b""
             self.selector.register(stream, selectors.EVENT_READ)
         return self
 
     def read(self):
-        """Reads what is there; returns how many streams have had an event."""
+        """Reads available data. Returns how many streams have received an event."""
         for key, _ in self.selector.select(timeout=0.2):
             read = key.fileobj.recv(65536)
-            self.heard[key.fileobj] += read
+            self.received[key.fileobj] += read
             if not read:
                 self.selector.unregister(key.fileobj)
-        return sum(b"event: job" in heard for heard in self.heard.values())
+        return sum(b"event: job" in data for data in self.received.values())
 
     @property
     def ended(self):
         self.read()
-        return sum(b'"state":"done"' in heard for heard in self.heard.values())
+        return sum(b'"state":"done"' in data for data in self.received.values())
 
     def __exit__(self, *_):
-        for stream in self.heard:
+        for stream in self.received:
             stream.close()
 
 
 class Others:
-    """What share of the processors was taken by programs that are not ours."""
+    """Measures the share of the CPU that other programs use."""
 
     def __enter__(self):
         self.before = self.measure()
@@ -176,7 +176,7 @@ class Others:
     def measure(self):
         fields = [int(field) / TICKS for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
         idle = fields[3] + fields[4]
-        # Whatever we started and whatever that started, ended or not.
+        # Includes our child processes and their children, running or not.
         return seconds_below(os.getpid()) + seconds_of_children(), sum(fields) - idle, sum(fields)
 
 
@@ -184,26 +184,26 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def seconds_of_children():
-    """Of those that have ended."""
+    """Returns the CPU seconds of child processes that have ended."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
 
 
-def processor_seconds(trial, part):
+def cpu_seconds(trial, part):
     return seconds_below(trial.running(part).process.pid)
 
 
 def seconds_below(root):
-    """What a process and those that it started have used."""
+    """Returns the CPU seconds of a process and its descendants."""
     times, parents = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name in brackets may hold anything.
+            # The name in parentheses may contain anything.
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         pid = int(path.parent.name)
-        # Their own time, and that of those that they have seen end.
+        # utime, stime, cutime and cstime: its own time, and that of its children that have ended.
         parents[pid], times[pid] = int(fields[1]), sum(int(field) for field in fields[11:15]) / TICKS
     below = {root}
     while more := {pid for pid, parent in parents.items() if parent in below} - below:

@@ -1,6 +1,6 @@
-"""`scripts/test --only contract`: the API answers as its OpenAPI document says, whatever it is sent.
+"""`scripts/test --only contract`: checks the API against its OpenAPI document.
 
-Schemathesis makes requests of every route from the document, right ones and wrong ones, and judges the answers.
+Schemathesis generates valid and invalid requests for every route and validates the responses.
 """
 
 import json
@@ -20,39 +20,39 @@ from . import python_tools
 
 REQUIREMENTS = Path(__file__).with_name("schemathesis.txt")
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
-# Made of chance for each route, beside those that try each parameter's limits.
+# Random requests for each route, in addition to those that test the limits of each parameter.
 EXAMPLES = 12
 
 
 @dataclass(frozen=True)
 class Round:
     name: str
-    # Which routes, and what sort of requests.
+    # Options of Schemathesis that select routes and requests.
     options: tuple
     headers: dict = field(default_factory=dict)
-    # Ids to use where a route asks for one.
+    # Values of path parameters.
     ids: dict = field(default_factory=dict)
 
 
 def run():
-    """Every round, even when one fails. Returns how many passed and how many failed."""
+    """Runs every round, even if one fails. Returns how many passed and how many failed."""
     programs = python_tools.install(REQUIREMENTS, "schemathesis", "Schemathesis")
     failed = 0
     with Sandbox("contract") as sandbox:
-        # A run that takes longer is answered with its job; the models of the tests are quicker than that.
+        # The API waits this long for a result; the tiny models are faster.
         trial = Trial(sandbox, {"RETOUCH_WAIT_SECS": "1", "RETOUCH_VISITOR_RUNS_PER_HOUR": "1000000"})
         rounds = rounds_of(trial)
         for one in rounds:
             started = time.monotonic()
-            line(f"• Asking as {one.name} …")
-            if judge(trial, programs, one):
+            line(f"• Testing as {one.name} …")
+            if violations(trial, programs, one):
                 failed += 1
-                warn(f"FAILED: asking as {one.name} ({took(time.monotonic() - started)})")
+                warn(f"FAILED: testing as {one.name} ({took(time.monotonic() - started)})")
     return len(rounds) - failed, failed
 
 
 def rounds_of(trial):
-    """Who asks for what."""
+    """Returns the rounds: who sends which requests."""
     ada, bob = trial.people(2)
     person = {"Authorization": f"Bearer {ada.token}"}
     named = json.dumps({"name": "contract"}).encode()
@@ -62,24 +62,24 @@ def rounds_of(trial):
     ids = {"imageId": ada.image, "jobId": job["id"], "keyId": key["id"]}
     every = f"--max-examples={EXAMPLES}"
     return [
-        # Whoever left is told nothing but that, so that this comes last.
-        Round("a person", (every, "--exclude-tag=remove.bg", "--exclude-operation-id=delete_user"), person),
-        Round("a person who knows ids", (every, "--mode=positive", "--exclude-tag=remove.bg", "--exclude-method=DELETE"), person, ids),
-        Round("a program", (every, "--include-tag=remove.bg"), {"X-Api-Key": key["key"]}),
-        Round("nobody", ("--max-examples=2", "--mode=positive"), ids=ids),
-        Round("a person who leaves", (every, "--include-operation-id=delete_user"), {"Authorization": f"Bearer {bob.token}"}),
+        # Deleting the account comes last, because then every request fails.
+        Round("a signed-in user", (every, "--exclude-tag=remove.bg", "--exclude-operation-id=delete_user"), person),
+        Round("a signed-in user with valid ids", (every, "--mode=positive", "--exclude-tag=remove.bg", "--exclude-method=DELETE"), person, ids),
+        Round("an API client", (every, "--include-tag=remove.bg"), {"X-Api-Key": key["key"]}),
+        Round("a visitor", ("--max-examples=2", "--mode=positive"), ids=ids),
+        Round("a user who deletes the account", (every, "--include-operation-id=delete_user"), {"Authorization": f"Bearer {bob.token}"}),
     ]
 
 
-def judge(trial, programs, one):
-    """Returns 0 when all answers are as the document says."""
+def violations(trial, programs, one):
+    """Runs Schemathesis. Returns 0 if all responses match the document."""
     with tempfile.TemporaryDirectory(dir=trial.settings.run) as folder:
         config = Path(folder) / "schemathesis.toml"
         config.write_text("[parameters]\n" + "".join(f'{name} = "{known}"\n' for name, known in one.ids.items()))
         command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"]
         command += ["--config-file", str(config), "run", f"{trial.api}/api/openapi.json", "--url", trial.api]
         command += ["--checks", CHECKS, "--phases=examples,coverage,fuzzing", "--continue-on-failure"]
-        # The same requests on every run: a failure can be looked at again, and no run fails by luck.
+        # The same requests in every run, so that failures are reproducible.
         command += ["--generation-deterministic", "--suppress-health-check=all", "--warnings=off"]
         command += ["--request-timeout=30", "--no-color", *one.options]
         for name, value in one.headers.items():

@@ -1,4 +1,4 @@
-"""`scripts/generate`: rewrites the files that are made from others: query data, the API's document, the page's types."""
+"""`scripts/generate`: rewrites generated files: query data, the OpenAPI document, the types of the page."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ DOCUMENT = REPO / "ui" / "src" / "api" / "openapi.json"
 
 
 def main():
-    argparse.ArgumentParser(prog="scripts/generate", description="Rewrites the files that are generated from others.").parse_args()
+    argparse.ArgumentParser(prog="scripts/generate", description="Rewrites generated files: query data, the OpenAPI document, the types of the page.").parse_args()
     prerequisites.check()
     with Sandbox("generate") as sandbox:
         url = sandbox.start_postgres()
@@ -25,13 +25,13 @@ def main():
         write_query_data(url)
     write_document()
     build.install_packages_of("ui")
-    run_shown(["npm", "run", "--silent", "generate"], "Generating the page's types", cwd=REPO / "ui")
-    line("Generated files are up to date; git diff shows what changed.")
+    run_shown(["npm", "run", "--silent", "generate"], "Generating the types of the page", cwd=REPO / "ui")
+    line("Generated files are up to date. See the changes with git diff.")
     return 0
 
 
 def apply_migrations(sandbox):
-    # With psql, not with retouch-api: that one may not build before the query data is written.
+    # With psql, because retouch-api may not build before the query data is written.
     with step("Applying the migrations"):
         for path in sorted((REPO / "migrations").glob("*.sql"), key=lambda path: int(path.name.partition("_")[0])):
             sandbox.postgres.psql(path.read_text(), database="retouch")
@@ -45,7 +45,7 @@ def write_query_data(url):
         shutil.rmtree(QUERIES, ignore_errors=True)
         return
     packages = sorted({f"retouch-{path.relative_to(REPO).parts[0]}" for path in users})
-    # Only macros that really run write their data, so the compiler must not find these files unchanged.
+    # Macros write their data when they run, so the compiler must see these files as changed.
     for path in users:
         os.utime(path)
     before = REPO / ".retouch" / "sqlx-before"
@@ -54,7 +54,7 @@ def write_query_data(url):
         QUERIES.rename(before)
     QUERIES.mkdir()
     environment = {**os.environ, "SQLX_OFFLINE": "false", "SQLX_OFFLINE_DIR": str(QUERIES), "DATABASE_URL": url}
-    # The whole workspace, because a part of it would ask for other features and build everything again.
+    # The whole workspace, because a part of it would use other features and rebuild all dependencies.
     command = ["cargo", "check", "--release", "--workspace", "--locked", "--all-targets"]
     line(f"• Writing the query data of {', '.join(packages)} …")
     try:
@@ -67,12 +67,12 @@ def write_query_data(url):
 
 
 def write_document():
-    line("• Writing the API's document …")
+    line("• Writing the OpenAPI document …")
     environment = {**os.environ, "SQLX_OFFLINE": "true"}
     command = ["cargo", "build", "--release", "--workspace", "--bins", "--locked"]
     run_shown(command, "Building the API", cwd=REPO, env=environment)
     answer = subprocess.run([REPO / "target/release/retouch-api", "openapi"], stdout=subprocess.PIPE)
     if answer.returncode:
-        raise Problem("retouch-api openapi failed; what went wrong is above.")
+        raise Problem("retouch-api openapi failed; see its output above.")
     DOCUMENT.parent.mkdir(parents=True, exist_ok=True)
     DOCUMENT.write_bytes(answer.stdout)

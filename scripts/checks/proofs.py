@@ -11,7 +11,7 @@ from common.console import Problem, line, took, warn
 from devstack.sandbox import Sandbox
 from devstack.trial import Trial, commented, expect, form, png, report_of, until
 
-from .backup_proof import a_backup_comes_back
+from .backup_proof import a_backup_can_be_restored
 
 JOBS = 300
 # When Postgres is killed, and when it is restarted as an operator does it.
@@ -25,7 +25,7 @@ FLOODERS = 4
 def run():
     """Every proof, even when one fails. Returns how many passed and how many failed."""
     failed = 0
-    proofs = (nothing_is_lost_and_nothing_paid_twice, visitors_hold_up_nobody_who_pays, a_backup_comes_back)
+    proofs = (nothing_is_lost_and_nothing_paid_twice, visitors_hold_up_nobody_who_pays, a_backup_can_be_restored)
     for proof in proofs:
         name, started = proof.__name__.replace("_", " "), time.monotonic()
         line(f"• Proving: {name} …")

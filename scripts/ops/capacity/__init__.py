@@ -1,1 +1,1 @@
-"""How much an installation carries: a simulator of workers and their queue, fed with measured times."""
+"""Capacity planning: simulates workers and their queue from measured times."""

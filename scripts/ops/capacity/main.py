@@ -1,46 +1,46 @@
-"""`scripts/capacity`: what an installation carries, and what it needs."""
+"""`scripts/capacity`: estimates throughput and waits of an installation, and how many workers a load needs."""
 
 import argparse
 
 from common.console import Problem, line
 
 from . import profile
-from .plan import needed, one_run, what_one_carries
+from .plan import simulated_load, worker_capacity, workers_needed
 
 
 def main(check_simulator):
     """Runs the command line. `check_simulator` runs `scripts/capacity check`; it needs the programs, so it is in `checks`."""
-    parser = argparse.ArgumentParser(prog="scripts/capacity", description="What an installation carries, and what it needs.")
+    parser = argparse.ArgumentParser(prog="scripts/capacity", description="Estimates what an installation can handle, and what a load needs.")
     tasks = parser.add_subparsers(dest="task", required=True)
-    carries = tasks.add_parser("carries", help="the most that one worker does, tool by tool")
+    carries = tasks.add_parser("carries", help="maximum throughput of one worker, by tool")
     simulate = tasks.add_parser("simulate", help="waits and throughput under a load")
-    plan = tasks.add_parser("plan", help="how many workers a day's pictures need")
-    check = tasks.add_parser("check", help="hold the simulator against the real programs on this machine (five minutes)")
+    plan = tasks.add_parser("plan", help="number of workers for a number of pictures per day")
+    check = tasks.add_parser("check", help="compare the simulator with the real programs on this machine (five minutes)")
     for one in (carries, simulate, plan):
         one.add_argument("--machine", default="cpu-2", help="a table of scripts/ops/capacity/profiles.toml (default: cpu-2)")
-        one.add_argument("--slots", type=int, default=3, help="jobs in flight of a worker, RETOUCH_JOBS_IN_FLIGHT (default: 3)")
-        one.add_argument("--model-ms", type=float, metavar="MS", help="the model's time in place of the measured one, for every tool")
+        one.add_argument("--slots", type=int, default=3, help="jobs in flight per worker, RETOUCH_JOBS_IN_FLIGHT (default: 3)")
+        one.add_argument("--model-ms", type=float, metavar="MS", help="replaces the measured time of the model, for every tool")
     for one in (simulate, plan):
-        one.add_argument("load", nargs="+", metavar="TOOL[:TIER]=NUMBER", help="jobs a second; for a plan, pictures a day")
+        one.add_argument("load", nargs="+", metavar="TOOL[:TIER]=NUMBER", help="jobs per second; for a plan, pictures per day")
     simulate.add_argument("--workers", type=int, default=1)
     simulate.add_argument("--seconds", type=float, default=3600)
-    plan.add_argument("--peak", type=float, default=4.0, help="how many times the mean the busiest hour is (default: 4)")
-    plan.add_argument("--wait", type=float, default=5.0, help="what 19 of 20 paid jobs may wait at most, in seconds (default: 5)")
+    plan.add_argument("--peak", type=float, default=4.0, help="load of the busiest hour divided by the mean (default: 4)")
+    plan.add_argument("--wait", type=float, default=5.0, help="maximum p95 wait of paid jobs, in seconds (default: 5)")
     check.add_argument("--seconds", type=float, default=180)
-    check.add_argument("--load", type=float, default=0.75, help="of what the machine can do (default: 0.75)")
+    check.add_argument("--load", type=float, default=0.75, help="share of the maximum throughput (default: 0.75)")
     check.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.task == "check":
         return 0 if check_simulator(options.seconds, options.load, options.seed) else 1
     machine = chosen(options)
     if options.task == "carries":
-        for text in what_one_carries(machine, options.slots):
+        for text in worker_capacity(machine, options.slots):
             line(text)
     elif options.task == "simulate":
-        for text in one_run(machine, loads(options.load), options.workers, options.slots, options.seconds):
+        for text in simulated_load(machine, loads(options.load), options.workers, options.slots, options.seconds):
             line(text)
     else:
-        for text in needed(machine, loads(options.load), options.slots, options.peak, options.wait):
+        for text in workers_needed(machine, loads(options.load), options.slots, options.peak, options.wait):
             line(text)
     return 0
 
@@ -54,7 +54,7 @@ def chosen(options):
 
 
 def loads(given):
-    """`upscale:free=0.5` and the like, by tool and tier."""
+    """Parses loads such as `upscale:free=0.5` into rates by (tool, tier)."""
     found = {}
     for text in given:
         name, equals, number = text.partition("=")

@@ -1,4 +1,4 @@
-"""What one job costs on one kind of machine, as it was measured: `profiles.toml`, one table a machine and a tool."""
+"""Measured costs of jobs. `profiles.toml` has one table per machine, with one table per tool."""
 
 import tomllib
 from dataclasses import dataclass, field, replace
@@ -9,27 +9,27 @@ FILE = Path(__file__).with_name("profiles.toml")
 
 @dataclass(frozen=True)
 class Work:
-    """What a job of one tool needs, in seconds, when it is alone on the machine."""
+    """Costs of a job of one tool on an idle machine. Times are in seconds."""
 
-    # From the free slot to the claimed job, and to the input in memory: database and S3, no processor.
+    # From the free slot to the claimed job, then to the input in memory: database and S3, no CPU.
     claim: float
     fetch: float
-    # Before the model and after it, on the pool for pixels, and how many threads that keeps busy on average.
+    # Before and after the model, on the pixel pool, and the mean number of threads in use.
     before: float
     after: float
     pixel_threads: float
-    # The model. It runs one picture at a time.
+    # Inference. A model runs one picture at a time.
     model: float
-    # The result to S3 and the row to the database.
+    # Storing the result in S3 and its row in the database.
     store: float
-    # What each job takes off the processors beside all that: API, database, store, where they share them.
+    # CPU time of the API, the database and S3, if they run on the same machine.
     overhead: float = 0.0
-    # How single jobs differ from the mean: factors, drawn from.
+    # Factors by which single jobs differ from the mean; each job draws one.
     spread: tuple = (1.0,)
 
     @property
     def alone(self):
-        """From claimed to done, alone on the machine."""
+        """The time from claimed to done."""
         return self.fetch + self.before + self.model + self.after + self.store
 
 
@@ -37,10 +37,9 @@ class Work:
 class Machine:
     name: str
     cores: float
-    # Threads that a model keeps busy; 0 where it runs on a GPU.
+    # Threads that a model keeps busy; 0 on a GPU.
     model_threads: int
-    # How much longer a model takes when it gets half of its threads' time: more than twice, because its threads wait
-    # for each other. 1 is exactly twice.
+    # Slowdown of a model with half of its CPU time, divided by 2. Above 1, because its threads wait for each other.
     barrier: float = 1.0
     work: dict = field(default_factory=dict)
 
@@ -49,7 +48,7 @@ class Machine:
         return self.model_threads == 0
 
     def kind(self, tool, tier):
-        """What such a job counts as: `tool:tier` where that tier has a model of its own, else the tool."""
+        """Returns the key of the work: `tool:tier` if the tier has its own model, otherwise the tool."""
         own = f"{tool}:{tier}"
         return own if own in self.work else tool
 
@@ -64,5 +63,5 @@ def load(name, file=FILE):
 
 
 def with_model(machine, seconds):
-    """The same machine with another model, or a GPU of which only the model's time is known."""
+    """Returns the machine with another time for the model."""
     return replace(machine, work={tool: replace(work, model=seconds) for tool, work in machine.work.items()})

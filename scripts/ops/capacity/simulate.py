@@ -1,7 +1,7 @@
-"""The simulator: workers that claim, fetch, compute and store, as `worker/src/consumer.rs` and `job.rs` do it.
+"""Simulates workers that claim, fetch, compute and store, like `worker/src/consumer.rs` and `job.rs`.
 
-Processors are shared among the threads that want them, a model and a GPU work on one picture after the other, S3 and
-the database only take time. Nothing here knows how long a job takes together with others: that is what comes out.
+Threads share the cores, a model and a GPU process one picture at a time, S3 and the database only take time. The inputs are
+times of single jobs; the simulation shows how concurrent jobs slow each other down.
 """
 
 import heapq
@@ -19,7 +19,7 @@ class Arrival:
     tool: str
     tier: str = "paid"
     owner: int = 0
-    # What this very job needs, where that was measured; else what its kind needs.
+    # The measured work of this job; None for the work of its kind.
     work: object = None
 
 
@@ -49,7 +49,7 @@ class Report:
 
     @property
     def throughput(self):
-        """Jobs a second, from the first arrival to the last end."""
+        """Jobs per second, from the first arrival to the last end."""
         done = self.done
         return len(done) / (max(job.ended for job in done) - min(job.arrival.at for job in done)) if len(done) > 1 else 0.0
 
@@ -61,7 +61,7 @@ class Report:
 
 
 def percentile(ordered, share):
-    """As Postgres's percentile_cont: between two values by how near each is."""
+    """Interpolates linearly, like percentile_cont in Postgres."""
     if not ordered:
         return 0.0
     at = share * (len(ordered) - 1)
@@ -71,43 +71,43 @@ def percentile(ordered, share):
 
 
 def poisson(rates, seconds, seed, owners=20):
-    """Arrivals by chance: `rates` are jobs a second by (tool, tier)."""
-    chance = random.Random(seed)
+    """Returns random arrivals. `rates` are jobs per second by (tool, tier)."""
+    rng = random.Random(seed)
     arrivals = []
     for (tool, tier), rate in rates.items():
-        at = chance.expovariate(rate) if rate > 0 else seconds
+        at = rng.expovariate(rate) if rate > 0 else seconds
         while at < seconds:
-            arrivals.append(Arrival(at, tool, tier, chance.randrange(owners)))
-            at += chance.expovariate(rate)
+            arrivals.append(Arrival(at, tool, tier, rng.randrange(owners)))
+            at += rng.expovariate(rate)
     return sorted(arrivals, key=lambda arrival: arrival.at)
 
 
-class Processors:
-    """Threads of one machine, each with an equal share of its cores."""
+class Cpu:
+    """The cores of a machine, shared equally by its threads."""
 
     def __init__(self, simulation, machine):
         self.simulation, self.machine = simulation, machine
-        self.wanting = {}
+        self.tasks = {}
         self.since = 0.0
         self.spent = 0.0
         self.timer = 0
 
     def run(self, seconds, threads, barrier, then):
-        """`seconds` with all of `threads` to itself; longer when they are shared."""
+        """Runs a task that takes `seconds` on an idle machine, then calls `then`."""
         if seconds <= 0:
             return then()
         self.advance()
-        self.wanting[next(self.simulation.numbers)] = [seconds, threads, barrier, then]
-        self.plan()
+        self.tasks[next(self.simulation.numbers)] = [seconds, threads, barrier, then]
+        self.schedule()
 
     @property
     def share(self):
-        """What a thread gets of a core."""
-        wanted = sum(threads for _, threads, _, _ in self.wanting.values())
-        return min(1.0, self.machine.cores / wanted) if wanted else 1.0
+        """The share of a core that each thread gets."""
+        running = sum(threads for _, threads, _, _ in self.tasks.values())
+        return min(1.0, self.machine.cores / running) if running else 1.0
 
     def pace(self, threads, barrier):
-        """Seconds of work done in a second; threads that wait for each other lose more than their share."""
+        """Seconds of work per second. Threads that wait for each other lose more than their share."""
         share = self.share
         return share / (1 + (barrier - 1) * (1 - share)) if threads > 1 else share
 
@@ -115,31 +115,31 @@ class Processors:
         passed = self.simulation.now - self.since
         self.since = self.simulation.now
         share = self.share
-        for one in self.wanting.values():
+        for one in self.tasks.values():
             self.spent += one[1] * share * passed
             one[0] -= self.pace(one[1], one[2]) * passed
 
-    def plan(self):
+    def schedule(self):
         self.timer += 1
-        if not self.wanting:
+        if not self.tasks:
             return
-        left = min(one[0] / self.pace(one[1], one[2]) for one in self.wanting.values())
+        left = min(one[0] / self.pace(one[1], one[2]) for one in self.tasks.values())
         timer = self.timer
-        self.simulation.after(max(left, 0.0), lambda: self.due(timer))
+        self.simulation.after(max(left, 0.0), lambda: self.finish_tasks(timer))
 
-    def due(self, timer):
+    def finish_tasks(self, timer):
         if timer != self.timer:
             return
         self.advance()
-        over = [number for number, one in self.wanting.items() if one[0] <= 1e-9]
-        thens = [self.wanting.pop(number)[3] for number in over]
-        self.plan()
+        finished = [number for number, one in self.tasks.items() if one[0] <= 1e-9]
+        thens = [self.tasks.pop(number)[3] for number in finished]
+        self.schedule()
         for then in thens:
             then()
 
 
-class Line:
-    """So many at once, the others wait in line: the pool for pixels, a model, a GPU."""
+class Resource:
+    """Serves a limited number of users at a time, in order: the pixel pool, a model, a GPU."""
 
     def __init__(self, simulation, places):
         self.simulation, self.places = simulation, places
@@ -147,7 +147,7 @@ class Line:
         self.busy = 0.0
 
     def enter(self, work):
-        """`work` is told what to call when its place is free again."""
+        """Calls `work(leave)` as soon as there is a place; `leave()` frees it."""
         if self.places:
             self.places -= 1
             self.begin(work)
@@ -168,33 +168,33 @@ class Line:
 
 
 class Worker:
-    """One process: slots, a pool for pixels, one line for each model."""
+    """A worker process: slots, a pixel pool, one session per model."""
 
     def __init__(self, simulation, machine, slots):
         self.simulation, self.machine, self.slots = simulation, machine, slots
-        self.processors = Processors(simulation, machine)
-        self.pixels = Line(simulation, max(1, round(machine.cores)))
+        self.cpu = Cpu(simulation, machine)
+        self.pixels = Resource(simulation, max(1, round(machine.cores)))
         self.models = {}
-        self.gpu = Line(simulation, 1) if machine.has_gpu else None
+        self.gpu = Resource(simulation, 1) if machine.has_gpu else None
         self.running = Counter()
 
-    def looks(self):
-        """Takes as much as there are slots for."""
+    def claim(self):
+        """Claims jobs until all slots are in use."""
         while sum(self.running.values()) < self.slots:
             unpaid = self.running["free"] + self.running["visitor"]
-            # What nobody pays for leaves a slot to those who pay, if there is more than one.
+            # If there are several slots, one is reserved for paid jobs.
             job = self.simulation.next_job(paid_only=unpaid >= max(1, self.slots - 1))
             if job is None:
                 return
-            self.take(job)
+            self.run(job)
 
-    def take(self, job):
+    def run(self, job):
         simulation, tier = self.simulation, job.arrival.tier
         self.running[tier] += 1
         simulation.owners[job.arrival.owner] += 1
         kind = self.machine.kind(job.arrival.tool, tier)
         work, factor = job.work, job.factor
-        model = self.models.setdefault(kind, Line(simulation, 1))
+        model = self.models.setdefault(kind, Resource(simulation, 1))
 
         def claimed():
             job.started = simulation.now
@@ -213,7 +213,7 @@ class Worker:
                 if self.gpu:
                     self.gpu.enter(lambda free: simulation.after(seconds, lambda: (free(), over())))
                 else:
-                    self.processors.run(seconds, self.machine.model_threads, self.machine.barrier, over)
+                    self.cpu.run(seconds, self.machine.model_threads, self.machine.barrier, over)
 
             model.enter(on_model)
 
@@ -226,13 +226,13 @@ class Worker:
             simulation.owners[job.arrival.owner] -= 1
             simulation.wake()
 
-        # What the rest of the stack does for a job, where it shares the processors.
-        self.processors.run(work.overhead, 1, 1.0, lambda: None)
+        # The other programs do their share of the job on the same cores.
+        self.cpu.run(work.overhead, 1, 1.0, lambda: None)
         simulation.after(work.claim, claimed)
 
     def on_pixels(self, seconds, threads, then):
         def work(leave):
-            self.processors.run(seconds, threads, 1.0, lambda: (leave(), then()))
+            self.cpu.run(seconds, threads, 1.0, lambda: (leave(), then()))
 
         self.pixels.enter(work)
 
@@ -242,9 +242,9 @@ class Simulation:
 
     def __init__(self, machine, workers=1, slots=3, seed=0):
         self.now, self.numbers, self.events = 0.0, itertools.count(), []
-        self.machine, self.chance = machine, random.Random(seed)
+        self.machine, self.rng = machine, random.Random(seed)
         self.jobs, self.owners = [], Counter()
-        # Of each tier, who waits with what, each person's oldest first.
+        # Waiting jobs by tier and owner, oldest first.
         self.queued = {tier: {} for tier in TIERS}
         self.workers = [Worker(self, machine, slots) for _ in range(workers)]
 
@@ -252,37 +252,37 @@ class Simulation:
         heapq.heappush(self.events, (self.now + seconds, next(self.numbers), then))
 
     def run(self, arrivals, until=None):
-        """Everything that arrives, to its end; or what there is at `until`."""
+        """Runs until all jobs are done, or until the time `until`."""
         for arrival in arrivals:
-            heapq.heappush(self.events, (arrival.at, next(self.numbers), lambda arrival=arrival: self.arrives(arrival)))
+            heapq.heappush(self.events, (arrival.at, next(self.numbers), lambda arrival=arrival: self.enqueue(arrival)))
         while self.events and (until is None or self.events[0][0] <= until):
             self.now, _, then = heapq.heappop(self.events)
             then()
         for worker in self.workers:
-            worker.processors.advance()
-        models = {f"{number}:{kind}": line.busy / self.now for number, worker in enumerate(self.workers) for kind, line in worker.models.items()}
-        spent = sum(worker.processors.spent for worker in self.workers)
+            worker.cpu.advance()
+        models = {f"{number}:{kind}": model.busy / self.now for number, worker in enumerate(self.workers) for kind, model in worker.models.items()}
+        spent = sum(worker.cpu.spent for worker in self.workers)
         return Report(self.jobs, self.now, spent / (self.now * len(self.workers)) if self.now else 0.0, models)
 
-    def arrives(self, arrival):
+    def enqueue(self, arrival):
         work = arrival.work or self.machine.work[self.machine.kind(arrival.tool, arrival.tier)]
-        job = Job(arrival, work, self.chance.choice(work.spread))
+        job = Job(arrival, work, self.rng.choice(work.spread))
         self.jobs.append(job)
         self.queued[arrival.tier].setdefault(arrival.owner, deque()).append(job)
         self.wake()
 
     def wake(self):
-        # Whichever hears the doorbell first; none is nearer than another.
-        for worker in self.chance.sample(self.workers, len(self.workers)):
-            worker.looks()
+        # The doorbell reaches the workers in random order.
+        for worker in self.rng.sample(self.workers, len(self.workers)):
+            worker.claim()
 
     def next_job(self, paid_only):
-        """Paid before free, whoever has least running first, then by age: `jobs::claim`."""
+        """Like `jobs::claim`: paid before free, then the owner with the fewest running jobs, then by age."""
         for tier in TIERS[:1] if paid_only else TIERS:
-            if lines := self.queued[tier]:
-                owner = min(lines, key=lambda owner: (self.owners[owner], lines[owner][0].arrival.at))
-                job = lines[owner].popleft()
-                if not lines[owner]:
-                    del lines[owner]
+            if queues := self.queued[tier]:
+                owner = min(queues, key=lambda owner: (self.owners[owner], queues[owner][0].arrival.at))
+                job = queues[owner].popleft()
+                if not queues[owner]:
+                    del queues[owner]
                 return job
         return None
