@@ -9,7 +9,7 @@ from common.config import REPO, load
 from common.console import line, took
 from devstack import build, prerequisites
 
-from . import kubernetes, notices, python_imports, rust_cycles, watching
+from . import kubernetes, migrations, notices, python_imports, rust_cycles, watching, workflows
 from .arrows import wrong_arrows
 from .containers import checks as containers
 
@@ -37,6 +37,8 @@ def run():
         ("Kubernetes manifests", findings_of(kubernetes.check)),
         ("licences of others", findings_of(notices.check)),
         ("images and the compose stack", findings_of(containers.check)),
+        ("locks of migrations", findings_of(migrations.check)),
+        ("workflows", findings_of(workflows.check)),
         ("formatting, imports and lints of the page", program(["npm", "run", "--silent", "lint"], "ui")),
         ("types of the page", program(["node_modules/.bin/tsc", "--noEmit"], "ui")),
     ]
