@@ -1,7 +1,7 @@
-"""The manifests of `deploy/kubernetes`, as an API server would judge them, and as we want them: without a cluster.
+"""Checks the manifests of `deploy/kubernetes` without a cluster.
 
-`kubectl kustomize` makes what would be applied; kubernetes-validate holds it against Kubernetes's own schemas, a schema
-of ours against what KEDA takes; the rest is what neither of them can know.
+`kubectl kustomize` renders them, kubernetes-validate checks them against the schemas of Kubernetes, and keda.schema.json
+covers KEDA. This module checks what no schema can: hardening, references between objects, and scaling.
 """
 
 import functools
@@ -16,10 +16,10 @@ from common.console import line
 from . import validators
 
 FOLDER = REPO / "deploy" / "kubernetes"
-# The oldest that has all we use (`preStop.sleep`), and the newest whose schemas are at hand.
+# The oldest version with all features in use (`preStop.sleep`), and the newest one with schemas.
 VERSIONS = ("1.30", "1.37")
 SECRET = "retouch"
-# Everything that may be in the secret; deploy/kubernetes/README.md makes it.
+# All keys of the secret, see deploy/kubernetes/README.md.
 SECRET_KEYS = {
     *("database_url", "redis_url", "s3_access_key_id", "s3_secret_access_key", "url_secret"),
     *("stripe_secret_key", "stripe_webhook_secret"),
@@ -28,9 +28,9 @@ DEVICES = {"cpu": "cpu", "gpu": "cuda", "mig": "cuda"}
 
 
 def check():
-    """Every overlay; returns one sentence for each thing that is wrong."""
+    """Checks every overlay. Returns one sentence for each error."""
     if not shutil.which("kubectl"):
-        line("  kubectl is not here: the manifests were not looked at (any kubectl from 1.30 on will do)")
+        line("  skipped: kubectl is not installed (1.30 or newer)")
         return []
     findings = []
     for overlay in sorted(path.name for path in (FOLDER / "overlays").iterdir()):
@@ -48,9 +48,9 @@ def check():
 def wrong(objects, device):
     findings = []
     for one in objects:
-        findings += wrong_to_a_server(json.dumps(one, sort_keys=True))
+        findings += schema_errors(json.dumps(one, sort_keys=True))
     if findings:
-        # Whatever follows may lean on what is wrong here.
+        # The other checks rely on valid objects.
         return findings
     for pod_of in (one for one in objects if one["kind"] in ("Deployment", "Job")):
         findings += wrong_pods(pod_of, objects)
@@ -60,12 +60,12 @@ def wrong(objects, device):
 
 
 @functools.cache
-def wrong_to_a_server(text):
-    """Overlays share most of their objects: each is judged once."""
+def schema_errors(text):
+    """Validates an object with its schema. Cached, because overlays share most objects."""
     one = json.loads(text)
     name = f"{one['kind']} {one['metadata']['name']}"
     if one["apiVersion"].startswith("keda.sh/"):
-        return wrong_to_keda(one, name)
+        return keda_errors(one, name)
     kubernetes_validate = validators.load("kubernetes_validate")
     for version in VERSIONS:
         try:
@@ -77,17 +77,17 @@ def wrong_to_a_server(text):
     return []
 
 
-def wrong_to_keda(one, name):
+def keda_errors(one, name):
     jsonschema = validators.load("jsonschema")
     schema = json.loads((FOLDER / "keda.schema.json").read_text())
     if one["kind"] not in schema["$defs"]:
-        return [f"{name}: keda.schema.json does not know this kind"]
-    judge = jsonschema.Draft202012Validator({"$ref": f"#/$defs/{one['kind']}", "$defs": schema["$defs"]})
-    return [f"{name}: {'.'.join(map(str, error.path))}: {error.message}" for error in judge.iter_errors(one)]
+        return [f"{name}: keda.schema.json has no such kind"]
+    validator = jsonschema.Draft202012Validator({"$ref": f"#/$defs/{one['kind']}", "$defs": schema["$defs"]})
+    return [f"{name}: {'.'.join(map(str, error.path))}: {error.message}" for error in validator.iter_errors(one)]
 
 
 def wrong_pods(owner, objects):
-    """Hardened, bounded, and told of nothing that does not exist."""
+    """Checks that pods are hardened, have resource limits, and refer only to existing objects."""
     name, spec = owner["metadata"]["name"], owner["spec"]["template"]["spec"]
     maps = {one["metadata"]["name"] for one in objects if one["kind"] == "ConfigMap"}
     claims = {one["metadata"]["name"] for one in objects if one["kind"] == "PersistentVolumeClaim"}
@@ -100,7 +100,7 @@ def wrong_pods(owner, objects):
     pod = spec.get("securityContext", {})
     must(pod.get("runAsNonRoot") is True and pod.get("runAsUser", 0) > 0, "it may run as root")
     must(pod.get("seccompProfile", {}).get("type") == "RuntimeDefault", "it has no seccomp profile")
-    must(spec.get("automountServiceAccountToken") is False, "it is given the token of a service account")
+    must(spec.get("automountServiceAccountToken") is False, "it mounts the token of a service account")
     mounted = {}
     for volume in spec.get("volumes", []):
         if secret := volume.get("secret"):
@@ -108,32 +108,32 @@ def wrong_pods(owner, objects):
             mounted[volume["name"]] = {item["key"] for item in secret.get("items", [])} or SECRET_KEYS
             must(mounted[volume["name"]] <= SECRET_KEYS, f"it mounts keys that the secret lacks: {mounted[volume['name']] - SECRET_KEYS}")
         if claim := volume.get("persistentVolumeClaim"):
-            must(claim["claimName"] in claims, f"it mounts an unknown volume {claim['claimName']}")
+            must(claim["claimName"] in claims, f"it mounts an unknown volume claim {claim['claimName']}")
     for container in spec["containers"]:
         own = container.get("securityContext", {})
-        must(own.get("readOnlyRootFilesystem") is True, "it may write everywhere")
-        must(own.get("allowPrivilegeEscalation") is False and not own.get("privileged"), "it may gain rights")
+        must(own.get("readOnlyRootFilesystem") is True, "its root file system is writable")
+        must(own.get("allowPrivilegeEscalation") is False and not own.get("privileged"), "it may gain privileges")
         must(own.get("capabilities") == {"drop": ["ALL"]}, "it keeps capabilities")
         resources = container.get("resources", {})
-        must("memory" in resources.get("limits", {}), "its memory is not limited")
-        must({"cpu", "memory"} <= resources.get("requests", {}).keys(), "it requests no processor or no memory")
-        must(re.search(r":\d+\.\d+\.\d+$|@sha256:", container["image"]), f"{container['image']} is of no fixed version")
+        must("memory" in resources.get("limits", {}), "it has no memory limit")
+        must({"cpu", "memory"} <= resources.get("requests", {}).keys(), "it has no CPU or memory request")
+        must(re.search(r":\d+\.\d+\.\d+$|@sha256:", container["image"]), f"{container['image']} has no fixed version")
         for source in container.get("envFrom", []):
-            must(source.get("configMapRef", {}).get("name") in maps, "it reads settings from what is not there")
+            must(source.get("configMapRef", {}).get("name") in maps, "it reads settings from an unknown ConfigMap")
         for variable in container.get("env", []):
             path = variable.get("value", "")
             if variable["name"].endswith("_FILE") and path.startswith("/run/secrets/"):
                 keys = [mounted.get(mount["name"], set()) for mount in container["volumeMounts"] if path.startswith(mount["mountPath"] + "/")]
                 must(any(path.rpartition("/")[2] in found for found in keys), f"{variable['name']} names {path}, which is not mounted")
         if owner["kind"] == "Deployment":
-            must({"startupProbe", "livenessProbe"} <= container.keys(), "nobody asks whether it lives")
-            asked = {probe.get("httpGet", {}).get("path") for name, probe in container.items() if name.endswith("Probe")}
-            must("/readyz" not in asked, "one place that is away would take all of its pods away")
+            must({"startupProbe", "livenessProbe"} <= container.keys(), "it has no liveness or startup probe")
+            paths = {probe.get("httpGet", {}).get("path") for name, probe in container.items() if name.endswith("Probe")}
+            must("/readyz" not in paths, "its probes depend on other services, so one outage would take down all pods")
     return findings
 
 
 def wrong_selectors(objects):
-    """A selector that finds nothing is silent."""
+    """Finds selectors that match no pod."""
     pods = [one["spec"]["template"]["metadata"]["labels"] for one in objects if one["kind"] in ("Deployment", "Job")]
     findings = []
     for one in objects:
@@ -158,20 +158,20 @@ def setting(objects, container, name):
 
 
 def wrong_worker(objects, device):
-    """The device it is told to use is the one it is given, and it may drain."""
+    """Checks that the device of a worker matches its GPU, and that it has time to drain."""
     spec = deployment(objects, "retouch-worker")["spec"]["template"]["spec"]
     container = spec["containers"][0]
     limits = container["resources"]["limits"]
     gpus = {name: count for name, count in limits.items() if name.startswith("nvidia.com/")}
     findings = []
-    told = setting(objects, container, "RETOUCH_DEVICE")
-    if device and told != device:
-        findings.append(f"retouch-worker: RETOUCH_DEVICE is {told!r}, not {device}")
-    if (told == "cuda") != (list(map(int, gpus.values())) == [1]):
-        findings.append(f"retouch-worker: told {told!r}, it is given {gpus or 'no GPU'}; one process is for exactly one")
+    configured = setting(objects, container, "RETOUCH_DEVICE")
+    if device and configured != device:
+        findings.append(f"retouch-worker: RETOUCH_DEVICE is {configured!r}, not {device}")
+    if (configured == "cuda") != (list(map(int, gpus.values())) == [1]):
+        findings.append(f"retouch-worker: RETOUCH_DEVICE is {configured!r} with {gpus or 'no GPU'}; a worker uses exactly one GPU")
     drain = int(setting(objects, container, "RETOUCH_DRAIN_SECS") or 0)
     if spec["terminationGracePeriodSeconds"] <= drain + 5:
-        findings.append(f"retouch-worker: it is killed after {spec['terminationGracePeriodSeconds']} s, and may drain for {drain} s and 5 more")
+        findings.append(f"retouch-worker: it is killed after {spec['terminationGracePeriodSeconds']} s, but needs {drain} s to drain and 5 s more")
     return findings
 
 
@@ -184,17 +184,17 @@ def wrong_scaling(objects):
         start = container["startupProbe"]["periodSeconds"] * container["startupProbe"]["failureThreshold"]
         down = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"]
         if min(spec["cooldownPeriod"], down) <= start:
-            findings.append(f"{one['metadata']['name']}: workers may go before the {start} s are over that a start may take")
+            findings.append(f"{one['metadata']['name']}: it may remove workers during their startup, which takes up to {start} s")
         if "replicas" in worker["spec"]:
-            findings.append(f"{worker['metadata']['name']}: its replicas would fight with the autoscaler")
+            findings.append(f"{worker['metadata']['name']}: its replicas conflict with the autoscaler")
         authentications = {other["metadata"]["name"]: other for other in objects if other["kind"] == "TriggerAuthentication"}
         for trigger in spec["triggers"]:
             slots = setting(objects, container, "RETOUCH_JOBS_IN_FLIGHT")
             if trigger["metadata"]["targetQueryValue"] != slots:
-                findings.append(f"{one['metadata']['name']}: its target is {trigger['metadata']['targetQueryValue']}, a worker takes {slots} jobs")
+                findings.append(f"{one['metadata']['name']}: its target is {trigger['metadata']['targetQueryValue']}, but a worker runs {slots} jobs")
             known = authentications.get(trigger["authenticationRef"]["name"])
             if not known:
-                findings.append(f"{one['metadata']['name']}: {trigger['authenticationRef']['name']} is not there")
+                findings.append(f"{one['metadata']['name']}: {trigger['authenticationRef']['name']} does not exist")
             else:
                 keys = {entry["key"] for entry in known["spec"]["secretTargetRef"] if entry["name"] == SECRET}
                 if not keys or not keys <= SECRET_KEYS:
@@ -204,9 +204,9 @@ def wrong_scaling(objects):
 
 
 def wrong_query(query):
-    """Whether the query speaks of columns and states that the schema has."""
+    """Checks that the query uses only columns and states of the schema."""
     schema = (REPO / "migrations" / "0003_jobs.sql").read_text()
     states = re.search(r"constraint jobs_state check \(state in \(([^)]*)\)\)", schema)[1]
-    findings = [f"its query asks for the state {state}, which no job is in" for state in re.findall(r"'(\w+)'", query) if f"'{state}'" not in states]
+    findings = [f"its query uses the unknown state {state}" for state in re.findall(r"'(\w+)'", query) if f"'{state}'" not in states]
     words = set(re.findall(r"[a-z_]+", re.sub(r"'[^']*'", "", query))) - set("select count from jobs where in and now".split())
-    return findings + [f"its query names {word}, which is no column of jobs" for word in sorted(words) if not re.search(rf"^    {word} ", schema, re.M)]
+    return findings + [f"its query uses {word}, which is not a column of jobs" for word in sorted(words) if not re.search(rf"^    {word} ", schema, re.M)]

@@ -1,4 +1,4 @@
-"""`scripts/lint`: formatting, lints and the directions in which the code may point."""
+"""`scripts/lint`: checks formatting, lints, dependencies between modules, and deployment files."""
 
 import argparse
 import os
@@ -25,17 +25,17 @@ def main():
 
 
 def run():
-    """Every check, even when one fails. Returns how many passed and how many failed."""
+    """Runs every check, even if one fails. Returns how many passed and how many failed."""
     clippy = ["cargo", "clippy", "--release", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]
     checks = [
-        ("formatting of Rust", program(["cargo", "fmt", "--all", "--check"])),
-        ("directions in the code", arrows),
+        ("Rust formatting", program(["cargo", "fmt", "--all", "--check"])),
+        ("dependencies between modules", arrows),
         ("cycles between Rust files", findings_of(rust_cycles.check)),
         ("imports of the scripts", findings_of(python_imports.check)),
         ("clippy", program(clippy)),
         ("alerts, board and runbooks", findings_of(watching.check)),
         ("Kubernetes manifests", findings_of(kubernetes.check)),
-        ("licences of others", findings_of(notices.check)),
+        ("third-party licenses", findings_of(notices.check)),
         ("images and the compose stack", findings_of(containers.check)),
         ("locks of migrations", findings_of(migrations.check)),
         ("workflows", findings_of(workflows.check)),
@@ -46,9 +46,9 @@ def run():
     for name, check in checks:
         started = time.monotonic()
         line(f"• Checking {name} …")
-        good = check()
-        failed += not good
-        line(f"  {'ok' if good else 'FAILED'} ({took(time.monotonic() - started)})")
+        passed = check()
+        failed += not passed
+        line(f"  {'ok' if passed else 'FAILED'} ({took(time.monotonic() - started)})")
     return len(checks) - failed, failed
 
 
@@ -72,7 +72,7 @@ def arrows():
 
 
 def findings_of(check):
-    """A check that returns a sentence for each thing that is wrong."""
+    """Wraps a check that returns one sentence for each error."""
 
     def run_it():
         findings = check()

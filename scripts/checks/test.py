@@ -1,4 +1,4 @@
-"""`scripts/test`: every proof that fits a fresh machine, and one plain line at the end."""
+"""`scripts/test`: runs the tests, and prints a summary."""
 
 import argparse
 import json
@@ -44,13 +44,13 @@ def main():
     except Problem as problem:
         warn(str(problem))
         results["preparation"] = (Counts(failed=1), 0)
-    return summarise(results)
+    return summarize(results)
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="scripts/test", description="Runs the tests.")
+    parser = argparse.ArgumentParser(prog="scripts/test", description="Runs the tests of all parts, or of those selected with --only.")
     parser.add_argument("--only", action="append", choices=PARTS, help="run only this part; may be repeated")
-    parser.add_argument("--full", action="store_true", help="add the long proofs")
+    parser.add_argument("--full", action="store_true", help="add the slow proofs")
     return parser.parse_args()
 
 
@@ -79,7 +79,7 @@ def run_part(name, part):
     return counts, time.monotonic() - started
 
 
-def summarise(results):
+def summarize(results):
     total = Counts()
     line("\n== summary")
     for name, (counts, seconds) in results.items():
@@ -94,7 +94,7 @@ def test_lint():
 
 
 def test_scripts():
-    """The identity provider and these scripts themselves."""
+    """The identity provider, and the scripts."""
     reporter = ["--test-reporter=spec", "--test-reporter-destination=stdout"]
     files = sorted((REPO / "standins/oidc/test").glob("*.test.mjs"))
     provider = counted(["node", "--test", *reporter, *files], r"^(?:ℹ|#) (pass|fail) (\d+)", by_word)
@@ -116,21 +116,21 @@ def test_rust():
     environment["RETOUCH_TEST_REDIS_SERVERS"] = ":".join(redis_servers())
     command = ["cargo", "test", "--release", "--workspace", "--locked", "--no-fail-fast"]
     pattern = r"^test result: \w+\. (\d+) passed; (\d+) failed"
-    # Only the environment counts here: a DATABASE_URL in .env may be an installation's real one.
+    # Ignores .env, whose DATABASE_URL may be that of a production database.
     if environment.get("DATABASE_URL"):
-        return counted(command, pattern, by_place, env=environment)
+        return counted(command, pattern, by_position, env=environment)
     with Sandbox("rust") as sandbox:
         environment["DATABASE_URL"] = sandbox.start_postgres()
-        return counted(command, pattern, by_place, env=environment)
+        return counted(command, pattern, by_position, env=environment)
 
 
 def test_contract():
-    """The API against its own description."""
+    """The API against its OpenAPI document."""
     return Counts(*contract.run())
 
 
 def test_e2e():
-    """The page in a real browser against the whole stack, on ports and data of its own."""
+    """The page in a real browser against the whole stack, with separate ports and data."""
     chromium = find_chromium()
     report = REPORTS / "playwright.json"
     report.unlink(missing_ok=True)
@@ -155,17 +155,17 @@ def test_e2e():
 
 
 def test_proofs():
-    """The whole stack while things go wrong."""
+    """The whole stack with injected failures."""
     return Counts(*proofs.run())
 
 
 def measure():
-    """The whole stack as fast as it goes; only where it is asked for, on a machine that does nothing else."""
+    """Benchmarks of the whole stack. Only runs if selected, on an idle machine."""
     return Counts(*bench.run())
 
 
 def test_containers():
-    """The compose stack in a real engine: ten minutes, so only when its files have changed, or where it is asked for."""
+    """The Compose stack in a real engine. Takes ten minutes, so it only runs if its files have changed, or if selected."""
     return Counts(*compose.run())
 
 
@@ -183,12 +183,12 @@ PARTS = {
 
 
 def usual_parts(full):
-    left_out = {"bench"}
+    skipped = {"bench"}
     if not full:
-        left_out.add("proofs")
+        skipped.add("proofs")
     if proven.is_current():
-        left_out.add("containers")
-    return [name for name in PARTS if name not in left_out]
+        skipped.add("containers")
+    return [name for name in PARTS if name not in skipped]
 
 
 def models_environment(names):
@@ -198,7 +198,7 @@ def models_environment(names):
 
 
 def redis_servers():
-    """Valkey from its wheel and Debian's Redis: tests start their own servers of both kinds."""
+    """Returns the servers to test against: Valkey from its wheel, and Redis from Debian."""
     servers = [str(wheels.valkey_server())]
     redis = shutil.which("redis-server") or redis_without_its_service()
     if redis:
@@ -207,13 +207,12 @@ def redis_servers():
 
 
 def redis_without_its_service():
-    # redis-tools holds the server's program under another name (it looks at the name it is called by) and
-    # brings no service that would stay behind.
+    # redis-tools installs no service. Its redis-check-rdb is the server program, which behaves according to its name.
     if not os.path.exists("/usr/bin/redis-check-rdb"):
         try:
-            prerequisites.install_packages(["redis-tools"], "The tests run against Redis as well as Valkey")
+            prerequisites.install_packages(["redis-tools"], "The tests run against both Redis and Valkey")
         except Problem as problem:
-            warn(f"{problem}\n\n  Going on with Valkey only.")
+            warn(f"{problem}\n\n  Continuing with Valkey only.")
             return None
     link = CACHE / "test" / "redis-server"
     link.unlink(missing_ok=True)
@@ -227,7 +226,7 @@ def find_chromium():
             if found := shutil.which(name):
                 return found
         prerequisites.install_packages(["chromium", "fonts-dejavu-core"], "The tests drive the page in a real browser")
-    raise Problem("Chromium was installed, but no program of that name is on the search path.")
+    raise Problem("Chromium was installed, but is not in PATH.")
 
 
 def show(command, folder=".", env=None):
@@ -238,7 +237,7 @@ def show(command, folder=".", env=None):
 
 
 def counted(command, pattern, count, folder=".", env=None):
-    """Shows what a runner prints and adds up the counts in it."""
+    """Shows the output of a test runner, and sums up the counts in it."""
     counts = Counts()
     with subprocess.Popen(
         [str(part) for part in command],
@@ -257,7 +256,7 @@ def counted(command, pattern, count, folder=".", env=None):
     return at_least_one_failure(counts, process.returncode)
 
 
-def by_place(match):
+def by_position(match):
     return Counts(int(match[1]), int(match[2]))
 
 
@@ -266,7 +265,7 @@ def by_word(match):
 
 
 def by_unittest(match):
-    # It says how many ran, and how many of those failed.
+    # unittest prints how many tests ran, and how many of them failed.
     if match[1]:
         return Counts(passed=int(match[2]))
     if match[3] in ("failures", "errors"):
@@ -281,5 +280,5 @@ def from_report(report, code, count):
 
 
 def at_least_one_failure(counts, code):
-    # What does not compile, or dies, has failed without a count.
+    # A runner that crashes, or code that does not compile, has no counts.
     return counts + Counts(failed=1) if code and not counts.failed else counts

@@ -1,7 +1,4 @@
-"""What judges deployment files: kubernetes-validate, jsonschema and PyYAML, pinned in validators.txt.
-
-They lie in a folder of their own and are put on the path of this process only.
-"""
+"""Imports kubernetes-validate, jsonschema and PyYAML, pinned in validators.txt, from a separate folder."""
 
 import importlib
 import sys
@@ -17,7 +14,7 @@ def yaml():
 
 
 def load(name):
-    """A module of these packages."""
+    """Imports a module of these packages."""
     folder = str(install())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -25,4 +22,4 @@ def load(name):
 
 
 def install():
-    return python_tools.install(REQUIREMENTS, "validators", "the validators of deployment files")
+    return python_tools.install(REQUIREMENTS, "validators", "validators of deployment files")

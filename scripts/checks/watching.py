@@ -1,7 +1,7 @@
-"""What watches an installation, held against what there is to watch: the alerts, the board, the runbooks.
+"""Checks the alerts, the dashboards and the runbooks.
 
-A metric that is renamed leaves a panel empty and an alert silent, and nobody notices; so every name and label in
-`deploy/watch` has to be one that the code really reports.
+If a metric is renamed, its panels become empty and its alerts stop firing, silently. So every metric and label in
+`deploy/watch` must be one that the code reports.
 """
 
 import json
@@ -18,7 +18,7 @@ from . import validators
 WATCH = REPO / "deploy" / "watch"
 RUNBOOKS = REPO / "docs" / "runbooks"
 
-# Metrics that others report, and their labels.
+# Metrics of other programs, and their labels.
 FOREIGN = {
     "up": ("gauge", set()),
     "DCGM_FI_DEV_GPU_UTIL": ("gauge", {"gpu", "Hostname", "modelName"}),
@@ -28,7 +28,7 @@ FOREIGN = {
     "DCGM_FI_DEV_POWER_USAGE": ("gauge", {"gpu", "Hostname", "modelName"}),
     "DCGM_FI_DEV_XID_ERRORS": ("gauge", {"gpu", "Hostname", "modelName"}),
 }
-# What Prometheus itself puts on a series.
+# Labels that Prometheus adds to every series.
 EVERYWHERE = {"job", "instance", "le", "node", "host"}
 
 WORDS = set("and or unless by without on ignoring group_left group_right bool offset inf nan".split())
@@ -46,7 +46,7 @@ class Metric:
 
 
 def check():
-    """Everything; returns one sentence for each thing that is wrong."""
+    """Runs all checks. Returns one sentence for each error."""
     yaml = validators.yaml()
     known = reported()
     alerts = yaml.safe_load((WATCH / "alerts.yml").read_text())
@@ -56,11 +56,11 @@ def check():
     findings = wrong_alerts(alerts, tested, known) + wrong_runbooks(alerts)
     for board in sorted(WATCH.glob("*.json")):
         findings += wrong_board(board.name, json.loads(board.read_text()), known)
-    return findings + wrong_to_promtool()
+    return findings + promtool_errors()
 
 
 def reported():
-    """Every metric that may be asked for, by name."""
+    """Returns all known metrics by name."""
     others = {name: Metric(kind, frozenset(labels)) for name, (kind, labels) in FOREIGN.items()}
     return {**others, **ours()}
 
@@ -78,7 +78,7 @@ def ours():
 
 
 def metrics_in(source):
-    """The metrics that a Rust source reports: `counter!("name", "label" => value)`."""
+    """Yields the metrics in a Rust source, such as `counter!("name", "label" => value)`."""
     for macro in re.finditer(r"\b(counter|gauge|histogram)!\s*\(", source):
         call = up_to_closing(source, macro.end())
         if name := re.match(r'\s*"(\w+)"', call):
@@ -95,35 +95,35 @@ def up_to_closing(text, start):
 
 
 def wrong_expression(where, expression, known):
-    """What an expression asks for that nobody reports."""
+    """Finds unknown metrics and labels in an expression."""
     findings = []
     plain = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expression)
-    # Variables of the board stand for times.
+    # The variables of the dashboards are durations.
     plain = re.sub(r"\$\w+", "5m", plain)
-    asked = set()
-    for match in re.finditer(r"(?<![\w.$])([a-zA-Z_:][\w:]*)\s*(\{[^}]*\})?(?!\w|\s*\()", outside_label_lists(plain)):
+    used = set()
+    for match in re.finditer(r"(?<![\w.$])([a-zA-Z_:][\w:]*)\s*(\{[^}]*\})?(?!\w|\s*\()", without_label_lists(plain)):
         name, selector = match[1], match[2] or ""
         if name.lower() in WORDS:
             continue
         metric = find(name, known)
         if metric is None:
-            findings.append(f"{where}: nobody reports {name}")
+            findings.append(f"{where}: unknown metric {name}")
             continue
-        asked |= metric.labels
+        used |= metric.labels
         for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector):
             if label not in metric.labels | EVERYWHERE:
                 findings.append(f"{where}: {name} has no label {label}")
         if metric.kind == "gauge" and re.search(rf"\b(?:{FUNCTIONS_OF_COUNTERS})\(\s*{name}\b", plain):
-            findings.append(f"{where}: {name} is a gauge and has no rate")
+            findings.append(f"{where}: {name} is a gauge, which has no rate")
     for labels in re.findall(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)", plain):
         for label in filter(None, (label.strip() for label in labels.split(","))):
-            if label not in asked | EVERYWHERE:
-                findings.append(f"{where}: nothing there has a label {label}")
+            if label not in used | EVERYWHERE:
+                findings.append(f"{where}: no metric in it has a label {label}")
     return findings
 
 
-def outside_label_lists(expression):
-    """Without `by (…)` and ranges, whose words are no metrics."""
+def without_label_lists(expression):
+    """Removes `by (…)` and ranges, which contain no metrics."""
     expression = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", " ", expression)
     return re.sub(r"\[[^\]]*\]|\b\d+(\.\d+)?(ms|[smhdwy])?\b", " ", expression)
 
@@ -149,11 +149,11 @@ def wrong_alerts(alerts, tested, known):
         name = rule["alert"]
         findings += wrong_expression(name, rule["expr"], known)
         if rule.get("labels", {}).get("severity") not in ("page", "ticket"):
-            findings.append(f"{name}: its severity is neither page nor ticket")
+            findings.append(f"{name}: its severity must be page or ticket")
         if not rule.get("annotations", {}).get("summary"):
             findings.append(f"{name}: it has no summary")
         if names.count(name) > 1:
-            findings.append(f"{name}: there are several alerts of this name")
+            findings.append(f"{name}: several alerts have this name")
         if name not in fired:
             findings.append(f"{name}: no test in alerts_test.yml makes it fire")
     return findings
@@ -175,19 +175,19 @@ def wrong_runbooks(alerts):
             findings.append(f"{path.name}: it does not link to the alert")
         if f"({path.name})" not in contents:
             findings.append(f"docs/runbooks/README.md does not list {path.name}")
-    return findings + [f"{page.name}: no alert leads there" for page in sorted(RUNBOOKS.glob("*.md")) if page.name not in linked]
+    return findings + [f"{page.name}: no alert links to it" for page in sorted(RUNBOOKS.glob("*.md")) if page.name not in linked]
 
 
 def wrong_board(file, board, known):
-    """Whether Grafana would take it, and whether its panels have something to show."""
+    """Checks that Grafana can load a dashboard, and that its panels show existing metrics."""
     findings = []
     for field, kind in {"title": str, "uid": str, "schemaVersion": int, "panels": list, "templating": dict, "time": dict}.items():
         if not isinstance(board.get(field), kind):
-            findings.append(f"{file}: {field} is not there or no {kind.__name__}")
+            findings.append(f"{file}: {field} is missing or not of type {kind.__name__}")
     if findings:
         return findings
     if not any(variable.get("type") == "datasource" for variable in board["templating"].get("list", [])):
-        findings.append(f"{file}: there is no variable for the source of data")
+        findings.append(f"{file}: it has no variable for the data source")
     panels = [*board["panels"], *(inner for panel in board["panels"] for inner in panel.get("panels", []))]
     ids = [panel.get("id") for panel in panels]
     findings += [f"{file}: {ids.count(one)} panels have the id {one}" for one in set(ids) if ids.count(one) > 1]
@@ -196,17 +196,17 @@ def wrong_board(file, board, known):
         where = f"{file}: {panel.get('title') or panel.get('id')}"
         place = panel.get("gridPos", {})
         if not {"x", "y", "w", "h"} <= place.keys() or place["x"] + place["w"] > 24:
-            findings.append(f"{where}: it has no place on the board, or one beyond its edge")
+            findings.append(f"{where}: its position is missing or outside of the dashboard")
             continue
         for x in range(place["x"], place["x"] + place["w"]):
             for y in range(place["y"], place["y"] + place["h"]):
                 if taken.setdefault((x, y), where) != where:
-                    findings.append(f"{where}: it lies on {taken[x, y]}")
+                    findings.append(f"{where}: it overlaps with {taken[x, y]}")
                     taken[x, y] = where
         if panel.get("type") == "row":
             continue
         if panel.get("datasource", {}).get("uid") != "${datasource}":
-            findings.append(f"{where}: its source of data is not the variable")
+            findings.append(f"{where}: its data source is not the variable")
         references = [target.get("refId") for target in panel.get("targets", [])]
         if not references or len(set(references)) != len(references):
             findings.append(f"{where}: its targets are missing, or share a refId")
@@ -215,10 +215,10 @@ def wrong_board(file, board, known):
     return list(dict.fromkeys(findings))
 
 
-def wrong_to_promtool():
-    """What Prometheus's own program finds, and whether the alerts fire when they should."""
+def promtool_errors():
+    """Runs promtool, if it is installed: checks the configuration and tests the alerts."""
     if not shutil.which("promtool"):
-        line("  promtool is not here (Debian: apt-get install --no-install-recommends prometheus): the alerts were read, not run")
+        line("  skipped the tests of the alerts: promtool is not installed (Debian: apt-get install --no-install-recommends prometheus)")
         return []
     commands = [["check", "config", "prometheus.yml"], ["test", "rules", "alerts_test.yml"]]
     findings = []

@@ -6,7 +6,7 @@ import unittest
 from checks import kubernetes, validators
 
 
-@unittest.skipUnless(shutil.which("kubectl"), "kubectl is not here")
+@unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
 class ManifestTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -25,34 +25,34 @@ class ManifestTest(unittest.TestCase):
     def scaling(self, change):
         return self.wrong("ScaledObject", "retouch-worker", lambda one: change(one["spec"]))
 
-    def test_every_overlay_is_as_it_should_be(self):
+    def test_every_overlay_passes(self):
         self.assertEqual(kubernetes.check(), [])
 
-    def test_what_an_api_server_would_refuse_is_found(self):
+    def test_invalid_fields_are_found(self):
         self.assertIn("'root' is not of type", self.worker(lambda pod, container: pod["securityContext"].update(runAsUser="root")))
         self.assertIn("livenesProbe", self.worker(lambda pod, container: container.update(livenesProbe={})))
 
-    def test_what_keda_would_refuse_or_overlook_is_found(self):
+    def test_invalid_fields_of_keda_objects_are_found(self):
         self.assertIn("'cooldownSeconds' was unexpected", self.scaling(lambda spec: spec.update(cooldownSeconds=1)))
         self.assertIn("3 is not of type 'string'", self.scaling(lambda spec: spec["triggers"][0]["metadata"].update(targetQueryValue=3)))
 
     def test_a_pod_that_is_not_hardened_is_found(self):
-        for change, said in (
+        for change, message in (
             (lambda pod, container: pod["securityContext"].pop("runAsNonRoot"), "may run as root"),
             (lambda pod, container: pod.pop("automountServiceAccountToken"), "token of a service account"),
-            (lambda pod, container: container["securityContext"].pop("readOnlyRootFilesystem"), "may write everywhere"),
+            (lambda pod, container: container["securityContext"].pop("readOnlyRootFilesystem"), "root file system is writable"),
             (lambda pod, container: container["securityContext"]["capabilities"].update(drop=["NET_RAW"]), "keeps capabilities"),
-            (lambda pod, container: container["resources"]["limits"].pop("memory"), "memory is not limited"),
+            (lambda pod, container: container["resources"]["limits"].pop("memory"), "no memory limit"),
             (lambda pod, container: container.update(image="retouch/worker"), "no fixed version"),
-            (lambda pod, container: container.pop("livenessProbe"), "nobody asks whether it lives"),
+            (lambda pod, container: container.pop("livenessProbe"), "no liveness or startup probe"),
         ):
-            self.assertIn(said, self.worker(change))
+            self.assertIn(message, self.worker(change))
 
-    def test_pods_that_go_with_what_they_need_are_found(self):
+    def test_probes_that_depend_on_other_services_are_found(self):
         def change(one):
             one["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"] = "/readyz"
 
-        self.assertIn("would take all of its pods away", self.wrong("Deployment", "retouch-api", change))
+        self.assertIn("one outage would take down all pods", self.wrong("Deployment", "retouch-api", change))
 
     def test_a_secret_that_is_not_mounted_is_found(self):
         added = {"name": "STRIPE_SECRET_KEY_FILE", "value": "/run/secrets/retouch/stripe_secret_key"}
@@ -62,17 +62,17 @@ class ManifestTest(unittest.TestCase):
         limits = lambda container: container["resources"]["limits"]  # noqa: E731
         self.assertIn("exactly one", self.worker(lambda pod, container: limits(container).update({"nvidia.com/gpu": 2})))
         self.assertIn("no GPU", self.worker(lambda pod, container: limits(container).pop("nvidia.com/gpu")))
-        self.assertIn("may drain for 120 s", self.worker(lambda pod, container: pod.update(terminationGracePeriodSeconds=120)))
+        self.assertIn("needs 120 s to drain", self.worker(lambda pod, container: pod.update(terminationGracePeriodSeconds=120)))
 
-    def test_scaling_that_harms_is_found(self):
-        self.assertIn("workers may go before the 300 s", self.scaling(lambda spec: spec.update(cooldownPeriod=300)))
+    def test_harmful_scaling_is_found(self):
+        self.assertIn("during their startup, which takes up to 300 s", self.scaling(lambda spec: spec.update(cooldownPeriod=300)))
         metadata = lambda spec: spec["triggers"][0]["metadata"]  # noqa: E731
-        self.assertIn("a worker takes 3 jobs", self.scaling(lambda spec: metadata(spec).update(targetQueryValue="10")))
+        self.assertIn("a worker runs 3 jobs", self.scaling(lambda spec: metadata(spec).update(targetQueryValue="10")))
         wrong = "select count(*) from jobs where state in ('waiting') and due_at <= now()"
-        said = self.scaling(lambda spec: metadata(spec).update(query=wrong))
-        self.assertIn("the state waiting, which no job is in", said)
-        self.assertIn("due_at, which is no column", said)
+        findings = self.scaling(lambda spec: metadata(spec).update(query=wrong))
+        self.assertIn("the unknown state waiting", findings)
+        self.assertIn("due_at, which is not a column", findings)
 
-    def test_a_selector_that_finds_nobody_is_found(self):
+    def test_a_selector_without_pods_is_found(self):
         change = lambda one: one["spec"]["selector"]["matchLabels"].update({"app.kubernetes.io/name": "worker"})  # noqa: E731
         self.assertIn("no pod has the labels", self.wrong("PodDisruptionBudget", "retouch-worker", change))

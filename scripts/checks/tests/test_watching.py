@@ -18,7 +18,7 @@ def findings(expression):
 
 
 class ExpressionTest(unittest.TestCase):
-    def test_what_is_reported_may_be_asked_for(self):
+    def test_known_metrics_are_accepted(self):
         for right in (
             "max by (tool) (waits{tier='paid'}) > 60".replace("'", '"'),
             "sum(rate(done_total[5m])) or vector(0)",
@@ -29,16 +29,16 @@ class ExpressionTest(unittest.TestCase):
         ):
             self.assertEqual(findings(right), [], right)
 
-    def test_what_nobody_reports_is_found(self):
-        for wrong, said in {
-            "max(wait)": "here: nobody reports wait",
-            "rate(took_seconds[5m])": "here: nobody reports took_seconds",
-            "rate(done_total_sum[5m])": "here: nobody reports done_total_sum",
+    def test_unknown_metrics_and_labels_are_found(self):
+        for wrong, message in {
+            "max(wait)": "here: unknown metric wait",
+            "rate(took_seconds[5m])": "here: unknown metric took_seconds",
+            "rate(done_total_sum[5m])": "here: unknown metric done_total_sum",
             'waits{tiers="paid"}': "here: waits has no label tiers",
-            "sum by (tier) (done_total)": "here: nothing there has a label tier",
-            "rate(waits[5m])": "here: waits is a gauge and has no rate",
+            "sum by (tier) (done_total)": "here: no metric in it has a label tier",
+            "rate(waits[5m])": "here: waits is a gauge, which has no rate",
         }.items():
-            self.assertEqual(findings(wrong), [said], wrong)
+            self.assertEqual(findings(wrong), [message], wrong)
 
 
 class SourceTest(unittest.TestCase):
@@ -52,7 +52,7 @@ class SourceTest(unittest.TestCase):
         self.assertEqual(found["a_total"], Metric("counter", frozenset({"tool", "code"})))
         self.assertEqual(found["b"], Metric("gauge", frozenset()))
 
-    def test_ours_are_found_with_all_labels(self):
+    def test_metrics_of_the_code_are_found_with_all_labels(self):
         ours = watching.ours()
         self.assertEqual(ours["retouch_jobs_done_total"].labels, {"tool", "tier"})
         self.assertEqual(ours["retouch_http_request_seconds"].kind, "histogram")
@@ -69,19 +69,19 @@ class BoardTest(unittest.TestCase):
         change(board, next(panel for panel in board["panels"] if panel["type"] != "row"))
         return watching.wrong_board("board", board, self.known)
 
-    def test_a_board_that_grafana_would_spoil_is_found(self):
+    def test_an_invalid_dashboard_is_found(self):
         self.assertEqual(self.wrong(lambda board, panel: None), [])
-        for change, said in (
-            (lambda board, panel: board.pop("panels"), "panels is not there"),
-            (lambda board, panel: board["templating"]["list"].clear(), "no variable for the source"),
+        for change, message in (
+            (lambda board, panel: board.pop("panels"), "panels is missing"),
+            (lambda board, panel: board["templating"]["list"].clear(), "no variable for the data source"),
             (lambda board, panel: panel.update(id=1), "2 panels have the id 1"),
             (lambda board, panel: panel.update(datasource={"uid": "abc"}), "is not the variable"),
             (lambda board, panel: panel.update(targets=[]), "targets are missing"),
-            (lambda board, panel: panel["gridPos"].update(x=2), "it lies on"),
-            (lambda board, panel: panel["gridPos"].update(x=22), "beyond its edge"),
-            (lambda board, panel: panel["targets"][0].update(expr="max(gone)"), "nobody reports gone"),
+            (lambda board, panel: panel["gridPos"].update(x=2), "it overlaps with"),
+            (lambda board, panel: panel["gridPos"].update(x=22), "outside of the dashboard"),
+            (lambda board, panel: panel["targets"][0].update(expr="max(gone)"), "unknown metric gone"),
         ):
-            self.assertIn(said, " ".join(self.wrong(change)))
+            self.assertIn(message, " ".join(self.wrong(change)))
 
 
 class AlertTest(unittest.TestCase):
@@ -95,5 +95,5 @@ class AlertTest(unittest.TestCase):
         rule = self.alerts["groups"][0]["rules"][0]
         rule["alert"], rule["labels"], rule["annotations"] = "New", {}, {}
         found = " ".join(watching.wrong_alerts(self.alerts, self.tested, self.known) + watching.wrong_runbooks(self.alerts))
-        for said in ("no test in alerts_test.yml", "no summary", "neither page nor ticket", "is not in docs/runbooks", "no alert leads there"):
-            self.assertIn(said, found)
+        for message in ("no test in alerts_test.yml", "no summary", "must be page or ticket", "is not in docs/runbooks", "no alert links to it"):
+            self.assertIn(message, found)
