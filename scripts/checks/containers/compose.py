@@ -1,4 +1,4 @@
-"""`scripts/test-compose`: docker-compose.gpu.yml in a real engine, on a processor, while things go wrong."""
+"""`scripts/test-compose`: runs docker-compose.gpu.yml in an engine, without a GPU, and injects failures."""
 
 import argparse
 import shutil
@@ -26,19 +26,19 @@ def main():
 def run(from_source=False, models=None):
     """Returns how many proofs passed and how many failed."""
     if findings := checks.check():
-        raise Problem("The container files are not right:\n\n  " + "\n  ".join(findings))
+        raise Problem("The container files have errors:\n\n  " + "\n  ".join(findings))
     if not are_fresh():
-        # What `prebuilt` in the Dockerfile takes, whatever is used elsewhere.
+        # `prebuilt` in the Dockerfile copies target/release.
         build.build_programs("release")
     if not from_source:
         build.build_ui()
     if models is None:
         build.fetch_models(load())
-    # Told to stop, it takes everything down first, as after Ctrl-C.
+    # SIGTERM cleans up like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Engine() as engine:
         images = Images(engine, from_source)
-        images.make()
+        images.build_all()
         proof = Proof(engine, images, Path(models or REPO / "models").resolve())
         try:
             counts = proof.run()
@@ -54,11 +54,11 @@ def run(from_source=False, models=None):
 def arguments():
     parser = argparse.ArgumentParser(
         prog="scripts/test-compose",
-        description="Builds the images, starts the compose stack in a Docker engine, has a person use all of it, and breaks "
-        "things. Starts an engine, as root, where none runs; leaves nothing behind but images in .retouch/engine.",
+        description="Builds the images, starts the Compose stack in a Docker engine, uses all of it, and injects failures. "
+        "As root, starts an engine if none is running. Leaves nothing behind except images in .retouch/engine.",
     )
-    parser.add_argument("--from-source", action="store_true", help="compile inside Docker; otherwise target/release is used")
-    parser.add_argument("--models", metavar="FOLDER", help="models for the journey; by default those that scripts/models fetches")
+    parser.add_argument("--from-source", action="store_true", help="compile inside Docker instead of using target/release")
+    parser.add_argument("--models", metavar="FOLDER", help="models for the proofs; default: those of scripts/models fetch")
     return parser.parse_args()
 
 
@@ -67,7 +67,7 @@ def show(images, proof):
     for image, megabytes in images.sizes():
         line(f"{image:28} {megabytes:7.0f} MB")
     if not images.has_registry:
-        warn("No image registry answered: Keycloak, the S3 server, Postgres, Valkey and Caddy were stand-ins, see above.")
+        warn("No image registry was reachable: Keycloak, the S3 server, Postgres, Valkey and Caddy were stand-ins, see above.")
     line("\n== proofs")
     for text in proof.table():
         line(text)

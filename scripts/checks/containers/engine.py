@@ -1,7 +1,7 @@
-"""A Docker engine: the one that runs, or one of our own for as long as it is needed.
+"""Provides a Docker engine: the running one, or a temporary one.
 
-Our own touches nothing of the machine but its folder and the bridges of its networks, which go with them: it writes no
-firewall rules and turns on no forwarding. So containers reach each other and this machine, and nothing beyond.
+The temporary engine changes nothing on the machine except its folder and the bridges of its networks. It writes no
+firewall rules and does not enable forwarding, so containers can reach only each other and this machine.
 """
 
 import os
@@ -18,7 +18,7 @@ from devstack import prerequisites
 
 from . import tools
 
-# Images and layers stay from one run to the next, as downloads do.
+# Kept between runs, to reuse images and layers.
 STORE = CACHE / "engine"
 OPTIONS = ["--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--bridge=none"]
 
@@ -28,20 +28,20 @@ class Engine:
         self.process = None
         self.folder = None
         self.environment = dict(os.environ)
-        # The machine's settings for Compose are not ours.
+        # Ignores the Compose settings of the user.
         for name in [name for name in self.environment if name.startswith("COMPOSE_")]:
             del self.environment[name]
 
     def __enter__(self):
         if self.answers():
-            line(f"• Using the Docker engine that runs here ({self.version()})")
+            line(f"• Using the running Docker engine ({self.version()})")
             return self
         if os.environ.get("DOCKER_HOST"):
             raise Problem(f"The Docker engine at DOCKER_HOST={os.environ['DOCKER_HOST']} does not answer.")
         if os.geteuid() != 0:
-            raise Problem("No Docker engine runs here that you may use, and only root can start one.")
+            raise Problem("You cannot access a running Docker engine, and only root can start one.")
         if missing := [name for name, program in PACKAGES.items() if not shutil.which(program)]:
-            prerequisites.install_packages(missing, "No Docker engine runs here, so one is started")
+            prerequisites.install_packages(missing, "No Docker engine is running, so this starts one")
         try:
             self.start()
         except BaseException:
@@ -52,13 +52,9 @@ class Engine:
     def __exit__(self, *_):
         self.stop()
 
-    @property
-    def is_own(self):
-        return self.process is not None
-
     def start(self):
-        with step("Starting a Docker engine of our own"):
-            # Short, because the path of a socket may not be long.
+        with step("Starting a temporary Docker engine"):
+            # Short, because paths of sockets are limited.
             self.folder = Path(tempfile.mkdtemp(prefix="retouch-engine-"))
             STORE.mkdir(parents=True, exist_ok=True)
             self.environment["DOCKER_HOST"] = f"unix://{self.folder}/socket"
@@ -79,12 +75,11 @@ class Engine:
         return STORE / "engine.log"
 
     def stop(self):
-        """Ends our own engine; whatever of ours still runs on it ends with it."""
+        """Stops the temporary engine with all containers."""
         if self.process:
             if self.process.poll() is None and self.answers():
-                left = self.docker("ps", "--quiet").split()
-                if left:
-                    self.docker("rm", "--force", *left)
+                if containers := self.docker("ps", "--quiet").split():
+                    self.docker("rm", "--force", *containers)
                 self.docker("network", "prune", "--force")
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -93,9 +88,9 @@ class Engine:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
             self.process = None
-            line("• Our Docker engine is stopped")
+            line("• Stopped the temporary Docker engine")
         if self.folder:
-            # Network namespaces of containers are mounted in there until they end.
+            # Network namespaces of containers may still be mounted in it.
             for mount in mounts_below(self.folder):
                 subprocess.run(["umount", "--lazy", mount], check=False)
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -112,11 +107,11 @@ class Engine:
         return self.docker("version", "--format", "{{.Server.Version}}").strip()
 
     def docker(self, *arguments):
-        """Runs `docker`; returns what it printed."""
+        """Runs `docker`. Returns its output."""
         return tools.text_of(["docker", *arguments], env=self.environment)
 
 
-# What is needed for an engine and for base images, with the program that tells whether it is there.
+# Packages for an engine and for base images, each with a program in it.
 PACKAGES = {"docker.io": "dockerd", "iptables": "iptables", "debootstrap": "debootstrap"}
 
 

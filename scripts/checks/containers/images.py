@@ -1,8 +1,7 @@
-"""The images: ours from the Dockerfile, and what they stand on.
+"""Builds the images of the Dockerfile, and provides their base images.
 
-Where an image registry answers, the real base images are pulled. Where none does, they are made here out of Debian's
-packages and of what the project fetches anyway, and the servers of the stack are replaced by the same programs that
-`scripts/up` runs.
+With access to an image registry, it uses the real base images. Without, it builds them from Debian packages and from
+downloads of the project, and replaces the servers of the stack by the programs of `scripts/up`.
 """
 
 import json
@@ -38,29 +37,29 @@ class Images:
         self.engine = engine
         self.from_source = from_source
         self.has_registry = None
-        # What Compose is told, so that it takes these images.
+        # Settings of Compose that select these images.
         self.settings = {}
 
-    def make(self):
+    def build_all(self):
         check_programs()
-        self.has_registry = self.registry_answers()
+        self.has_registry = self.registry_is_reachable()
         if self.has_registry:
-            line("• An image registry answers: the real base images are used")
+            line("• Using the real base images from the image registry")
             bases = REAL_BASES
             node = REAL_BASES["NODE_IMAGE"]
         else:
-            line("• No image registry answers. Base images are made here, and stand-ins take these places:")
-            line("    Keycloak: standins/oidc (its realm's file is checked)   the S3 server: retouch-standins s3")
-            line("    Postgres 17: the Postgres of scripts/up   Valkey: the one of scripts/up   Caddy: Debian's")
-            self.make_bases()
-            self.make_stand_ins()
+            line("• No image registry is reachable. Building base images, and using stand-ins:")
+            line("    Keycloak: standins/oidc (the realm file is only checked)   S3 server: retouch-standins s3")
+            line("    Postgres 17 and Valkey: those of scripts/up   Caddy: from Debian")
+            self.build_bases()
+            self.build_stand_ins()
             bases = {"RUNTIME_IMAGE": DEBIAN, "NODE_IMAGE": NODE, "RUST_IMAGE": RUST}
             node = NODE
             self.settings |= STAND_INS
-        self.make_services(node)
-        self.make_own(bases)
+        self.build_services(node)
+        self.build_own(bases)
 
-    def registry_answers(self):
+    def registry_is_reachable(self):
         command = ["docker", "pull", "--quiet", REAL_BASES["RUNTIME_IMAGE"]]
         try:
             pulled = subprocess.run(command, env=self.engine.environment, capture_output=True, stdin=subprocess.DEVNULL, timeout=90)
@@ -68,35 +67,35 @@ class Images:
             return False
         return pulled.returncode == 0
 
-    # What stands in for images of others.
+    # Replacements of published images.
 
-    def make_bases(self):
+    def build_bases(self):
         if not self.exists(DEBIAN):
-            with step("Making a Debian image"):
-                self.make_debian()
+            with step("Building a Debian image"):
+                self.build_debian()
         self.build(NODE, node_context(), HERE / "node.Dockerfile", {"BASE": DEBIAN})
         if self.from_source:
             self.build(RUST, rust_context(), HERE / "rust.Dockerfile", {"BASE": DEBIAN})
 
-    def make_debian(self):
+    def build_debian(self):
         tree = STORE / "debian"
         shutil.rmtree(tree, ignore_errors=True)
         command = ["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", str(tree)]
-        run_logged(command, str(CACHE / "logs" / "debootstrap.log"), "Getting Debian's base packages")
+        run_logged(command, str(CACHE / "logs" / "debootstrap.log"), "Downloading the base packages of Debian")
         for folder in ("var/cache/apt/archives", "var/lib/apt/lists"):
             shutil.rmtree(tree / folder)
             (tree / folder / "partial").mkdir(parents=True)
-        # As in the real image: apt's indexes are not kept.
+        # Like the real image, does not keep the indexes of apt.
         (tree / "etc/apt/apt.conf.d/docker-clean").write_text('Dir::Cache::pkgcache "";\nDir::Cache::srcpkgcache "";\n')
         if CERTIFICATES.exists():
-            # This machine may reach package registries through a proxy with a certificate of its own.
+            # Package registries may be behind a proxy with its own certificate.
             shutil.copyfile(CERTIFICATES, tree / CERTIFICATES.relative_to("/"))
         with subprocess.Popen(["tar", "-C", tree, "-c", "."], stdout=subprocess.PIPE) as packing:
             command = ["docker", "import", "--change", 'CMD ["bash"]', "-", DEBIAN]
             subprocess.run(command, stdin=packing.stdout, env=self.engine.environment, check=True, stdout=subprocess.DEVNULL)
         shutil.rmtree(tree)
 
-    def make_stand_ins(self):
+    def build_stand_ins(self):
         postgres = fresh_context("postgres")
         shutil.copytree(wheels.get(wheels.POSTGRES), postgres / "programs")
         shutil.copy(HERE / "postgres-entrypoint", postgres)
@@ -106,22 +105,22 @@ class Images:
         self.build(STAND_INS["VALKEY_IMAGE"], valkey, HERE / "valkey.Dockerfile", {"BASE": DEBIAN})
         self.build(STAND_INS["CADDY_IMAGE"], fresh_context("caddy"), HERE / "caddy.Dockerfile", {"BASE": DEBIAN})
 
-    def make_services(self, node):
+    def build_services(self, node):
         build.install_packages_of("standins/oidc")
         context = fresh_context("services")
         shutil.copytree(REPO / "standins" / "oidc", context / "oidc", symlinks=True)
         shutil.copy(REPO / "target" / "release" / "retouch-standins", context)
         self.build(SERVICES, context, HERE / "services.Dockerfile", {"BASE": node})
 
-    # Ours.
+    # Images of the Dockerfile.
 
-    def make_own(self, bases):
+    def build_own(self, bases):
         binaries = "built" if self.from_source else "prebuilt"
         for image, target in own_images().items():
             self.build(image, REPO, REPO / "Dockerfile", {**bases, "BINARIES": binaries}, target)
 
     def build(self, image, context, dockerfile, arguments, target=None):
-        """Through Compose, which brings what it takes to use the engine's BuildKit."""
+        """Builds with Compose, which includes a client for BuildKit."""
         description = {"context": str(context), "dockerfile": str(dockerfile), "args": arguments, "network": "host"}
         if target:
             description["target"] = target
@@ -130,7 +129,7 @@ class Images:
         file.write_text(json.dumps({"name": "retouch-images", "services": {"it": {"image": image, "build": description}}}))
         log = str(CACHE / "logs" / f"image-{image.replace('/', '-').replace(':', '-')}.log")
         with step(f"Building {image}"):
-            # "COMPOSE_BAKE": it would want a plugin that may not be there.
+            # COMPOSE_BAKE would need a plugin that may not be installed.
             environment = {**self.engine.environment, "COMPOSE_BAKE": "false", "BUILDKIT_PROGRESS": "plain"}
             run_logged([tools.compose(), "--file", file, "build"], log, f"Building {image}", env=environment)
 
@@ -138,7 +137,7 @@ class Images:
         return bool(self.engine.docker("images", "--quiet", image).strip())
 
     def sizes(self):
-        """Each of our images with its size in MB."""
+        """Yields our images with their sizes in MB."""
         for image in own_images():
             yield image, int(self.engine.docker("image", "inspect", "--format", "{{.Size}}", image)) / 1e6
 
@@ -148,7 +147,7 @@ def own_images():
 
 
 def check_programs():
-    """The stand-ins are always taken from there; the images too unless they are built from source."""
+    """Checks that target/release has the programs, which the stand-ins always need."""
     missing = [name for name in PROGRAMS if not (REPO / "target" / "release" / name).exists()]
     if missing:
         raise Problem(f"target/release has no {', '.join(missing)}. Run `scripts/up` or `cargo build --release --workspace` first.")
@@ -172,20 +171,20 @@ def node_context():
 def rust_context():
     context = fresh_context("rust")
     toolchain = Path(tools.text_of(["rustc", "--print", "sysroot"], cwd=REPO).strip())
-    # Only what compiles: the documentation is the larger part.
+    # Leaves out the documentation, which is the larger part.
     leave = shutil.ignore_patterns("doc", "share", "rustfmt*", "*clippy*")
     shutil.copytree(toolchain, context / "toolchain", symlinks=True, ignore=leave)
     return context
 
 
 def newest_source():
-    """When the newest file that the programs are made of was changed."""
+    """Returns the modification time of the newest source file of the programs."""
     roots = [REPO / name for name in ("api", "catalog", "core", "inference", "pixels", "standins", "worker", "migrations", "Cargo.lock")]
     files = [path for root in roots for path in ([root] if root.is_file() else root.rglob("*")) if path.suffix in (".rs", ".sql", ".lock", ".toml")]
     return max(os.path.getmtime(path) for path in files)
 
 
 def are_fresh():
-    """Whether target/release and ui/dist are newer than what they are made of."""
+    """Returns whether the programs in target/release are newer than their sources."""
     programs = [REPO / "target" / "release" / name for name in PROGRAMS]
     return all(path.exists() for path in programs) and min(map(os.path.getmtime, programs)) >= newest_source()

@@ -1,5 +1,4 @@
-# In place of postgres:17-bookworm: the Postgres that `scripts/up` runs, behind the part of the image's interface that the
-# compose file uses.
+# Replaces the image postgres:17-bookworm: the Postgres of `scripts/up`, with the interface that the Compose file needs.
 ARG BASE
 FROM ${BASE}
 RUN groupadd --gid 999 postgres && useradd --uid 999 --gid 999 --home-dir /var/lib/postgresql postgres \

@@ -1,4 +1,4 @@
-"""The stack in a real engine, while things go wrong. Each proof is a row of the table at the end."""
+"""Proofs with the stack in an engine. Each proof is a row of the table at the end."""
 
 import json
 import struct
@@ -15,12 +15,12 @@ from .running import FRONT, NODE, NODE_FILES, Central, Stack, problem_with, stat
 
 PHOTO = REPO / "models" / "u2netp" / "golden" / "cat.png"
 TINY = REPO / "models" / "tiny"
-# What the API may say while something is away: the result, "still under way", "wait", or nothing at all.
-HONEST = {"200", "202", "409", "429", "502", "503", "none"}
+# Acceptable responses during an outage: a result, "in progress", "retry later", or no response.
+ACCEPTABLE = {"200", "202", "409", "429", "502", "503", "none"}
 PRICES = {"remove-background": 5, "upscale": 3, "magic-fix": 8}
 SIGN_UP, PACK = 20, 20
 JOBS = 60
-# Jobs a second: quick machines too are still at it when something goes wrong.
+# Jobs per second. Low enough that a fast machine is still busy when a failure is injected.
 RATE = 6
 
 
@@ -33,7 +33,7 @@ class Row:
 
 
 class Proof:
-    """One run: the stack, who is on it, and what was found."""
+    """One run: the stack, its users, and the results."""
 
     def __init__(self, engine, images, models):
         self.rows = []
@@ -41,22 +41,22 @@ class Proof:
         self.central = Central(engine, images, models)
         self.node = Stack(engine, NODE, NODE_FILES, {**node_settings(images)})
         self.people = []
-        # Jobs whose result somebody was promised.
-        self.wanted = 0
+        # The number of submitted jobs.
+        self.submitted = 0
 
     def run(self):
-        """Every proof, the later ones only on a stack that started. Returns how many passed and how many failed."""
+        """Runs every proof, unless the stack does not start. Returns how many passed and how many failed."""
         steps = [
             the_stack_starts,
             containers_are_hardened,
-            a_person_uses_all_of_it,
-            a_killed_worker_loses_nothing,
-            a_silent_redis_loses_nothing,
-            three_workers_share_the_work,
-            a_worker_cut_off_from_the_world_loses_nothing,
-            workers_told_to_stop_finish_first,
+            a_user_runs_every_tool,
+            a_killed_worker_loses_no_job,
+            a_paused_redis_loses_no_job,
+            three_workers_share_the_load,
+            a_disconnected_worker_loses_no_job,
+            stopping_workers_finish_their_jobs,
             another_host_joins,
-            the_books_add_up,
+            accounts_balance,
         ]
         try:
             for step in steps:
@@ -64,7 +64,7 @@ class Proof:
                 if step is the_stack_starts and not self.rows[-1].good:
                     break
         finally:
-            self.prove(everything_ends)
+            self.prove(nothing_is_left)
         return sum(row.good for row in self.rows), sum(not row.good for row in self.rows)
 
     def prove(self, step):
@@ -87,8 +87,8 @@ class Proof:
     # Load.
 
     def begin_load(self, jobs=JOBS):
-        """Starts users who insist on a result for each of `jobs`, a few of which begin each second."""
-        self.wanted += jobs
+        """Starts users who submit `jobs` at RATE, and retry until each has a result."""
+        self.submitted += jobs
         users = self.central.folder / "users.json"
         users.touch(mode=0o600)
         users.write_text(json.dumps([asdict(person) for person in self.people]))
@@ -96,20 +96,20 @@ class Proof:
         command += ["--jobs", jobs, "--rate", RATE, "--seconds", "300", "--insist", "300"]
         return subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
 
-    def everybody_gets_a_result(self, load, jobs=JOBS):
+    def all_jobs_finish(self, load, jobs=JOBS):
         report = report_of(load)
-        expect(report["done"] == jobs, f"Everybody gets all of {jobs} results", report)
-        strange = set(report["answers"]) - HONEST
-        expect(not strange, "What is away for a moment is no server error", report["answers"])
+        expect(report["done"] == jobs, f"Users receive all {jobs} results", report)
+        unexpected = set(report["answers"]) - ACCEPTABLE
+        expect(not unexpected, "A temporary outage causes no server error", report["answers"])
         done = self.central.jobs_done()
-        expect(done == self.wanted, f"{self.wanted} wishes are as many jobs done", done)
+        expect(done == self.submitted, f"All {self.submitted} jobs are done, each once", done)
         return f"{jobs} jobs in {took(report['seconds'])}, answers {report['answers']}"
 
-    def under_way(self, more):
-        """Waits until so many more jobs are done, and others are not."""
+    def wait_for_progress(self, more):
+        """Waits until `more` jobs are done, while others are still open."""
         enough = self.central.jobs_done() + more
         until(lambda: self.central.jobs_done() >= enough, f"{more} more jobs are done", 120)
-        expect(self.central.jobs_done() < self.wanted, "There is still work", self.wanted)
+        expect(self.central.jobs_done() < self.submitted, "Some jobs are still open", self.submitted)
 
 
 def node_settings(images):
@@ -124,17 +124,17 @@ def node_settings(images):
     }
 
 
-# What is proven.
+# Proofs.
 
 
 def the_stack_starts(proof):
     central = proof.central
     central.prepare_secrets()
-    # What a run left behind that was killed.
+    # Removes the rest of a run that was killed.
     central.down()
     try:
         central.up()
-        until(lambda: len(central.living()) == 1, "the worker is known", 120)
+        until(lambda: len(central.live_workers()) == 1, "the API knows the worker", 120)
     except Problem as problem:
         raise Problem(f"{problem}\n{problem_with(central)}") from None
     return ", ".join(sorted(name for name, found in central.services().items() if found[0]["State"] == "running"))
@@ -142,30 +142,30 @@ def the_stack_starts(proof):
 
 def containers_are_hardened(proof):
     central = proof.central
-    looked_at = []
+    checked = []
     for service, containers in central.services().items():
         if containers[0]["State"] != "running":
             continue
         container = central.containers(service)[0]
         status = status_of(central.pid(container))
-        wanted = 0x400 if service == "web" else 0
-        expect(int(status["CapBnd"], 16) == wanted, f"{service} has no capability", status["CapBnd"])
+        allowed = 0x400 if service == "web" else 0
+        expect(int(status["CapBnd"], 16) == allowed, f"{service} has no capability", status["CapBnd"])
         expect(status["NoNewPrivs"] == "1", f"{service} gains no privileges", status["NoNewPrivs"])
         expect(status["Uid"].split()[0] != "0", f"{service} is not root", status["Uid"])
-        code, said = central.run_in(service, "sh", "-c", "echo > /retouch-was-here")
-        expect(code != 0 and "ead-only" in said, f"{service} cannot change its file system", (code, said))
+        code, output = central.run_in(service, "sh", "-c", "echo > /retouch-was-here")
+        expect(code != 0 and "ead-only" in output, f"{service} cannot change its file system", (code, output))
         limit = int(central.inspect(container, "{{.HostConfig.Memory}}"))
-        expect(limit > 0, f"{service} has a limit of memory", limit)
+        expect(limit > 0, f"{service} has a memory limit", limit)
         published = {one["PublishedPort"] for one in containers[0].get("Publishers") or [] if one["PublishedPort"]}
-        # Postgres, Redis and the S3 server are open at the one address that the joining host needs.
+        # The joining host needs Postgres, Redis and the S3 server.
         expect(service in ("web", "postgres", "redis", "s3") or not published, f"{service} publishes no port", published)
-        looked_at.append(service)
+        checked.append(service)
     secrets = [name for name in ("api", "worker") if "postgres://" in central.inspect(central.containers(name)[0], "{{.Config.Env}}")]
-    expect(not secrets, "No environment in the engine's books holds a password", secrets)
-    return f"{len(looked_at)} services"
+    expect(not secrets, "No environment of a container contains a password", secrets)
+    return f"{len(checked)} services"
 
 
-def a_person_uses_all_of_it(proof):
+def a_user_runs_every_tool(proof):
     central, photo = proof.central, PHOTO.read_bytes()
     token = central.token("journey@example.test")
     signed = {"Authorization": f"Bearer {token}"}
@@ -177,59 +177,59 @@ def a_person_uses_all_of_it(proof):
         "upscale": (f"/api/upscale/upscale-ai-2?imageId={image}", signed, b""),
         "magic-fix": (f"/api/magic-images/fix/{image}", {**signed, "Content-Type": kind}, mask),
     }
-    left, said = SIGN_UP, []
+    balance, summaries = SIGN_UP, []
     for tool, (address, headers, body) in runs.items():
         started = time.monotonic()
         status, results = post(f"{central.url}{address}", headers, body)
-        expect(status == 200 and len(results) == 1, f"{tool} gives a result", (status, results))
+        expect(status == 200 and len(results) == 1, f"{tool} returns a result", (status, results))
         width, height = size_of(central.download(results[0]["url"], token))
-        said.append(f"{tool} {time.monotonic() - started:.1f} s {width}×{height}")
+        summaries.append(f"{tool} {time.monotonic() - started:.1f} s {width}×{height}")
         wide, high = size_of(photo)
         factor = 2 if tool == "upscale" else 1
-        expect((width, height) == (factor * wide, factor * high), f"{tool}'s result has its size", (width, height))
-        left -= PRICES[tool]
-        proof.wanted += 1
-        expect(central.credits(token) == left, f"{tool} costs {PRICES[tool]} credits", central.credits(token))
+        expect((width, height) == (factor * wide, factor * high), f"The result of {tool} has the expected size", (width, height))
+        balance -= PRICES[tool]
+        proof.submitted += 1
+        expect(central.credits(token) == balance, f"{tool} costs {PRICES[tool]} credits", central.credits(token))
     central.buy(token, 1)
-    until(lambda: central.credits(token) == left + PACK, "the credits of the pack are there", 60)
-    prepare_for_faults(proof)
-    return f"{', '.join(said)}; bought {PACK} credits"
+    until(lambda: central.credits(token) == balance + PACK, "the account has the credits of the pack", 60)
+    prepare_for_failures(proof)
+    return f"{', '.join(summaries)}; bought {PACK} credits"
 
 
-def prepare_for_faults(proof):
-    """Models that take no time, larger pictures, and people with more credits than they can spend."""
+def prepare_for_failures(proof):
+    """Switches to tiny models and larger images, and creates users with more credits than they can spend."""
     central = proof.central
     central.settings["RETOUCH_MODELS"] = str(TINY)
     central.up("worker")
     picture = png(1600, 1200)
     for name in ("ada", "bob"):
         proof.people.append(central.person(f"{name}@example.test", picture))
-        code, said = central.admin("grant", f"{name}@example.test", "100000", "--note", "proof")
-        expect(code == 0, "An operator grants credits", said)
-    until(lambda: len(central.living()) == 1, "the worker is known", 60)
+        code, output = central.admin("grant", f"{name}@example.test", "100000", "--note", "proof")
+        expect(code == 0, "An operator can grant credits", output)
+    until(lambda: len(central.live_workers()) == 1, "the API knows the worker", 60)
 
 
-def a_killed_worker_loses_nothing(proof):
+def a_killed_worker_loses_no_job(proof):
     central = proof.central
     load = proof.begin_load()
     times = []
-    # A picture that loses its worker three times would be given up.
+    # A job that loses its worker three times fails.
     for _ in range(2):
-        proof.under_way(5)
+        proof.wait_for_progress(5)
         container = central.containers("worker")[0]
         before, killed = central.pid(container), time.monotonic()
         central.kill(container)
-        until(lambda: central.pid(container) not in (0, before), "the engine starts it again", 60)  # noqa: B023
+        until(lambda: central.pid(container) not in (0, before), "the engine restarts it", 60)  # noqa: B023
         times.append(time.monotonic() - killed)
     restarts = int(central.inspect(container, "{{.RestartCount}}"))
-    expect(restarts == 2, "It was killed and started again twice", restarts)
-    return f"{proof.everybody_gets_a_result(load)}; back after {', '.join(took(one) for one in times)}"
+    expect(restarts == 2, "The engine restarted it twice", restarts)
+    return f"{proof.all_jobs_finish(load)}; restarted after {', '.join(took(one) for one in times)}"
 
 
-def a_silent_redis_loses_nothing(proof):
+def a_paused_redis_loses_no_job(proof):
     central = proof.central
     load = proof.begin_load()
-    proof.under_way(5)
+    proof.wait_for_progress(5)
     redis = central.containers("redis")[0]
     central.engine.docker("pause", redis)
     try:
@@ -238,77 +238,77 @@ def a_silent_redis_loses_nothing(proof):
         meanwhile = central.jobs_done() - before
     finally:
         central.engine.docker("unpause", redis)
-    return f"{proof.everybody_gets_a_result(load)}; {meanwhile:.0f} of them in its 15 s of silence"
+    return f"{proof.all_jobs_finish(load)}; {meanwhile:.0f} of them during the 15 s pause"
 
 
-def three_workers_share_the_work(proof):
+def three_workers_share_the_load(proof):
     central = proof.central
     central.up("--scale", "worker=3", "--no-recreate", "worker")
-    until(lambda: len(central.living()) == 3, "three workers are known", 60)
+    until(lambda: len(central.live_workers()) == 3, "the API knows three workers", 60)
     load, busy = proof.begin_load(), set()
     while load.poll() is None and len(busy) < 3:
         busy |= set(central.sql("select distinct lease_owner from jobs where state = 'running'").split())
-    said = proof.everybody_gets_a_result(load)
-    expect(len(busy) == 3, "Each of three has done some of it", busy)
-    return said
+    summary = proof.all_jobs_finish(load)
+    expect(len(busy) == 3, "All three workers ran jobs", busy)
+    return summary
 
 
-def a_worker_cut_off_from_the_world_loses_nothing(proof):
+def a_disconnected_worker_loses_no_job(proof):
     central = proof.central
     load = proof.begin_load()
-    proof.under_way(5)
-    cut_off = central.containers("worker")[0]
-    networks = central.networks(cut_off)
+    proof.wait_for_progress(5)
+    disconnected = central.containers("worker")[0]
+    networks = central.networks(disconnected)
     for network in networks:
-        central.engine.docker("network", "disconnect", network, cut_off)
+        central.engine.docker("network", "disconnect", network, disconnected)
     try:
-        until(lambda: len(central.living()) == 2, "the others are two", 60)
-        said = proof.everybody_gets_a_result(load)
+        until(lambda: len(central.live_workers()) == 2, "two workers are alive", 60)
+        summary = proof.all_jobs_finish(load)
     finally:
         for network in networks:
-            central.engine.docker("network", "connect", network, cut_off)
-    until(lambda: len(central.living()) == 3, "it is back", 120)
-    return said
+            central.engine.docker("network", "connect", network, disconnected)
+    until(lambda: len(central.live_workers()) == 3, "it is alive again", 120)
+    return summary
 
 
-def workers_told_to_stop_finish_first(proof):
+def stopping_workers_finish_their_jobs(proof):
     central = proof.central
     load = proof.begin_load()
-    proof.under_way(5)
-    counted = "select coalesce(sum(attempt - 1), 0) from jobs where state = 'done'"
-    before = central.number(counted)
+    proof.wait_for_progress(5)
+    retries = "select coalesce(sum(attempt - 1), 0) from jobs where state = 'done'"
+    before = central.number(retries)
     containers, started = central.containers("worker"), time.monotonic()
     central.compose("stop", "worker")
     seconds = time.monotonic() - started
     codes = [central.inspect(container, "{{.State.ExitCode}}") for container in containers]
-    expect(codes == ["0"] * 3, "Each of three ends by itself", codes)
-    left = central.number("select count(*) from jobs where state = 'running'")
-    expect(left == 0, "Nothing is left running", left)
+    expect(codes == ["0"] * 3, "All three workers exit on their own", codes)
+    running = central.number("select count(*) from jobs where state = 'running'")
+    expect(running == 0, "No job is left running", running)
     central.up("--scale", "worker=1", "worker")
-    said = proof.everybody_gets_a_result(load)
-    again = central.number(counted) - before
-    expect(again == 0, "Stopping in good order counts as no attempt", again)
-    return f"{said}; three workers stopped in {took(seconds)}"
+    summary = proof.all_jobs_finish(load)
+    added = central.number(retries) - before
+    expect(added == 0, "A graceful stop does not count as an attempt", added)
+    return f"{summary}; three workers stopped in {took(seconds)}"
 
 
 def another_host_joins(proof):
-    """A project of its own that knows three addresses; then the first host's worker is stopped."""
+    """Another project joins with the printed addresses; then the worker of the first host stops."""
     central, node = proof.central, proof.node
     addresses = dict(text.rstrip(" \\").split("=", 1) for text in central.prepare("--invite", f"{FRONT}.1").splitlines()[:3])
     node.prepare("--join", **{name: text.strip("'") for name, text in addresses.items()})
     node.up("worker")
     found = list(node.services())
-    expect(found == ["worker"], "Nothing comes along", found)
-    known = lambda: "the-other-host" in {worker["name"] for worker in central.living()}  # noqa: E731
-    until(known, "it is known", 60)
+    expect(found == ["worker"], "Only the worker is started", found)
+    known = lambda: "the-other-host" in {worker["name"] for worker in central.live_workers()}  # noqa: E731
+    until(known, "the API knows it", 60)
     central.compose("stop", "worker")
-    said = proof.everybody_gets_a_result(proof.begin_load())
+    summary = proof.all_jobs_finish(proof.begin_load())
     code, nodes = central.admin("nodes")
-    expect(code == 0 and "the-other-host" in nodes, "`retouch-api admin nodes` shows it", nodes)
-    return said
+    expect(code == 0 and "the-other-host" in nodes, "`retouch-api admin nodes` lists it", nodes)
+    return summary
 
 
-def the_books_add_up(proof):
+def accounts_balance(proof):
     central = proof.central
     counts = json.loads(
         central.sql(
@@ -323,16 +323,16 @@ def the_books_add_up(proof):
                   where credits <> (select sum(amount) from ledger l where l.user_id = u.id)) as wrong_balances) one"""
         )
     )
-    paid = PRICES["remove-background"] * (proof.wanted - len(PRICES)) + sum(PRICES.values())
-    once_each = dict.fromkeys(("jobs", "done", "results", "debits"), proof.wanted)
+    paid = PRICES["remove-background"] * (proof.submitted - len(PRICES)) + sum(PRICES.values())
+    once_each = dict.fromkeys(("jobs", "done", "results", "debits"), proof.submitted)
     right = once_each | {"paid": paid, "held": 0, "wrong_balances": 0}
-    expect(counts == right, f"Each wish is one job, one result and one debit: {right}", counts)
-    code, said = central.admin("audit")
-    expect(code == 0, "`retouch-api admin audit` finds nothing", said)
-    return f"{proof.wanted} jobs, {paid} credits; the audit finds nothing"
+    expect(counts == right, f"Each run has one job, one result and one debit: {right}", counts)
+    code, output = central.admin("audit")
+    expect(code == 0, "`retouch-api admin audit` finds nothing", output)
+    return f"{proof.submitted} jobs, {paid} credits; the audit finds nothing"
 
 
-def everything_ends(proof):
+def nothing_is_left(proof):
     for stack in (proof.node, proof.central):
         if stack.is_prepared:
             stack.down()
@@ -351,7 +351,7 @@ def size_of(picture):
 
 
 def mask_form(photo):
-    """A mask of a photo's size with a square in it, and words, as a page sends them: the body and its type."""
+    """Returns the body and the content type of a form with a mask (a rectangle) and a prompt."""
     width, height = size_of(photo)
     rows = bytearray()
     for y in range(height):

@@ -1,17 +1,17 @@
-"""Which container files the proof last passed with: it takes ten minutes, so `scripts/test` starts it for others only."""
+"""Records the container files with which `scripts/test-compose` last passed, so that `scripts/test` can skip it."""
 
 import hashlib
 
 from common.config import REPO
 from common.console import line
 
-# Beside the files, and checked in with them.
+# Committed together with the files.
 RECORD = REPO / "deploy" / "compose" / "proven.sha256"
 PLACES = (
     "Dockerfile",
     ".dockerignore",
     "docker-compose.gpu.yml",
-    # Not the folder of secrets, nor what an editor leaves.
+    # Not `*`, because of the secrets and of backup files of editors.
     *("deploy/compose/" + name for name in ("*.yml", "*.conf", "*.json", "*.sh", "*.txt", "env.example", "Caddyfile")),
     *("deploy/compose/" + name for name in ("prepare", "start-keycloak")),
     *("scripts/checks/containers/" + name for name in ("*.Dockerfile", "postgres-entrypoint")),
@@ -24,11 +24,11 @@ def is_current():
 
 def remember():
     RECORD.write_text(digest() + "\n")
-    line(f"• Proven with these files: commit {RECORD.relative_to(REPO)} with them")
+    line(f"• All proofs passed with these files. Commit {RECORD.relative_to(REPO)} with them")
 
 
 def digest(root=REPO):
-    """Of names and contents, the record itself not among them."""
+    """Returns a hash of the names and contents of the files."""
     total = hashlib.sha256()
     for path in sorted({path for place in PLACES for path in root.glob(place)}):
         total.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())

@@ -1,13 +1,13 @@
-"""Is the realm's file what Keycloak takes, and what the page and the API need?
+"""Checks the realm file of Keycloak.
 
-Keycloak refuses a whole file for one field that it does not know, and only when it starts. So each name is looked up
-here, and the few facts that signing in hangs on are asked for.
+Keycloak rejects the whole file for one unknown field, but only at startup. So this checks the names of all fields, and
+the settings that sign-in depends on.
 """
 
 import json
 import re
 
-# Of Keycloak 26's representations, the fields that our file uses or may come to use.
+# Fields of the representations of Keycloak 26 that the file uses or may use in the future.
 REALM = set(
     """realm enabled displayName displayNameHtml sslRequired registrationAllowed registrationEmailAsUsername rememberMe
     verifyEmail loginWithEmailAllowed duplicateEmailsAllowed resetPasswordAllowed editUsernameAllowed bruteForceProtected
@@ -29,7 +29,7 @@ BROKER = set(
     postBrokerLoginFlowAlias config""".split()
 )
 COMPONENT = {"name", "providerId", "subType", "subComponents", "config"}
-# Set by deploy/compose/start-keycloak and the service's environment; others would stay as they stand.
+# Set by deploy/compose/start-keycloak and the environment of the service. Others would not be replaced.
 PLACEHOLDERS = {"RETOUCH_PUBLIC_URL"} | {
     f"{broker}_{what}" for broker in ("GOOGLE", "FACEBOOK") for what in ("ENABLED", "CLIENT_ID", "CLIENT_SECRET")
 }
@@ -39,10 +39,10 @@ def wrong_in_realm(text):
     try:
         realm = json.loads(text)
     except ValueError as error:
-        return [f"retouch-realm.json is no JSON: {error}"]
-    findings = [f"Keycloak has no setting {name!r}" for name in unknown_names(realm)]
-    findings += [f"${{{name}}} is set nowhere" for name in sorted(set(re.findall(r"\$\{([^}]*)\}", text)) - PLACEHOLDERS)]
-    findings += [f"not so: {claim}" for claim, holds in claims(realm) if not holds]
+        return [f"retouch-realm.json is not valid JSON: {error}"]
+    findings = [f"Keycloak has no field {name!r}" for name in unknown_names(realm)]
+    findings += [f"${{{name}}} is never set" for name in sorted(set(re.findall(r"\$\{([^}]*)\}", text)) - PLACEHOLDERS)]
+    findings += [f"does not hold: {claim}" for claim, holds in claims(realm) if not holds]
     return [f"retouch-realm.json: {finding}" for finding in findings]
 
 
@@ -60,7 +60,7 @@ def unknown_names(realm):
 
 
 def claims(realm):
-    """What the page and the API need, each with whether it holds."""
+    """Yields the requirements of the page and the API, each with whether it holds."""
     clients = {client.get("clientId"): client for client in realm.get("clients", [])}
     page = clients.get("retouch", {})
     mappers = {mapper.get("protocolMapper"): mapper.get("config", {}) for mapper in page.get("protocolMappers", [])}
@@ -68,35 +68,35 @@ def claims(realm):
     email = mappers.get("oidc-usermodel-attribute-mapper", {})
     brokers = {broker.get("alias"): broker for broker in realm.get("identityProviders", [])}
     at = "${RETOUCH_PUBLIC_URL}"
-    yield "the realm is 'retouch', as the issuer says", realm.get("realm") == "retouch" and realm.get("enabled") is True
-    yield "people can register, with their email as their name", (
+    yield "the realm is 'retouch', as in the issuer", realm.get("realm") == "retouch" and realm.get("enabled") is True
+    yield "users can register, with their email address as their name", (
         realm.get("registrationAllowed") is True and realm.get("registrationEmailAsUsername") is True
     )
-    yield "one email is one account", realm.get("duplicateEmailsAllowed") is False
-    yield "passwords cannot be guessed at will", realm.get("bruteForceProtected") is True
+    yield "email addresses are unique", realm.get("duplicateEmailsAllowed") is False
+    yield "brute-force protection is on", realm.get("bruteForceProtected") is True
     yield "the page is a public client", page.get("publicClient") is True
-    yield "it signs in by code alone", (
+    yield "it uses only the authorization code flow", (
         page.get("standardFlowEnabled") is True
         and not page.get("implicitFlowEnabled")
         and not page.get("directAccessGrantsEnabled")
     )
-    yield "the code is bound by PKCE with S256", page.get("attributes", {}).get("pkce.code.challenge.method") == "S256"
-    yield "it returns to the page only", (
+    yield "it requires PKCE with S256", page.get("attributes", {}).get("pkce.code.challenge.method") == "S256"
+    yield "it redirects only to the page", (
         set(page.get("redirectUris", [])) == {f"{at}/authcallback", f"{at}/authcallback-magic"}
         and page.get("webOrigins") == [at]
         and page.get("attributes", {}).get("post.logout.redirect.uris") == f"{at}/login"
     )
-    yield "access tokens name the API", (
+    yield "access tokens have the API as their audience", (
         audience.get("included.custom.audience") == "retouch-api" and audience.get("access.token.claim") == "true"
     )
-    yield "access tokens carry the email", (
+    yield "access tokens contain the email address", (
         email.get("claim.name") == "email" and email.get("user.attribute") == "email" and email.get("access.token.claim") == "true"
     )
-    yield "tokens carry their subject and the email", {"basic", "email"} <= set(page.get("defaultClientScopes", []))
+    yield "tokens contain the subject and the email address", {"basic", "email"} <= set(page.get("defaultClientScopes", []))
     for name in ("google", "facebook"):
         broker = brokers.get(name, {})
         own = broker.get("config", {})
-        yield f"{name} takes its id, its secret and whether it is on from outside", (
+        yield f"{name} has placeholders for its id, its secret and whether it is enabled", (
             broker.get("providerId") == name
             and broker.get("enabled") == f"${{{name.upper()}_ENABLED}}"
             and own.get("clientId") == f"${{{name.upper()}_CLIENT_ID}}"

@@ -1,4 +1,4 @@
-"""The compose stack while it runs: containers, people, pictures."""
+"""A running Compose stack: its containers, users and images."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ from common.config import REPO
 from common.console import Problem
 from devstack import services
 from devstack.sandbox import free_ports
-from devstack.trial import Person, expect, form, post, until
+from devstack.trial import Person, expect, form, post
 
 from . import tools
 
@@ -26,20 +26,20 @@ FRONT = "172.30.231"
 
 
 class Stack:
-    """One project of Compose, with settings and secrets of its own."""
+    """A Compose project with its own settings and secrets."""
 
     def __init__(self, engine, name, files, settings):
         self.engine = engine
         self.name = name
         self.files = files
         self.folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
-        # Containers run as others and must get through to the secrets; the engine mounts them, nobody else looks.
+        # Containers run as other users and must be able to read the secrets, which the engine mounts.
         self.secrets = self.folder / "secrets"
-        # The settings of whoever uses this checkout do not count.
+        # Replaces the settings in this checkout.
         self.settings = {"RETOUCH_SECRETS": str(self.secrets), "RETOUCH_SETTINGS": str(self.folder / "settings.env"), **settings}
 
     def prepare(self, *arguments, **environment):
-        """What an operator runs; returns what it printed."""
+        """Runs deploy/compose/prepare. Returns its output."""
         script = REPO / "deploy" / "compose" / "prepare"
         environment = {**os.environ, "RETOUCH_SECRETS": str(self.secrets), "RETOUCH_ENV": str(self.folder / "env"), **environment}
         return tools.text_of([script, *arguments], env=environment)
@@ -65,7 +65,7 @@ class Stack:
     # Containers.
 
     def containers(self, service):
-        """The ids of a service's containers, the oldest first."""
+        """Returns the ids of the containers of a service, oldest first."""
         found = self.engine.docker(
             "ps", "--all", "--quiet", "--no-trunc",
             "--filter", f"label=com.docker.compose.project={self.name}",
@@ -74,7 +74,7 @@ class Stack:
         return found.split()[::-1]
 
     def services(self):
-        """Each service with the states of its containers."""
+        """Returns the states of the containers by service."""
         states = {}
         for text in self.compose("ps", "--all", "--format", "json").splitlines():
             one = json.loads(text)
@@ -95,7 +95,7 @@ class Stack:
         return self.inspect(self.containers(service)[0], template)
 
     def run_in(self, service, *command):
-        """Runs something in a service's container; returns its exit status and what it printed."""
+        """Runs a command in a container of a service. Returns its exit status and its output."""
         ended = subprocess.run(
             ["docker", "exec", self.containers(service)[0], *command],
             env=self.engine.environment,
@@ -111,7 +111,7 @@ class Stack:
 
 
 class Central(Stack):
-    """Everything on one host, with people in it."""
+    """All services on one host, with users."""
 
     def __init__(self, engine, images, models):
         port, https = free_ports(2)
@@ -123,7 +123,7 @@ class Central(Stack):
             "RETOUCH_HTTP_PORT": str(port),
             "RETOUCH_HTTPS_PORT": str(https),
             "RETOUCH_FRONT_NET": FRONT,
-            # An address of this machine that containers of another project reach too.
+            # An address of this machine that containers of another project can also reach.
             "RETOUCH_PRIVATE_ADDRESS": f"{FRONT}.1",
             "RETOUCH_MODELS": str(models),
             "RETOUCH_WORKER_MEMORY": "8G",
@@ -137,7 +137,7 @@ class Central(Stack):
 
     def prepare_secrets(self):
         self.prepare()
-        # Ours to fill in, as an operator fills in Stripe's.
+        # An operator fills these in.
         for name, text in (("stripe_secret_key", "sk_test_proof"), ("stripe_webhook_secret", "whsec_proof")):
             file = self.secrets / name
             file.chmod(0o600)
@@ -146,9 +146,9 @@ class Central(Stack):
 
     def sql(self, statement):
         command = ["psql", "--username=retouch", "--dbname=retouch", "--no-psqlrc", "--tuples-only", "--no-align"]
-        status, said = self.run_in("postgres", *command, "--set=ON_ERROR_STOP=1", f"--command={statement}")
-        expect(status == 0, "Postgres answers", said)
-        return said
+        status, output = self.run_in("postgres", *command, "--set=ON_ERROR_STOP=1", f"--command={statement}")
+        expect(status == 0, "Postgres runs the statement", output)
+        return output
 
     def number(self, statement):
         return float(self.sql(statement) or 0)
@@ -156,16 +156,16 @@ class Central(Stack):
     def admin(self, *arguments):
         return self.run_in("api", "retouch-api", "admin", *arguments)
 
-    def living(self):
-        """The workers that the API knows to live."""
+    def live_workers(self):
+        """Returns the workers that the API considers alive."""
         return (services.get_json(f"{self.url}/readyz") or {}).get("workers", [])
 
-    # People.
+    # Users.
 
     def token(self, email):
-        status, said = self.run_in("identity", "node", "/oidc/token.mjs", email)
-        expect(status == 0, "A token is made", said)
-        return said
+        status, output = self.run_in("identity", "node", "/oidc/token.mjs", email)
+        expect(status == 0, "A token can be issued", output)
+        return output
 
     def person(self, email, picture):
         token = self.token(email)
@@ -174,7 +174,7 @@ class Central(Stack):
     def upload(self, token, picture):
         body, kind = form(picture)
         status, image = post(f"{self.url}/api/images/upload", {"Authorization": f"Bearer {token}", "Content-Type": kind}, body)
-        expect(status == 201, "A picture can be uploaded", (status, image))
+        expect(status == 201, "An image can be uploaded", (status, image))
         return image["id"]
 
     def credits(self, token):
@@ -189,7 +189,7 @@ class Central(Stack):
             return answer.read()
 
     def buy(self, token, pack):
-        """Orders a pack and pays on the stand-in's page, as a browser's form would."""
+        """Orders a pack and pays with the form of the Stripe stand-in."""
         address = f"{self.url}/api/payments/create-checkout-session-{pack}"
         status, checkout = post(address, {"Authorization": f"Bearer {token}"})
         expect(status in (200, 201), "A pack can be ordered", (status, checkout))
@@ -203,29 +203,26 @@ class Central(Stack):
             text = answer.read().decode(errors="replace")
         finally:
             connection.close()
-        expect(answer.status in (302, 303), "The page takes the payment", (answer.status, text[:500]))
+        expect(answer.status in (302, 303), "The page accepts the payment", (answer.status, text[:500]))
 
     # Jobs.
 
     def jobs_done(self):
         return self.number("select count(*) from jobs where state = 'done'")
 
-    def all_done(self, wanted, what, seconds=180):
-        until(lambda: self.jobs_done() >= wanted, what, seconds)
-
     def kill(self, container):
-        """Its process, from outside: `docker kill` would count as stopped by hand, and nothing would start it again."""
+        """Kills the process directly, because the engine does not restart a container after `docker kill`."""
         os.kill(self.pid(container), signal.SIGKILL)
 
 
 def status_of(process):
-    """What the kernel says about a process."""
+    """Returns the fields of /proc/PID/status."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return dict(text.split(":\t", 1) for text in lines if ":\t" in text)
 
 
 def problem_with(stack):
-    """What went wrong, with the ends of the logs that tell why."""
+    """Returns a Problem with the states of all services, and with the logs of those that failed."""
     parts = []
     for service, containers in stack.services().items():
         states = [f"{one['State']} {one.get('Health') or ''}".strip() for one in containers]

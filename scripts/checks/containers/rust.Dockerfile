@@ -1,4 +1,4 @@
-# In place of rust:1.95-slim-bookworm: this machine's toolchain.
+# Replaces the image rust:1.95-slim-bookworm: the toolchain of this machine.
 ARG BASE
 FROM ${BASE}
 # hadolint ignore=DL3008

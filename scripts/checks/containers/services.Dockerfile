@@ -1,4 +1,4 @@
-# The project's own stand-ins for Keycloak, the S3 server and Stripe: see deploy/compose/stand-ins.yml.
+# The stand-ins for Keycloak, the S3 server and Stripe, see deploy/compose/stand-ins.yml.
 ARG BASE
 FROM ${BASE}
 COPY oidc /oidc

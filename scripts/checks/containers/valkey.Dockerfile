@@ -1,4 +1,4 @@
-# In place of valkey/valkey: the Valkey that `scripts/up` runs, and Debian's client, which speaks the same.
+# Replaces the image valkey/valkey: the Valkey of `scripts/up`, and the compatible client from Debian.
 ARG BASE
 FROM ${BASE}
 # hadolint ignore=DL3008

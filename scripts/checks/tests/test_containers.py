@@ -14,15 +14,16 @@ from checks.release_notes import version_of
 from common.config import REPO
 from common.console import Problem
 
+# Services that run our programs.
 OURS = {"api", "migrate", "worker"}
 
 
-# Where the settings of `serve` are described.
+# Sources with the settings of `serve`.
 SETTINGS = ("core/src/config.rs", "core/src/telemetry.rs", "api/src/config.rs", "worker/src/config.rs", "worker/src/commands.rs")
 
 
 def settings_in(source):
-    """The variables that a clap struct in Rust reads: `env = "NAME"`, or `env` alone for the field's own name."""
+    """Yields the variables of a clap struct in Rust: `env = "NAME"`, or `env` for the name of the field."""
     for field in re.finditer(r"#\[arg\((.*?)\)\]\s*pub (\w+):", source, re.S):
         if named := re.search(r'\benv = "(\w+)"', field[1]):
             yield named[1]
@@ -41,7 +42,7 @@ class WholeHostTest(unittest.TestCase):
         cls.stack = config([FILE], ["central"])
         cls.services = cls.stack["services"]
 
-    def test_everything_is_there(self):
+    def test_all_services_are_defined(self):
         parts = {"web", "postgres", "redis", "s3", "keycloak", "folders"}
         self.assertEqual(set(self.services), OURS | parts)
 
@@ -51,12 +52,12 @@ class WholeHostTest(unittest.TestCase):
         self.assertEqual({port["host_ip"] for port in publishing["web"]}, {"127.0.0.1"})
         self.assertEqual([port["published"] for port in publishing["web"]], ["80", "443"])
 
-    def test_what_keeps_data_reaches_nothing_outside(self):
+    def test_data_services_have_no_internet_access(self):
         self.assertTrue(self.stack["networks"]["inside"]["internal"])
         for name in ("postgres", "redis", "s3"):
             self.assertEqual(set(self.services[name]["networks"]), {"inside"}, name)
 
-    def test_containers_can_do_no_more_than_they_must(self):
+    def test_containers_are_hardened(self):
         for name, service in self.services.items():
             with self.subTest(name):
                 self.assertEqual(service["cap_drop"], ["ALL"])
@@ -65,10 +66,10 @@ class WholeHostTest(unittest.TestCase):
                 limits = service["deploy"]["resources"]["limits"]
                 self.assertGreater(int(limits["memory"]), 0)
                 self.assertEqual(service["logging"]["options"], {"max-size": "20m", "max-file": "5"})
-        powers = {name: service["cap_add"] for name, service in self.services.items() if service.get("cap_add")}
-        self.assertEqual(powers, {"web": ["NET_BIND_SERVICE"], "folders": ["CHOWN"]})
+        capabilities = {name: service["cap_add"] for name, service in self.services.items() if service.get("cap_add")}
+        self.assertEqual(capabilities, {"web": ["NET_BIND_SERVICE"], "folders": ["CHOWN"]})
 
-    def test_whoever_stays_is_started_again_and_has_a_healthcheck(self):
+    def test_long_running_services_restart_and_have_a_health_check(self):
         for name, service in self.services.items():
             with self.subTest(name):
                 once = name in ("migrate", "folders")
@@ -78,14 +79,14 @@ class WholeHostTest(unittest.TestCase):
             check = self.services[name]["healthcheck"]["test"]
             self.assertEqual(check, ["CMD", f"/usr/local/bin/{program}", "healthcheck"])
 
-    def test_secrets_are_files_and_in_no_environment(self):
+    def test_secrets_are_files_not_environment_variables(self):
         for name, service in self.services.items():
             for variable, text in (service.get("environment") or {}).items():
                 if any(word in variable for word in ("PASSWORD", "SECRET", "ACCESS_KEY")):
                     self.assertTrue(not text or text.startswith("/run/secrets/"), f"{name}: {variable}={text}")
         self.assertTrue(all(Path(one["file"]).parent.name == "secrets" for one in self.stack["secrets"].values()))
 
-    def test_each_secret_that_a_service_reads_is_given_to_it_and_no_other(self):
+    def test_our_services_have_exactly_the_secrets_that_they_read(self):
         for name, service in self.services.items():
             read = {text.rpartition("/")[2] for variable, text in (service.get("environment") or {}).items()
                     if text and variable.endswith("_FILE") and text.startswith("/run/secrets/")}  # fmt: skip
@@ -95,39 +96,39 @@ class WholeHostTest(unittest.TestCase):
                 if name in OURS:
                     self.assertEqual(read, given)
 
-    def test_the_api_serves_nothing_before_the_schema_is_there(self):
+    def test_the_api_starts_after_the_migrations(self):
         migrate = self.services["api"]["depends_on"]["migrate"]
         self.assertEqual((migrate["condition"], migrate["required"]), ("service_completed_successfully", True))
 
-    def test_a_worker_is_given_more_time_to_stop_than_it_takes_to_drain(self):
+    def test_a_worker_has_more_time_to_stop_than_to_drain(self):
         worker = self.services["worker"]
         self.assertEqual(worker["stop_grace_period"], "2m30s")
         self.assertLess(int(worker["environment"]["RETOUCH_DRAIN_SECS"]), 150)
 
-    def test_a_worker_reads_its_models_and_no_more(self):
+    def test_a_worker_has_read_only_access_to_its_models(self):
         [models] = self.services["worker"]["volumes"]
         self.assertEqual((models["target"], models["read_only"]), ("/models", True))
 
-    def test_the_api_believes_the_web_server_alone(self):
+    def test_the_api_trusts_only_the_web_server(self):
         front = self.services["web"]["networks"]["front"]
         self.assertEqual(self.services["api"]["environment"]["RETOUCH_TRUSTED_PROXIES"], front["ipv4_address"])
         [pool] = self.stack["networks"]["front"]["ipam"]["config"]
         self.assertIn(ip_address(front["ipv4_address"]), ip_network(pool["subnet"]))
         self.assertNotIn(ip_address(front["ipv4_address"]), ip_network(pool["ip_range"]))
 
-    def test_redis_never_drops_a_doorbell(self):
+    def test_redis_does_not_evict_doorbells(self):
         settings = (REPO / "deploy/compose/redis.conf").read_text().splitlines()
         self.assertIn("maxmemory-policy noeviction", settings)
         self.assertIn("appendonly yes", settings)
 
-    def test_the_issuer_is_at_the_public_address(self):
+    def test_the_issuer_has_the_public_address(self):
         own = config([FILE], ["central"], {"RETOUCH_PUBLIC_URL": "https://retouch.example", "GOOGLE_CLIENT_ID": "x"})
         api = own["services"]["api"]["environment"]
         self.assertEqual(api["OIDC_ISSUER"], "https://retouch.example/realms/retouch")
         self.assertEqual((api["OIDC_GOOGLE_HINT"], api["OIDC_FACEBOOK_HINT"]), ("google", ""))
         self.assertEqual(own["services"]["keycloak"]["environment"]["KC_HOSTNAME"], "https://retouch.example")
 
-    def test_a_place_of_ones_own_takes_the_service_out(self):
+    def test_an_external_s3_service_replaces_the_local_one(self):
         own = config([FILE], ["api", "postgres", "redis", "keycloak"], {"S3_ENDPOINT": "", "S3_REGION": "eu-central-1"})
         self.assertNotIn("s3", own["services"])
         worker = own["services"]["worker"]["environment"]
@@ -135,7 +136,7 @@ class WholeHostTest(unittest.TestCase):
 
 
 class FurtherSettingsTest(unittest.TestCase):
-    """What an operator adds beyond the lines of .env."""
+    """Settings in settings.env."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -146,71 +147,71 @@ class FurtherSettingsTest(unittest.TestCase):
         self.file.write_text(text)
         return config(files, profiles, {"RETOUCH_SETTINGS": str(self.file), **settings})["services"]
 
-    def test_they_reach_the_api_and_every_worker_and_nobody_else(self):
+    def test_they_apply_to_the_api_and_all_workers_only(self):
         given = {"OIDC_SCOPE": "openid email", "RETOUCH_KEEP_TENSORS": "false", "REDIS_PREFIX": "other"}
         services = self.services("".join(f"{name}={text}\n" for name, text in given.items()), (FILE, GPUS), ("central", "gpus-2"))
         reached = {name for name, service in services.items() if given.items() <= (service.get("environment") or {}).items()}
         self.assertEqual(reached, {"api", "worker", "worker-1"})
 
-    def test_a_line_of_env_goes_before_them(self):
+    def test_dotenv_overrides_them(self):
         worker = self.services("RETOUCH_JOBS_IN_FLIGHT=9\n", RETOUCH_JOBS_IN_FLIGHT="5")["worker"]
         self.assertEqual(worker["environment"]["RETOUCH_JOBS_IN_FLIGHT"], "5")
 
-    def test_they_cannot_undo_what_the_containers_stand_on(self):
+    def test_they_cannot_override_fixed_settings(self):
         services = self.services("RETOUCH_METRICS_LISTEN=\nRETOUCH_DEVICE=auto\nRETOUCH_HEALTH_FILE=\nRETOUCH_URL_SECRET_FILE=/x\n")
         worker, api = services["worker"]["environment"], services["api"]["environment"]
         self.assertEqual((worker["RETOUCH_DEVICE"], worker["RETOUCH_HEALTH_FILE"]), ("cuda", "/tmp/health"))
         self.assertEqual((worker["RETOUCH_METRICS_LISTEN"], api["RETOUCH_METRICS_LISTEN"]), ("0.0.0.0:9464",) * 2)
         self.assertEqual(api["RETOUCH_URL_SECRET_FILE"], "/run/secrets/url_secret")
 
-    def test_the_manual_names_every_setting_and_where_it_goes(self):
+    def test_the_manual_lists_every_setting(self):
         known = {name for source in SETTINGS for name in settings_in((REPO / source).read_text())}
         self.assertLess({"DATABASE_CONNECTIONS", "RETOUCH_LOG", "OIDC_SCOPE", "RETOUCH_STALL_SECS", "RETOUCH_BATCH"}, known)
         section = (REPO / "docs/operating.md").read_text().partition("### Further settings\n")[2].partition("\n## ")[0]
         further = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", section))
-        # These two are told of where they are explained.
+        # The manual explains these two elsewhere.
         further |= {"RETOUCH_KEEP_TENSORS", "RETOUCH_TENSORRT_CACHE"}
         services = config([FILE], ["central"])["services"]
         named = {name for service in OURS for name in services[service]["environment"]}
         named |= {name.removesuffix("_FILE") for name in named}
         in_the_images = set(re.findall(r"\b([A-Z][A-Z0-9_]+)=", (REPO / "Dockerfile").read_text()))
-        self.assertEqual(further & named, set(), "These lines of settings.env would count for nothing.")
-        # Only a stand-in has another address.
+        self.assertEqual(further & named, set(), "These lines of settings.env would have no effect.")
+        # STRIPE_API_URL is only for stand-ins.
         self.assertEqual(known - named - in_the_images - {"STRIPE_API_URL"}, further)
 
-    def test_without_the_file_nothing_is_missing(self):
+    def test_the_file_is_optional(self):
         self.assertEqual(set(config([FILE], settings={"RETOUCH_SETTINGS": str(self.file)})["services"]), {"worker"})
 
 
 class WorkerTest(unittest.TestCase):
-    def test_without_profiles_there_is_the_worker_alone(self):
+    def test_without_profiles_there_is_only_the_worker(self):
         self.assertEqual(set(config([FILE])["services"]), {"worker"})
 
-    def test_it_has_one_gpu_and_all_that_compose_needs_to_know_of_it(self):
+    def test_it_reserves_one_gpu(self):
         worker = config([FILE], settings={"RETOUCH_GPU": "MIG-2f1c9a5e"})["services"]["worker"]
         [device] = worker["deploy"]["resources"]["reservations"]["devices"]
         self.assertEqual(device, {"driver": "nvidia", "device_ids": ["MIG-2f1c9a5e"], "capabilities": ["gpu"]})
         self.assertEqual(worker["environment"]["RETOUCH_DEVICE"], "cuda")
 
-    def test_without_a_gpu_it_asks_for_none(self):
+    def test_with_cpu_yml_it_reserves_no_gpu(self):
         worker = config([FILE, CPU])["services"]["worker"]
         self.assertEqual(gpus_of(worker), [])
         self.assertEqual(worker["environment"]["RETOUCH_DEVICE"], "cpu")
         self.assertEqual(worker["build"]["target"], "worker-cpu")
         self.assertGreater(int(worker["deploy"]["resources"]["limits"]["memory"]), 0)
 
-    def test_each_of_several_gpus_has_a_worker_of_its_own(self):
+    def test_each_of_several_gpus_has_its_own_worker(self):
         for count in (2, 3, 4, 8):
             services = config([FILE, GPUS], [f"gpus-{count}"])["services"]
             gpus = sorted(gpu for service in services.values() for [gpu] in gpus_of(service))
             self.assertEqual(gpus, [str(number) for number in range(count)])
 
-    def test_slices_take_the_place_of_numbers(self):
+    def test_mig_slices_replace_indexes(self):
         settings = {"RETOUCH_GPU": "MIG-a", "RETOUCH_GPU_1": "MIG-b"}
         services = config([FILE, GPUS], ["gpus-2"], settings)["services"]
         self.assertEqual([gpus_of(services[name]) for name in ("worker", "worker-1")], [[["MIG-a"]], [["MIG-b"]]])
 
-    def test_one_more_worker_differs_by_its_gpu_and_its_name_only(self):
+    def test_further_workers_differ_only_in_gpu_and_name(self):
         services = config([FILE, GPUS], ["gpus-2"])["services"]
         first, second = services["worker"], services["worker-1"]
         for service in (first, second):
@@ -219,7 +220,7 @@ class WorkerTest(unittest.TestCase):
             service.pop("build", None)
         self.assertEqual(first, second)
 
-    def test_joining_hosts_reach_the_central_one_at_one_address_only(self):
+    def test_the_central_host_publishes_services_at_one_address(self):
         services = config([FILE, CENTRAL], ["central"], {"RETOUCH_PRIVATE_ADDRESS": "10.0.0.5"})["services"]
         for name in ("postgres", "redis", "s3"):
             self.assertEqual([port["host_ip"] for port in services[name]["ports"]], ["10.0.0.5"], name)
@@ -228,7 +229,7 @@ class WorkerTest(unittest.TestCase):
 
 
 class ImagesTest(unittest.TestCase):
-    """Images are built on the host, or pulled from where RETOUCH_IMAGE says."""
+    """Images are built on the host, or pulled from the registry in RETOUCH_IMAGE."""
 
     files = [FILE, GPUS]
     profiles = ["central", "gpus-2", "tools"]
@@ -237,19 +238,19 @@ class ImagesTest(unittest.TestCase):
         services = config(self.files, self.profiles, settings)["services"]
         return {name: services[name]["image"] for name in ("api", "migrate", "folders", "worker", "worker-1", "models")}
 
-    def test_they_are_built_where_nothing_names_them(self):
+    def test_they_are_built_by_default(self):
         images = self.images()
         self.assertEqual(set(images.values()), {f"retouch/{name}:{version_of()}" for name in ("api", "worker-cuda", "models")})
         self.assertEqual(self.images(RETOUCH_IMAGE="", RETOUCH_TAG=""), images)
 
-    def test_a_prefix_and_a_tag_name_all_of_them(self):
+    def test_a_prefix_and_a_tag_select_published_images(self):
         images = self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch", RETOUCH_TAG="1.2.3")
         self.assertEqual(set(images.values()), {f"ghcr.io/owner/retouch/{name}:1.2.3" for name in ("api", "worker-cuda", "models")})
 
-    def test_a_prefix_alone_takes_the_version_of_this_checkout(self):
+    def test_the_default_tag_is_the_version_of_this_checkout(self):
         self.assertEqual(self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch")["api"], f"ghcr.io/owner/retouch/api:{version_of()}")
 
-    def test_one_image_of_its_own_goes_before_them(self):
+    def test_the_setting_of_a_single_image_overrides_them(self):
         images = self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch", RETOUCH_API_IMAGE="mine/api@sha256:" + "0" * 64)
         self.assertEqual({images[name] for name in ("api", "migrate", "folders")}, {"mine/api@sha256:" + "0" * 64})
         self.assertIn("ghcr.io/owner/retouch/worker-cuda:", images["worker"])
@@ -258,13 +259,13 @@ class ImagesTest(unittest.TestCase):
         built = {"api": {"image": "retouch/api:0.1.0", "build": {"target": "api"}}, "other": {"image": "retouch/other:0.1.0"}, "redis": {"image": "redis:8"}}
         published = {"api": {"image": "retouch/api:0.1.0"}, "other": {"image": "registry.example/retouch/other:9.9.9"}}
         self.assertEqual(list(checks.wrong_images(built, published)), [
-            "api runs retouch/api:0.1.0 where RETOUCH_IMAGE and RETOUCH_TAG name registry.example/retouch/api:9.9.9",
+            "api runs retouch/api:0.1.0 although RETOUCH_IMAGE and RETOUCH_TAG name registry.example/retouch/api:9.9.9",
             "other runs retouch/other:0.1.0, which no service builds",
         ])  # fmt: skip
 
 
 class BrokenFileTest(unittest.TestCase):
-    """What must be caught before a host finds out."""
+    """Errors that Docker Compose must detect."""
 
     def refused(self, override):
         with tempfile.TemporaryDirectory() as folder:
@@ -274,7 +275,7 @@ class BrokenFileTest(unittest.TestCase):
                 config([FILE, file])
         return str(caught.exception)
 
-    def test_a_misspelt_key(self):
+    def test_a_misspelled_key(self):
         devices = [{"driver": "nvidia", "capabilitties": ["gpu"]}]
         self.assertIn("capabilitties", self.refused({"deploy": {"resources": {"reservations": {"devices": devices}}}}))
 
@@ -282,7 +283,7 @@ class BrokenFileTest(unittest.TestCase):
         devices = [{"driver": "nvidia", "count": 1, "device_ids": ["0"], "capabilities": ["gpu"]}]
         self.assertIn("exclusive", self.refused({"deploy": {"resources": {"reservations": {"devices": devices}}}}))
 
-    def test_a_secret_that_nobody_makes(self):
+    def test_an_undefined_secret(self):
         self.assertIn("no_such", self.refused({"secrets": ["no_such"]}))
 
 
@@ -298,24 +299,24 @@ class RealmTest(unittest.TestCase):
         [client] = json.loads(self.text)["clients"]
         return self.changed(clients=[{**client, **changes}])
 
-    def test_the_file_is_right(self):
+    def test_the_file_is_valid(self):
         self.assertEqual(wrong_in_realm(self.text), [])
 
-    def test_a_name_that_keycloak_does_not_know(self):
+    def test_an_unknown_field(self):
         self.assertRegex(self.changed(registrationAlowed=True)[0], "registrationAlowed")
 
-    def test_a_value_that_nobody_sets(self):
+    def test_an_unknown_placeholder(self):
         self.assertRegex(self.changed(displayName="${COMPANY}")[0], "COMPANY")
 
-    def test_what_signing_in_hangs_on(self):
+    def test_settings_that_sign_in_depends_on(self):
         self.assertRegex(self.client(attributes={})[0], "PKCE")
         self.assertRegex(self.client(publicClient=False)[0], "public")
-        self.assertRegex(self.client(redirectUris=["*"])[0], "returns to the page")
+        self.assertRegex(self.client(redirectUris=["*"])[0], "redirects only to the page")
         self.assertEqual(len(self.client(protocolMappers=[])), 2)
         self.assertRegex(self.changed(identityProviders=[])[0], "google")
 
-    def test_no_json(self):
-        self.assertRegex(wrong_in_realm("{")[0], "no JSON")
+    def test_invalid_json(self):
+        self.assertRegex(wrong_in_realm("{")[0], "not valid JSON")
 
 
 class PrepareTest(unittest.TestCase):
@@ -338,7 +339,7 @@ class PrepareTest(unittest.TestCase):
         command = [self.script, *arguments]
         return subprocess.run(command, env={**settings, **environment}, capture_output=True, text=True)
 
-    def refuses_to_join(self, why, places=None):
+    def assert_refuses_to_join(self, why, places=None):
         refused = self.prepare("--join", host="second", **(places or self.places))
         self.assertEqual(refused.returncode, 2)
         self.assertIn(why, refused.stderr)
@@ -356,17 +357,17 @@ class PrepareTest(unittest.TestCase):
         folder = self.folder / host
         return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
-    def test_secrets_are_long_and_only_their_owner_reaches_them(self):
+    def test_secrets_are_long_and_protected(self):
         self.assertEqual(self.prepare().returncode, 0)
         folder = self.folder / "first" / "secrets"
         self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
         self.assertRegex(self.secret("postgres_password"), "^[0-9a-f]{48}$")
         self.assertIn(self.secret("postgres_password"), self.secret("database_url"))
-        # A service of the file that lacks a secret would not start.
-        wanted = set(config([FILE], ["central"])["secrets"])
-        self.assertEqual({path.name for path in folder.iterdir()}, wanted)
+        # A service without one of its secrets would not start.
+        required = set(config([FILE], ["central"])["secrets"])
+        self.assertEqual({path.name for path in folder.iterdir()}, required)
 
-    def test_what_is_there_stays(self):
+    def test_existing_files_are_kept(self):
         self.prepare()
         before, env = self.secret("url_secret"), self.env()
         changed = env.read_text().replace("COMPOSE_PROFILES=central", "COMPOSE_PROFILES=api")
@@ -374,13 +375,13 @@ class PrepareTest(unittest.TestCase):
         self.assertEqual(self.prepare().returncode, 0)
         self.assertEqual((self.secret("url_secret"), env.read_text()), (before, changed))
 
-    def test_every_way_says_which_files_make_the_stack(self):
+    def test_every_variant_sets_the_compose_files(self):
         self.prepare()
         self.assertEqual(self.settings()["COMPOSE_FILE"], FILE)
         self.prepare("--join", host="second", **self.places)
         self.assertEqual(self.settings("second")["COMPOSE_FILE"], FILE)
 
-    def test_the_settings_of_another_program_are_not_taken_for_its_own(self):
+    def test_the_settings_of_another_program_are_rejected(self):
         (self.folder / "first").mkdir()
         self.env().write_text("RETOUCH_PUBLIC_URL=http://127.0.0.1:8080\n")
         for arguments, given in (((), {}), (("--join",), self.places)):
@@ -389,11 +390,11 @@ class PrepareTest(unittest.TestCase):
             self.assertIn("has no line COMPOSE_FILE=, so it belongs to another program", refused.stderr)
         self.assertEqual([path.name for path in (self.folder / "first").iterdir()], ["env"])
 
-    def test_another_host_joins_with_the_line_that_the_first_one_prints(self):
+    def test_another_host_joins_with_the_printed_command(self):
         self.prepare()
-        said = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
-        self.assertEqual(said[3], "deploy/compose/prepare --join && docker compose run --rm models && docker compose up -d worker")
-        given = dict(text.rstrip(" \\").split("=", 1) for text in said[:3])
+        output = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
+        self.assertEqual(output[3], "deploy/compose/prepare --join && docker compose run --rm models && docker compose up -d worker")
+        given = dict(text.rstrip(" \\").split("=", 1) for text in output[:3])
         joined = self.prepare("--join", host="second", **{name: text.strip("'") for name, text in given.items()})
         self.assertEqual(joined.returncode, 0, joined.stderr)
         for name in ("s3_access_key_id", "s3_secret_access_key"):
@@ -403,19 +404,19 @@ class PrepareTest(unittest.TestCase):
         self.assertEqual(settings["S3_ENDPOINT"], "http://10.0.0.5:7070")
         self.assertEqual(settings["COMPOSE_PROFILES"], "")
 
-    def test_published_images_are_named_here_and_on_hosts_that_join(self):
+    def test_joining_hosts_use_the_same_published_images(self):
         images = {"RETOUCH_IMAGE": "ghcr.io/owner/retouch", "RETOUCH_TAG": "1.2.3"}
         self.prepare(**images)
         self.assertLessEqual(images.items(), self.settings().items())
-        said = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
-        self.assertEqual(said[3:5], ["RETOUCH_IMAGE='ghcr.io/owner/retouch' \\", "RETOUCH_TAG='1.2.3' \\"])
-        given = dict(text.rstrip(" \\").split("=", 1) for text in said[:5])
+        output = self.prepare("--invite", "10.0.0.5").stdout.splitlines()
+        self.assertEqual(output[3:5], ["RETOUCH_IMAGE='ghcr.io/owner/retouch' \\", "RETOUCH_TAG='1.2.3' \\"])
+        given = dict(text.rstrip(" \\").split("=", 1) for text in output[:5])
         joined = self.prepare("--join", host="second", **{name: text.strip("'") for name, text in given.items()})
         self.assertEqual(joined.returncode, 0, joined.stderr)
         self.assertLessEqual(images.items(), self.settings("second").items())
 
-    def test_joining_without_the_keys_of_the_store_is_refused(self):
-        self.refuses_to_join("http://KEY:SECRET@", {**self.places, "S3_ENDPOINT": "http://10.0.0.5:7070"})
+    def test_joining_without_the_s3_keys_is_rejected(self):
+        self.assert_refuses_to_join("http://KEY:SECRET@", {**self.places, "S3_ENDPOINT": "http://10.0.0.5:7070"})
 
     def test_joining_again_with_the_same_addresses_changes_nothing(self):
         self.prepare("--join", host="second", **self.places)
@@ -425,7 +426,7 @@ class PrepareTest(unittest.TestCase):
         again = self.prepare("--join", host="second", **self.places)
         self.assertEqual((again.returncode, again.stdout, env.read_text()), (0, "", changed))
 
-    def test_joining_with_other_addresses_is_refused(self):
+    def test_joining_with_other_addresses_is_rejected(self):
         self.prepare("--join", host="second", **self.places)
         before = self.files("second")
         others = {
@@ -434,19 +435,19 @@ class PrepareTest(unittest.TestCase):
             "S3_ENDPOINT": "http://key:secret@10.0.0.6:7070",
         }
         for name, address in others.items():
-            self.refuses_to_join("To join again with other addresses, delete", {**self.places, name: address})
-        self.refuses_to_join("s3_secret_access_key has another value", {**self.places, "S3_ENDPOINT": "http://key:other@10.0.0.5:7070"})
+            self.assert_refuses_to_join("To join again with other addresses, delete", {**self.places, name: address})
+        self.assert_refuses_to_join("s3_secret_access_key has another value", {**self.places, "S3_ENDPOINT": "http://key:other@10.0.0.5:7070"})
         self.assertEqual(self.files("second"), before)
 
-    def test_a_host_that_is_whole_does_not_join_another(self):
+    def test_a_complete_host_cannot_join_another(self):
         self.prepare(host="second")
-        self.refuses_to_join("has the password of a Postgres on this host")
+        self.assert_refuses_to_join("has the password of a Postgres on this host")
         for file in (self.folder / "second" / "secrets").iterdir():
             file.unlink()
-        self.refuses_to_join("starts more than workers")
+        self.assert_refuses_to_join("starts more than workers")
         self.assertEqual(set(self.files("second")), {"env"})
 
-    def test_a_joined_host_has_a_worker_with_either_command(self):
+    def test_a_joined_host_runs_only_a_worker(self):
         self.prepare("--join", host="second", **self.places)
         settings = self.settings("second")
         services = config(settings["COMPOSE_FILE"].split(":"), settings["COMPOSE_PROFILES"].split(), settings)["services"]
@@ -454,19 +455,19 @@ class PrepareTest(unittest.TestCase):
         self.assertEqual(set(services), {"worker"})
         self.assertEqual(services["worker"]["environment"]["S3_ENDPOINT"], "http://10.0.0.5:7070")
 
-    def test_every_line_of_the_example_is_a_setting_that_something_reads(self):
+    def test_every_line_of_the_example_is_a_known_setting(self):
         names = {line.lstrip("#").split("=")[0] for line in (REPO / "deploy/compose/env.example").read_text().splitlines()
                  if "=" in line and line.lstrip("#")[:1].isupper() and " " not in line.split("=")[0]}  # fmt: skip
         files = "".join((REPO / file).read_text() for file in (FILE, CPU, GPUS, CENTRAL))
         unread = {name for name in names if f"${{{name}" not in files} - {"COMPOSE_FILE", "COMPOSE_PROFILES"}
         self.assertEqual(unread, set())
-        # What is a file in the folder of secrets needs no line, nor does that folder.
+        # These are files in the folder of secrets, or that folder.
         secret = {"DATABASE_URL", "REDIS_URL", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY", "RETOUCH_SECRETS"}
         self.assertEqual(set(re.findall(r"\$\{([A-Z][A-Z0-9_]*)", files)) - names, secret)
 
 
 class ProvenTest(unittest.TestCase):
-    def test_a_changed_file_a_new_one_and_a_renamed_one_are_noticed_and_secrets_are_not(self):
+    def test_changes_of_files_count_and_changes_of_secrets_do_not(self):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             compose = root / "deploy" / "compose"

@@ -10,21 +10,21 @@ from ops.database import Database
 
 
 class CommandTest(unittest.TestCase):
-    def test_no_command_overrides_the_files_that_the_settings_name(self):
-        """`docker compose -f` would leave out what `COMPOSE_FILE` adds: ports, the processor in place of the GPU, more workers."""
+    def test_no_command_replaces_the_compose_files_of_the_settings(self):
+        """`docker compose -f` would omit the files in `COMPOSE_FILE`, for example those for CPUs or several GPUs."""
         pages = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
         overriding = {(path.name, command) for path in pages for command in re.findall(r"docker compose -f .*?[`\n]", path.read_text())}
-        # That one says itself when it may be used.
+        # The manual explains when to use this one.
         self.assertEqual(overriding, {("operating.md", "docker compose -f docker-compose.gpu.yml up -d worker`")})
 
-    def test_an_empty_setting_has_nothing_behind_it(self):
-        """Docker Compose would take the comment for the value."""
+    def test_an_empty_setting_has_no_comment_on_its_line(self):
+        """Docker Compose would read the comment as the value."""
         pages = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md")), REPO / "deploy/compose/env.example"]
         self.assertEqual([(path.name, text) for path in pages for text in re.findall(r"^#?[A-Z0-9_]+= +#.*", path.read_text(), re.M)], [])
 
 
 class QueryTest(unittest.TestCase):
-    def test_every_query_of_the_pages_for_operators_can_be_asked(self):
+    def test_every_query_in_the_docs_runs(self):
         pages = {path: re.findall(r'^ *sql "([^"$]+)"', path.read_text(), re.M) for path in sorted((REPO / "docs").rglob("*.md"))}
         self.assertGreater(sum(map(len, pages.values())), 10)
         with contextlib.redirect_stdout(io.StringIO()), Sandbox("runbooks") as sandbox:
