@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{Connection, Postgres, Transaction};
+use sqlx::{Connection, PgConnection, Postgres, Transaction};
 pub use sqlx::{Error as DatabaseError, PgPool};
 
 use crate::config::DatabaseConfig;
 
 /// The schema in `migrations/`, embedded in each binary.
 pub static MIGRATOR: Migrator = sqlx::migrate!("../migrations");
+
+/// The advisory lock of the process that migrates: "retouch" in ASCII.
+const MIGRATION_LOCK: i64 = 0x0072_6574_6f75_6368;
+const MIGRATION_LOCK_POLL: Duration = Duration::from_millis(500);
 
 /// For how long an idle connection is believed to be alive.
 const TRUSTED: Duration = Duration::from_secs(1);
@@ -49,13 +53,62 @@ pub(crate) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Po
     begun.await.map_err(|_| sqlx::Error::WorkerCrashed)?
 }
 
-/// Applies the migrations that are missing. Safe to run from several processes at once.
+/// Applies the missing migrations. Safe to run from several processes at once.
 pub async fn migrate(pool: &PgPool) -> anyhow::Result<()> {
-    MIGRATOR.run(pool).await.context("migrating the database")
+    migrate_with(pool, &MIGRATOR).await
+}
+
+/// Applies the missing migrations of `migrator`. Opens one connection besides those of the pool.
+///
+/// sqlx's own lock waits inside a statement, whose snapshot a `create index concurrently` of the process that
+/// migrates would wait for: a deadlock. Polling for a lock of our own holds no snapshot.
+pub async fn migrate_with(pool: &PgPool, migrator: &Migrator) -> anyhow::Result<()> {
+    // Closing this connection releases the lock, so it must not return to the pool.
+    let mut connection =
+        pool.acquire().await.context("connecting to the database to migrate it")?.detach();
+    while !try_migration_lock(&mut connection).await? {
+        tokio::time::sleep(MIGRATION_LOCK_POLL).await;
+    }
+    if count_missing(pool, migrator).await? > 0 {
+        refuse_unfinished_indexes(&mut connection).await?;
+    }
+    migrator.run(pool).await.context("migrating the database")
+}
+
+async fn try_migration_lock(connection: &mut PgConnection) -> sqlx::Result<bool> {
+    sqlx::query_scalar("select pg_try_advisory_lock($1)")
+        .bind(MIGRATION_LOCK)
+        .fetch_one(connection)
+        .await
+}
+
+/// A `create index concurrently` that fails leaves an index that is maintained but never used, and
+/// `if not exists` would accept it.
+async fn refuse_unfinished_indexes(connection: &mut PgConnection) -> anyhow::Result<()> {
+    let unfinished: Vec<String> = sqlx::query_scalar(
+        "select format('%I', relname) from pg_index join pg_class on pg_class.oid = indexrelid
+         where not indisvalid and relnamespace = current_schema()::regnamespace
+         order by relname",
+    )
+    .fetch_all(connection)
+    .await?;
+    // Postgres takes one name at a time.
+    let drops: Vec<_> =
+        unfinished.iter().map(|name| format!("drop index concurrently {name};")).collect();
+    ensure!(
+        drops.is_empty(),
+        "an earlier migration left an unfinished index; run `{}` and migrate again",
+        drops.join(" "),
+    );
+    Ok(())
 }
 
 /// How many migrations of this version the database has not seen.
 pub async fn missing_migrations(pool: &PgPool) -> sqlx::Result<usize> {
+    count_missing(pool, &MIGRATOR).await
+}
+
+async fn count_missing(pool: &PgPool, migrator: &Migrator) -> sqlx::Result<usize> {
     let known: Vec<i64> = sqlx::query_scalar("select version from _sqlx_migrations where success")
         .fetch_all(pool)
         .await
@@ -66,7 +119,7 @@ pub async fn missing_migrations(pool: &PgPool) -> sqlx::Result<usize> {
             }
             _ => Err(error),
         })?;
-    Ok(MIGRATOR.iter().filter(|migration| !known.contains(&migration.version)).count())
+    Ok(migrator.iter().filter(|migration| !known.contains(&migration.version)).count())
 }
 
 /// Asks the server for an answer.

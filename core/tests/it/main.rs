@@ -7,6 +7,7 @@ mod credits;
 mod janitor;
 mod jobs;
 mod ledger;
+mod migrations;
 mod operator;
 mod orders;
 mod queue;

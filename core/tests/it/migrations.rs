@@ -1,0 +1,68 @@
+//! Migrations outside of a transaction: indexes that are built concurrently.
+
+use futures::future::try_join_all;
+use retouch_core::db::migrate_with;
+use sqlx::PgPool;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+const TABLE: &str = "create table gadgets (name text); insert into gadgets values ('a'), ('a');";
+
+/// A table with two equal names, and a second migration.
+async fn table_and(second: &str) -> Migrator {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("0001_table.sql"), TABLE).unwrap();
+    std::fs::write(folder.path().join("0002_index.sql"), second).unwrap();
+    Migrator::new(folder.path()).await.unwrap()
+}
+
+async fn valid_indexes(pool: &PgPool) -> i64 {
+    sqlx::query_scalar(
+        "select count(*) from pg_index where indisvalid and indrelid = 'gadgets'::regclass",
+    )
+    .fetch_one(pool)
+    .await
+    .unwrap()
+}
+
+#[sqlx::test(migrations = false)]
+async fn several_processes_can_build_an_index_concurrently(
+    _: PgPoolOptions,
+    database: PgConnectOptions,
+) {
+    let migrator = table_and(
+        "-- no-transaction\ncreate index concurrently if not exists gadgets_by_name on gadgets (name);",
+    )
+    .await;
+    let processes =
+        try_join_all((0..4).map(|_| PgPoolOptions::new().connect_with(database.clone())))
+            .await
+            .unwrap();
+
+    try_join_all(processes.iter().map(|pool| migrate_with(pool, &migrator))).await.unwrap();
+
+    assert_eq!(valid_indexes(&processes[0]).await, 1);
+}
+
+#[sqlx::test(migrations = false)]
+async fn an_unfinished_index_is_refused_until_somebody_drops_it(pool: PgPool) {
+    let migrator = table_and(
+        "-- no-transaction\ncreate unique index concurrently if not exists gadgets_once on gadgets (name);",
+    )
+    .await;
+    let failed = migrate_with(&pool, &migrator).await.unwrap_err();
+    assert!(format!("{failed:#}").contains("gadgets_once"), "{failed:#}");
+
+    let refused = migrate_with(&pool, &migrator).await.unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("run `drop index concurrently gadgets_once;` and migrate again"),
+        "{refused:#}"
+    );
+
+    sqlx::raw_sql("delete from gadgets").execute(&pool).await.unwrap();
+    sqlx::query("drop index concurrently gadgets_once").execute(&pool).await.unwrap();
+    migrate_with(&pool, &migrator).await.unwrap();
+    assert_eq!(valid_indexes(&pool).await, 1);
+}
