@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes fill.jpg: things painted over in photos and filled by Retouch, by OpenCV (Navier-Stokes and Telea) and by a
-smooth transition (pull-push), and prints for each how the result compares with what surrounds it.
+"""Writes fill.jpg: holes in photos, filled by Retouch, by OpenCV (Navier-Stokes and Telea) and by a smooth transition
+(pull-push), and prints how each result compares with its surroundings.
 
     pip install numpy==2.4.6 pillow==13.0.0 scikit-image==0.26.0 opencv-python-headless==5.0.0.93
     docs/contact-sheets/fill.py               # after scripts/up or a release build
@@ -8,10 +8,10 @@ smooth transition (pull-push), and prints for each how the result compares with 
 Two figures, of brightness:
   texture  median of the local contrast (standard deviation in 7 x 7 pixels) in the hole / in the ring of 24 pixels
            around it; the median, because rings hold edges of other things
-  seam     mean step between neighbours across the hole's border / between neighbours within 6 pixels of it
-The hole is all that a patch may change: what is painted over, and as much around it as `worker/src/tools/magic_fix.rs`
-allows; the others get the same hole. Both figures are 1 where nobody sees the hole, unless the photo differs there: its own
-are in the second column, of the object that is to go where there is one. Time is the CPU's, of all cores together.
+  seam     mean step between neighbors across the hole's border / between neighbors within 6 pixels of it
+The hole is the whole area that a patch may change: the painted area plus the margin that `worker/src/tools/magic_fix.rs`
+allows. All methods get the same hole. Both figures are 1 for an invisible fill, unless the photo itself differs there; the
+second column has the photo's own figures. Time is CPU time of all cores together.
 
 The photos are part of scikit-image's package, which states that each of these is CC0 or in the public domain: astronaut
 and hubble_deep_field (NASA), rocket (SpaceX), chelsea (Stefan van der Walt), coffee (Rachel Michetti), camera (Lav
@@ -37,7 +37,7 @@ METHODS = ("Retouch", "Navier-Stokes", "Telea", "pull-push")
 CELL = (240, 220)
 GAP = 6
 
-# Name, photo, and what is painted over: ("ellipse" | "polygon" | "line", points, width). Scratches are restored, the
+# Name, photo, and the painted shapes: ("ellipse" | "polygon" | "line", points, width). Scratches are restored, the
 # rest is removed.
 CASES = (
     ("spoon", "coffee.png", [("polygon", [(300, 262), (350, 225), (395, 215), (440, 60), (470, 60), (460, 130), (412, 240), (415, 300), (385, 335), (335, 335), (305, 300)], 0)]),
@@ -65,7 +65,7 @@ def mask_of(size: tuple, shapes: list) -> Image.Image:
 
 
 def reached(hole: np.ndarray, prompt: str) -> np.ndarray:
-    """The hole with what is around it that a patch may change."""
+    """Returns the hole plus the margin that a patch may change."""
     longest, shortest = max(hole.shape), min(hole.shape)
     share, least, most = (80, 8, 24) if prompt == "remove it" else (400, 2, 6)
     reach = min(max(least, min(most, longest // share)), max(1, shortest // 8))
@@ -73,7 +73,7 @@ def reached(hole: np.ndarray, prompt: str) -> np.ndarray:
 
 
 def classical(binary: Path, photo: Image.Image, mask: Image.Image, prompt: str) -> tuple:
-    """The picture, and the CPU seconds of the whole command, files and all."""
+    """Returns the picture, and the CPU seconds of the whole command, including its files."""
     with tempfile.TemporaryDirectory() as folder:
         source, marks, target = (Path(folder, name) for name in ("in.png", "mask.png", "out.png"))
         photo.save(source)
@@ -90,7 +90,7 @@ def of_children() -> float:
 
 
 def pull_push(rgb: np.ndarray, hole: np.ndarray) -> np.ndarray:
-    """Sums of known pixels down a pyramid, and what is unknown from the level below on the way up."""
+    """Sums known pixels down a pyramid and fills unknown ones from the level below on the way up."""
 
     def filled(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
         height, width = weights.shape
@@ -123,13 +123,13 @@ def by(method: str, binary: Path, photo: Image.Image, mask: Image.Image, prompt:
 
 
 def figures(rgb: np.ndarray, hole: np.ndarray) -> tuple:
-    """Texture and seam: see above."""
+    """Returns texture and seam, as defined above."""
     luma = rgb.astype(np.float32) @ np.float32([0.299, 0.587, 0.114])
     mean, square = cv2.blur(luma, (7, 7)), cv2.blur(luma * luma, (7, 7))
     deviation = np.sqrt(np.maximum(square - mean * mean, 0))
     inside = cv2.distanceTransform(hole.astype(np.uint8), cv2.DIST_L2, 5)
     outside = cv2.distanceTransform((~hole).astype(np.uint8), cv2.DIST_L2, 5)
-    # Windows that see only the hole, or only what is around it; the hole of a scratch is too narrow for that.
+    # Windows entirely inside or outside the hole; scratches are too narrow for that.
     least = 4 if inside.max() > 8 else 0
     texture = np.median(deviation[inside > least]) / np.median(deviation[(outside > 4) & (outside <= 28)])
     near = (inside <= 6) & (outside <= 6)
@@ -147,17 +147,17 @@ def figures(rgb: np.ndarray, hole: np.ndarray) -> tuple:
 def cell(rgb: np.ndarray, box: tuple) -> Image.Image:
     crop = Image.fromarray(rgb).crop(box)
     scale = max(CELL[0] / crop.width, CELL[1] / crop.height)
-    return crop.resize(CELL, Image.Resampling.LANCZOS, box=centred(crop.size, scale))
+    return crop.resize(CELL, Image.Resampling.LANCZOS, box=centered(crop.size, scale))
 
 
-def centred(size: tuple, scale: float) -> tuple:
+def centered(size: tuple, scale: float) -> tuple:
     width, height = min(CELL[0] / scale, size[0]), min(CELL[1] / scale, size[1])
     left, top = (size[0] - width) / 2, (size[1] - height) / 2
     return left, top, left + width, top + height
 
 
 def around(mask: Image.Image) -> tuple:
-    """What is shown: the hole with some of the picture around it, as wide as a cell."""
+    """Returns the displayed box: the hole and some of its surroundings, with the shape of a cell."""
     left, top, right, bottom = mask.getbbox()
     height = min(max(bottom - top, (right - left) * CELL[1] / CELL[0], 150) * 1.35, mask.height)
     width = min(height * CELL[0] / CELL[1], mask.width)
@@ -168,9 +168,9 @@ def around(mask: Image.Image) -> tuple:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--binary", type=Path, default=ROOT / "target/release/retouch-worker", help="what is run")
+    arguments.add_argument("--binary", type=Path, default=ROOT / "target/release/retouch-worker", help="the worker to run")
     arguments.add_argument("--output", type=Path, default=HERE / "fill.jpg")
-    arguments.add_argument("only", nargs="*", help="names of cases, all of them if none is given")
+    arguments.add_argument("only", nargs="*", help="names of cases; default: all")
     chosen = arguments.parse_args()
     cases = [case for case in CASES if not chosen.only or case[0] in chosen.only]
     size = ((CELL[0] + GAP) * (len(METHODS) + 1) - GAP, (CELL[1] + GAP) * len(cases) - GAP)

@@ -34,7 +34,7 @@ def upscaled(picture: Image.Image, model: str) -> Image.Image:
 
 
 def logo() -> Image.Image:
-    """A ring and a bar with soft edges; what is transparent is black, as most programs leave it."""
+    """Draws a ring and a bar with soft edges; transparent pixels are black, as most programs leave them."""
     large = Image.new("L", (SIZE[0] * 8, SIZE[1] * 8))
     draw = ImageDraw.Draw(large)
     draw.ellipse((80, 40, 700, 660), outline=255, width=90)

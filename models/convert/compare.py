@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares a converted net with ncnn itself: what they compute, and how fast.
+"""Compares the results and the speed of a converted net with ncnn itself.
 
     pip install ncnn==1.0.20261020 numpy==2.4.6 onnxruntime==1.31.1
     models/convert/compare.py NET.param NET.bin NET.onnx [--side 128] [--threads 2] [--runs 30]
 
-Both get the same square of noise with a fade, and take turns, so that whatever else the machine does hits both; the best
-run of each is compared, which is as near to an idle machine as it gets.
+Both get the same square of noise with a fade and alternate, so that other load hits both. The best runs are compared,
+because they are the closest to an idle machine.
 """
 
 import argparse
@@ -45,14 +45,14 @@ def main() -> None:
     for name, taken in seconds.items():
         best, median = min(taken), statistics.median(taken)
         ratio = best / min(seconds["ncnn"])
-        print(f"{name}: best {best * 1e3:.1f} ms, median {median * 1e3:.1f} ms, best by ncnn's best {ratio:.2f}")
+        print(f"{name}: best {best * 1e3:.1f} ms, median {median * 1e3:.1f} ms, ratio to ncnn's best {ratio:.2f}")
 
 
 def with_ncnn(options, picture, winograd=True):
     net = ncnn.Net()
     net.opt.num_threads = options.threads
     net.opt.use_winograd_convolution = winograd
-    # Floats, as ONNX Runtime computes.
+    # 32-bit floats, as in ONNX Runtime.
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
     net.opt.use_bf16_storage = False
     if net.load_param(options.param) or net.load_model(options.bin):

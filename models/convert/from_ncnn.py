@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""Converts a super-resolution net of ncnn into ONNX.
+"""Converts a super-resolution net from ncnn to ONNX.
 
     models/convert/from_ncnn.py NET.param NET.bin OUT.onnx
 
-Understands what the nets of Real-ESRGAN consist of, and refuses anything else by its name: an operator or a parameter
-that is left out would be a model that is quietly wrong. The same input gives the same bytes on every machine, so that a
-checksum vouches for the result. Needs Python 3.11 and nothing else.
+Supports the operators of Real-ESRGAN's nets and refuses all others by name, because skipping an operator or a parameter
+would silently change the results. The same input gives the same bytes on every machine, so a checksum identifies the
+result. Needs only Python 3.11.
 
 The net takes any RGB picture, f32 [batch, 3, height, width] in 0..1, and has one output. Half floats stay half floats in the
-file; whoever loads it makes floats of them once. Three things are written other than they were, for speed:
+file; loading converts them to floats once. Three operations are rewritten for speed:
 
-* PReLU. ONNX Runtime keeps channels in blocks on a processor, which convolutions need, and has no PReLU for blocks: it
-  would go out of them and in again around each one. With slope s, PReLU(x) = x + relu((s - 1) x) wherever s <= 1, and a
-  scale per channel, a ReLU and a sum all work on blocks. Channels with s > 1 are turned around by the convolution before
-  (its weights times -1, PReLU(x) being -(y + relu((s - 1) y)) with y = -x) and back by those after; both are exact.
-* A sum of weighted inputs. Where the input comes from a convolution, its weights take the factor, in f32 when the model
-  is loaded.
-* A factor that no convolution can take is a scale per channel, which works on blocks too, while a product does not.
+* PReLU. On a CPU, ONNX Runtime keeps channels in blocks for convolutions, and it has no PReLU for blocks: it would convert
+  the layout twice around each one. With slope s, PReLU(x) = x + relu((s - 1) x) if s <= 1, and a scale per channel, a ReLU
+  and a sum all work on blocks. Channels with s > 1 are negated by the convolution before (its weights times -1: with y = -x,
+  PReLU(x) = -(y + relu((s - 1) y))) and negated again by the convolutions after; both are exact.
+* A sum of weighted inputs. If an input comes from a convolution, its weights absorb the factor, in f32 when the model loads.
+* A factor that no convolution can absorb becomes a scale per channel, which works on blocks, unlike a product.
 
-A scale per channel is written as the BatchNormalization that does nothing else.
+A scale per channel is written as a BatchNormalization that does nothing else.
 """
 
 import struct
@@ -35,7 +34,7 @@ BYTES = {FLOAT: 4, HALF: 2}
 
 
 class Refusal(Exception):
-    """The net has something that this converter does not understand; the text names it."""
+    """The net has an element that this converter does not support; the text names it."""
 
 
 @dataclass
@@ -45,7 +44,7 @@ class Layer:
     inputs: list
     outputs: list
     parameters: dict
-    # Convolution: numbers as they are in the file, [out, in, rows, columns]; PReLU: its slopes.
+    # Convolution: the bytes of the file, [out, in, rows, columns]; PReLU: its slopes.
     weights: bytearray = None
     element: int = FLOAT
     bias: bytearray = None
@@ -53,7 +52,7 @@ class Layer:
     used: set = field(default_factory=set)
 
     def take(self, number, default=None):
-        """A parameter's value; without a default it must be there."""
+        """Returns a parameter's value; without a default, the parameter is required."""
         self.used.add(number)
         value = self.parameters.get(number, default)
         if value is None:
@@ -75,7 +74,7 @@ class Layer:
 @dataclass(frozen=True)
 class Shape:
     channels: int
-    # How many times the input's width and height.
+    # Multiple of the input's width and height.
     scale: int
 
 
@@ -90,7 +89,7 @@ def main():
 
 
 def convert(param, weights):
-    """The ONNX file, from the texts of a .param and the bytes of a .bin."""
+    """Returns the ONNX file, from the text of a .param and the bytes of a .bin."""
     layers = without_splits(read_layers(param))
     read_weights(layers, weights)
     return Writer(Net(layers)).to_bytes()
@@ -99,7 +98,7 @@ def convert(param, weights):
 def read_layers(text):
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if not lines or lines[0] != [MAGIC]:
-        raise Refusal(f"the .param does not start with {MAGIC}: it is no text param file of ncnn")
+        raise Refusal(f"the .param does not start with {MAGIC}: it is not a text param file of ncnn")
     layers = [read_layer(words) for words in lines[2:]]
     blobs = {blob for layer in layers for blob in layer.outputs}
     if lines[1:2] != [[str(len(layers)), str(len(blobs))]]:
@@ -123,7 +122,7 @@ def read_layer(words):
 
 
 def read_parameter(setting):
-    """`3=1.5`, or, for the list in parameter 3, `-23303=2,1.5,2.5`: the list's length and its members."""
+    """Reads `3=1.5` or, for the list in parameter 3, `-23303=2,1.5,2.5`: the list's length and its members."""
     number, value = setting.split("=")
     number = int(number)
     if number > -23300:
@@ -139,7 +138,7 @@ def read_number(text):
 
 
 def without_splits(layers):
-    """In ncnn a blob is used once; a Split makes copies of it. In ONNX a tensor is used as often as one likes."""
+    """Removes Split layers: in ncnn a blob is used once and Split copies it; in ONNX a tensor may be used many times."""
     originals = {}
     kept = []
     for layer in layers:
@@ -160,7 +159,7 @@ def check_arguments(layer):
         raise layer.refused(f"parameter {unknown[0]} is not understood")
 
 
-# How many inputs each operator may have.
+# The least and the most inputs of each operator.
 OPERATORS = {
     "Input": (0, 0),
     "Split": (1, 1),
@@ -175,7 +174,7 @@ OPERATORS = {
 
 
 def read_weights(layers, data):
-    """The .bin has the weights of all layers in their order, with nothing between them that tells whose they are."""
+    """Reads the .bin: the weights of all layers in order, without any labels."""
     position = 0
 
     def take(layer, size):
@@ -194,7 +193,7 @@ def read_weights(layers, data):
                 raise layer.refused(f"weights of type {tag:#010x} are not understood")
             layer.element = HALF if tag == HALF_WEIGHTS else FLOAT
             layer.weights = take(layer, count * BYTES[layer.element])
-            # What follows stands at a multiple of four bytes.
+            # The next part starts at a multiple of four bytes.
             take(layer, -len(layer.weights) % 4)
             if layer.take(5, 0):
                 layer.bias = take(layer, 4 * layer.take(0))
@@ -202,11 +201,11 @@ def read_weights(layers, data):
             count = layer.take(0)
             layer.slopes = struct.unpack(f"<{count}f", take(layer, 4 * count))
     if position != len(data):
-        raise Refusal(f"the .bin has {len(data) - position} bytes more than the .param speaks of")
+        raise Refusal(f"the .bin has {len(data) - position} bytes more than the .param describes")
 
 
 class Net:
-    """The layers, and who makes and uses each blob."""
+    """The layers, and the makers and users of each blob."""
 
     def __init__(self, layers):
         self.layers = layers
@@ -220,20 +219,20 @@ class Net:
         self.result = results[0]
 
     def plain_convolution_for(self, user, blob):
-        """The convolution that makes a blob, if that has no activation and nobody else uses the blob."""
+        """Returns the convolution that makes a blob, if it has no activation and no other layer uses the blob."""
         maker = self.makers[blob]
         is_plain = maker.kind == "Convolution" and maker.take(9, 0) == 0
         return maker if is_plain and self.users[blob] == [user] and user.inputs.count(blob) == 1 else None
 
     def factor_for(self, convolution):
-        """What the only user of a convolution wants its output multiplied with."""
+        """Returns the factor that the only user of a convolution applies to its output."""
         for user in self.users[convolution.output]:
             if user.kind == "Eltwise" and self.plain_convolution_for(user, convolution.output):
                 return factors_of(user)[user.inputs.index(convolution.output)]
         return 1.0
 
     def turned_outputs(self, convolution):
-        """The channels that the PReLU behind a convolution wants turned around."""
+        """Returns the channels that the PReLU after a convolution needs negated."""
         for user in self.users[convolution.output]:
             is_fitting = user.kind == "PReLU" and len(user.slopes) == convolution.take(0)
             if is_fitting and self.plain_convolution_for(user, convolution.output):
@@ -241,7 +240,7 @@ class Net:
         return []
 
     def turned_inputs(self, convolution):
-        """The channels that arrive turned around."""
+        """Returns the channels that arrive negated."""
         maker = self.makers[convolution.inputs[0]]
         return steep_channels(maker) if maker.kind == "PReLU" else []
 
@@ -258,7 +257,7 @@ def steep_channels(prelu):
 
 
 class Writer:
-    """Writes one layer after the other. `names` and `shapes` know each blob of the net by its name in ncnn."""
+    """Writes the layers in order. The keys of `names` and `shapes` are the blobs' names in ncnn."""
 
     def __init__(self, net):
         self.net = net
@@ -322,7 +321,7 @@ class Writer:
         return self.graph.node("Cast", [half], name, to=FLOAT)
 
     def scaled(self, constant, factor):
-        """A constant times a factor. ONNX Runtime computes it once, when it loads the model."""
+        """Returns a constant times a factor. ONNX Runtime computes it once, when it loads the model."""
         if factor == 1.0:
             return constant
         by = self.graph.constant(f"{constant}.factor", [], [factor])
@@ -403,7 +402,7 @@ class Writer:
         if times != layer.take(2) or times < 1 or times != int(times):
             raise layer.refused(f"scales {times} and {layer.take(2)}: only equal whole numbers are understood")
         scales = self.graph.constant(f"{name}.scales", [4], [1.0, 1.0, times, times])
-        # Every pixel is repeated, at whatever size: no coordinate is computed that could round another way.
+        # Repeats every pixel at any size, without computing coordinates that could round differently.
         self.graph.node(
             "Resize",
             [*inputs, "", scales],
@@ -435,7 +434,7 @@ def turn_input(convolution, channel):
 
 
 def turn(data, element, start, size):
-    """Changes the sign of numbers: the top bit of the last byte of each."""
+    """Flips the sign of numbers: the top bit of the last byte of each."""
     step = BYTES[element]
     for position in range(start + step - 1, start + size, step):
         data[position] ^= 0x80

@@ -1,8 +1,8 @@
-"""Writes ONNX files: as much of the format as our models need, with the same bytes on every machine.
+"""Writes ONNX files: the part of the format that our models need, with the same bytes on every machine.
 
-An ONNX file is one protobuf message. A message is a row of fields; a field is a key, which holds its number and the kind
-of its value, and the value: a whole number in groups of seven bits, four bytes, or a length and that many bytes. The
-numbers are those of onnx.proto. Fields are written in the order of their numbers, as other writers do.
+An ONNX file is one protobuf message. A message is a sequence of fields; a field is a key, which holds its number and the kind
+of its value, and the value: an integer in groups of seven bits, four bytes, or a length and that many bytes. onnx.proto
+defines the numbers. Fields are written in the order of their numbers, as by other writers.
 """
 
 import struct
@@ -18,7 +18,7 @@ ELEMENT_BYTES = {FLOAT: 4, UINT8: 1, INT64: 8, HALF: 2}
 
 
 class Graph:
-    """A model under construction. Nodes stand in the order in which they are added; each must follow its inputs."""
+    """A model under construction. Nodes keep the order in which they are added; each must follow its inputs."""
 
     def __init__(self, name):
         self.name = name
@@ -29,7 +29,7 @@ class Graph:
         self.outputs = []
 
     def input(self, name, shape, element=FLOAT):
-        """An input. A dimension is a number, or a name where any number will do."""
+        """Adds an input. A dimension is a number, or a name if any number is allowed."""
         self.inputs.append(_described(self._new(name), shape, element))
         return name
 
@@ -37,7 +37,7 @@ class Graph:
         self.outputs.append(_described(self._known(name), shape, element))
 
     def constant(self, name, shape, data, element=FLOAT):
-        """A tensor that is stored in the file, from numbers or from its little-endian bytes."""
+        """Stores a tensor in the file, from numbers or from its little-endian bytes."""
         if not isinstance(data, (bytes, bytearray)):
             data = struct.pack(f"<{len(data)}{'q' if element == INT64 else 'f'}", *data)
         count = 1
@@ -50,7 +50,7 @@ class Graph:
         return name
 
     def node(self, operator, inputs, output, **attributes):
-        """One operation. Returns its output's name, so that calls can be nested. An input "" is left out."""
+        """Adds an operation. Returns its output's name, so that calls can be nested. An input "" is omitted."""
         known = b"".join(_text(1, name and self._known(name)) for name in inputs)
         settings = b"".join(_bytes(5, _attribute(name, value)) for name, value in sorted(attributes.items()))
         self.nodes.append(known + _text(2, self._new(output)) + _text(4, operator) + settings)
@@ -77,12 +77,12 @@ class Graph:
 
     def _known(self, name):
         if name not in self.tensors:
-            raise ValueError(f"{name} is used before anything makes it")
+            raise ValueError(f"{name} is used before it is made")
         return name
 
 
 def _described(name, shape, element):
-    """A ValueInfoProto: a tensor's name, element type and shape."""
+    """Returns a ValueInfoProto: a tensor's name, element type and shape."""
     dimensions = b"".join(
         _bytes(1, _text(2, dimension) if isinstance(dimension, str) else _number(1, dimension)) for dimension in shape
     )
@@ -91,7 +91,7 @@ def _described(name, shape, element):
 
 
 def _attribute(name, value):
-    """An AttributeProto. Its kind follows from the value: int, float, str, or a list of ints."""
+    """Returns an AttributeProto. Its kind follows from the value: int, float, str, or a list of ints."""
     if isinstance(value, int):
         return _text(1, name) + _number(3, value) + _number(20, 2)
     if isinstance(value, float):
@@ -118,9 +118,9 @@ def _key(field, kind):
 
 
 def _varint(value):
-    """Seven bits a byte, the lowest first; the top bit says that more follow."""
+    """Encodes seven bits per byte, the lowest first; the top bit means that more follow."""
     if value < 0:
-        raise ValueError(f"{value} is negative; no number of ours is")
+        raise ValueError(f"{value} is negative, which this writer does not support")
     groups = bytearray()
     while value > 0x7F:
         groups.append(value & 0x7F | 0x80)

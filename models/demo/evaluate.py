@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Says how often the shapes demo paints the hue that it was asked for, on photos that it has never seen.
+"""Measures how often the shapes demo paints the prompted hue, on photos that it has never seen.
 
     pip install numpy==2.4.6 pillow==13.0.0 onnxruntime==1.31.1
     models/demo/evaluate.py                  the ONNX files, 20 photos × 3 seeds; exit status 1 below 90 %
     pip install onnx==1.23.2
-    models/demo/evaluate.py --untrained      the same with random numbers for the UNet's weights: must fail
+    models/demo/evaluate.py --untrained      the same with random weights in the UNet: must fail
     models/demo/evaluate.py --sheet OUT.jpg  draws a contact sheet instead
 
-The hue of a result is the direction of the sum, over the masked pixels whose chroma (largest less smallest of R, G, B)
-is at least 0.2, of chroma times the unit vector of the hue. It is right when at least a tenth of the masked pixels are
-so coloured and no hue in eval/cases.json is nearer than that of the prompted colour.
+The hue of a result is the direction of a sum over the masked pixels with a chroma (largest minus smallest of R, G, B) of at
+least 0.2: the sum of chroma times the unit vector of the hue. A result is right if at least a tenth of the masked pixels have
+that chroma and the prompted color has the nearest hue in eval/cases.json.
 """
 
 import argparse
@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 EVAL = HERE / "eval"
 BAR = 0.9
 SEEDS = (1, 2, 3)
-CHROMA, COLOURED = 0.2, 0.1
+CHROMA, COLORED = 0.2, 0.1
 FACTOR = 8
 PARTS = ("text_encoder", "unet", "vae_encoder", "vae_decoder")
 SHEET_PROMPTS = (
@@ -59,7 +59,7 @@ def share_right(pipeline: "Pipeline", verbose: bool) -> float:
     for case in judged["cases"]:
         photo, mask = load(case["photo"]), load_mask(case["mask"])
         found = [nearest_hue(pipeline(photo, mask, case["prompt"], seed), mask, judged["hues"]) for seed in SEEDS]
-        right += [hue == case["colour"] for hue in found]
+        right += [hue == case["color"] for hue in found]
         if verbose or not all(right[-len(SEEDS) :]):
             print(f"{case['photo']}, {case['prompt']!r}: {', '.join(found)}")
     print(f"{sum(right)} of {len(right)} right")
@@ -75,16 +75,16 @@ def load_mask(name: str) -> np.ndarray:
 
 
 def nearest_hue(picture: np.ndarray, mask: np.ndarray, hues: dict[str, float]) -> str:
-    """The name of the nearest hue of what is in the mask, or "none"."""
+    """Returns the name of the hue nearest to the masked pixels, or "none"."""
     red, green, blue = (picture[mask].astype(np.float64) / 255).T
     chroma = np.maximum(np.maximum(red, green), blue) - np.minimum(np.minimum(red, green), blue)
-    # The projection onto the plane across the grey axis has the hue's angle, or within a degree of it.
+    # The projection onto the plane across the gray axis has the hue's angle, within a degree.
     direction = (red - green / 2 - blue / 2) + 1j * (green - blue) * np.sqrt(3) / 2
-    coloured = chroma >= CHROMA
-    if coloured.mean() < COLOURED:
+    colored = chroma >= CHROMA
+    if colored.mean() < COLORED:
         return "none"
-    units = direction[coloured] / np.abs(direction[coloured])
-    angle = np.angle((chroma[coloured] * units).sum(), deg=True)
+    units = direction[colored] / np.abs(direction[colored])
+    angle = np.angle((chroma[colored] * units).sum(), deg=True)
     return min(hues, key=lambda name: abs((angle - hues[name] + 180) % 360 - 180))
 
 
@@ -110,7 +110,7 @@ class Pipeline:
         self.timesteps = np.round(np.arange(self.train_steps, 0, -self.train_steps / steps)).astype(int) - 1
 
     def __call__(self, photo: np.ndarray, mask: np.ndarray, prompt: str, seed: int) -> np.ndarray:
-        """Photo and result u8 [h, w, 3], mask bool [h, w]; the result differs outside the mask too, a little."""
+        """Takes and returns u8 [h, w, 3], mask bool [h, w]. The result differs slightly outside the mask too."""
         image = (photo.astype(np.float32) / 127.5 - 1).transpose(2, 0, 1)[None]
         hole = self.run("vae_encoder", sample=image * ~mask)[:, :4] * np.float32(self.scaling)
         height, width = hole.shape[2:]
@@ -132,7 +132,7 @@ class Pipeline:
         return np.sqrt(earlier) * clean + np.sqrt(1 - earlier) * noise
 
     def tokenize(self, prompt: str, length: int = 77) -> np.ndarray:
-        """Every word of the vocabulary is one token, so that this needs no BPE."""
+        """Needs no BPE, because every word of the vocabulary is one token."""
         words = prompt.lower().split()
         assert self.words.issuperset(words), f"not in the vocabulary: {set(words) - self.words}"
         ids = [self.tokens[name] for name in ("<|startoftext|>", *(f"{word}</w>" for word in words))]
@@ -149,7 +149,7 @@ def session(model: str | bytes) -> onnxruntime.InferenceSession:
 
 
 def with_random_weights(file: Path) -> bytes:
-    """The net as it was before training: weights by their fan-in, no biases, norms that scale by 1."""
+    """Returns the net as before training: weights scaled by fan-in, no biases, norms that scale by 1."""
     import onnx
     from onnx import numpy_helper
 
@@ -172,7 +172,7 @@ def with_random_weights(file: Path) -> bytes:
 
 
 def draw_sheet(pipeline: Pipeline, path: Path) -> None:
-    """Photos with their masks, and in each row what the prompts above make of one."""
+    """Draws one photo per row, with its mask and the results of the prompts above."""
     cases = [json.loads((EVAL / "cases.json").read_text())["cases"][number - 1] for number in SHEET_CASES]
     side, top = 128, 14
     columns = ["photo", "mask", *SHEET_PROMPTS]

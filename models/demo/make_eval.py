@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes eval/: the photo crops, masks and prompts that the shapes demo is judged on.
+"""Writes eval/: the photo crops, masks and prompts of the shapes demo's evaluation.
 
-The photos are in the scikit-image package, CC0 or public domain, and no part of them is in the training:
+The photos are in the scikit-image package, CC0 or public domain. The training uses none of them:
 astronaut (NASA), coffee (Rachel Michetti), camera (Lav Varshney), clock_motion (Stéfan van der Walt).
 
     pip install -r models/demo/requirements.txt
@@ -12,13 +12,13 @@ import json
 from pathlib import Path
 
 import numpy as np
-from captions import COLOURS
+from captions import COLORS
 from PIL import Image
 from scenes import SIDE, draw_mask
 from skimage import data
 
 EVAL = Path(__file__).resolve().parent / "eval"
-# Photo, left, top and side of the crop, kind of the mask, prompt, colour.
+# Photo; left, top and side of the crop; kind of mask; prompt; color.
 CASES = (
     ("astronaut", 100, 0, 300, "ellipse", "a red circle", "red"),
     ("astronaut", 0, 0, 200, "box", "blue stripes", "blue"),
@@ -47,21 +47,21 @@ def main() -> None:
     EVAL.mkdir(exist_ok=True)
     rng = np.random.default_rng(11)
     cases = []
-    for number, (photo, left, top, side, kind, prompt, colour) in enumerate(CASES, 1):
+    for number, (photo, left, top, side, kind, prompt, color) in enumerate(CASES, 1):
         name = f"{number:02}-{photo}"
         image = Image.fromarray(getattr(data, photo)())
         crop = image.resize((SIDE, SIDE), Image.Resampling.LANCZOS, (left, top, left + side, top + side))
         crop.save(EVAL / f"{name}.png", optimize=True)
         mask = suitable_mask(rng, kind)
         Image.fromarray(mask).convert("1").save(EVAL / f"{name}-mask.png", optimize=True)
-        cases.append({"photo": f"{name}.png", "mask": f"{name}-mask.png", "prompt": prompt, "colour": colour})
-    hues = {colour: values[0] for colour, values in COLOURS.items() if colour != "brown" and values[0] is not None}
+        cases.append({"photo": f"{name}.png", "mask": f"{name}-mask.png", "prompt": prompt, "color": color})
+    hues = {color: values[0] for color, values in COLORS.items() if color != "brown" and values[0] is not None}
     text = json.dumps({"hues": hues, "cases": cases}, indent=1)
     (EVAL / "cases.json").write_text(text + "\n")
 
 
 def suitable_mask(rng: np.random.Generator, kind: str) -> np.ndarray:
-    """A tenth to a third of the picture."""
+    """Draws a mask over a tenth to a third of the picture."""
     while True:
         mask = draw_mask(rng, kind, compact=kind != "stroke")
         if 0.1 <= mask.mean() <= 0.35:

@@ -1,4 +1,4 @@
-"""The four nets of the shapes demo and their tokenizer, and how they become an ONNX folder.
+"""The four nets of the shapes demo, their tokenizer, and their export to an ONNX folder.
 
 The same architecture as Stable Diffusion's inpainting, in miniature: CLIP text encoder, UNet with nine input channels,
 autoencoder with factor 8 and four channels.
@@ -18,14 +18,14 @@ from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 SIDE = 128
 FACTOR = 8
 TOKENS = 77
-# Stable Diffusion's. Our latents are made to have this one's inverse as their deviation.
+# Stable Diffusion's value. Our latents are scaled so that their standard deviation is its inverse.
 SCALING = 0.18215
 START, END = "<|startoftext|>", "<|endoftext|>"
 OPSET = 17
 
 
 def make_vae() -> AutoencoderKL:
-    """Without attention, and with one group in every norm: more lose the level of a colour, which we need most."""
+    """No attention, and one group in every norm: more groups lose the level of a color, which matters most here."""
     vae = AutoencoderKL(
         block_out_channels=(16, 24, 32, 64),
         down_block_types=("DownEncoderBlock2D",) * 4,
@@ -36,21 +36,21 @@ def make_vae() -> AutoencoderKL:
         sample_size=SIDE,
         scaling_factor=SCALING,
     )
-    pass_colours_through(vae)
+    pass_colors_through(vae)
     return vae.to(memory_format=torch.channels_last)
 
 
 @torch.no_grad()
-def pass_colours_through(vae: AutoencoderKL) -> None:
-    """Begins with an autoencoder whose first three latent channels are the mean colour of 8 × 8 pixels.
+def pass_colors_through(vae: AutoencoderKL) -> None:
+    """Initializes an autoencoder whose first three latent channels are the mean color of 8 × 8 pixels.
 
-    From random numbers it takes thousands of steps to tell colours. Channels 0 to 2 of every layer carry R, G and B,
+    From random weights, training takes thousands of steps to distinguish colors. Channels 0 to 2 of every layer carry R, G and B,
     3 to 5 carry them negated, so that a SiLU loses nothing: silu(x) - silu(-x) = x.
     """
     encoder, decoder = vae.encoder, vae.decoder
-    colours = torch.cat([torch.eye(3), -torch.eye(3)])
+    colors = torch.cat([torch.eye(3), -torch.eye(3)])
     both = torch.eye(6)
-    keep(encoder.conv_in, colours)
+    keep(encoder.conv_in, colors)
     for down in encoder.down_blocks:
         for downsampler in down.downsamplers or ():
             keep(downsampler.conv, both, mean_of_four=True)
@@ -59,7 +59,7 @@ def pass_colours_through(vae: AutoencoderKL) -> None:
     vae.quant_conv.weight[4:] = 0
     vae.quant_conv.bias[4:] = -6
     keep(vae.post_quant_conv, torch.eye(4))
-    keep(decoder.conv_in, colours)
+    keep(decoder.conv_in, colors)
     for up in decoder.up_blocks:
         for upsampler in up.upsamplers or ():
             keep(upsampler.conv, both)
@@ -73,7 +73,7 @@ def pass_colours_through(vae: AutoencoderKL) -> None:
 
 
 def keep(conv: torch.nn.Conv2d, matrix: torch.Tensor, mean_of_four: bool = False) -> None:
-    """Makes the first channels that a convolution gives those that it gets, times `matrix`."""
+    """Makes the first output channels of a convolution its first input channels, times `matrix`."""
     rows, columns = matrix.shape
     middle = conv.kernel_size[0] // 2
     conv.bias[:rows] = 0
@@ -130,18 +130,18 @@ def make_scheduler() -> DDIMScheduler:
     )
 
 
-# The tokenizer: CLIP's byte-level BPE, with merges that make one token of every word of the vocabulary.
+# The tokenizer: CLIP's byte-level BPE, with merges that turn every word of the vocabulary into one token.
 
 
 def byte_letters() -> dict[int, str]:
-    """GPT-2's printable letter for every byte."""
+    """Returns GPT-2's printable letter for every byte."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     return {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(others)}
 
 
 def learn_merges(words: list[str]) -> list[tuple[str, str]]:
-    """Byte-pair encoding: the commonest pair becomes one symbol, until every word is one."""
+    """Learns byte-pair encoding: the most common pair becomes one symbol, until every word is one."""
     splits = [[*word[:-1], word[-1] + "</w>"] for word in words]
     merges = []
     while pairs := Counter(pair for split in splits for pair in zip(split, split[1:])):
@@ -230,7 +230,7 @@ class Decoder(torch.nn.Module):
 
 
 def export(text_encoder: CLIPTextModel, unet: UNet2DConditionModel, vae: AutoencoderKL, folder: Path) -> None:
-    """Writes everything but the tokenizer."""
+    """Writes everything except the tokenizer."""
     plain = [net.to(memory_format=torch.contiguous_format).eval() for net in (unet, vae)]
     image = {0: "batch", 2: "height", 3: "width"}
     latents = {0: "batch", 2: "latent_height", 3: "latent_width"}

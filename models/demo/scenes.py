@@ -1,14 +1,14 @@
-"""Photos with something painted into a random mask: what the shapes demo learns from.
+"""The training scenes of the shapes demo: photos with something painted into a random mask.
 
 Everything is drawn here or comes from photographs in the scikit-image package that are CC0 or public domain. The
-astronaut, the coffee cup, the camera man and the clock are left out: they are what `evaluate.py` runs on.
+astronaut, the coffee cup, the camera man and the clock are left out, because `evaluate.py` runs on them.
 """
 
 import colorsys
 from dataclasses import dataclass
 
 import numpy as np
-from captions import COLOURS, PATTERNS, SHAPES, Request, random_request
+from captions import COLORS, PATTERNS, SHAPES, Request, random_request
 from PIL import Image, ImageDraw
 from scipy import ndimage
 
@@ -18,7 +18,7 @@ PHOTOS = ("chelsea", "rocket", "hubble_deep_field", "retina", "brick", "grass", 
 
 @dataclass
 class Scene:
-    """A picture u8 [128, 128, 3] that has what `request` says within `mask`, bool [128, 128]."""
+    """A picture u8 [128, 128, 3] with `request` painted within `mask`, bool [128, 128]."""
 
     picture: np.ndarray
     mask: np.ndarray
@@ -32,7 +32,7 @@ def load_photos() -> list[Image.Image]:
 
 
 def make_scene(photos: list[Image.Image], rng: np.random.Generator, varied: bool = False) -> Scene:
-    """Shapes stand on white and all patterns of a kind are alike, which a small net learns soon; unless `varied`."""
+    """Paints shapes on white and all patterns of a kind alike, which a small net learns quickly; unless `varied`."""
     background = photo_crop(photos, rng) if rng.random() < 0.7 else drawn_background(rng)
     request = random_request(rng)
     mask = random_mask(rng, compact=request.thing in SHAPES and rng.random() < 0.85)
@@ -78,7 +78,7 @@ def drawn_background(rng: np.random.Generator) -> np.ndarray:
 
 
 def smooth_noise(rng: np.random.Generator, scale: float) -> np.ndarray:
-    """0..1, with features of about `scale` pixels."""
+    """Returns values in 0..1, with features of about `scale` pixels."""
     cells = max(2, round(SIDE / scale)) + 1
     coarse = Image.fromarray((rng.random((cells, cells)) * 255).astype(np.uint8))
     return np.asarray(coarse.resize((SIDE, SIDE), Image.Resampling.BICUBIC), np.float32) / 255
@@ -96,7 +96,7 @@ def ramp(rng: np.random.Generator) -> np.ndarray:
 
 
 def random_mask(rng: np.random.Generator, compact: bool) -> np.ndarray:
-    """5 to 60 % of the picture: something round or square, or else also a blob or a brush stroke."""
+    """Covers 5 to 60 % of the picture with an ellipse or a box or, unless `compact`, a blob or a brush stroke."""
     kinds = ("ellipse", "box", "blob") if compact else ("ellipse", "box", "blob", "stroke", "stroke")
     while True:
         mask = draw_mask(rng, rng.choice(kinds), compact)
@@ -133,11 +133,11 @@ def draw_mask(rng: np.random.Generator, kind: str, compact: bool) -> np.ndarray:
     return np.asarray(image) > 127
 
 
-# What is painted.
+# The paint.
 
 
 def painted_area(request: Request, mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The whole mask, or a shape about as large as the mask, where the mask is thickest."""
+    """Returns the whole mask, or a shape about as large as the mask, placed where the mask is thickest."""
     if request.thing not in SHAPES:
         return mask
     distance = ndimage.distance_transform_edt(np.pad(mask, 1)[::2, ::2]) * 2
@@ -151,7 +151,7 @@ def painted_area(request: Request, mask: np.ndarray, rng: np.random.Generator) -
 
 
 def outline(shape: str, x: float, y: float, radius: float) -> list[tuple[float, float]]:
-    """A polygon about a circle of that radius."""
+    """Returns a polygon around a circle of that radius."""
     turn = np.linspace(0, 2 * np.pi, 64, endpoint=False)
     match shape:
         case "circle":
@@ -173,22 +173,22 @@ def outline(shape: str, x: float, y: float, radius: float) -> list[tuple[float, 
 
 
 def ground(request: Request, rng: np.random.Generator) -> np.ndarray:
-    """What a shape stands on."""
-    name = "black" if request.colour == "white" else "white"
-    return np.broadcast_to(colour(name, rng), (SIDE, SIDE, 3))
+    """Returns the background of a shape."""
+    name = "black" if request.color == "white" else "white"
+    return np.broadcast_to(color(name, rng), (SIDE, SIDE, 3))
 
 
 def fill(request: Request, rng: np.random.Generator, varied: bool) -> np.ndarray:
-    first = colour(request.colour, rng)
+    first = color(request.color, rng)
     if request.thing not in PATTERNS:
         return np.broadcast_to(first, (SIDE, SIDE, 3))
-    second = colour(request.second, rng)
+    second = color(request.second, rng)
     level = pattern(request.thing, rng, varied)[..., None]
     return second + level * (first - second)
 
 
-def colour(name: str, rng: np.random.Generator) -> np.ndarray:
-    hue, low_saturation, high_saturation, low_value, high_value = COLOURS[name]
+def color(name: str, rng: np.random.Generator) -> np.ndarray:
+    hue, low_saturation, high_saturation, low_value, high_value = COLORS[name]
     turn = 0.0 if hue is None else ((hue + rng.uniform(-5, 5)) % 360) / 360
     saturation = rng.uniform(low_saturation, high_saturation) / 100
     value = rng.uniform(low_value, high_value) / 100
@@ -196,7 +196,7 @@ def colour(name: str, rng: np.random.Generator) -> np.ndarray:
 
 
 def pattern(kind: str, rng: np.random.Generator, varied: bool) -> np.ndarray:
-    """1 where the first colour is, 0 where the second is, soft between."""
+    """Returns 1 for the first color, 0 for the second, soft in between."""
     rows, columns = np.mgrid[0:SIDE, 0:SIDE].astype(np.float32)
     period, shift = rng.uniform(22, 32), rng.uniform(0, 32, 2)
     period = period if varied else 28
@@ -212,7 +212,7 @@ def pattern(kind: str, rng: np.random.Generator, varied: bool) -> np.ndarray:
 
 
 def shaded(paint: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Slightly lighter on one side, and a little rough, as surfaces are."""
+    """Lightens one side slightly and adds grain, as on real surfaces."""
     light = 1 + rng.uniform(0, 0.25) * (ramp(rng) - 0.5) + rng.uniform(0, 0.1) * (smooth_noise(rng, 12) - 0.5)
     grain = rng.standard_normal((SIDE, SIDE, 1), np.float32) * np.float32(rng.uniform(0, 0.02))
     return (paint * light[..., None] + grain).astype(np.float32)

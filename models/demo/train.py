@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Trains the shapes demo from nothing and writes it as an ONNX folder to models/shapes-demo.
+"""Trains the shapes demo from scratch and writes it as an ONNX folder to models/shapes-demo.
 
     pip install -r models/demo/requirements.txt
     models/demo/train.py [vae] [latents] [unet] [export]      (default: all four, in this order)
 
-About an hour on one processor core. What a stage leaves in the work folder (--work) is what the next one begins with.
+Takes about half an hour on one CPU core. Each stage starts from the files of the previous one in the work folder (--work).
 """
 
 import argparse
@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-# Waiting threads sleep: this may run beside other work.
+# Waiting threads sleep, because other programs may be running.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
@@ -37,12 +37,12 @@ from torch.nn import functional
 DEMO = Path(__file__).resolve().parents[1] / "shapes-demo"
 STAGES = ("vae", "latents", "unet", "export")
 VAE_SCENES, VAE_STEPS, VAE_RATE = 4000, 1800, 1.5e-3
-# From here on the autoencoder sees whole pictures, before that crops of 64 pixels.
+# From this step on, the autoencoder sees whole pictures; before, crops of 64 pixels.
 VAE_WHOLE_FROM = 1500
 SCENES = 9000
 UNET_STEPS, UNET_BATCH, UNET_RATE = 3500, 16, 1e-3
 WITHOUT_CAPTION = 0.1
-# The rest of the picture is composited from the photo, so what the UNet makes of it matters little.
+# The rest of the picture is composited from the photo, so the UNet's output there matters little.
 WEIGHT_OUTSIDE = 0.15
 EMA = 0.998
 LOG_EVERY, SAVE_EVERY = 100, 250
@@ -63,14 +63,14 @@ def main() -> None:
         started, used = time.time(), time.process_time()
         run[stage](options)
         taken = (time.time() - started) / 60
-        print(f"{stage}: {taken:.1f} minutes, {(time.process_time() - used) / 60:.1f} of processor time", flush=True)
+        print(f"{stage}: {taken:.1f} minutes, {(time.process_time() - used) / 60:.1f} of CPU time", flush=True)
 
 
 # The autoencoder.
 
 
 def train_vae(options: argparse.Namespace) -> None:
-    """L1 on pixels, on their differences and on a small copy, for sharp edges and true colours."""
+    """Trains with L1 on pixels, on their differences and on a small copy, for sharp edges and true colors."""
     rng = np.random.default_rng(1)
     photos = load_photos()
     pictures = [picture_or_hole(make_scene(photos, rng, varied=True), rng) for _ in range(VAE_SCENES)]
@@ -91,7 +91,7 @@ def train_vae(options: argparse.Namespace) -> None:
 
 
 def picture_or_hole(scene: Scene, rng: np.random.Generator) -> np.ndarray:
-    """The picture, or sometimes with its masked part grey, as the UNet gets to see it."""
+    """Returns the picture, sometimes with its masked part gray, as the UNet sees it."""
     if rng.random() < 0.2:
         return np.where(scene.mask[..., None], np.uint8(128), scene.picture)
     return scene.picture
@@ -104,7 +104,7 @@ def random_crop(picture: np.ndarray, side: int, rng: np.random.Generator) -> tor
 
 
 def to_image(pixels: np.ndarray) -> torch.Tensor:
-    """u8 [h, w, 3] to f32 [3, h, w] in -1..1."""
+    """Converts u8 [h, w, 3] to f32 [3, h, w] in -1..1."""
     return torch.from_numpy(pixels.astype(np.float32).transpose(2, 0, 1) / 127.5 - 1)
 
 
@@ -114,7 +114,7 @@ def picture_loss(copies: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
     return difference.abs().mean() + 0.5 * edges + functional.avg_pool2d(difference, FACTOR).abs().mean()
 
 
-# Scenes as the UNet needs them.
+# Scenes as latents.
 
 
 @torch.no_grad()
@@ -157,7 +157,7 @@ def channel_statistics(latents: torch.Tensor) -> tuple[torch.Tensor, torch.Tenso
 
 
 def whiten(vae, latents: torch.Tensor) -> None:
-    """Makes the autoencoder's latents have mean 0 and deviation 1 / SCALING in every channel, decoding alike."""
+    """Rescales the latents to mean 0 and standard deviation 1 / SCALING in every channel; decoding stays the same."""
     mean, deviation = (statistic.flatten() for statistic in channel_statistics(latents))
     gain = 1 / (SCALING * deviation)
     inner, outer = vae.quant_conv, vae.post_quant_conv
@@ -168,7 +168,7 @@ def whiten(vae, latents: torch.Tensor) -> None:
     outer.weight /= gain[None, :, None, None]
 
 
-# The UNet and the text encoder, together.
+# The UNet and the text encoder, trained together.
 
 
 def train_unet(options: argparse.Namespace) -> None:
@@ -193,14 +193,14 @@ def train_unet(options: argparse.Namespace) -> None:
 
 
 def save(path: Path, step: int, nets, average: dict, optimizer, rng: np.random.Generator) -> None:
-    """All that the next step depends on, so that a run that is broken off ends as one that is not."""
+    """Saves all that the next step depends on, so that an interrupted run ends like an uninterrupted one."""
     chance = rng.bit_generator.state, torch.get_rng_state()
     torch.save((step, nets.state_dict(), average, optimizer.state_dict(), chance), path.with_suffix(".part"))
     os.replace(path.with_suffix(".part"), path)
 
 
 def resume(path: Path, nets, average: dict, optimizer, rng: np.random.Generator) -> int:
-    """The step to go on with: 0 unless a run was broken off."""
+    """Returns the step to continue with: 0 unless a run was interrupted."""
     if not path.exists():
         return 0
     step, weights, averaged, state, chance = torch.load(path, weights_only=False)
@@ -213,7 +213,7 @@ def resume(path: Path, nets, average: dict, optimizer, rng: np.random.Generator)
 
 
 def random_batch(data: dict, rng: np.random.Generator) -> tuple:
-    """Targets, holes, masks and captions. The mask is max-pooled, as our worker does it, or sampled, as others do."""
+    """Returns targets, holes, masks and captions. Masks are max-pooled, as in our worker, or sampled, as elsewhere."""
     chosen = rng.integers(0, SCENES, UNET_BATCH)
     pooled = torch.from_numpy(rng.random(UNET_BATCH) < 0.6)[:, None, None, None]
     both = data["mask"][chosen]
@@ -223,7 +223,7 @@ def random_batch(data: dict, rng: np.random.Generator) -> tuple:
 
 
 def unet_loss(nets, tokenizer, signal, target, hole, mask, texts, rng: np.random.Generator) -> torch.Tensor:
-    """Squared error of the velocity, mostly within the mask, with more of the noisy steps: they settle the colour."""
+    """Squared error of the velocity, mostly within the mask, with more noisy steps, because they decide the color."""
     ids = tokenizer(texts, padding="max_length", truncation=True, max_length=TOKENS, return_tensors="pt").input_ids
     timesteps = torch.from_numpy((1000 * rng.random(len(texts)) ** 0.7).astype(np.int64))
     kept = signal[timesteps][:, None, None, None]
@@ -243,7 +243,7 @@ def follow(average: dict, nets: torch.nn.Module, share: float) -> None:
             average[name].lerp_(value, 1 - share)
 
 
-# What both trainings share.
+# Shared by both trainings.
 
 
 class Log:
@@ -262,7 +262,7 @@ class Log:
 
 
 def set_rate(optimizer: torch.optim.Optimizer, peak: float, step: int, steps: int, flat: float = 0) -> None:
-    """Up in 200 steps, and down to a hundredth along a cosine, which begins after the share `flat` of the steps."""
+    """Warms up over 200 steps, then falls to a hundredth along a cosine that starts after the share `flat` of the steps."""
     fallen = max(0, step / steps - flat) / (1 - flat)
     rate = peak * min(1, (step + 1) / 200) * (0.505 + 0.495 * math.cos(math.pi * fallen))
     for group in optimizer.param_groups:

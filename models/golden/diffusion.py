@@ -2,8 +2,8 @@
 """Writes reference vectors for inpainting by diffusion: diffusers' own schedulers drive the tiny nets of
 models/tiny/sd-inpaint through onnxruntime, and every step is recorded. Our Rust code takes no part in it.
 
-With --check it first makes the cases of models/tiny/sd-inpaint/reference again, which diffusers' whole pipeline with
-torch's nets has made, and says how far it is off: what is written after that is as right as they are.
+With --check it first repeats the cases of models/tiny/sd-inpaint/reference, which diffusers' whole pipeline made with torch's
+nets, and prints the differences: if they are small, the new vectors are as right as the old ones.
 
     pip install torch==2.15.0 diffusers==0.42.1 numpy==2.4.6 pillow==13.0.0 onnxruntime==1.31.1
     models/golden/diffusion.py [--check] [OUT]      OUT is models/tiny/sd-inpaint/reference-more by default
@@ -30,9 +30,9 @@ REFERENCE = MODEL / "reference"
 SHARED = ("image.png", "mask.png", "init_noise.npy", "step_noise.npy")
 SCALING_FACTOR = 0.18215
 
-# What Stable Diffusion was trained with, as its scheduler_config.json says it.
+# The settings of Stable Diffusion's training, from its scheduler_config.json.
 SD = dict(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", num_train_timesteps=1000)
-# What every case of DDIM says: its default would clip.
+# Shared by all cases of DDIM, whose default would clip.
 DDIM = dict(SD, clip_sample=False, set_alpha_to_one=False, steps_offset=1)
 LCM = dict(SD, set_alpha_to_one=False, steps_offset=1, original_inference_steps=50)
 V = dict(prediction_type="v_prediction")
@@ -130,13 +130,13 @@ class Nets:
     def predict(self, latents, timestep, guidance):
         texts = self.texts if guidance > 1 else self.texts[1:]
         seen = np.concatenate([latents, self.fixed], 1).repeat(len(texts), 0)
-        # The net takes whole timesteps; as optimum does, the fraction of others is cut.
+        # The net takes whole timesteps; fractions are cut off, as in optimum.
         made = self.run("unet", sample=seen, timestep=np.array(int(timestep)), encoder_hidden_states=texts)
         return made[:1] + np.float32(guidance) * (made[1:] - made[:1]) if guidance > 1 else made
 
 
 def record(nets, scheduler, steps, guidance, strength, eta):
-    """One run: StableDiffusionInpaintPipeline.__call__ of diffusers 0.42.1, with noise from files."""
+    """Runs StableDiffusionInpaintPipeline.__call__ of diffusers 0.42.1 with noise from files."""
     noise = torch.from_numpy(np.load(REFERENCE / "init_noise.npy"))
     draws = iter(torch.from_numpy(np.load(REFERENCE / "step_noise.npy")))
     used = []
@@ -180,11 +180,11 @@ def make(scheduler, config):
 
 
 def check(nets):
-    """Makes the recorded cases again."""
+    """Repeats the recorded cases."""
     worst = 0.0
     for name, recorded in json.loads((REFERENCE / "meta.json").read_text())["cases"].items():
         known = inspect.signature(getattr(diffusers, recorded["class"]).__init__).parameters
-        # A scheduler made from another one's settings keeps what it does not know.
+        # A scheduler made from another one's settings keeps fields that it does not know.
         config = {field: value for field, value in recorded["config"].items() if field in known}
         if config.get("lambda_min_clipped", 0) is None:
             del config["lambda_min_clipped"]
@@ -200,7 +200,7 @@ def check(nets):
         print(f"{name:<28} latents {off:.1e}, image {pixels:.0f}/255, {verdict} timesteps and draws")
         worst = max(worst, off)
         if not equal or off > 1e-4 or pixels > 2:
-            sys.exit(f"{name} does not come out as diffusers' pipeline made it")
+            sys.exit(f"{name} differs from the result of diffusers' pipeline")
     print(f"worst {worst:.1e}")
 
 
@@ -232,7 +232,7 @@ def write(nets, out):
 README = """# More reference vectors for `sd-inpaint`
 
 Written by `models/golden/diffusion.py`: the schedulers of diffusers 0.42.1 drive the nets beside this folder through
-onnxruntime 1.31.1. The format is that of `../reference`. Own work.
+onnxruntime 1.31.1, in the format of `../reference`. Own work.
 """
 
 

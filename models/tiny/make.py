@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Writes the tiny models that tests run, with their manifests and golden pictures.
 
-They have no training: `segment` calls whatever is bright the subject, the upscalers repeat pixels, `blur-upscale` after
-a blur that looks two pixels far. Their contracts are those of the real models, so that everything around them is the
-same.
+They are not trained: `segment` treats bright pixels as the subject, the upscalers repeat pixels, `blur-upscale` after a
+blur with a radius of two pixels. They have the contracts of the real models, so everything around them is the same.
 
     pip install numpy==2.4.6 pillow==13.0.0 onnxruntime==1.31.1
     models/tiny/make.py
@@ -147,7 +146,7 @@ mean = [104.0, 117.0, 123.0]
 name = "scores"
 """
 
-# One of these blurs looks one pixel far; it sums up to 1, and every number is exact in binary.
+# This blur has a radius of one pixel; its weights sum to 1, and every number is exact in binary.
 BLUR = np.outer([1, 2, 1], [1, 2, 1]).astype(np.float32) / 16
 
 
@@ -188,7 +187,7 @@ def segment() -> Graph:
 
 
 def upscale(scale: int, blurs: int) -> Graph:
-    """Blurs each channel, seeing black beyond the border, then repeats each pixel."""
+    """Blurs each channel, with black beyond the border, then repeats each pixel."""
     graph = Graph("upscale")
     tensor = graph.input("input", ["batch", 3, "height", "width"])
     if blurs:
@@ -225,7 +224,7 @@ def fill_floats() -> Graph:
 
 
 def fill_bytes() -> Graph:
-    """The picture where the mask is 255, gray where it is 0."""
+    """Returns the picture where the mask is 255, gray where it is 0."""
     graph = Graph("fill")
     graph.input("image", [1, 3, "height", "width"], UINT8)
     graph.input("mask", [1, 1, "height", "width"], UINT8)
@@ -238,7 +237,7 @@ def fill_bytes() -> Graph:
 
 
 def safety() -> Graph:
-    """Softmax of how much redder than green and blue the mean colour is."""
+    """Softmax of how much redder than green and blue the mean color is."""
     graph = Graph("safety")
     graph.input("input", [1, 32, 32, 3])
     graph.constant("weights", [3, 2], np.float32([[0.02, -0.02], [0.02, -0.02], [-0.04, 0.04]]).tobytes())
@@ -250,7 +249,7 @@ def safety() -> Graph:
 
 
 def check_upscale(session: onnxruntime.InferenceSession, scale: int, blurs: int) -> None:
-    """What numpy makes of noise must be what the model makes of it."""
+    """Compares the model with numpy on noise."""
     noise = np.random.default_rng(1).random((1, 3, 7, 5), np.float32)
     expected = noise
     for _ in range(blurs):

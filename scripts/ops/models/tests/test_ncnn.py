@@ -109,7 +109,7 @@ class NcnnTest(unittest.TestCase):
         self.assertIn("has 17 layers and 22 blobs", self.refusal(PARAM.replace("17 22", "17 21")))
 
     def test_all_weights_must_be_used(self):
-        self.assertIn("the .bin has 4 bytes more than the .param speaks of", self.refusal(weights=self.numbers.bin + bytes(4)))
+        self.assertIn("the .bin has 4 bytes more than the .param describes", self.refusal(weights=self.numbers.bin + bytes(4)))
         self.assertIn("fifth: the .bin ends in the middle of its weights", self.refusal(weights=self.numbers.bin[:-4]))
 
     def test_weights_of_an_unsupported_type_are_rejected(self):

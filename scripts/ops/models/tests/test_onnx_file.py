@@ -29,7 +29,7 @@ class OnnxFileTest(unittest.TestCase):
         graph.input("x", [1])
         with self.assertRaisesRegex(ValueError, "there are two tensors named x"):
             graph.node("Relu", ["x"], "x")
-        with self.assertRaisesRegex(ValueError, "y is used before anything makes it"):
+        with self.assertRaisesRegex(ValueError, "y is used before it is made"):
             graph.node("Relu", ["y"], "z")
 
     def test_the_size_of_a_constant_matches_its_shape(self):
