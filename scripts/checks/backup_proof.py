@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import tempfile
-import threading
 from pathlib import Path
 
 from common.config import REPO, load
@@ -12,6 +11,7 @@ from common.console import line
 from devstack.sandbox import Sandbox
 from devstack.trial import Trial, expect, form, png, post, report_of, until
 from ops import backup, restore
+from ops.bucket import Bucket
 from ops.database import Database
 
 DELETED = 10
@@ -26,7 +26,7 @@ def a_backup_can_be_restored():
         load_ = trial.begin_load(people * 2, jobs=300, seconds=60, insist=60)
         until(lambda: trial.number("select count(*) from jobs where state = 'done'") >= 100, "100 jobs are done", 90)
         settings = of_the_trial(trial)
-        bucket, database = backup.bucket_of(settings), backup.database_of(settings)
+        bucket, database = Bucket(settings), backup.database_of(settings)
         made, missing = with_deletions(trial, people[0].token, doomed, bucket, lambda: backup.back_up(database, bucket, Path(folder)))
         report = report_of(load_)
         expect(not missing, "A backup under load is complete", missing)
@@ -50,7 +50,7 @@ def uploaded(trial, token, number):
 
 
 def of_the_trial(trial):
-    """Returns settings like those of the scripts of an operator: addresses in the environment."""
+    """Returns the settings that an operator would set: addresses in the environment."""
     running = trial.running("api").service.environment
     names = ("DATABASE_URL", "S3_ENDPOINT", "S3_REGION", "S3_BUCKET", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY")
     return load({name: running[name] for name in names})
@@ -58,7 +58,7 @@ def of_the_trial(trial):
 
 def with_deletions(trial, token, images, bucket, make):
     """Makes a backup, and deletes images with their objects when it starts copying."""
-    begun, download = threading.Event(), bucket.download
+    download = bucket.download
 
     def delete():
         for image in images:
@@ -66,18 +66,15 @@ def with_deletions(trial, token, images, bucket, make):
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         until(lambda: trial.number("select count(*) from doomed_objects") == 0, "the janitor deletes the objects", 60)
 
-    def late(key, file):
-        if not begun.is_set():
-            begun.set()
-            delete()
-        return download(key, file)
+    def delete_first(keys, folder):
+        delete()
+        return download(keys, folder)
 
-    at_once, backup.AT_ONCE = backup.AT_ONCE, 1
-    bucket.download = late
+    bucket.download = delete_first
     try:
         return make()
     finally:
-        bucket.download, backup.AT_ONCE = download, at_once
+        bucket.download = download
 
 
 def restored(trial, settings, made):

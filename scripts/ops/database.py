@@ -1,4 +1,4 @@
-"""Postgres for a backup: its own programs, and one moment that a dump and a list of objects share."""
+"""Postgres for backups: runs its client programs, with a snapshot that a dump and a list of objects share."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from pathlib import Path
 from common import wheels
 from common.console import Problem
 
-# Every object that a row names.
+# The keys of all objects that a row names.
 NAMED = """select object_key as key from images union select thumbnail_key from images
            union select object_key from results union select thumbnail_key from results"""
 
-# The first server that knows what pg_restore of that version and newer ones sets before anything else.
-SETS_TRANSACTION_TIMEOUT = 170000
+# The first version with the setting that pg_restore 17 and newer sets at the start.
+HAS_TRANSACTION_TIMEOUT = 170000
 SETTING = b"SET transaction_timeout = 0;\n"
 
 
@@ -31,7 +31,7 @@ class Database:
         command += [part for name, value in variables.items() for part in ("-v", f"{name}={value}")]
         ran = subprocess.run(command, input=statement, env=self.environment, capture_output=True, text=True)
         if ran.returncode:
-            raise Problem(f"Postgres refused: {ran.stderr.strip()}")
+            raise Problem(f"Postgres reported an error: {ran.stderr.strip()}")
         return ran.stdout.strip()
 
     def rows(self, select, **variables):
@@ -41,8 +41,8 @@ class Database:
         return {row["key"] for row in self.rows(NAMED)}
 
     @contextmanager
-    def moment(self):
-        """A snapshot that others can join, for as long as this lasts."""
+    def snapshot(self):
+        """Exports a snapshot that other connections can use within this context."""
         command = [self.bin / "psql", "-X", "-q", "-At", "-v", "ON_ERROR_STOP=1"]
         holder = subprocess.Popen(
             [*map(str, command)], env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -52,7 +52,7 @@ class Database:
             holder.stdin.flush()
             name = holder.stdout.readline().strip()
             if not name:
-                raise Problem(f"Postgres refused: {holder.stderr.read().strip()}")
+                raise Problem(f"Postgres reported an error: {holder.stderr.read().strip()}")
             yield name
         finally:
             holder.stdin.close()
@@ -68,45 +68,45 @@ class Database:
         self.run("pg_dump", f"--snapshot={snapshot}", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
 
     def restore(self, file):
-        """All of it or nothing."""
+        """Restores a dump in one transaction."""
         options = ["--no-owner", "--no-privileges", "--exit-on-error"]
-        if int(self.sql("show server_version_num")) < SETS_TRANSACTION_TIMEOUT:
-            return self.restore_into_an_older_one(options, file)
+        if int(self.sql("show server_version_num")) < HAS_TRANSACTION_TIMEOUT:
+            return self.restore_to_older_server(options, file)
         return self.run("pg_restore", *options, "--single-transaction", f"--dbname={self.environment['PGDATABASE']}", file)
 
-    def restore_into_an_older_one(self, options, file):
-        """As statements, without the one that such a server refuses."""
+    def restore_to_older_server(self, options, file):
+        """Restores through psql, without the setting that the server does not know."""
         reading = [str(self.bin / "pg_restore"), *options, "--file=-", str(file)]
         writing = [str(self.bin / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
         with (
-            tempfile.TemporaryFile() as unread,
-            tempfile.TemporaryFile() as refused,
-            subprocess.Popen(reading, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=unread) as source,
-            subprocess.Popen(writing, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=refused) as target,
+            tempfile.TemporaryFile() as restore_errors,
+            tempfile.TemporaryFile() as psql_errors,
+            subprocess.Popen(reading, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=restore_errors) as source,
+            subprocess.Popen(writing, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=psql_errors) as target,
         ):
             try:
                 target.stdin.write(b"begin;\n")
                 target.stdin.writelines(for_an_older_server(source.stdout))
-                # What breaks off must not be committed.
+                # An incomplete restore must not be committed.
                 if source.wait() == 0:
                     target.stdin.write(b"commit;\n")
                 else:
                     target.kill()
             except BrokenPipeError:
-                # psql has ended, and says why.
+                # psql has exited with an error.
                 source.kill()
             with suppress(BrokenPipeError):
                 target.stdin.close()
-            for program, ended, said in (("pg_restore", source, unread), ("psql", target, refused)):
-                # Below zero: ended from outside, by the other one's failure as a rule.
-                if ended.wait() > 0:
-                    said.seek(0)
-                    raise failed(program, ended.returncode, said.read().decode(errors="replace"))
+            for program, process, errors in (("pg_restore", source, restore_errors), ("psql", target, psql_errors)):
+                # A negative status is a signal, usually sent because the other program failed.
+                if process.wait() > 0:
+                    errors.seek(0)
+                    raise failed(program, process.returncode, errors.read().decode(errors="replace"))
             if source.returncode or target.returncode:
-                raise Problem(f"A restore was ended from outside ({source.returncode}, {target.returncode}).")
+                raise Problem(f"A signal ended the restore ({source.returncode}, {target.returncode}).")
 
     def contents(self, file):
-        """What a dump holds, when it can be read at all."""
+        """Lists the contents of a dump. Fails if it is not readable."""
         return self.run("pg_restore", "--list", file)
 
     def run(self, program, *arguments):
@@ -117,22 +117,22 @@ class Database:
         return ran.stdout
 
 
-def failed(program, status, said):
-    return Problem(f"{program} failed (exit status {status}): {said.strip()[-2000:]}")
+def failed(program, status, errors):
+    return Problem(f"{program} failed (exit status {status}): {errors.strip()[-2000:]}")
 
 
 def for_an_older_server(statements):
-    """Once: the same words further down are somebody's data."""
-    sought = True
+    """Removes the first occurrence of the setting; a later one would be data."""
+    found = False
     for statement in statements:
-        if sought and statement == SETTING:
-            sought = False
+        if not found and statement == SETTING:
+            found = True
         else:
             yield statement
 
 
 def connection(url):
-    """The address as Postgres's programs take it from the environment, where no list of processes shows the password."""
+    """Returns the connection settings as environment variables, because command lines are visible to other users."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
         raise Problem("DATABASE_URL must look like postgres://user:password@host/retouch.")
