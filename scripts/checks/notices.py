@@ -229,7 +229,7 @@ def models():
         manifest = tomllib.loads(path.read_text())
         license_, commercial = manifest.get("licence"), manifest.get("commercial_use")
         if not license_ or commercial is None:
-            raise Problem(f"{path.relative_to(REPO)} must have the fields licence and commercial_use.")
+            raise Problem(f"{path.relative_to(REPO)} must have the fields `licence` and `commercial_use`.")
         home = manifest.get("homepage", "")
         attribution = manifest.get("attribution", "Retouch")
         rows.append((f"`{manifest['name']}`", license_, "yes" if commercial else "**no**", attribution, f"<{home}>" if home else "this repository"))

@@ -1,4 +1,4 @@
-"""Checks which files of `scripts/` import which: rooms depend one way, and no files import each other in a circle."""
+"""Checks the imports in `scripts/`: the packages depend on each other in one direction, and there are no cycles."""
 
 import ast
 from collections import defaultdict
@@ -8,7 +8,7 @@ from common.config import REPO
 from .graph import cycles
 
 SCRIPTS = REPO / "scripts"
-# The rooms whose modules a room may import. Tests may import anything.
+# The packages that each package may import. Tests may import all packages.
 MAY_IMPORT = {
     "common": {"common"},
     "ops": {"common", "ops"},
@@ -18,12 +18,12 @@ MAY_IMPORT = {
 
 
 def check(folder=SCRIPTS):
-    """Returns one sentence for each import that is wrong and for each cycle."""
+    """Returns one sentence for each forbidden import and for each cycle."""
     imports = {path: imports_of(path, folder) for path in sorted(folder.rglob("*.py"))}
-    return [*wrong_rooms(imports, folder), *circles(imports, folder)]
+    return [*forbidden_imports(imports, folder), *import_cycles(imports, folder)]
 
 
-def wrong_rooms(imports, folder):
+def forbidden_imports(imports, folder):
     for path, found in imports.items():
         room = path.relative_to(folder).parts[0]
         if room not in MAY_IMPORT or "tests" in path.relative_to(folder).parts:
@@ -34,7 +34,7 @@ def wrong_rooms(imports, folder):
                 yield f"{path.relative_to(folder)}:{number}: {room} must not import {other} ({target.relative_to(folder)})"
 
 
-def circles(imports, folder):
+def import_cycles(imports, folder):
     for group in cycles({path: set(found) for path, found in imports.items()}):
         lines = [
             f"{path.relative_to(folder)}:{number}: imports {target.relative_to(folder)}"
@@ -63,7 +63,7 @@ def names_of(node, path, folder):
     package = list(path.parent.relative_to(folder).parts)
     base = package[: len(package) - node.level + 1] if node.level else []
     base += node.module.split(".") if node.module else []
-    # What is imported is a module of the package, or something that the package itself defines.
+    # A name is a module of the package, or defined in its __init__.py.
     names = [[*base, alias.name] for alias in node.names]
     return [name if file_of(name, folder) else base for name in names]
 

@@ -1,6 +1,6 @@
 """`scripts/release-notes`: checks that a tag may become a release, and prints its section of CHANGELOG.md.
 
-A version is named in many files. One that is forgotten would make operators run the images of another version.
+Several files name the version. If one of them were outdated, operators would run the images of another version.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def arguments():
 
 
 def notes(tag, root=REPO):
-    """Returns the text of the release; raises a `Problem` that names everything that speaks against the tag."""
+    """Returns the text of the release. Raises a Problem with all errors."""
     version = version_of(root)
     findings = list(wrong_places(root))
     if tag != f"v{version}":
@@ -52,7 +52,7 @@ def version_of(root=REPO):
 
 
 def wrong_places(root=REPO):
-    """Yields a sentence for each file that names another version than Cargo.toml, or none."""
+    """Yields a sentence for each file that does not name the version in Cargo.toml."""
     version = version_of(root)
     for name, pattern in PLACES.items():
         found = set(re.findall(pattern, (root / name).read_text(), re.M))
@@ -61,6 +61,6 @@ def wrong_places(root=REPO):
 
 
 def section(version, changelog):
-    """Returns what stands under a version's heading, `## 0.2.0` or `## 0.2.0 (2026-12-01)`; "" if there is no such heading."""
+    """Returns the text below the heading of a version, `## 0.2.0` or `## 0.2.0 (2026-12-01)`, or an empty string."""
     found = re.search(rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changelog, re.M | re.S)
     return found[1].strip() if found else ""

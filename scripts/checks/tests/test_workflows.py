@@ -24,33 +24,33 @@ jobs:
 
 
 class WorkflowTest(unittest.TestCase):
-    def said(self, before="", after=""):
-        """What the linters say about a workflow with one change."""
+    def findings(self, before="", after=""):
+        """Returns the findings for a workflow with one change."""
         self.assertIn(before, GOOD)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "example.yml").write_text(GOOD.replace(before, after))
             return " ".join(workflows.check(Path(folder)))
 
-    def test_the_workflows_of_this_repository_are_right(self):
+    def test_the_workflows_of_this_repository_pass(self):
         self.assertEqual(workflows.check(), [])
 
-    def test_a_good_workflow_is_right(self):
-        self.assertEqual(self.said(), "")
+    def test_a_valid_workflow_passes(self):
+        self.assertEqual(self.findings(), "")
 
-    def test_what_the_forge_would_refuse_is_found(self):
-        self.assertIn('unexpected key "step"', self.said("steps:", "step:"))
-        self.assertIn('needs job "nobody" which does not exist', self.said("    steps:", "    needs: nobody\n    steps:"))
-        self.assertIn("unknown permission scope", self.said("contents: read", "content: read"))
-        self.assertIn("could not parse as YAML", self.said("jobs:", "jobs"))
+    def test_syntax_errors_are_found(self):
+        self.assertIn('unexpected key "step"', self.findings("steps:", "step:"))
+        self.assertIn('needs job "nobody" which does not exist', self.findings("    steps:", "    needs: nobody\n    steps:"))
+        self.assertIn("unknown permission scope", self.findings("contents: read", "content: read"))
+        self.assertIn("could not parse as YAML", self.findings("jobs:", "jobs"))
 
     def test_an_action_without_a_commit_is_found(self):
-        self.assertIn("unpinned-uses", self.said("3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1", "v7"))
+        self.assertIn("unpinned-uses", self.findings("3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1", "v7"))
 
-    def test_permissions_that_nobody_limits_are_found(self):
-        self.assertIn("excessive-permissions", self.said("    permissions:\n      contents: read", "    permissions: write-all"))
+    def test_excessive_permissions_are_found(self):
+        self.assertIn("excessive-permissions", self.findings("    permissions:\n      contents: read", "    permissions: write-all"))
 
-    def test_text_of_strangers_in_a_script_is_found(self):
-        self.assertIn("potentially untrusted", self.said('"$GITHUB_SHA"', "${{ github.event.head_commit.message }}"))
+    def test_script_injection_is_found(self):
+        self.assertIn("potentially untrusted", self.findings('"$GITHUB_SHA"', "${{ github.event.head_commit.message }}"))
 
 
 class ReleaseTest(unittest.TestCase):
