@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{Connection, PgConnection, Postgres, Transaction};
+use sqlx::{Connection, PgConnection, PgExecutor, Postgres, Transaction};
 pub use sqlx::{Error as DatabaseError, PgPool};
 
 use crate::config::DatabaseConfig;
@@ -58,21 +58,22 @@ pub async fn migrate(pool: &PgPool) -> anyhow::Result<()> {
     migrate_with(pool, &MIGRATOR).await
 }
 
-/// Applies the missing migrations of `migrator`. Opens one connection besides those of the pool.
+/// Applies the missing migrations of `migrator` on a connection that it takes out of the pool.
 ///
 /// sqlx's own lock waits inside a statement, whose snapshot a `create index concurrently` of the process that
 /// migrates would wait for: a deadlock. Polling for a lock of our own holds no snapshot.
 pub async fn migrate_with(pool: &PgPool, migrator: &Migrator) -> anyhow::Result<()> {
-    // Closing this connection releases the lock, so it must not return to the pool.
+    // Closing this connection releases both locks. In the pool, a migration that fails would leave sqlx's behind.
     let mut connection =
         pool.acquire().await.context("connecting to the database to migrate it")?.detach();
     while !try_migration_lock(&mut connection).await? {
         tokio::time::sleep(MIGRATION_LOCK_POLL).await;
     }
-    if count_missing(pool, migrator).await? > 0 {
+    if count_missing(&mut connection, migrator).await? > 0 {
         refuse_unfinished_indexes(&mut connection).await?;
     }
-    migrator.run(pool).await.context("migrating the database")
+    // Not `run`: its future is not `Send` with a borrowed connection.
+    migrator.run_direct(None, &mut connection, false).await.context("migrating the database")
 }
 
 async fn try_migration_lock(connection: &mut PgConnection) -> sqlx::Result<bool> {
@@ -108,9 +109,9 @@ pub async fn missing_migrations(pool: &PgPool) -> sqlx::Result<usize> {
     count_missing(pool, &MIGRATOR).await
 }
 
-async fn count_missing(pool: &PgPool, migrator: &Migrator) -> sqlx::Result<usize> {
+async fn count_missing(database: impl PgExecutor<'_>, migrator: &Migrator) -> sqlx::Result<usize> {
     let known: Vec<i64> = sqlx::query_scalar("select version from _sqlx_migrations where success")
-        .fetch_all(pool)
+        .fetch_all(database)
         .await
         .or_else(|error| match &error {
             // A database that nobody has migrated yet.
