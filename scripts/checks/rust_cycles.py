@@ -7,12 +7,12 @@ Declaring a module with `mod` is not a dependency, and neither is a re-export (`
 re-exported item as well. A name that is re-exported counts for the file that defines it. So a module and its child form
 a cycle only if the module uses items of the child and the child uses items of the module.
 
-It reads tokens and knows no types. It does not see:
-* methods and fields: a call `x.f()` depends on the file of the type only where the type is named; a type whose `impl`
-  blocks are spread over several files counts for the file with the type itself
-* items that a macro generates: those count for the module that the path names
-* code of tests (`#[cfg(test)]`) and both sides of any other `#[cfg]`
-* names that a block or an inline function shadows: an import anywhere in a module counts for all of it
+It reads tokens and does not resolve types. So it does not see:
+* methods and fields: `x.f()` is not a use of the file with `f`; `X::f()` is a use of the file that defines `X`, even if
+  the `impl` block with `f` is in another file
+* items that a macro generates: they count for the module in the path
+* code of tests (`#[cfg(test)]`); code of any other `#[cfg]` counts, whether it is active or not
+* scopes of functions: an import or a local name in a function counts for the whole module
 """
 
 import re
@@ -59,7 +59,7 @@ class Module:
     children: dict = field(default_factory=dict)
     items: set = field(default_factory=set)
     macros: set = field(default_factory=set)
-    # Path of segments by the name under which it is imported.
+    # Imported paths by local name.
     imports: dict = field(default_factory=dict)
     globs: list = field(default_factory=list)
     # Resolved after the whole crate has been read: (segments, line).
@@ -169,7 +169,7 @@ def read_module(file, parent, folder):
 
 
 def tokens(code):
-    """Returns the names and signs of a source text, without comments. Strings, characters and numbers become one sign."""
+    """Returns the tokens of a source text without comments and lifetimes. Literals become `""`."""
     found, at, number = [], 0, 1
     while at < len(code):
         match = TOKEN.match(code, at)
@@ -256,7 +256,7 @@ class Reader:
         return at < len(self.tokens) and self.tokens[at].is_name
 
     def defines(self):
-        """Notes the item that a keyword such as `fn` defines. False if something else follows, as in `const fn`."""
+        """Records the item that a keyword such as `fn` defines. Returns false if no item follows, as in `const fn`."""
         ahead = 2 if self.peek(1) == "mut" else 1
         if not self.is_name(ahead) or self.peek(ahead) in ITEMS | {"unsafe", "async", "extern"}:
             return False
@@ -275,7 +275,7 @@ class Reader:
             self.skip_item()
 
     def closing(self, at):
-        """Returns where the bracket that opens at `at` is closed."""
+        """Returns the index of the bracket that closes the one at `at`."""
         depth = 0
         while at < len(self.tokens):
             text = self.tokens[at].text
@@ -332,7 +332,7 @@ class Reader:
         self.at += 1
 
     def is_restricted(self):
-        """`pub(crate)`, `pub(super)` or `pub(in …)` before the current token."""
+        """Returns whether `pub(crate)`, `pub(super)` or `pub(in …)` precedes the current token."""
         at = self.at - 1
         if self.tokens[at].text != ")":
             return False
@@ -441,7 +441,7 @@ def resolve(module, segments, trail=frozenset()):
 
 
 def lookup(module, name, trail=frozenset()):
-    """Returns what a name means in a module: a child module, an item of the file, or what is imported under this name."""
+    """Returns the child module, the item or the import with this name in a module; None if there is none."""
     if name in module.children:
         return module.children[name]
     if name in module.items or name in module.macros:

@@ -118,7 +118,7 @@ class RustCyclesTest(unittest.TestCase):
         found = self.uses(lib=LIB, a="#[cfg(not(test))]\nuse crate::b::B;\n#[cfg(unix)]\nfn f() { crate::b::g() }\n", b="pub struct B;\npub fn g() {}\n")
         self.assertEqual(found, {("a", "B", "b"), ("a", "g", "b")})
 
-    def test_fields_methods_and_other_crates_are_no_uses(self):
+    def test_fields_methods_and_other_crates_are_not_uses(self):
         code = "use std::b::B;\nuse ::b::B as Two;\nuse b::B as Three;\nfn f(x: B) { x.run(); x.field; b::run() }\n"
         self.assertEqual(self.uses(lib="mod a;\nmod c;\n", a=code, c="pub fn run() {}\npub mod field {}\n"), set())
 

@@ -39,7 +39,7 @@ class Machine:
     cores: float
     # Threads that a model keeps busy; 0 on a GPU.
     model_threads: int
-    # Slowdown of a model with half of its CPU time, divided by 2. Above 1, because its threads wait for each other.
+    # With half of its CPU time, a model takes 1 + barrier times as long: above 1 if its threads wait for each other.
     barrier: float = 1.0
     work: dict = field(default_factory=dict)
 
