@@ -1,11 +1,10 @@
-//! Loads models and vouches for them: checksum, contract, warm-up, golden pictures. A model that fails a
-//! step never serves anybody. Each loaded model is owned by one OS thread.
+//! Loads, checks and serves models. A load takes the steps of [`LoadStep`]; a model that fails one never serves. One OS
+//! thread owns each loaded model.
 //!
-//! Which model meets which demand is one table. A [`Watcher`] puts another in its place when the files
-//! change: whoever asks gets a model of the old table or of the new one, and a job keeps the model that it
-//! began with, whose thread ends with the last job that holds it.
+//! One table maps each demand to its model. When the files change, a [`Watcher`] replaces the table: a request gets the
+//! model of the old table or of the new one, and a job keeps the model that it started with. A model's thread ends with
+//! the last job that holds a handle to it.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,127 +13,52 @@ use tokio::sync::OnceCell;
 
 use crate::bindings::{Bindings, Demand};
 use crate::device::Device;
-use crate::manifest::{Manifest, ManifestError};
+use crate::manifest::Manifest;
 use crate::runs::Runs;
 use crate::session::Runtime;
 
 mod checks;
-mod files;
+mod engine;
+mod error;
 mod handle;
+mod identity;
+mod load;
+mod request;
+mod snapshot;
+mod steps;
+mod table;
 mod thread;
+mod version;
 mod watch;
 
-pub use checks::{LoadStep, Refusal, StepReport, sample_painting};
-pub use handle::{
-    Follow, Inference, Inspection, ModelHandle, ModelIdentity, Painted, inspect_files,
-    inspect_model, load_model,
-};
-use watch::Snapshot;
+pub use checks::sample_painting;
+pub use error::{LoadError, Problem};
+pub use handle::ModelHandle;
+pub use identity::ModelIdentity;
+pub use load::{Inspection, inspect_files, inspect_model, load_model};
+pub use request::{Inference, PaintControl, PaintResult};
+use snapshot::Snapshot;
+pub use steps::{LoadStep, Refusal, StepReport};
+use table::{Slot, Table};
 pub use watch::Watcher;
 
-/// Why a model is not served.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The manifest or `tools.toml` is at fault.
-    #[error("{0}")]
-    Manifest(String),
-    /// No model is bound to this demand on this device.
-    #[error("tools.toml binds no model to {demand} on {device}")]
-    Unbound {
-        /// What was asked for.
-        demand: Demand,
-        /// The device that is active.
-        device: Device,
-    },
-    /// A step of the load failed.
-    #[error("model {model} is not usable: {step}: {reason}")]
-    Refused {
-        /// The model's name.
-        model: String,
-        /// The step that failed.
-        step: LoadStep,
-        /// Why, in one sentence.
-        reason: String,
-    },
-}
-
-impl From<ManifestError> for LoadError {
-    fn from(error: ManifestError) -> Self {
-        Self::Manifest(error.to_string())
-    }
-}
-
-/// Why a demand is not met as the files say. What met it before still does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The model's name, or `tools.toml`.
-    pub model: String,
-    /// The step that it did not pass.
-    pub step: LoadStep,
-    /// Why, in one sentence.
-    pub reason: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.model, self.step, self.reason)
-    }
-}
-
-/// Every model of one models directory that is bound on this device, loaded when first asked for.
+/// The models that one models directory binds on this device. Each is loaded on first use.
 pub struct Registry {
     models_dir: PathBuf,
     runtime: Runtime,
-    /// Taken for as long as it takes to clone or replace the table, never while a model loads.
+    /// Locked only to clone or replace the table, never while a model loads.
     table: Mutex<Arc<Table>>,
-    /// How the files were when they were first read.
+    /// The files as they were when first read.
     opened: (Snapshot, Bindings),
 }
 
-/// Which model meets which demand, and why it is not another.
-#[derive(Clone, Default)]
-struct Table {
-    routes: Vec<(Demand, Arc<Slot>)>,
-    problems: Vec<Problem>,
-}
-
-/// A model's place in the table.
-struct Slot {
-    name: String,
-    model: OnceCell<ModelHandle>,
-}
-
-impl Slot {
-    fn holds(&self, model: &ModelHandle) -> bool {
-        self.model.get().is_some_and(|held| held.is_same(model))
-    }
-}
-
-impl Table {
-    fn slot(&self, demand: Demand) -> Option<&Arc<Slot>> {
-        self.routes.iter().find(|(met, _)| *met == demand).map(|(_, slot)| slot)
-    }
-
-    fn demands(&self) -> impl Iterator<Item = Demand> {
-        self.routes.iter().map(|(demand, _)| *demand)
-    }
-
-    fn classes(&self) -> Vec<JobClass> {
-        let mut classes: Vec<_> = self.demands().map(Demand::class).collect();
-        classes.sort();
-        classes.dedup();
-        classes.retain(|class| Demand::make_up(*class, |demand| self.slot(demand).is_some()));
-        classes
-    }
-}
-
 impl Registry {
-    /// Reads `models_dir/tools.toml` and the manifests it names. Opens no model yet.
+    /// Reads `models_dir/tools.toml` and the manifests that it names. Loads no model yet.
     ///
     /// # Errors
-    /// When one of them cannot be used.
+    /// If one of the files is invalid.
     pub fn open(models_dir: &Path, runtime: Runtime) -> Result<Self, LoadError> {
-        // Before anything is read: what changes from now on is noticed.
+        // Taken before the files are read, so that no later change is missed.
         let snapshot = Snapshot::take(models_dir, runtime.device(), None);
         let bindings = Bindings::read(models_dir)?;
         bindings.check(models_dir)?;
@@ -157,22 +81,22 @@ impl Registry {
         })
     }
 
-    /// The device that models run on.
+    /// Returns the device that models run on.
     pub const fn device(&self) -> Device {
         self.runtime.device()
     }
 
-    /// What its models are running.
+    /// Returns the runs in progress.
     pub const fn runs(&self) -> &Runs {
         self.runtime.runs()
     }
 
-    /// The classes of jobs that this worker has models for.
+    /// Returns the classes of jobs that this worker can take.
     pub fn classes(&self) -> Vec<JobClass> {
         self.table().classes()
     }
 
-    /// What this worker has a model for, of the things that a Magic Fix can be asked to do.
+    /// Returns the fix modes that this worker has a model for.
     pub fn modes(&self) -> Vec<FixMode> {
         let table = self.table();
         let mut modes: Vec<_> =
@@ -181,13 +105,13 @@ impl Registry {
         modes
     }
 
-    /// Every demand that this worker meets, with the name of the model that meets it.
+    /// Returns every demand that this worker meets, with the name of its model.
     pub fn served(&self) -> Vec<(Demand, String)> {
         let table = self.table();
         table.routes.iter().map(|(demand, slot)| (*demand, slot.name.clone())).collect()
     }
 
-    /// Every demand that this worker meets, with the model that does; only what is loaded counts.
+    /// Returns every demand whose model is loaded, with the model.
     pub fn serving(&self) -> Vec<(Demand, ModelHandle)> {
         let table = self.table();
         let loaded = table
@@ -197,16 +121,16 @@ impl Registry {
         loaded.collect()
     }
 
-    /// Why it is not what the files say, if it is not.
+    /// Returns why the registry does not serve what the files say; empty if it does.
     pub fn problems(&self) -> Vec<Problem> {
         self.table().problems.clone()
     }
 
-    /// The model that meets a demand, loading it if it is not loaded yet. Callers that ask for the same cold
-    /// model at once share one load; after a failed load the next caller tries again.
+    /// Returns the model that meets a demand, and loads it on first use. Concurrent callers share one load. After a
+    /// failed load, the next caller tries again.
     ///
     /// # Errors
-    /// When none is bound, or the load fails.
+    /// If no model is bound to the demand, or the load fails.
     pub async fn model_for(&self, demand: Demand) -> Result<ModelHandle, LoadError> {
         let table = self.table();
         let device = self.device();
@@ -214,23 +138,23 @@ impl Registry {
         slot.model.get_or_try_init(|| self.load(&slot.name)).await.cloned()
     }
 
-    /// Whether a model is bound to a demand on this device.
+    /// Returns whether a model is bound to a demand on this device.
     pub fn is_served(&self, demand: Demand) -> bool {
         self.table().slot(demand).is_some()
     }
 
-    /// What a model's folder says of it, whether or not it is bound; nothing is loaded.
+    /// Reads the manifest of a model, bound or not.
     ///
     /// # Errors
-    /// When the manifest cannot be used.
+    /// If the manifest is invalid.
     pub fn manifest(&self, name: &str) -> Result<Manifest, LoadError> {
         Ok(Manifest::read(&self.models_dir.join(name))?)
     }
 
-    /// A model by name, whether or not it is bound.
+    /// Loads a model by name, bound or not.
     ///
     /// # Errors
-    /// When its manifest cannot be used or a step of the load fails.
+    /// If the manifest is invalid or a step of the load fails.
     pub async fn load(&self, name: &str) -> Result<ModelHandle, LoadError> {
         let manifest = Manifest::read(&self.models_dir.join(name))?;
         load_model(manifest, self.runtime.clone(), |_| {}).await
@@ -247,7 +171,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The models that are loaded, each once.
+    /// Returns the loaded models, each once.
     pub fn loaded(&self) -> Vec<ModelIdentity> {
         let serving = self.serving().into_iter();
         let mut loaded: Vec<_> = serving.map(|(_, model)| model.identity().clone()).collect();

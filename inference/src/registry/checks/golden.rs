@@ -1,0 +1,104 @@
+//! The golden step of a net: known pictures come out as expected.
+
+use std::fs;
+use std::path::Path;
+
+use retouch_pixels::decode::decode;
+use retouch_pixels::{Limits, Picture};
+
+use super::run::{enlarge, run, whole_of};
+use crate::manifest::{Golden, NetTask};
+use crate::registry::steps::Outcome;
+use crate::session::Session;
+
+/// Compares the result for one golden image with the expected one.
+pub fn compare(
+    session: &mut Session,
+    task: NetTask<'_>,
+    folder: &Path,
+    golden: &Golden,
+) -> Outcome<()> {
+    let (name, tolerance) = (golden.image.display(), golden.tolerance);
+    let (finding, reasons) = match mean_error(session, task, folder, golden) {
+        Ok(error) => (
+            format!("{name}: mean error {error:.5}, accepted {tolerance}"),
+            Vec::from_iter((error.is_nan() || error > tolerance).then(|| {
+                format!(
+                    "{name}: the mean error is {error:.4}, but the manifest accepts at most {tolerance}"
+                )
+            })),
+        ),
+        Err(reasons) => (String::new(), reasons),
+    };
+    // A failed comparison does not prevent comparing the other golden images.
+    Outcome { finding, reasons, value: Some(()) }
+}
+
+/// Returns the mean absolute error of the result, for samples in 0..=1.
+///
+/// # Errors
+/// Everything that prevents the comparison, one sentence each, starting with the file name.
+fn mean_error(
+    session: &mut Session,
+    task: NetTask<'_>,
+    folder: &Path,
+    golden: &Golden,
+) -> Result<f32, Vec<String>> {
+    let pictures = (read_picture(folder, &golden.image), read_picture(folder, &golden.expected));
+    let (picture, expected) = match pictures {
+        (Ok(picture), Ok(expected)) => (picture, expected),
+        (picture, expected) => {
+            return Err([picture.err(), expected.err()].into_iter().flatten().collect());
+        }
+    };
+    let scale = match task {
+        NetTask::Segmentation(_) => 1,
+        NetTask::Upscale(upscale) => upscale.upscale.scale,
+    };
+    let (width, height) = (picture.width * scale, picture.height * scale);
+    if (expected.width, expected.height) != (width, height) {
+        return Err(vec![format!(
+            "{}: the size is {} × {}, but the result for {} is {width} × {height}",
+            golden.expected.display(),
+            expected.width,
+            expected.height,
+            golden.image.display()
+        )]);
+    }
+    let made = result_samples(session, task, &picture)
+        .map_err(|reason| vec![format!("{}: {reason}", golden.image.display())])?;
+    // A gray picture has three equal samples per pixel; the first is enough.
+    let step = match task {
+        NetTask::Segmentation(_) => 3,
+        NetTask::Upscale(_) => 1,
+    };
+    let expected = expected.rgb.iter().step_by(step);
+    let sum: u64 = made.iter().zip(expected).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    Ok(sum as f32 / 255.0 / made.len() as f32)
+}
+
+/// Reads a picture in a model's folder. An error starts with the file name.
+fn read_picture(folder: &Path, path: &Path) -> Result<Picture, String> {
+    let failed = |error: String| format!("{}: {error}", path.display());
+    let bytes = fs::read(folder.join(path)).map_err(|error| failed(error.to_string()))?;
+    decode(&bytes, &Limits::default()).map_err(|error| failed(error.to_string()))
+}
+
+/// Runs the model on a picture. Returns alpha per pixel, or R, G, B per pixel of the larger picture.
+fn result_samples(
+    session: &mut Session,
+    task: NetTask<'_>,
+    picture: &Picture,
+) -> Result<Vec<u8>, String> {
+    match task {
+        NetTask::Segmentation(segmentation) => {
+            let map = run(session, task, &segmentation.input.to_tensor(picture))?;
+            segmentation.postprocess.to_alpha(&map, picture).map_err(|error| error.to_string())
+        }
+        NetTask::Upscale(upscale) => {
+            let [red, green, blue] = enlarge(session, upscale, picture, &whole_of(picture))?;
+            let made = red.into_iter().zip(green).zip(blue);
+            Ok(made.flat_map(|((red, green), blue)| [red, green, blue]).collect())
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Sample inputs for the checks and for measuring speed.
+
+use retouch_catalog::FixMode;
+use retouch_pixels::patch::{Canvas, Fit};
+use retouch_pixels::{Picture, resize};
+
+use crate::painter::Painting;
+
+/// Draws a disc on a gradient, a subject that every segmentation model should notice.
+pub fn disc_on_gradient() -> Picture {
+    const SIDE: i32 = 128;
+    let mut rgb = Vec::new();
+    for y in 0..SIDE {
+        for x in 0..SIDE {
+            let distance = (x - SIDE / 2).pow(2) + (y - SIDE / 2).pow(2);
+            let pixel = if distance < 40 * 40 { [230, 120, 40] } else { [40, 60, 90 + y as u8] };
+            rgb.extend(pixel);
+        }
+    }
+    Picture { width: SIDE as u32, height: SIDE as u32, rgb, alpha: None, gray: false, icc: None }
+}
+
+/// Draws noise, in which hardly two pixels are alike, so that anything missing around a tile shows.
+pub fn noise(side: u32) -> Picture {
+    let mut state = 1_u32;
+    let samples = (0..side * side * 3).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    let rgb = samples.collect();
+    Picture { width: side, height: side, rgb, alpha: None, gray: false, icc: None }
+}
+
+/// Returns a painting of typical size for a canvas: a disc on a gradient with a square hole.
+pub fn sample_painting(canvas: Canvas, mode: FixMode) -> Painting {
+    let side = match canvas.fit {
+        Fit::Keep => 128,
+        Fit::Scale | Fit::Square => canvas.side,
+    };
+    let picture = disc_on_gradient();
+    let rgb = resize::resize_rgb(
+        &picture.rgb,
+        (picture.width as usize, picture.height as usize),
+        (side as usize, side as usize),
+    );
+    let middle = side * 3 / 8..side * 5 / 8;
+    let hole = (0..side * side)
+        .map(|at| middle.contains(&(at % side)) && middle.contains(&(at / side)))
+        .collect();
+    let prompt = "a red circle".to_owned();
+    Painting {
+        width: side,
+        height: side,
+        rgb,
+        hole,
+        mode,
+        prompt: prompt.clone(),
+        caption: prompt,
+        seed: 1,
+    }
+}

@@ -1,0 +1,115 @@
+//! The warm-up step: one run gives finite, plausible values.
+
+use ndarray::Array4;
+use retouch_catalog::FixMode;
+use retouch_pixels::alpha::MapRange;
+use retouch_pixels::patch::Canvas;
+use tokio_util::sync::CancellationToken;
+
+use super::run::{run, tile_tensor, whole_of};
+use super::samples::{disc_on_gradient, sample_painting};
+use crate::manifest::NetTask;
+use crate::painter::{Painter, Watch};
+use crate::registry::steps::Outcome;
+use crate::safety::SafetyChecker;
+use crate::session::Session;
+
+/// Runs a net on a disc on a gradient.
+pub fn run_net(session: &mut Session, task: NetTask<'_>) -> Outcome<()> {
+    let picture = disc_on_gradient();
+    let input = match task {
+        NetTask::Segmentation(segmentation) => segmentation.input.to_tensor(&picture),
+        NetTask::Upscale(upscale) => tile_tensor(&picture, &whole_of(&picture), upscale),
+    };
+    let output = match run(session, task, &input) {
+        Ok(output) => output,
+        Err(reason) => return Outcome::refused(reason),
+    };
+    let (low, high) = output
+        .iter()
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
+    let finding = format!("output in {low:.3}..{high:.3}");
+    let reasons = Vec::from_iter(find_defect(task, &input, &output, low, high));
+    // A defect does not prevent comparing golden images, which may show more.
+    Outcome { finding, reasons, value: Some(()) }
+}
+
+/// Describes the first defect of an output; `low` and `high` are its smallest and largest value.
+fn find_defect(
+    task: NetTask<'_>,
+    input: &Array4<f32>,
+    output: &Array4<f32>,
+    low: f32,
+    high: f32,
+) -> Option<String> {
+    let (channels, scale) = match task {
+        NetTask::Segmentation(_) => (1, 1),
+        NetTask::Upscale(upscale) => (3, upscale.upscale.scale as usize),
+    };
+    let expected = [1, channels, input.shape()[2] * scale, input.shape()[3] * scale];
+    if output.shape() != expected {
+        let shape = output.shape();
+        return Some(format!(
+            "the output has shape {shape:?}, but the manifest expects {expected:?}"
+        ));
+    }
+    let broken = output.iter().filter(|value| !value.is_finite()).count();
+    if broken > 0 {
+        return Some(format!("{broken} of {} output values are not finite", output.len()));
+    }
+    // The picture has a subject and colors, so no working model returns a single value.
+    if high <= low {
+        return Some(format!(
+            "the output is {low} everywhere for a picture of a disc on a gradient"
+        ));
+    }
+    let (least, most) = match task {
+        NetTask::Segmentation(segmentation) => match segmentation.postprocess.range {
+            // Overshoot of half a unit is tolerated, because it is clipped.
+            MapRange::Clip => (-0.5, 1.5),
+            MapRange::Minmax | MapRange::Sigmoid => (-1e4, 1e4),
+        },
+        // Generative upscalers overshoot. Values far from 0..1 mean another range, or noise.
+        NetTask::Upscale(_) => (-1.0, 2.0),
+    };
+    (low < least || high > most)
+        .then(|| format!("output values range from {low} to {high}, but must be {least} to {most}"))
+}
+
+/// Checks a disc on a gradient with a safety net.
+pub fn run_safety_net(checker: &mut SafetyChecker) -> Outcome<()> {
+    let picture = disc_on_gradient();
+    match checker.unsafety(&picture.rgb, picture.width, picture.height) {
+        Ok(score) => Outcome::passed(format!("a disc is unsafe with probability {score:.3}"), ()),
+        Err(error) => Outcome::refused(error.to_string()),
+    }
+}
+
+/// Paints a sample crop. The result must have the size of the crop and be neither black, white nor a single color.
+pub fn run_painter(painter: &mut dyn Painter, canvas: Canvas, mode: FixMode) -> Outcome<()> {
+    let painting = sample_painting(canvas, mode);
+    let cancel = CancellationToken::new();
+    let out = match painter.paint(&painting, Watch { progress: &|_| {}, cancel: &cancel }) {
+        Ok(out) => out,
+        Err(error) => return Outcome::refused(error.to_string()),
+    };
+    let mut reasons = Vec::new();
+    if out.len() == painting.rgb.len() {
+        let inside = out.chunks_exact(3).zip(&painting.hole).filter(|(_, hole)| **hole);
+        let mut inside = inside.flat_map(|(pixel, _)| pixel).copied();
+        // Values that overflow 16 bits come out black.
+        if inside.clone().all(|sample| sample == 0) || inside.all(|sample| sample == u8::MAX) {
+            reasons.push("the painted hole is entirely black or white".to_owned());
+        } else if let [first, rest @ ..] = out.as_slice()
+            && rest.iter().all(|sample| sample == first)
+        {
+            // Inside the hole this may be right, but the rest is a picture of a disc on a gradient.
+            reasons.push(format!("every sample of the result is {first}, even outside the hole"));
+        }
+    } else {
+        let (found, expected) = (out.len(), painting.rgb.len());
+        reasons.push(format!("the result has {found} samples instead of {expected}"));
+    }
+    let finding = format!("painted a hole of {} × {}", painting.width / 4, painting.height / 4);
+    Outcome { finding, reasons, value: Some(()) }
+}

@@ -1,0 +1,149 @@
+//! Loads a model on its own thread and returns a handle to it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::{mpsc, oneshot};
+use tracing::{Span, info};
+
+use super::checks::{self, Loaded};
+use super::error::LoadError;
+use super::handle::ModelHandle;
+use super::identity::ModelIdentity;
+use super::request::Request;
+use super::steps::{CheckMode, LoadStep, Refusal, StepReport};
+use super::{thread, version};
+use crate::manifest::{Manifest, Task};
+use crate::session::Runtime;
+
+/// Requests that can wait for a model; further senders wait until there is room.
+const QUEUE_CAPACITY: usize = 8;
+
+/// Loads one model on its own thread. Calls `report` after each step.
+///
+/// # Errors
+/// [`LoadError::Refused`] with the failed step and the reason.
+pub async fn load_model(
+    manifest: Manifest,
+    runtime: Runtime,
+    report: impl FnMut(StepReport) + Send + 'static,
+) -> Result<ModelHandle, LoadError> {
+    let name = manifest.name.clone();
+    let Inspection { model, refusals } =
+        start(manifest, runtime, CheckMode::FailFast, report).await;
+    let step = refusals.first().map_or(LoadStep::Open, |refusal| refusal.step);
+    match model {
+        Some(model) if refusals.is_empty() => Ok(model),
+        // One step may give several reasons.
+        _ => {
+            let reasons: Vec<_> = refusals.into_iter().map(|refusal| refusal.reason).collect();
+            Err(LoadError::Refused { model: name, step, reason: reasons.join("; ") })
+        }
+    }
+}
+
+/// The result of a complete check of a model.
+pub struct Inspection {
+    /// The model, if it can run as its manifest says. A model with refusals must not serve; it is returned to measure
+    /// its speed.
+    pub model: Option<ModelHandle>,
+    /// Every reason to refuse the model.
+    pub refusals: Vec<Refusal>,
+}
+
+/// Takes every step of a load on its own thread, continues after a failed step as far as possible, and compares
+/// every golden image. Calls `report` after each step.
+pub async fn inspect_model(
+    manifest: Manifest,
+    runtime: Runtime,
+    report: impl FnMut(StepReport) + Send + 'static,
+) -> Inspection {
+    start(manifest, runtime, CheckMode::Thorough, report).await
+}
+
+/// Checks a model's files and contract without running it, for a model that would take minutes on this device. Returns
+/// no model.
+pub async fn inspect_files(
+    manifest: Manifest,
+    runtime: Runtime,
+    report: impl FnMut(StepReport) + Send + 'static,
+) -> Inspection {
+    start(manifest, runtime, CheckMode::WithoutRuns, report).await
+}
+
+async fn start(
+    manifest: Manifest,
+    runtime: Runtime,
+    mode: CheckMode,
+    report: impl FnMut(StepReport) + Send + 'static,
+) -> Inspection {
+    let (requests, inbox) = mpsc::channel(QUEUE_CAPACITY);
+    let (ready, loaded) = oneshot::channel();
+    let span = Span::current();
+    let name = format!("model-{}", manifest.name);
+    let own_model = move || own_model(&manifest, &runtime, mode, report, ready, inbox);
+    let started = std::thread::Builder::new().name(name).spawn(move || span.in_scope(own_model));
+    let failed = |reason| {
+        let refusal = Refusal { step: LoadStep::Open, reason };
+        Inspection { model: None, refusals: vec![refusal] }
+    };
+    if let Err(error) = started {
+        return failed(format!("the model's thread could not start: {error}"));
+    }
+    let Ok((ready, refusals)) = loaded.await else {
+        return failed("the model's thread stopped".to_owned());
+    };
+    let model = ready.map(|Ready { identity, task, version }| ModelHandle {
+        identity,
+        task: Arc::new(task),
+        version: version.into(),
+        requests,
+    });
+    Inspection { model, refusals }
+}
+
+/// The facts about a loaded model that its handles need.
+struct Ready {
+    identity: ModelIdentity,
+    task: Task,
+    version: String,
+}
+
+/// The body of a model's thread: loads the model, sends the result to `ready`, and serves requests until every handle
+/// is dropped.
+fn own_model(
+    manifest: &Manifest,
+    runtime: &Runtime,
+    mode: CheckMode,
+    report: impl FnMut(StepReport),
+    ready: oneshot::Sender<(Option<Ready>, Vec<Refusal>)>,
+    inbox: mpsc::Receiver<Request>,
+) {
+    let started = Instant::now();
+    // Before any check: a golden image that changes meanwhile makes another version.
+    let version = version::version(manifest);
+    let Loaded { engine, refusals } = checks::load(manifest, runtime, mode, report);
+    let Some(engine) = engine else {
+        // The caller may be gone, which is fine.
+        let _ = ready.send((None, refusals));
+        return;
+    };
+    let identity = ModelIdentity {
+        name: manifest.name.clone(),
+        sha256: manifest.sha256(),
+        device: runtime.device(),
+    };
+    if refusals.is_empty() {
+        info!(
+            model.name = identity.name,
+            model.sha256 = identity.sha256,
+            device = identity.device.as_str(),
+            duration_ms = started.elapsed().as_millis() as u64,
+            "Loaded model {identity}"
+        );
+    }
+    let task = manifest.task.clone();
+    if ready.send((Some(Ready { identity, task, version }), refusals)).is_ok() {
+        thread::serve(engine, &manifest.name, &manifest.task, runtime, inbox);
+    }
+}

@@ -1,0 +1,93 @@
+//! Requests to a model's thread, and their results.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ndarray::Array4;
+use retouch_catalog::Count;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tracing::Span;
+
+use crate::painter::{PaintError, Painting};
+use crate::session::SessionError;
+
+/// A request to a model's thread.
+pub struct Request {
+    /// The work to do.
+    pub work: Work,
+    /// When the request was sent.
+    pub sent: Instant,
+    /// The caller's tracing span.
+    pub span: Span,
+}
+
+/// The work of a request, and the channel for its result.
+pub enum Work {
+    /// Run a net on one tensor.
+    Infer {
+        /// The tensor, a batch of one.
+        input: Array4<f32>,
+        /// Receives the result.
+        answer: oneshot::Sender<Result<Inference, SessionError>>,
+    },
+    /// Paint a crop.
+    Paint {
+        /// The crop.
+        painting: Box<Painting>,
+        /// Observes and cancels the painting.
+        control: PaintControl,
+        /// Receives the result.
+        answer: oneshot::Sender<Result<PaintResult, PaintError>>,
+    },
+    /// Check whether a picture may be shown.
+    CheckSafety {
+        /// R, G, B of every pixel.
+        rgb: Vec<u8>,
+        /// Width and height in pixels.
+        size: (u32, u32),
+        /// Receives the result.
+        answer: oneshot::Sender<Result<f32, SessionError>>,
+    },
+}
+
+impl Work {
+    /// Returns whether the caller no longer waits for the result.
+    pub fn is_abandoned(&self) -> bool {
+        match self {
+            Self::Infer { answer, .. } => answer.is_closed(),
+            Self::Paint { answer, .. } => answer.is_closed(),
+            Self::CheckSafety { answer, .. } => answer.is_closed(),
+        }
+    }
+}
+
+/// Observes a painting from another thread and can cancel it.
+pub struct PaintControl {
+    /// Called after each step with the progress.
+    pub progress: Arc<dyn Fn(Count) + Send + Sync>,
+    /// Cancels the painting at the next step.
+    pub cancel: CancellationToken,
+}
+
+/// A painted crop.
+#[derive(Debug)]
+pub struct PaintResult {
+    /// R, G, B of every pixel.
+    pub rgb: Vec<u8>,
+    /// How long the crop waited for the model.
+    pub waited: Duration,
+    /// How long the model painted.
+    pub ran: Duration,
+}
+
+/// The result of one run of a net.
+#[derive(Debug)]
+pub struct Inference {
+    /// The output tensor.
+    pub output: Array4<f32>,
+    /// How long the input waited for the model.
+    pub waited: Duration,
+    /// How long the model ran.
+    pub ran: Duration,
+}

@@ -1,0 +1,110 @@
+//! The steps of a load, and how each of them ends.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A step of a load, in order. Each can refuse the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadStep {
+    /// `tools.toml` binds existing models to tools that they can serve.
+    Bindings,
+    /// `model.toml` is valid.
+    Manifest,
+    /// The files have the sizes and SHA-256 checksums of the manifest.
+    Checksum,
+    /// The graph keeps its tensors only in files that the manifest lists.
+    Files,
+    /// ONNX Runtime opens the model on the device.
+    Open,
+    /// Inputs and outputs have the names, types, ranks and sizes of the manifest.
+    Contract,
+    /// One run gives finite, plausible values.
+    WarmUp,
+    /// Golden images come out as expected.
+    Golden,
+    /// Tiles equal the whole picture, if the manifest says that they do. Only `models check` takes this step: its
+    /// shapes would occupy GPU memory beside those of jobs.
+    Tiling,
+}
+
+impl LoadStep {
+    /// Returns the step's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bindings => "bindings",
+            Self::Manifest => "manifest",
+            Self::Checksum => "checksum",
+            Self::Files => "files",
+            Self::Open => "open",
+            Self::Contract => "contract",
+            Self::WarmUp => "warm-up",
+            Self::Golden => "golden",
+            Self::Tiling => "tiling",
+        }
+    }
+}
+
+impl fmt::Display for LoadStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Which steps a load takes, and whether it continues after a failed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckMode {
+    /// Stops at the first reason to refuse the model, and skips golden images marked `when = "check"` and tiling. For
+    /// serving.
+    FailFast,
+    /// Takes every step and continues after a failed one as far as possible. For maintainers.
+    Thorough,
+    /// Like [`Self::Thorough`], but stops before the first run: on this device the model would take minutes.
+    WithoutRuns,
+}
+
+/// The result of one step.
+pub struct Outcome<T> {
+    /// What the step found, in a few words; reported only without `reasons`.
+    pub finding: String,
+    /// Why the model is refused, one sentence each.
+    pub reasons: Vec<String>,
+    /// The input of the next steps; `None` if they cannot be taken.
+    pub value: Option<T>,
+}
+
+impl<T> Outcome<T> {
+    /// The step passed.
+    pub fn passed(finding: String, value: T) -> Self {
+        Self { finding, reasons: Vec::new(), value: Some(value) }
+    }
+
+    /// The step failed for one reason, and the next steps cannot be taken.
+    pub fn refused(reason: String) -> Self {
+        Self::refused_for(vec![reason])
+    }
+
+    /// The step failed for several reasons, and the next steps cannot be taken.
+    pub fn refused_for(reasons: Vec<String>) -> Self {
+        Self { finding: String::new(), reasons, value: None }
+    }
+}
+
+/// A report about a finished step. A step with several reasons to refuse the model is reported once per reason.
+#[derive(Clone, Debug)]
+pub struct StepReport {
+    /// The step.
+    pub step: LoadStep,
+    /// The duration of the step.
+    pub took: Duration,
+    /// What the step found, in a few words, or why the model is refused, in one sentence.
+    pub outcome: Result<String, String>,
+}
+
+/// Why a model is refused.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The failed step.
+    pub step: LoadStep,
+    /// The reason, in one sentence.
+    pub reason: String,
+}
