@@ -1,9 +1,8 @@
-//! Prompt-guided inpainting: a picture, a mask and a sentence in, the picture repainted inside the mask out.
+//! Text-guided inpainting: repaints a picture inside a mask as a prompt says.
 //!
-//! Two pipelines, told apart by what a model's folder holds: [`sd_inpaint`] is Stable Diffusion with a
-//! nine-channel `UNet`, [`flux2_klein`] is FLUX.2 \[klein\]. Both do their arithmetic on the processor, step by
-//! step as diffusers does it, and leave only the nets to ONNX Runtime; [`verify`] proves that against recorded
-//! reference vectors.
+//! There are two pipelines: [`sd_inpaint`] is Stable Diffusion with a nine-channel `UNet`, [`flux2_klein`] is
+//! FLUX.2 \[klein\]. ONNX Runtime runs the nets; the arithmetic between them follows diffusers step by step on the CPU.
+//! [`verify`] compares a pipeline with recorded reference vectors.
 
 pub mod error;
 pub mod flow;
@@ -23,6 +22,6 @@ pub use error::DiffusionError;
 pub use flux2_klein::Flux2Klein;
 pub use net::Opener;
 pub use noise::{NoiseSource, RecordedNoise, SeededNoise};
-pub use request::{MaskToLatents, Painted, Request, StepReport, Watch};
+pub use request::{Generated, MaskToLatents, Request, StepCallback, StepState};
 pub use scheduler_config::SchedulerConfig;
 pub use sd_inpaint::SdInpaint;

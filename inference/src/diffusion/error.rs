@@ -1,58 +1,58 @@
-//! What can go wrong while a pipeline is opened or run.
+//! Errors of opening and running a pipeline.
 
 use std::path::{Path, PathBuf};
 
 use super::scheduler_config::ConfigError;
 use crate::session::SessionError;
 
-/// A pipeline that could not be opened, or a picture that could not be painted.
+/// A pipeline could not be opened, or a picture could not be painted.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffusionError {
-    /// A file is missing, cannot be read, or does not hold what it should.
+    /// A file is missing, unreadable or invalid.
     #[error("{}: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is the matter with it.
+        /// The problem.
         reason: String,
     },
-    /// A part of the model is of a kind that this pipeline cannot run.
+    /// The pipeline does not support a part of the model.
     #[error("{part}: {reason}")]
     Unsupported {
-        /// The part's folder: `unet`, `vae_encoder` and so on.
+        /// The part's folder, such as `unet` or `vae_encoder`.
         part: &'static str,
-        /// Why it cannot be run.
+        /// The reason.
         reason: String,
     },
-    /// The scheduler's settings cannot be honoured.
+    /// The scheduler's settings are not supported.
     #[error("scheduler: {0}")]
     Scheduler(ConfigError),
-    /// What was asked for makes no sense for this model.
+    /// The request is invalid for this model.
     #[error("{0}")]
     Request(String),
-    /// ONNX Runtime refused a part, or failed while it ran it.
-    #[error("{part}: {said}")]
+    /// ONNX Runtime could not open or run a part.
+    #[error("{part}: {error}")]
     Session {
         /// The part's folder.
         part: &'static str,
-        /// What ONNX Runtime said.
-        said: SessionError,
+        /// ONNX Runtime's error.
+        error: SessionError,
     },
-    /// A net gave infinities or NaNs, as some do in 16 bits.
-    #[error("{part}: gave values that are not finite")]
+    /// A net returned infinities or NaNs, as some do in half precision.
+    #[error("{part}: the output contains values that are not finite")]
     NotFinite {
         /// The part's folder.
         part: &'static str,
     },
-    /// A noise source could not give what was asked of it.
+    /// The noise source failed.
     #[error("noise: {0}")]
     Noise(String),
-    /// Whoever watched the run ended it.
-    #[error("cancelled")]
-    Cancelled,
+    /// The step callback ended the run.
+    #[error("canceled")]
+    Canceled,
 }
 
-// The text says it all; a source beside it would be said twice.
+// Not `#[from]`, which would add the error as a source: the message already contains it.
 impl From<ConfigError> for DiffusionError {
     fn from(error: ConfigError) -> Self {
         Self::Scheduler(error)
@@ -60,12 +60,12 @@ impl From<ConfigError> for DiffusionError {
 }
 
 impl DiffusionError {
-    /// An error about a file.
+    /// Creates an error about a file.
     pub(crate) fn file(path: &Path, reason: &(impl ToString + ?Sized)) -> Self {
         Self::File { path: path.to_owned(), reason: reason.to_string() }
     }
 
-    /// An error about a part of the model.
+    /// Creates an error about a part of the model.
     pub(crate) fn unsupported(part: &'static str, reason: impl Into<String>) -> Self {
         Self::Unsupported { part, reason: reason.into() }
     }

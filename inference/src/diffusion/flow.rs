@@ -1,4 +1,4 @@
-//! Flow matching, as FLUX.2 \[klein\] is run: sigmas from 1 to 0, straight steps between them.
+//! The flow-matching scheduler of FLUX.2 \[klein\]: straight steps between sigmas from 1 to 0.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use super::error::DiffusionError;
 use super::json;
 use super::scheduler_config::ConfigError;
 
-/// Numbers whose place `empirical_mu` has taken: the pipeline does not read them.
-const MEASURED_ANEW: [&str; 4] =
+/// Fields that `empirical_mu` replaces, so their values have no effect.
+const WITHOUT_EFFECT: [&str; 4] =
     ["base_shift", "max_shift", "base_image_seq_len", "max_image_seq_len"];
 
-/// How sigmas are moved towards noise.
+/// How sigmas are shifted toward noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shift {
-    /// By a number that grows with the picture, in an exponential.
+    /// By the exponential of a number that grows with the picture.
     Exponential,
-    /// By the same number, as it is.
+    /// By that number itself.
     Linear,
     /// By a constant.
     Constant(f64),
 }
 
-/// The settings of `FlowMatchEulerDiscreteScheduler`, all of them honoured.
+/// The settings of `FlowMatchEulerDiscreteScheduler`. Every setting is honored or refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowConfig {
     shift: Shift,
@@ -31,22 +31,21 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
-    /// Reads the scheduler's settings from a model's folder: `scheduler/scheduler_config.json`, or the file in
-    /// the folder itself.
+    /// Reads the settings from a model's folder: `scheduler/scheduler_config.json` or `scheduler_config.json`.
     ///
     /// # Errors
-    /// When neither is there, or a setting is not implemented.
+    /// If both are missing, or a setting is not implemented.
     pub fn read(folder: &Path) -> Result<Self, DiffusionError> {
         let inner = folder.join("scheduler/scheduler_config.json");
         let file = if inner.is_file() { inner } else { folder.join("scheduler_config.json") };
-        Ok(Self::of_fields(&json::read_object(&file)?)?)
+        Ok(Self::from_fields(&json::read_object(&file)?)?)
     }
 
-    /// The settings in a file's fields.
+    /// Reads the settings from the fields of a file.
     ///
     /// # Errors
-    /// When a class or a value is not implemented, by name.
-    pub fn of_fields(fields: &Map<String, Value>) -> Result<Self, ConfigError> {
+    /// The class or field that is not implemented.
+    pub fn from_fields(fields: &Map<String, Value>) -> Result<Self, ConfigError> {
         let refused = |field: &str, value: &Value, reason: &str| ConfigError::Refused {
             field: field.to_owned(),
             value: value.to_string(),
@@ -69,13 +68,13 @@ impl FlowConfig {
                     train_steps = number.as_f64().unwrap_or(1000.0);
                 }
                 (_, Value::Null | Value::Bool(false)) => {}
-                (name, _) if name.starts_with('_') || MEASURED_ANEW.contains(&name) => {}
-                (name, value) => return Err(refused(name, value, "this is not implemented")),
+                (name, _) if name.starts_with('_') || WITHOUT_EFFECT.contains(&name) => {}
+                (name, value) => return Err(refused(name, value, "not implemented")),
             }
         }
         for (name, number) in [("shift", constant), ("num_train_timesteps", train_steps)] {
             if !(number.is_finite() && number > 0.0) {
-                return Err(refused(name, &Value::from(number), "it must be above 0"));
+                return Err(refused(name, &Value::from(number), "must be above 0"));
             }
         }
         let shift = match (is_dynamic, is_linear) {
@@ -86,22 +85,22 @@ impl FlowConfig {
         Ok(Self { shift, train_steps })
     }
 
-    /// The sigmas of a run of `steps` steps over `tokens` latents, and the 0 after the last step.
+    /// Returns the sigmas of a run of `steps` steps over `tokens` latents, and 0 after the last step.
     pub fn sigmas(&self, tokens: usize, steps: usize) -> Vec<f64> {
         let mu = empirical_mu(tokens, steps);
         let last = 1.0 / steps as f64;
         let mut sigmas: Vec<f64> = (0..steps)
             .map(|index| {
                 let part = if steps == 1 { 0.0 } else { index as f64 / (steps - 1) as f64 };
-                let even = 1.0 + part * (last - 1.0);
-                f64::from(self.shifted(even, mu) as f32)
+                let unshifted = 1.0 + part * (last - 1.0);
+                f64::from(self.shifted(unshifted, mu) as f32)
             })
             .collect();
         sigmas.push(0.0);
         sigmas
     }
 
-    /// The timesteps of sigmas, as the training counted them.
+    /// Returns the training timesteps of sigmas.
     pub fn timesteps(&self, sigmas: &[f64]) -> Vec<f64> {
         sigmas.iter().map(|sigma| sigma * self.train_steps).collect()
     }
@@ -115,8 +114,8 @@ impl FlowConfig {
     }
 }
 
-/// How far a picture of so many latents is moved towards noise, measured by the model's authors (diffusers'
-/// `compute_empirical_mu`).
+/// Returns how far a picture of this many latents is shifted toward noise, as measured by the model's authors
+/// (diffusers' `compute_empirical_mu`).
 fn empirical_mu(tokens: usize, steps: usize) -> f64 {
     let (tokens, steps) = (tokens as f64, steps as f64);
     let at_200_steps = 0.000_169_27_f64.mul_add(tokens, 0.456_666_66);
@@ -128,8 +127,8 @@ fn empirical_mu(tokens: usize, steps: usize) -> f64 {
     slope.mul_add(steps, at_200_steps - 200.0 * slope)
 }
 
-/// The step that a run of this strength begins with, as diffusers' FLUX pipelines compute it: it cuts the steps
-/// left out, where Stable Diffusion's cut the steps made.
+/// Returns the first step of a run of this strength, as diffusers' FLUX pipelines compute it: they truncate the number
+/// of skipped steps, while the Stable Diffusion pipelines truncate the number of remaining ones.
 pub fn start_index(steps: usize, strength: f64) -> usize {
     let steps = steps as f64;
     (steps - (steps * strength).min(steps)).max(0.0) as usize
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     fn parse(fields: &Value) -> Result<FlowConfig, ConfigError> {
-        FlowConfig::of_fields(fields.as_object().unwrap())
+        FlowConfig::from_fields(fields.as_object().unwrap())
     }
 
     #[test]
@@ -155,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn strength_cuts_what_is_left_out() {
+    fn the_number_of_skipped_steps_is_truncated() {
         assert_eq!(start_index(10, 0.75), 2);
         assert_eq!(start_index(10, 0.6), 4);
         assert_eq!(start_index(4, 1.0), 0);
     }
 
     #[test]
-    fn what_is_not_implemented_is_refused_by_name() {
+    fn unsupported_settings_are_refused_by_name() {
         for (field, value) in [
             ("invert_sigmas", json!(true)),
             ("shift_terminal", json!(0.02)),

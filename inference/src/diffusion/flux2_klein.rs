@@ -1,35 +1,35 @@
-//! FLUX.2 \[klein\] inpainting: a transformer over latents and reference latents in one sequence, in a few straight
-//! steps (`Flux2KleinInpaintPipeline` of diffusers 0.42).
+//! FLUX.2 \[klein\] inpainting: a transformer over a sequence of latents and reference latents, in a few straight steps
+//! (`Flux2KleinInpaintPipeline` of diffusers 0.42).
 //!
-//! The model is distilled: there is no guidance and no negative prompt, and one that is not is refused. The picture
-//! itself goes along as the reference, so a prompt may be an instruction.
+//! Only distilled models are supported, which use no guidance and no negative prompt. The picture itself is the
+//! reference, so a prompt may be an instruction.
 
-mod parts;
-mod text;
+mod nets;
+mod text_encoder;
 
 use std::path::Path;
 use std::time::Duration;
 
-use ndarray::{Array2, Array3, Array4, ArrayD, Ix3};
+use ndarray::{Array2, Array3, Array4, ArrayD};
 use serde_json::Value;
 
-use self::parts::{Decoder, Encoder, Transformer};
-use self::text::TextEncoder;
+use self::nets::{Decoder, Encoder, Transformer};
+use self::text_encoder::TextEncoder;
 use super::error::DiffusionError;
 use super::flow::{self, FlowConfig};
 use super::json;
 use super::net::Opener;
 use super::noise::{NoiseSource, draw};
 use super::picture;
-use super::request::{Painted, Request, StepReport, Watch};
+use super::request::{Generated, Request, StepCallback, StepState};
 
-/// Pixels a latent, each way: the autoencoder's eight, and two by two of its latents make one.
+/// Pixels per latent, along each side: eight in the autoencoder, and 2 × 2 of its latents are packed into one.
 const PIXELS_PER_LATENT: usize = 16;
 
-/// As many as the training had; it is distilled to four.
-const MOST_STEPS: usize = 1000;
+/// The timesteps of the training; the model is distilled to four steps.
+const MAX_STEPS: usize = 1000;
 
-/// A FLUX.2 \[klein\] model, opened.
+/// An opened FLUX.2 \[klein\] model.
 pub struct Flux2Klein {
     transformer: Transformer,
     encoder: Encoder,
@@ -39,14 +39,14 @@ pub struct Flux2Klein {
 }
 
 impl Flux2Klein {
-    /// Opens a folder of `scheduler_config.json` (or `scheduler/`), and `transformer/`, `vae_encoder/`,
-    /// `vae_decoder/` with a `model.onnx` each. The autoencoder's graphs give and take latents as the transformer
-    /// sees them: two by two in one, and normalised. `text_encoder/` and `tokenizer/` may be absent; then only
+    /// Opens a folder with `scheduler_config.json` (or `scheduler/`), and `transformer/`, `vae_encoder/` and
+    /// `vae_decoder/` with a `model.onnx` each. The autoencoder's graphs use the transformer's latents: 2 × 2 packed
+    /// into one, and normalized. `text_encoder/` and `tokenizer/` are optional; without them, only
     /// [`Self::inpaint_embedded`] works.
     ///
     /// # Errors
-    /// When a file is missing or broken, a scheduler's setting is not implemented, a net is of another kind, or
-    /// there is a `model_index.json` that does not say `is_distilled`.
+    /// If a file is missing or broken, a scheduler setting is not implemented, a net is of an unsupported kind, or
+    /// `model_index.json` exists and does not set `is_distilled`.
     pub fn open(folder: &Path, opener: &(impl Opener + ?Sized)) -> Result<Self, DiffusionError> {
         check_distilled(folder)?;
         let scheduler = FlowConfig::read(folder)?;
@@ -64,62 +64,63 @@ impl Flux2Klein {
         })
     }
 
-    /// The scheduler's settings.
+    /// Returns the scheduler's settings.
     pub const fn scheduler(&self) -> &FlowConfig {
         &self.scheduler
     }
 
-    /// What width and height must be multiples of, in pixels.
+    /// Returns the number of pixels that width and height must be multiples of.
     pub const fn size_multiple(&self) -> usize {
         PIXELS_PER_LATENT
     }
 
-    /// How long each net has run since it was opened ([`super::net::Net::ran`]), the one that every step runs first.
-    pub fn nets_ran(&self) -> [(&'static str, Duration); 4] {
-        let text = self.text.as_ref().map_or(Duration::ZERO, |text| text.net.ran());
+    /// Returns how long each net has run since it was opened ([`super::net::Net::run_time`]), starting with the
+    /// transformer.
+    pub fn run_times(&self) -> [(&'static str, Duration); 4] {
+        let text = self.text.as_ref().map_or(Duration::ZERO, |text| text.net.run_time());
         [
-            (self.transformer.net.part(), self.transformer.net.ran()),
+            (self.transformer.net.part(), self.transformer.net.run_time()),
             ("text_encoder", text),
-            (self.encoder.net.part(), self.encoder.net.ran()),
-            (self.decoder.net.part(), self.decoder.net.ran()),
+            (self.encoder.net.part(), self.encoder.net.run_time()),
+            (self.decoder.net.part(), self.decoder.net.run_time()),
         ]
     }
 
-    /// Repaints what the mask covers. Of the request, `negative_prompt`, `guidance`, `eta` and
-    /// `mask_to_latents` mean nothing to this model: its mask has soft edges. `noise` is drawn from once.
+    /// Repaints the masked part of a picture. Ignores `negative_prompt`, `guidance`, `eta` and `mask_to_latents` of the
+    /// request; the mask has soft edges. Draws from `noise` once.
     ///
     /// # Errors
-    /// As [`super::SdInpaint::inpaint`]; [`DiffusionError::Unsupported`] when the folder has no text encoder.
+    /// Same as [`super::SdInpaint::inpaint`], and [`DiffusionError::Unsupported`] if the folder has no text encoder.
     pub fn inpaint(
         &mut self,
         request: &Request,
         noise: &mut dyn NoiseSource,
-        watch: &mut Watch<'_>,
-    ) -> Result<Painted, DiffusionError> {
+        on_step: &mut StepCallback<'_>,
+    ) -> Result<Generated, DiffusionError> {
         request.check(PIXELS_PER_LATENT)?;
         let Some(text) = &mut self.text else {
-            let reason = "the model's folder has none, so a prompt cannot be embedded";
+            let reason = "the model's folder has no text encoder, which a prompt requires";
             return Err(DiffusionError::unsupported("text_encoder", reason));
         };
         let (embedded, cut) = text.embed(&request.prompt)?;
-        let painted = self.inpaint_embedded(request, &embedded, noise, watch)?;
-        Ok(Painted { prompt_tokens_cut: cut, ..painted })
+        let generated = self.inpaint_embedded(request, &embedded, noise, on_step)?;
+        Ok(Generated { prompt_tokens_cut: cut, ..generated })
     }
 
-    /// The same with a prompt that is embedded already, `[1, length, size]`; the request's own is not looked at.
+    /// Like [`Self::inpaint`], but with an embedded prompt, `[1, length, size]`, instead of the request's prompt.
     ///
     /// # Errors
-    /// As [`Self::inpaint`].
+    /// Same as [`Self::inpaint`].
     pub fn inpaint_embedded(
         &mut self,
         request: &Request,
         embedded: &ArrayD<f32>,
         noise: &mut dyn NoiseSource,
-        watch: &mut Watch<'_>,
-    ) -> Result<Painted, DiffusionError> {
+        on_step: &mut StepCallback<'_>,
+    ) -> Result<Generated, DiffusionError> {
         request.check(PIXELS_PER_LATENT)?;
-        if request.steps > MOST_STEPS {
-            let text = format!("{} steps are more than {MOST_STEPS}", request.steps);
+        if request.steps > MAX_STEPS {
+            let text = format!("steps is {}, but must be at most {MAX_STEPS}", request.steps);
             return Err(DiffusionError::Request(text));
         }
         let (rows, columns) = request.mask.dim();
@@ -129,7 +130,7 @@ impl Flux2Klein {
         let first = flow::start_index(request.steps, request.strength);
         if first >= request.steps {
             let Request { strength, steps, .. } = request;
-            let text = format!("a strength of {strength} leaves none of {steps} steps");
+            let text = format!("strength {strength} leaves no step of {steps}");
             return Err(DiffusionError::Request(text));
         }
         let encoded = self.encoder.run(&picture::to_tensor(&request.image), height, width)?;
@@ -140,24 +141,24 @@ impl Flux2Klein {
         let mut latents = between(&clean, &noise, sigmas[first]);
         for index in first..request.steps {
             let (sigma, next) = (sigmas[index], sigmas[index + 1]);
-            // However many timesteps the training counted, the net is told a thousandth of them.
-            let told = (timesteps[index] / 1000.0) as f32;
+            // The net expects a thousandth of the timestep, however many timesteps the training had.
+            let time = (timesteps[index] / 1000.0) as f32;
             let velocity =
-                self.transformer.run(&latents, &clean, (height, width), embedded, told)?;
-            // Outside the mask is what the picture would be with the noise that is left.
+                self.transformer.run(&latents, &clean, (height, width), embedded, time)?;
+            // Outside the mask, the latents are the original picture with the remaining noise.
             let kept = between(&clean, &noise, next);
             step(&mut latents, &velocity, next - sigma, &kept, &mask);
-            let (index, of) = (index - first, request.steps - first);
-            if watch(StepReport { index, of, latents: latents.view().into_dyn() }).is_break() {
-                return Err(DiffusionError::Cancelled);
+            let (index, total) = (index - first, request.steps - first);
+            if on_step(StepState { index, total, latents: latents.view().into_dyn() }).is_break() {
+                return Err(DiffusionError::Canceled);
             }
         }
         let image = self.decoder.run(&unpacked(&latents, height, width))?;
-        Ok(Painted { image, prompt_tokens_cut: 0, negative_tokens_cut: 0 })
+        Ok(Generated { image, prompt_tokens_cut: 0, negative_tokens_cut: 0 })
     }
 }
 
-/// A model that is not distilled needs guidance, which would be left out in silence.
+/// Refuses a model that is not distilled: it needs guidance, which would be missing silently.
 fn check_distilled(folder: &Path) -> Result<(), DiffusionError> {
     let index = folder.join("model_index.json");
     if !index.is_file() {
@@ -168,12 +169,12 @@ fn check_distilled(folder: &Path) -> Result<(), DiffusionError> {
         Some(Value::Bool(true)) => Ok(()),
         _ => Err(DiffusionError::file(
             &index,
-            "`is_distilled` is not true: the model needs guidance, which is implemented for distilled models only",
+            "`is_distilled` is not true, but only distilled models are supported",
         )),
     }
 }
 
-/// `[1, channels, height, width]` to `[1, height * width, channels]`.
+/// Converts `[1, channels, height, width]` to `[1, height * width, channels]`.
 fn packed(latents: &Array4<f32>) -> Array3<f32> {
     let (_, channels, height, width) = latents.dim();
     Array3::from_shape_fn((1, height * width, channels), |(_, token, channel)| {
@@ -188,7 +189,7 @@ fn unpacked(latents: &Array3<f32>, height: usize, width: usize) -> Array4<f32> {
     })
 }
 
-/// The point of the straight line from picture to noise.
+/// Returns the point at `sigma` on the straight line from the picture to the noise.
 fn between(clean: &Array3<f32>, noise: &Array3<f32>, sigma: f64) -> Array3<f32> {
     let mut point = clean.clone();
     point.zip_mut_with(noise, |value, noise| {
@@ -197,7 +198,7 @@ fn between(clean: &Array3<f32>, noise: &Array3<f32>, sigma: f64) -> Array3<f32> 
     point
 }
 
-/// One step along the velocity inside the mask, and what is kept outside.
+/// Takes one step along the velocity inside the mask, and replaces the latents outside it with `kept`.
 fn step(
     latents: &mut Array3<f32>,
     velocity: &Array3<f32>,
@@ -212,10 +213,4 @@ fn step(
         let moved = f64::from(*value) + length * f64::from(velocity[at]);
         *value = ((1.0 - inside) * f64::from(kept[at]) + inside * moved) as f32;
     }
-}
-
-/// What a net gave, with three axes.
-fn three_axes(made: ArrayD<f32>, part: &'static str) -> Result<Array3<f32>, DiffusionError> {
-    made.into_dimensionality::<Ix3>()
-        .map_err(|error| DiffusionError::unsupported(part, format!("gives another shape: {error}")))
 }

@@ -1,4 +1,4 @@
-//! JSON as Python writes it.
+//! Reads JSON as Python writes it.
 
 use std::fs;
 use std::path::Path;
@@ -7,30 +7,30 @@ use serde_json::{Map, Value};
 
 use super::error::DiffusionError;
 
-/// Parses JSON in which `NaN`, `Infinity` and `-Infinity` may stand for numbers, as Python's `json` writes
-/// them (`lambda_min_clipped` is minus infinity by default). They become the strings of the same spelling.
+/// Parses JSON that may contain Python's number constants `NaN`, `Infinity` and `-Infinity`; for example,
+/// `lambda_min_clipped` is minus infinity by default. They become strings of the same spelling.
 ///
 /// # Errors
-/// When the text is no JSON otherwise.
+/// If the text is not JSON apart from these constants.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&quote_constants(text))
 }
 
-/// Reads a file that holds one JSON object.
+/// Reads a file that contains one JSON object.
 ///
 /// # Errors
-/// [`DiffusionError::File`] when it is missing, is no JSON, or holds something else.
+/// [`DiffusionError::File`] if it is missing, is not JSON, or contains another type.
 pub fn read_object(path: &Path) -> Result<Map<String, Value>, DiffusionError> {
     match read(path)? {
         Value::Object(object) => Ok(object),
-        _ => Err(DiffusionError::file(path, "is not a JSON object")),
+        _ => Err(DiffusionError::file(path, "not a JSON object")),
     }
 }
 
-/// Reads a file that holds any JSON.
+/// Reads a file that contains any JSON.
 ///
 /// # Errors
-/// [`DiffusionError::File`] when it is missing or is no JSON.
+/// [`DiffusionError::File`] if it is missing or is not JSON.
 pub fn read(path: &Path) -> Result<Value, DiffusionError> {
     let text = fs::read_to_string(path).map_err(|error| DiffusionError::file(path, &error))?;
     parse(&text).map_err(|error| DiffusionError::file(path, &error))
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pythons_constants_become_strings_and_strings_stay() {
+    fn pythons_number_constants_become_strings() {
         let value =
             parse(r#"{"a": -Infinity, "b": [NaN, Infinity], "c": "NaN \" Infinity"}"#).unwrap();
         assert_eq!(value["a"], "-Infinity");

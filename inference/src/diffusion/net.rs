@@ -1,6 +1,6 @@
-//! One net of a pipeline: what it takes and gives, read from its graph, and a run with the casts that needs.
+//! One net of a pipeline. Reads the inputs and outputs from its graph and casts values to their types.
 //!
-//! With `models/session` the only place that names `ort`.
+//! Besides [`crate::session`], the only module that names `ort`.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use ort::session::{
 use ort::value::{Outlet, Tensor, TensorElementType, ValueType};
 
 use super::error::DiffusionError;
-use crate::session::{SessionError, sentence};
+use crate::session::{SessionError, classify};
 
-/// Opens ONNX files on the device that the process runs models on.
+/// Opens ONNX files on a device. [`Runtime`](crate::session::Runtime) is the only production implementation.
 pub trait Opener {
-    /// Opens the model in this file, and the files beside it that its graph keeps tensors in.
+    /// Opens the model in this file, with the files next to it in which its graph keeps tensors.
     ///
     /// # Errors
-    /// When the file is no model, or the device refuses it.
+    /// If the file is not a model, or the device refuses it.
     fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError>;
 }
 
@@ -35,68 +35,68 @@ pub enum Element {
     I64,
     /// 32-bit integers.
     I32,
-    /// A type that no pipeline has use for, as ONNX names it.
+    /// A type that no pipeline uses, by its ONNX name.
     Other(String),
 }
 
 impl Element {
-    /// Whether it is a type of floats.
+    /// Returns whether this is a floating-point type.
     pub const fn is_float(&self) -> bool {
         matches!(self, Self::F32 | Self::F16)
     }
 
-    /// Whether it is a type of integers.
+    /// Returns whether this is an integer type.
     pub const fn is_integer(&self) -> bool {
         matches!(self, Self::I64 | Self::I32)
     }
 }
 
-/// A tensor that a net takes or gives, as its graph declares it.
+/// An input or output tensor, as the net's graph declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
     /// The tensor's name.
     pub name: String,
-    /// Its element type.
+    /// The element type.
     pub element: Element,
-    /// Its sizes; `None` is a size that may vary.
+    /// The size of each axis; `None` where any size is allowed.
     pub shape: Vec<Option<usize>>,
 }
 
 impl Port {
-    /// How many axes it has.
+    /// Returns the number of axes.
     pub const fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    /// The size of an axis, where the graph fixes it.
+    /// Returns the size of an axis, if the graph fixes it.
     pub fn size(&self, axis: usize) -> Option<usize> {
         self.shape.get(axis).copied().flatten()
     }
 }
 
-/// What goes into a port; it is cast to the port's type on the way.
+/// Values for an input. They are cast to the type of the port.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Floats; towards zero where the port wants integers, as optimum casts timesteps.
+    /// Floats. For an integer port they are truncated toward zero, as optimum does with timesteps.
     Floats(ArrayViewD<'a, f32>),
     /// Integers.
     Integers(ArrayViewD<'a, i64>),
 }
 
-/// One net, opened.
+/// One opened net.
 pub struct Net {
     part: &'static str,
     session: OrtSession,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
-    ran: Duration,
+    run_time: Duration,
 }
 
 impl Net {
     /// Opens `<folder>/<part>/model.onnx`.
     ///
     /// # Errors
-    /// [`DiffusionError::File`] when the file is missing, [`DiffusionError::Session`] when it cannot be opened.
+    /// [`DiffusionError::File`] if the file is missing, [`DiffusionError::Session`] if it cannot be opened.
     pub fn open(
         folder: &Path,
         part: &'static str,
@@ -104,50 +104,50 @@ impl Net {
     ) -> Result<Self, DiffusionError> {
         let file = folder.join(part).join("model.onnx");
         if !file.is_file() {
-            return Err(DiffusionError::file(&file, "there is no such file"));
+            return Err(DiffusionError::file(&file, "the file is missing"));
         }
         let session =
-            opener.open_file(&file).map_err(|said| DiffusionError::Session { part, said })?;
+            opener.open_file(&file).map_err(|error| DiffusionError::Session { part, error })?;
         let inputs = session.inputs().iter().map(port).collect();
         let outputs = session.outputs().iter().map(port).collect();
-        Ok(Self { part, session, inputs, outputs, ran: Duration::ZERO })
+        Ok(Self { part, session, inputs, outputs, run_time: Duration::ZERO })
     }
 
-    /// The part's folder.
+    /// Returns the name of the net's folder.
     pub const fn part(&self) -> &'static str {
         self.part
     }
 
-    /// How long ONNX Runtime has run it since it was opened, without what goes in and comes out being copied.
-    pub const fn ran(&self) -> Duration {
-        self.ran
+    /// Returns how long ONNX Runtime has run the net since it was opened, without copying inputs and outputs.
+    pub const fn run_time(&self) -> Duration {
+        self.run_time
     }
 
-    /// What the net takes.
+    /// Returns the inputs.
     pub fn inputs(&self) -> &[Port] {
         &self.inputs
     }
 
-    /// What the net gives.
+    /// Returns the outputs.
     pub fn outputs(&self) -> &[Port] {
         &self.outputs
     }
 
-    /// Runs the net and returns one output as 32-bit floats. No other output is computed into memory.
+    /// Runs the net and returns one output as 32-bit floats. Other outputs are not fetched.
     ///
     /// # Errors
-    /// When ONNX Runtime refuses an input or fails, or a value of the output is not finite.
+    /// If ONNX Runtime refuses an input or fails, or the output contains values that are not finite.
     pub fn run(
         &mut self,
         inputs: &[(&Port, Input<'_>)],
         output: &Port,
     ) -> Result<ArrayD<f32>, DiffusionError> {
         let part = self.part;
-        let given = self
+        let made = self
             .run_raw(inputs, output)
-            .map_err(|error| DiffusionError::Session { part, said: sentence(&error) })?;
-        if given.iter().all(|value| value.is_finite()) {
-            Ok(given)
+            .map_err(|error| DiffusionError::Session { part, error: classify(&error) })?;
+        if made.iter().all(|value| value.is_finite()) {
+            Ok(made)
         } else {
             Err(DiffusionError::NotFinite { part })
         }
@@ -167,7 +167,7 @@ impl Net {
             RunOptions::new()?.with_outputs(OutputSelector::no_default().with(name));
         let started = Instant::now();
         let outputs = self.session.run_with_options(values, &options)?;
-        self.ran += started.elapsed();
+        self.run_time += started.elapsed();
         match output.element {
             Element::F16 => Ok(outputs[name].try_extract_array::<f16>()?.mapv(f16::to_f32)),
             _ => Ok(outputs[name].try_extract_array::<f32>()?.to_owned()),
@@ -198,7 +198,7 @@ fn cast(input: &Input<'_>, element: &Element) -> ort::Result<SessionInputValue<'
             Ok(Tensor::from_array(ids.mapv(|id| f16::from_f32(id as f32)))?.into())
         }
         (_, Element::Other(name)) => {
-            Err(ort::Error::new(format!("no pipeline has values of type {name}")))
+            Err(ort::Error::new(format!("no pipeline supports inputs of type {name}")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where noise comes from: a seed, or a recording.
+//! Noise sources: a seed, or a recording.
 
 use ndarray::{Array4, ArrayD, Ix4, IxDyn};
 use rand::SeedableRng;
@@ -7,37 +7,37 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::error::DiffusionError;
 
-/// Gives standard normal noise, one tensor a draw. A run draws the noise that it starts from first, then one
-/// tensor for every step of a scheduler that adds noise.
+/// A source of standard normal noise. A run draws its initial noise first, then one tensor per step if the scheduler
+/// adds noise.
 pub trait NoiseSource {
-    /// The next tensor of this shape.
+    /// Draws the next tensor.
     ///
     /// # Errors
-    /// [`DiffusionError::Noise`] when there is none.
+    /// [`DiffusionError::Noise`] if the source has none of this shape.
     fn draw(&mut self, shape: &[usize]) -> Result<ArrayD<f32>, DiffusionError>;
 }
 
-/// A draw of four axes, whose shape is made sure of: a source may be anyone's.
+/// Draws a tensor of four axes and checks its shape.
 pub(super) fn draw(
     noise: &mut dyn NoiseSource,
     shape: &[usize],
 ) -> Result<Array4<f32>, DiffusionError> {
     let drawn = noise.draw(shape)?;
     if drawn.shape() != shape {
-        let text = format!("{:?} was drawn, not {shape:?}", drawn.shape());
+        let text = format!("the source gave shape {:?} instead of {shape:?}", drawn.shape());
         return Err(DiffusionError::Noise(text));
     }
     drawn.into_dimensionality::<Ix4>().map_err(|error| DiffusionError::Noise(error.to_string()))
 }
 
-/// Noise from a seed, drawn on the processor: the same on every device and machine.
+/// Noise from a seed. Drawn on the CPU, so it is the same for every device and machine.
 #[derive(Clone, Debug)]
 pub struct SeededNoise {
     generator: ChaCha12Rng,
 }
 
 impl SeededNoise {
-    /// The stream of this seed.
+    /// Creates the noise stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self { generator: ChaCha12Rng::seed_from_u64(seed) }
     }
@@ -51,14 +51,14 @@ impl NoiseSource for SeededNoise {
     }
 }
 
-/// Noise that was recorded, for comparing with what another implementation made of it.
+/// Recorded noise, to compare with results of another implementation.
 #[derive(Clone, Debug)]
 pub struct RecordedNoise {
     draws: std::vec::IntoIter<ArrayD<f32>>,
 }
 
 impl RecordedNoise {
-    /// These tensors, in the order in which they are drawn.
+    /// Creates a source that gives these tensors in order.
     pub fn new(draws: Vec<ArrayD<f32>>) -> Self {
         Self { draws: draws.into_iter() }
     }
@@ -69,11 +69,11 @@ impl NoiseSource for RecordedNoise {
         let draw = self
             .draws
             .next()
-            .ok_or_else(|| DiffusionError::Noise("the recording is at its end".to_owned()))?;
+            .ok_or_else(|| DiffusionError::Noise("the recording has no more draws".to_owned()))?;
         if draw.shape() == shape {
             Ok(draw)
         } else {
-            let text = format!("the recording holds {:?}, not {shape:?}", draw.shape());
+            let text = format!("the recording has shape {:?} instead of {shape:?}", draw.shape());
             Err(DiffusionError::Noise(text))
         }
     }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_the_same_noise_every_time_and_another_seed_other_noise() {
+    fn equal_seeds_give_equal_noise_and_other_seeds_other_noise() {
         let draw = |seed| SeededNoise::new(seed).draw(&[1, 4, 8, 8]).unwrap();
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));
@@ -100,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_ends_and_has_its_own_shape() {
+    fn a_recording_refuses_other_shapes_and_further_draws() {
         let mut noise = RecordedNoise::new(vec![ArrayD::zeros(IxDyn(&[2]))]);
-        assert!(noise.clone().draw(&[3]).unwrap_err().to_string().contains("[2], not [3]"));
+        assert!(noise.clone().draw(&[3]).unwrap_err().to_string().contains("[2] instead of [3]"));
         assert!(noise.draw(&[2]).is_ok());
-        assert!(noise.draw(&[2]).unwrap_err().to_string().contains("at its end"));
+        assert!(noise.draw(&[2]).unwrap_err().to_string().contains("no more draws"));
     }
 }

@@ -1,10 +1,10 @@
-//! Pictures and masks to tensors, and back.
+//! Converts pictures and masks to tensors and back.
 
 use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayViewD, Ix4, s};
 
 use super::request::MaskToLatents;
 
-/// sRGB samples to `[1, 3, height, width]` in -1..=1.
+/// Converts sRGB samples to `[1, 3, height, width]` in -1..=1.
 pub fn to_tensor(image: &Array3<u8>) -> Array4<f32> {
     let (height, width, _) = image.dim();
     Array4::from_shape_fn((1, 3, height, width), |(_, channel, y, x)| {
@@ -12,7 +12,7 @@ pub fn to_tensor(image: &Array3<u8>) -> Array4<f32> {
     })
 }
 
-/// The picture with mid-gray, which is 0, where the mask is.
+/// Returns the picture with masked pixels set to mid-gray, which is 0.
 pub fn without_masked(tensor: &Array4<f32>, mask: &Array2<bool>) -> Array4<f32> {
     let mut kept = tensor.clone();
     for mut plane in kept.slice_mut(s![0, .., .., ..]).outer_iter_mut() {
@@ -25,13 +25,13 @@ pub fn without_masked(tensor: &Array4<f32>, mask: &Array2<bool>) -> Array4<f32> 
     kept
 }
 
-/// The mask at the size of the latents, `[1, 1, height / scale, width / scale]`, 1 where to repaint.
-pub fn mask_to_latents(mask: &Array2<bool>, scale: usize, how: MaskToLatents) -> Array4<f32> {
+/// Reduces the mask to the size of the latents, `[1, 1, height / scale, width / scale]`; 1 marks latents to repaint.
+pub fn mask_to_latents(mask: &Array2<bool>, scale: usize, method: MaskToLatents) -> Array4<f32> {
     let (height, width) = mask.dim();
     Array4::from_shape_fn((1, 1, height / scale, width / scale), |(_, _, y, x)| {
         let block: ArrayView2<'_, bool> =
             mask.slice(s![y * scale..(y + 1) * scale, x * scale..(x + 1) * scale]);
-        let is_on = match how {
+        let is_on = match method {
             MaskToLatents::Nearest => block[(0, 0)],
             MaskToLatents::MaxPool => block.iter().any(|on| *on),
         };
@@ -39,8 +39,8 @@ pub fn mask_to_latents(mask: &Array2<bool>, scale: usize, how: MaskToLatents) ->
     })
 }
 
-/// The mask at a smaller size with soft edges: bilinear, centres aligned, no antialiasing, as torch's
-/// `interpolate(mode="bilinear")`.
+/// Shrinks the mask with soft edges, as torch's `interpolate(mode="bilinear")`: bilinear, pixel centers aligned, no
+/// antialiasing.
 pub fn shrink_softly(mask: &Array2<bool>, height: usize, width: usize) -> Array2<f32> {
     let (rows, columns) = mask.dim();
     let (vertical, horizontal) = (taps(height, rows), taps(width, columns));
@@ -53,7 +53,7 @@ pub fn shrink_softly(mask: &Array2<bool>, height: usize, width: usize) -> Array2
     })
 }
 
-/// For every target index the two source indices and the weight of the second.
+/// Returns, for every target index, two source indices and the weight of the second.
 fn taps(target: usize, source: usize) -> Vec<(usize, usize, f32)> {
     let ratio = source as f64 / target as f64;
     (0..target)
@@ -65,7 +65,7 @@ fn taps(target: usize, source: usize) -> Vec<(usize, usize, f32)> {
         .collect()
 }
 
-/// What a decoder gave, `[1, 3, height, width]` in -1..=1, to `[height, width, 3]` in 0..=1; `None` when it has
+/// Converts a decoder's output, `[1, 3, height, width]` in -1..=1, to `[height, width, 3]` in 0..=1; `None` if it has
 /// another shape.
 pub fn from_tensor(decoded: ArrayViewD<'_, f32>) -> Option<Array3<f32>> {
     let planes = decoded.into_dimensionality::<Ix4>().ok()?;
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thin_stroke_survives_the_max_pool_and_vanishes_by_nearest() {
+    fn a_thin_stroke_survives_max_pooling_but_not_nearest() {
         let mut mask = Array2::from_elem((16, 16), false);
         mask[(3, 11)] = true;
         let pooled = mask_to_latents(&mask, 8, MaskToLatents::MaxPool);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shrunken_mask_is_soft_at_its_edge() {
+    fn a_shrunken_mask_has_soft_edges() {
         let mask = Array2::from_shape_fn((4, 8), |(_, x)| x >= 4);
         let soft = shrink_softly(&mask, 2, 3);
         assert_eq!(soft.row(0).to_vec(), [0.0, 0.5, 1.0]);

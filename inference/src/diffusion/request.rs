@@ -1,4 +1,4 @@
-//! What a pipeline is asked to paint, and what it says while it does.
+//! Requests to a pipeline, and what it reports.
 
 use std::ops::ControlFlow;
 
@@ -6,12 +6,12 @@ use ndarray::{Array2, Array3, ArrayViewD};
 
 use super::error::DiffusionError;
 
-/// How the mask gets to the size of the latents.
+/// How the mask is reduced to the size of the latents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MaskToLatents {
-    /// Every eighth pixel of every eighth row, as diffusers does it: thin strokes may vanish.
+    /// Takes every eighth pixel of every eighth row, as diffusers does. Thin strokes may vanish.
     Nearest,
-    /// A latent is repainted where any of its pixels is.
+    /// Repaints a latent if any of its pixels is masked.
     #[default]
     MaxPool,
 }
@@ -21,80 +21,79 @@ pub enum MaskToLatents {
 pub struct Request {
     /// The picture, `[height, width, 3]`, sRGB.
     pub image: Array3<u8>,
-    /// Where to repaint, `[height, width]`.
+    /// The pixels to repaint, `[height, width]`.
     pub mask: Array2<bool>,
-    /// What shall be seen there.
+    /// The prompt.
     pub prompt: String,
-    /// What shall not; only looked at where `guidance` is above 1.
+    /// The negative prompt; used only if `guidance` is above 1.
     pub negative_prompt: String,
-    /// How many steps a whole run has; `strength` may leave the first ones out.
+    /// The steps of a full run; a lower `strength` skips the first ones.
     pub steps: usize,
-    /// How much the prompt counts; 1 and less runs the net without the negative prompt, at half the cost.
+    /// The weight of the prompt. At 1 or less the negative prompt is not run, which halves the cost.
     pub guidance: f32,
-    /// How much of what was there is forgotten: 1 begins with nothing but noise, 0.3 keeps most. In 0..=1.
+    /// The share of the old content to discard, above 0 and at most 1: 1 starts from pure noise, 0.3 keeps most.
     pub strength: f64,
-    /// How much noise DDIM and TCD add at each step, in 0..=1; the others have no such thing.
+    /// The noise that DDIM and TCD add in each step, in 0..=1. Other schedulers ignore it.
     pub eta: f64,
-    /// How the mask gets to the size of the latents.
+    /// How the mask is reduced to the size of the latents.
     pub mask_to_latents: MaskToLatents,
 }
 
 impl Request {
-    /// Checks what does not depend on the model.
+    /// Checks everything that does not depend on the model, except for the size multiple.
     pub(crate) fn check(&self, size_multiple: usize) -> Result<(), DiffusionError> {
         let (height, width, channels) = self.image.dim();
-        let complaint = if channels != 3 {
-            format!("the picture has {channels} channels, not 3")
+        let problem = if channels != 3 {
+            format!("the picture has {channels} channels, but must have 3")
         } else if self.mask.dim() != (height, width) {
             let (rows, columns) = self.mask.dim();
-            format!("the mask is {columns} by {rows}, the picture {width} by {height} pixels")
+            format!("the mask is {columns} × {rows} pixels, but the picture is {width} × {height}")
         } else if height == 0
             || width == 0
             || height % size_multiple != 0
             || width % size_multiple != 0
         {
             format!(
-                "{width} by {height} pixels is no multiple of {size_multiple} by {size_multiple}"
+                "the picture is {width} × {height} pixels, but both sides must be multiples of {size_multiple}"
             )
         } else if !self.mask.iter().any(|on| *on) {
             "the mask is empty".to_owned()
         } else if self.steps == 0 {
-            "there must be at least one step".to_owned()
+            "steps must be at least 1".to_owned()
         } else if !(self.strength > 0.0 && self.strength <= 1.0) {
-            format!("a strength of {} is not above 0 and at most 1", self.strength)
+            format!("strength is {}, but must be above 0 and at most 1", self.strength)
         } else if !(0.0..=1.0).contains(&self.eta) {
-            format!("an eta of {} is not between 0 and 1", self.eta)
+            format!("eta is {}, but must be 0 to 1", self.eta)
         } else if !self.guidance.is_finite() {
-            format!("a guidance of {} is no number to multiply with", self.guidance)
+            format!("guidance is {}, but must be finite", self.guidance)
         } else {
             return Ok(());
         };
-        Err(DiffusionError::Request(complaint))
+        Err(DiffusionError::Request(problem))
     }
 }
 
-/// How far a run is.
+/// The state of a run after a step.
 #[derive(Clone, Debug)]
-pub struct StepReport<'a> {
-    /// Which of this run's steps is done, from 0.
+pub struct StepState<'a> {
+    /// The finished step of this run, from 0.
     pub index: usize,
-    /// How many steps this run has.
-    pub of: usize,
+    /// The number of steps of this run.
+    pub total: usize,
     /// The latents after this step.
     pub latents: ArrayViewD<'a, f32>,
 }
 
-/// Is told about each step after it, and may end the run.
-pub type Watch<'a> = dyn FnMut(StepReport<'_>) -> ControlFlow<()> + 'a;
+/// Called after each step; may end the run.
+pub type StepCallback<'a> = dyn FnMut(StepState<'_>) -> ControlFlow<()> + 'a;
 
-/// What was painted.
+/// The result of a run.
 #[derive(Clone, Debug)]
-pub struct Painted {
-    /// The whole picture as the decoder gives it, `[height, width, 3]` in 0..=1; outside the mask it is close
-    /// to the picture that came in, but not the same.
+pub struct Generated {
+    /// The decoded picture, `[height, width, 3]` in 0..=1. Outside the mask it is close to the original, but not equal.
     pub image: Array3<f32>,
-    /// How many tokens at the prompt's end did not fit the text encoder.
+    /// Tokens cut from the end of the prompt because the text encoder has no room for them.
     pub prompt_tokens_cut: usize,
-    /// How many tokens at the negative prompt's end did not fit the text encoder.
+    /// The same for the negative prompt.
     pub negative_tokens_cut: usize,
 }

@@ -1,76 +1,24 @@
-//! diffusers' `scheduler_config.json`: every field is honoured, or refused by name.
+//! diffusers' `scheduler_config.json`: every field is honored or refused by name.
 //!
-//! A field that is absent takes the default that its class has in diffusers 0.42. `PNDMScheduler`, which most
-//! published Stable Diffusion folders name, runs as DPM-Solver++ of order 2 with the same betas, as
-//! `DPMSolverMultistepScheduler.from_config` would make it: it needs a third of the steps.
+//! An absent field takes the default of its class in diffusers 0.42. `PNDMScheduler`, which most published Stable
+//! Diffusion models name, runs as second-order DPM-Solver++ with the same betas, as
+//! `DPMSolverMultistepScheduler.from_config` would create it; it needs a third of the steps.
 //!
-//! The file is what counts: diffusers' Stable Diffusion pipelines put 1 in the place of any other `steps_offset`,
-//! which is not done here. Published folders have 1.
+//! diffusers' Stable Diffusion pipelines replace any other `steps_offset` by 1. Here the file's value counts; published
+//! models have 1.
 
+mod error;
 mod fields;
 
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
+pub use self::error::ConfigError;
 use self::fields::Fields;
 use super::error::DiffusionError;
 use super::json;
 use super::scheduler::betas;
-
-/// Settings that cannot be honoured.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    /// The class is none of those implemented.
-    #[error("the class {0} is not implemented")]
-    Class(String),
-    /// A field has a value that is not implemented.
-    #[error("`{field}` is {value}: {reason}")]
-    Refused {
-        /// The field.
-        field: String,
-        /// Its value, as JSON.
-        value: String,
-        /// Why it is refused.
-        reason: String,
-    },
-    /// A field has a value of the wrong kind.
-    #[error("`{field}` is {value}, which is not {expected}")]
-    Malformed {
-        /// The field.
-        field: String,
-        /// Its value, as JSON.
-        value: String,
-        /// What it should be.
-        expected: &'static str,
-    },
-    /// These settings have no schedule of so many steps.
-    #[error("{0}")]
-    Steps(String),
-    /// Several of these.
-    #[error("{}", joined(.0))]
-    Several(Vec<Self>),
-}
-
-fn joined(errors: &[ConfigError]) -> String {
-    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    errors.join("; ")
-}
-
-impl ConfigError {
-    fn refused(field: &str, value: &(impl ToString + ?Sized), reason: impl Into<String>) -> Self {
-        Self::Refused { field: field.to_owned(), value: value.to_string(), reason: reason.into() }
-    }
-
-    fn malformed(field: &str, value: &Value, expected: &'static str) -> Self {
-        const LONGEST: usize = 60;
-        let mut text = value.to_string();
-        if text.chars().count() > LONGEST {
-            text = text.chars().take(LONGEST).chain("…".chars()).collect();
-        }
-        Self::Malformed { field: field.to_owned(), value: text, expected }
-    }
-}
 
 /// What the net predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +31,12 @@ pub enum Prediction {
     Sample,
 }
 
-/// How the timesteps are spread over those of the training (table 2 of arXiv 2305.08891).
+/// How timesteps are spread over those of the training (table 2 of arXiv 2305.08891).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// From the first to the last.
+    /// Evenly from the first to the last.
     Linspace,
-    /// Multiples of a whole number, from the least noise on.
+    /// Multiples of a whole number, starting from the least noise.
     Leading,
     /// Even steps down from the most noise.
     Trailing,
@@ -97,92 +45,92 @@ pub enum Spacing {
 /// The sigma after the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinalSigma {
-    /// No noise is left.
+    /// Zero: no noise remains.
     Zero,
-    /// The smallest of the training.
+    /// The smallest sigma of the training.
     Smallest,
 }
 
-/// How second-order steps of DPM-Solver++ weigh the one before.
+/// How a second-order step of DPM-Solver++ weights the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correction {
     /// At the midpoint.
     Midpoint,
-    /// As Heun's method does.
+    /// As in Heun's method.
     Heun,
 }
 
-/// A class of scheduler and what only it has.
+/// A scheduler class, with its specific settings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Solver {
     /// DDIM.
     Ddim {
-        /// Whether the step past the first timestep of the training ends without noise.
+        /// Whether the step below timestep 0 ends without noise.
         set_alpha_to_one: bool,
     },
     /// DPM-Solver++, multistep.
     DpmMultistep {
-        /// 1 or 2.
+        /// The order, 1 or 2.
         order: usize,
         /// How second-order steps are corrected.
         correction: Correction,
-        /// Whether the last step of fewer than 15 is of first order.
+        /// Whether the last step is first-order in runs of fewer than 15 steps.
         lower_order_final: bool,
-        /// Whether the last step always is.
+        /// Whether the last step is always first-order.
         euler_at_final: bool,
-        /// Whether sigmas are spread as Karras et al. do.
+        /// Whether sigmas are spread as in Karras et al. (arXiv 2206.00364).
         karras: bool,
-        /// Whether timesteps found for such sigmas are rounded; with cosine betas they are cut.
+        /// Whether the timesteps of such sigmas are rounded; with cosine betas they are truncated.
         round_timesteps: bool,
         /// The sigma after the last step.
         last: FinalSigma,
-        /// Timesteps whose half log-SNR is below this are left out.
+        /// Timesteps with a half log-SNR below this are skipped.
         lambda_min_clipped: f64,
     },
     /// Euler's method.
     Euler {
-        /// Whether sigmas are spread as Karras et al. do, and between which ends, where these are given.
+        /// `Some` if sigmas are spread as in Karras et al., with the smallest and largest sigma if the file gives them.
         karras: Option<(Option<f64>, Option<f64>)>,
         /// The sigma after the last step.
         last: FinalSigma,
     },
-    /// Euler's method with fresh noise at each step.
+    /// Euler's method with fresh noise in each step.
     EulerAncestral,
     /// Latent consistency models.
     Lcm {
-        /// How many steps the net was distilled from.
+        /// The number of steps that the net was distilled from.
         original_steps: usize,
-        /// What timesteps are multiplied by at the boundary.
+        /// The factor of timesteps in the boundary condition.
         timestep_scaling: f64,
     },
     /// Trajectory consistency distillation.
     Tcd {
-        /// How many steps the net was distilled from.
+        /// The number of steps that the net was distilled from.
         original_steps: usize,
     },
 }
 
-/// The settings of a scheduler, all of them honoured.
+/// The settings of a scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchedulerConfig {
-    /// The betas of the training, one a timestep.
+    /// The betas of the training, one per timestep.
     pub betas: Vec<f32>,
-    /// Whether the betas are rescaled so that the last timestep is nothing but noise (arXiv 2305.08891).
+    /// Whether betas are rescaled so that the last timestep is pure noise (arXiv 2305.08891).
     pub rescale_betas_zero_snr: bool,
     /// What the net predicts.
     pub prediction: Prediction,
     /// How timesteps are spread.
     pub spacing: Spacing,
-    /// What leading timesteps are moved up by.
+    /// The offset of leading timesteps.
     pub steps_offset: usize,
-    /// The class.
+    /// The scheduler class.
     pub solver: Solver,
 }
 
-/// Far more than any training's, and few enough to make tables of.
-const MOST_TIMESTEPS: usize = 100_000;
+/// Far more timesteps than any training has, and few enough for tables.
+const MAX_TIMESTEPS: usize = 100_000;
 
-/// What the classes' constructors default to where they differ.
+/// The defaults of the classes' constructors, where they differ.
 struct Defaults {
     beta_start: f64,
     beta_end: f64,
@@ -214,20 +162,20 @@ impl SchedulerConfig {
     /// Reads a `scheduler_config.json`.
     ///
     /// # Errors
-    /// When the file cannot be read, names no class, or [`Self::of_class`] refuses it.
+    /// If the file cannot be read, names no class, or [`Self::of_class`] refuses it.
     pub fn read(path: &Path) -> Result<Self, DiffusionError> {
         let object = json::read_object(path)?;
         let class = object
             .get("_class_name")
             .and_then(Value::as_str)
-            .ok_or_else(|| DiffusionError::file(path, "has no `_class_name`"))?;
+            .ok_or_else(|| DiffusionError::file(path, "`_class_name` is missing"))?;
         Ok(Self::of_class(class, &object)?)
     }
 
-    /// The settings of a class of diffusers: `DDIMScheduler` and so on.
+    /// Reads the settings of a diffusers class, such as `DDIMScheduler`, from the fields of a file.
     ///
     /// # Errors
-    /// When the class is not implemented, or a field's value is not; of several fields all are named.
+    /// The class that is not implemented, or every field with an unsupported value.
     pub fn of_class(class: &str, object: &Map<String, Value>) -> Result<Self, ConfigError> {
         let mut fields = Fields::new(object);
         let config = match class {
@@ -245,12 +193,12 @@ impl SchedulerConfig {
 }
 
 fn ddim(fields: &mut Fields<'_>) -> SchedulerConfig {
-    // Alone among the classes, DDIM clips unless it is told not to.
+    // DDIM is the only class that clips by default.
     if fields.flag("clip_sample", true) {
         let reason = if fields.has("clip_sample") {
-            "latents are not clipped; nets of latents are run with false"
+            "clipping latents is not supported; set it to false"
         } else {
-            "latents are not clipped; DDIM's default is true, so the field must be there"
+            "clipping latents is not supported, and it is DDIM's default: add the field with the value false"
         };
         fields.refuse(ConfigError::refused("clip_sample", &true, reason));
     }
@@ -261,7 +209,7 @@ fn ddim(fields: &mut Fields<'_>) -> SchedulerConfig {
 fn dpm_multistep(fields: &mut Fields<'_>) -> SchedulerConfig {
     let order = fields.count("solver_order", 2);
     if !(1..=2).contains(&order) {
-        let reason = "orders 1 and 2 are implemented";
+        let reason = "only 1 and 2 are implemented";
         fields.refuse(ConfigError::refused("solver_order", &order, reason));
     }
     let corrections = [("midpoint", Correction::Midpoint), ("heun", Correction::Heun)];
@@ -282,7 +230,7 @@ fn euler(fields: &mut Fields<'_>) -> SchedulerConfig {
     let mut end = |name| {
         let sigma = fields.optional_number(name);
         if let Some(sigma) = sigma.filter(|sigma| !(sigma.is_finite() && *sigma > 0.0)) {
-            fields.refuse(ConfigError::refused(name, &sigma, "it must be above 0"));
+            fields.refuse(ConfigError::refused(name, &sigma, "must be above 0"));
         }
         sigma
     };
@@ -295,7 +243,7 @@ fn euler(fields: &mut Fields<'_>) -> SchedulerConfig {
 }
 
 fn euler_ancestral(fields: &mut Fields<'_>) -> SchedulerConfig {
-    // diffusers raises for `sample`.
+    // diffusers raises an error for `sample`.
     common(fields, &DEFAULTS, &EVERY_PREDICTION[..2], Solver::EulerAncestral)
 }
 
@@ -332,22 +280,22 @@ fn common(
     }
 }
 
-/// The betas of the training, one a timestep; no betas, where they are refused.
+/// Returns the betas of the training, one per timestep; empty if they are refused.
 fn training_betas(fields: &mut Fields<'_>, defaults: &Defaults) -> Vec<f32> {
     let count = fields.count("num_train_timesteps", 1000);
     let start = fields.number("beta_start", defaults.beta_start);
     let end = fields.number("beta_end", defaults.beta_end);
     let schedule = beta_schedule(fields, defaults);
     let trained = fields.take("trained_betas");
-    if count > MOST_TIMESTEPS {
-        let reason = format!("no training has more than {MOST_TIMESTEPS}");
+    if count > MAX_TIMESTEPS {
+        let reason = format!("must be at most {MAX_TIMESTEPS}");
         fields.refuse(ConfigError::refused("num_train_timesteps", &count, reason));
         return Vec::new();
     }
     let betas = match trained {
         Some(value) => {
-            let Some(betas) = one_a_timestep(value, count) else {
-                let expected = "a list of numbers, one a timestep";
+            let Some(betas) = one_per_timestep(value, count) else {
+                let expected = "a list of numbers, one per timestep";
                 fields.refuse(ConfigError::malformed("trained_betas", value, expected));
                 return Vec::new();
             };
@@ -356,13 +304,13 @@ fn training_betas(fields: &mut Fields<'_>, defaults: &Defaults) -> Vec<f32> {
         None => betas::of_schedule(schedule, start, end, count),
     };
     if count < 2 || !betas.iter().all(|beta| *beta > 0.0 && *beta < 1.0) {
-        let text = format!("{count} betas from {start} to {end} are no noise schedule");
+        let text = format!("{count} betas from {start} to {end} are not a noise schedule");
         fields.refuse(ConfigError::Steps(text));
     }
     betas
 }
 
-fn one_a_timestep(value: &Value, count: usize) -> Option<Vec<f32>> {
+fn one_per_timestep(value: &Value, count: usize) -> Option<Vec<f32>> {
     let list = value.as_array().filter(|list| list.len() == count)?;
     list.iter().map(|beta| beta.as_f64().map(|beta| beta as f32)).collect()
 }

@@ -1,10 +1,10 @@
-//! Stable Diffusion inpainting: text encoder, nine-channel `UNet` and autoencoder, as diffusers or optimum export
-//! them, and the loop between them (`StableDiffusionInpaintPipeline` of diffusers 0.42).
+//! Stable Diffusion inpainting: the text encoder, nine-channel `UNet` and autoencoder that diffusers or optimum export,
+//! and the denoising loop (`StableDiffusionInpaintPipeline` of diffusers 0.42).
 //!
-//! One thing differs from diffusers on purpose: the autoencoder's mean is used, not a sample, so that a seed
-//! gives the same picture everywhere.
+//! One deliberate difference from diffusers: it uses the mean of the autoencoder's distribution instead of a sample, so
+//! that a seed gives the same picture everywhere.
 
-mod parts;
+mod nets;
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,21 +12,18 @@ use std::time::Duration;
 use ndarray::{Array3, Array4, ArrayD, Axis, concatenate};
 use serde_json::{Map, Value};
 
-use self::parts::{TextEncoder, Unet, VaeDecoder, VaeEncoder};
+use self::nets::{LATENT_CHANNELS, TextEncoder, Unet, VaeDecoder, VaeEncoder};
 use super::error::DiffusionError;
 use super::json;
 use super::net::Opener;
 use super::noise::{NoiseSource, draw};
 use super::picture;
-use super::request::{Painted, Request, StepReport, Watch};
+use super::request::{Generated, Request, StepCallback, StepState};
 use super::scheduler::{self, Scheduler};
 use super::scheduler_config::SchedulerConfig;
 use super::tokenizer::{ClipTokenizer, Tokens};
 
-/// How many channels latents have.
-const LATENT_CHANNELS: usize = 4;
-
-/// A Stable Diffusion inpainting model, opened.
+/// An opened Stable Diffusion inpainting model.
 pub struct SdInpaint {
     tokenizer: ClipTokenizer,
     text_encoder: TextEncoder,
@@ -34,22 +31,22 @@ pub struct SdInpaint {
     vae_encoder: VaeEncoder,
     vae_decoder: VaeDecoder,
     scheduler: SchedulerConfig,
-    /// Pixels a latent, each way.
+    /// Pixels per latent, along each side.
     vae_scale: usize,
-    /// What latents are multiplied by to have a variance of about 1.
+    /// The factor that gives latents a variance of about 1.
     scaling_factor: f32,
     size_multiple: usize,
 }
 
 impl SdInpaint {
-    /// Opens a folder of `model_index.json`, `scheduler/`, `tokenizer/`, and `text_encoder/`, `unet/`,
-    /// `vae_encoder/`, `vae_decoder/` with a `model.onnx` each. What the nets take and give is read from their
-    /// graphs: names, element types (floats of 32 or 16 bits, ids of 64 or 32), `timestep` as scalar or not,
-    /// `timestep_cond` where a net was distilled with guidance.
+    /// Opens a folder with `model_index.json`, `scheduler/`, `tokenizer/`, and `text_encoder/`, `unet/`, `vae_encoder/`
+    /// and `vae_decoder/` with a `model.onnx` each. The inputs and outputs are read from the graphs: names, element
+    /// types (floats of 32 or 16 bits, ids of 64 or 32), `timestep` as a scalar or an array, and `timestep_cond` if the
+    /// net was distilled with guidance.
     ///
     /// # Errors
-    /// When a file is missing or broken, a scheduler's setting is not implemented, or a net is of another kind:
-    /// a `UNet` that does not take nine channels, one of SDXL, an autoencoder that samples.
+    /// If a file is missing or broken, a scheduler setting is not implemented, or a net is of an unsupported kind: a
+    /// `UNet` without nine channels, a `UNet` of SDXL, an autoencoder that samples.
     pub fn open(folder: &Path, opener: &(impl Opener + ?Sized)) -> Result<Self, DiffusionError> {
         json::read_object(&folder.join("model_index.json"))?;
         let scheduler = SchedulerConfig::read(&folder.join("scheduler/scheduler_config.json"))?;
@@ -64,11 +61,11 @@ impl SdInpaint {
         let tokenizer = ClipTokenizer::open(&folder.join("tokenizer"), positions)?;
         for shift in ["shift_factor", "latents_mean", "latents_std"] {
             if vae_config.get(shift).is_some_and(|value| !value.is_null()) {
-                let reason = format!("`{shift}` of config.json is not implemented");
+                let reason = format!("`{shift}` in config.json is not implemented");
                 return Err(DiffusionError::unsupported("vae_decoder", reason));
             }
         }
-        let vae_scale = halvings(&vae_config).unwrap_or(8);
+        let vae_scale = level_scale(&vae_config).unwrap_or(8);
         Ok(Self {
             tokenizer,
             text_encoder,
@@ -81,65 +78,65 @@ impl SdInpaint {
                 .get("scaling_factor")
                 .and_then(Value::as_f64)
                 .map_or(0.18215, |factor| factor as f32),
-            // Exported graphs do not crop what a deeper level rounded up.
-            size_multiple: vae_scale * halvings(&unet_config).unwrap_or(8),
+            // Exported graphs do not crop sizes that a deeper level has rounded up.
+            size_multiple: vae_scale * level_scale(&unet_config).unwrap_or(8),
         })
     }
 
-    /// Puts another scheduler in place of the model's own.
+    /// Replaces the model's scheduler.
     pub fn set_scheduler(&mut self, scheduler: SchedulerConfig) {
         self.scheduler = scheduler;
     }
 
-    /// What width and height must be multiples of, in pixels.
+    /// Returns the number of pixels that width and height must be multiples of.
     pub const fn size_multiple(&self) -> usize {
         self.size_multiple
     }
 
-    /// What latents are multiplied by to have a variance of about 1.
+    /// Returns the factor that gives latents a variance of about 1.
     pub const fn scaling_factor(&self) -> f32 {
         self.scaling_factor
     }
 
-    /// How long each net has run since it was opened ([`super::net::Net::ran`]), the one that every step runs first.
-    pub const fn nets_ran(&self) -> [(&'static str, Duration); 4] {
+    /// Returns how long each net has run since it was opened ([`super::net::Net::run_time`]), starting with the `UNet`.
+    pub const fn run_times(&self) -> [(&'static str, Duration); 4] {
         [
-            (self.unet.net.part(), self.unet.net.ran()),
-            (self.text_encoder.net.part(), self.text_encoder.net.ran()),
-            (self.vae_encoder.net.part(), self.vae_encoder.net.ran()),
-            (self.vae_decoder.net.part(), self.vae_decoder.net.ran()),
+            (self.unet.net.part(), self.unet.net.run_time()),
+            (self.text_encoder.net.part(), self.text_encoder.net.run_time()),
+            (self.vae_encoder.net.part(), self.vae_encoder.net.run_time()),
+            (self.vae_decoder.net.part(), self.vae_decoder.net.run_time()),
         ]
     }
 
-    /// Repaints what the mask covers. `noise` is drawn from once, and once more for each step of a scheduler
-    /// that adds noise; `watch` is told after each step and may end the run.
+    /// Repaints the masked part of a picture. Draws from `noise` once, and once more per step if the scheduler adds
+    /// noise. Calls `on_step` after each step, which may end the run.
     ///
     /// # Errors
-    /// [`DiffusionError::Request`] when the request makes no sense for this model,
-    /// [`DiffusionError::Cancelled`] when `watch` said so, others when a net or the noise fails.
+    /// [`DiffusionError::Request`] if the request is invalid for this model, [`DiffusionError::Canceled`] if `on_step`
+    /// ends the run, others if a net or the noise source fails.
     pub fn inpaint(
         &mut self,
         request: &Request,
         noise: &mut dyn NoiseSource,
-        watch: &mut Watch<'_>,
-    ) -> Result<Painted, DiffusionError> {
+        on_step: &mut StepCallback<'_>,
+    ) -> Result<Generated, DiffusionError> {
         request.check(self.size_multiple)?;
         let first = scheduler::start_index(request.steps, request.strength);
         let mut schedule = scheduler::schedule(&self.scheduler, request.steps, request.eta, first)?;
         if first >= schedule.timesteps().len() {
             let Request { strength, steps, .. } = request;
-            let text = format!("a strength of {strength} leaves none of {steps} steps");
+            let text = format!("strength {strength} leaves no step of {steps}");
             return Err(DiffusionError::Request(text));
         }
         let negative = self.tokenizer.encode(&request.negative_prompt)?;
         let prompt = self.tokenizer.encode(&request.prompt)?;
-        let is_guided = request.guidance > 1.0 && !self.unet.knows_guidance();
+        let is_guided = request.guidance > 1.0 && !self.unet.takes_guidance();
         let texts: &[&Tokens] = if is_guided { &[&negative, &prompt] } else { &[&prompt] };
         let embedded = self.embed(texts)?;
         let fixed = self.fixed_channels(request)?;
 
         let mut latents = self.first_latents(request, schedule.as_ref(), first, noise)?;
-        let of = schedule.timesteps().len() - first;
+        let total = schedule.timesteps().len() - first;
         for index in first..schedule.timesteps().len() {
             let timestep = schedule.timesteps()[index] as f32;
             let scale = schedule.input_scale(index);
@@ -152,20 +149,20 @@ impl SdInpaint {
                 None
             };
             latents = schedule.step(index, &latents, &predicted, fresh.as_ref());
-            let report =
-                StepReport { index: index - first, of, latents: latents.view().into_dyn() };
-            if watch(report).is_break() {
-                return Err(DiffusionError::Cancelled);
+            let state =
+                StepState { index: index - first, total, latents: latents.view().into_dyn() };
+            if on_step(state).is_break() {
+                return Err(DiffusionError::Canceled);
             }
         }
-        Ok(Painted {
+        Ok(Generated {
             image: self.decode(&latents)?,
             prompt_tokens_cut: prompt.cut,
             negative_tokens_cut: if is_guided { negative.cut } else { 0 },
         })
     }
 
-    /// The text encoder's hidden states, one row a text.
+    /// Returns the text encoder's hidden states, one row per text.
     pub(super) fn embed(&mut self, texts: &[&Tokens]) -> Result<ArrayD<f32>, DiffusionError> {
         self.text_encoder.run(texts)
     }
@@ -174,7 +171,8 @@ impl SdInpaint {
         self.tokenizer.encode(text)
     }
 
-    /// The five channels that no step changes: the mask, and the picture without what it covers.
+    /// Returns the five channels that stay the same in every step: the mask, and the latents of the picture without the
+    /// masked part.
     pub(super) fn fixed_channels(
         &mut self,
         request: &Request,
@@ -185,7 +183,7 @@ impl SdInpaint {
         joined(&[&mask, &kept])
     }
 
-    /// A picture's latents.
+    /// Returns the latents of a picture.
     pub(super) fn encode(&mut self, pixels: &Array4<f32>) -> Result<Array4<f32>, DiffusionError> {
         let factor = self.scaling_factor;
         Ok(self.vae_encoder.run(pixels)?.mapv(|value| value * factor))
@@ -216,8 +214,7 @@ impl SdInpaint {
         }
     }
 
-    /// What the net makes of the nine channels, guided away from the negative prompt where there are two rows of
-    /// text.
+    /// Runs the `UNet` on the nine channels. With two rows of text, applies guidance away from the negative prompt.
     pub(super) fn predict(
         &mut self,
         seen: &Array4<f32>,
@@ -251,27 +248,28 @@ fn same_shape(image: &Array4<f32>, noise: &Array4<f32>) -> Result<(), DiffusionE
     if image.dim() == noise.dim() {
         return Ok(());
     }
-    let reason = format!("gave latents of {:?}, not {:?}", image.shape(), noise.shape());
+    let reason =
+        format!("returned latents of shape {:?} instead of {:?}", image.shape(), noise.shape());
     Err(DiffusionError::unsupported("vae_encoder", reason))
 }
 
-/// Tensors put together along their channels.
+/// Concatenates tensors along their channels.
 fn joined(tensors: &[&Array4<f32>]) -> Result<Array4<f32>, DiffusionError> {
     let views: Vec<_> = tensors.iter().map(|tensor| tensor.view()).collect();
     concatenate(Axis(1), &views).map_err(|_| {
         let shapes: Vec<_> = tensors.iter().map(|tensor| tensor.shape().to_vec()).collect();
-        let reason = format!("gave latents of another size than the mask's: {shapes:?}");
+        let reason = format!("returned latents of another size than the mask: {shapes:?}");
         DiffusionError::unsupported("vae_encoder", reason)
     })
 }
 
-/// The same tensor `rows` times.
+/// Repeats a tensor `rows` times along the batch.
 fn joined_rows(tensor: &Array4<f32>, rows: usize) -> Result<Array4<f32>, DiffusionError> {
     concatenate(Axis(0), &vec![tensor.view(); rows])
         .map_err(|error| DiffusionError::unsupported("text_encoder", error.to_string()))
 }
 
-/// The `config.json` of the first of these parts that has one; empty where none has.
+/// Reads the `config.json` of the first of these parts that has one; empty if none has.
 fn config(folder: &Path, parts: &[&str]) -> Result<Map<String, Value>, DiffusionError> {
     let files = parts.iter().map(|part| folder.join(part).join("config.json"));
     match files.into_iter().find(|file| file.is_file()) {
@@ -285,8 +283,8 @@ fn positive(config: &Map<String, Value>, name: &str) -> Option<usize> {
     usize::try_from(number).ok().filter(|number| *number > 0)
 }
 
-/// How much smaller the innermost level is: each but the last halves.
-fn halvings(config: &Map<String, Value>) -> Option<usize> {
+/// Returns the scale between the outermost and the innermost level: every level but the last halves the size.
+fn level_scale(config: &Map<String, Value>) -> Option<usize> {
     let levels = config.get("block_out_channels")?.as_array()?.len();
     (1..=8).contains(&levels).then(|| 1 << (levels - 1))
 }

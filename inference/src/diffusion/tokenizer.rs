@@ -1,4 +1,4 @@
-//! CLIP's tokenizer, from a folder of Hugging Face's layout.
+//! CLIP's tokenizer, read from a folder in Hugging Face's layout.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 use super::error::DiffusionError;
 use super::json;
 
-/// A text as ids, as long as the text encoder wants them.
+/// A text as token ids of the length that the text encoder expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
     /// The ids: begin, text, end, padding.
     pub ids: Vec<i64>,
-    /// How many tokens of the text did not fit.
+    /// Tokens cut from the end of the text.
     pub cut: usize,
 }
 
@@ -37,15 +37,15 @@ const BEGIN: &str = "<|startoftext|>";
 const END: &str = "<|endoftext|>";
 
 impl ClipTokenizer {
-    /// Opens a `tokenizer/` folder: `tokenizer.json`, or else `vocab.json` and `merges.txt`. The padding token
-    /// is what `special_tokens_map.json` or `tokenizer_config.json` says (SD 2 pads with `!`), else the end.
-    /// A text becomes `length` ids, or fewer where `tokenizer_config.json` has a smaller `model_max_length`.
+    /// Opens a `tokenizer/` folder: `tokenizer.json`, or `vocab.json` and `merges.txt`. The padding token is that of
+    /// `special_tokens_map.json` or `tokenizer_config.json` (SD 2 pads with `!`), or by default the end token. A text
+    /// becomes `length` ids, or fewer if `tokenizer_config.json` has a smaller `model_max_length`.
     ///
-    /// As with `transformers`, a special token is found in a text wherever it stands, an ordinary word such as
-    /// SD 2's `!` too, and tokens that `tokenizer_config.json` adds are known.
+    /// As in `transformers`, special tokens are recognized anywhere in a text, even ordinary words such as SD 2's `!`,
+    /// and tokens that `tokenizer_config.json` adds are known.
     ///
     /// # Errors
-    /// [`DiffusionError::File`] when a file is missing or is no such thing.
+    /// [`DiffusionError::File`] if a file is missing or invalid.
     pub fn open(folder: &Path, length: usize) -> Result<Self, DiffusionError> {
         let mut tokenizer = match open_json(folder)? {
             Some(tokenizer) => tokenizer,
@@ -57,7 +57,7 @@ impl ClipTokenizer {
             tokenizer.add_tokens(&[token]);
             if tokenizer.token_to_id(&content) != Some(id) {
                 let reason = format!(
-                    "the token {content} is added as {id}, which the vocabulary has no room for"
+                    "tokenizer_config.json adds the token {content} with id {id}, but the next free id is another one"
                 );
                 return Err(DiffusionError::file(folder, &reason));
             }
@@ -80,18 +80,18 @@ impl ClipTokenizer {
         Ok(Self { tokenizer, begin, end, pad, length })
     }
 
-    /// How many ids every text becomes.
+    /// Returns the number of ids per text.
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// A text's ids, cut or padded to the length.
+    /// Encodes a text, cut or padded to the length.
     ///
     /// # Errors
-    /// [`DiffusionError::Request`] when the text cannot be encoded.
+    /// [`DiffusionError::Request`] if the text cannot be encoded.
     pub fn encode(&self, text: &str) -> Result<Tokens, DiffusionError> {
         let encoding = self.tokenizer.encode(text, false).map_err(|error| {
-            DiffusionError::Request(format!("the prompt has no tokens: {error}"))
+            DiffusionError::Request(format!("the prompt cannot be tokenized: {error}"))
         })?;
         let words = encoding.get_ids();
         let fitting = words.len().min(self.length - 2);
@@ -104,7 +104,7 @@ impl ClipTokenizer {
     }
 }
 
-/// `tokenizer.json` of a folder, if it has one, without truncation and padding of its own.
+/// Opens the `tokenizer.json` of a folder, if it exists, with its own truncation and padding turned off.
 pub(super) fn open_json(folder: &Path) -> Result<Option<Tokenizer>, DiffusionError> {
     let file = folder.join("tokenizer.json");
     if !file.is_file() {
@@ -117,12 +117,12 @@ pub(super) fn open_json(folder: &Path) -> Result<Option<Tokenizer>, DiffusionErr
     Ok(Some(tokenizer))
 }
 
-/// What `transformers` builds from CLIP's two old files.
+/// Builds the tokenizer from CLIP's two older files, as `transformers` does.
 fn from_vocabulary(folder: &Path) -> Result<Tokenizer, DiffusionError> {
     let (vocabulary, merges) = (folder.join("vocab.json"), folder.join("merges.txt"));
     for file in [&vocabulary, &merges] {
         if !file.is_file() {
-            let reason = "there is no such file, nor a tokenizer.json beside it";
+            let reason = "the file is missing, and so is tokenizer.json";
             return Err(DiffusionError::file(file, reason));
         }
     }
@@ -151,7 +151,7 @@ fn from_vocabulary(folder: &Path) -> Result<Tokenizer, DiffusionError> {
     build().map_err(|error| DiffusionError::file(&vocabulary, &error))
 }
 
-/// The two files beside a tokenizer that say how it is used.
+/// The two files with the settings of a tokenizer.
 struct Settings {
     files: Vec<Map<String, Value>>,
 }
@@ -168,14 +168,14 @@ impl Settings {
         Ok(Self { files })
     }
 
-    /// A special token, which is a string or an object that holds one.
+    /// Returns a special token, which is a string or an object with a `content`.
     fn token(&self, name: &str) -> Option<&str> {
         self.files.iter().filter_map(|file| file.get(name)).find_map(|token| {
             token.as_str().or_else(|| token.get("content").and_then(Value::as_str))
         })
     }
 
-    /// The tokens that `added_tokens_decoder` lists, by their ids and in their order.
+    /// Returns the tokens in `added_tokens_decoder`, sorted by id.
     fn added_tokens(&self) -> Vec<(u32, AddedToken)> {
         let lists =
             self.files.iter().filter_map(|file| file.get("added_tokens_decoder")?.as_object());
@@ -183,14 +183,15 @@ impl Settings {
             .flatten()
             .filter_map(|(id, token)| {
                 let content = token.get("content")?.as_str()?;
-                let says =
-                    |flag: &str, absent| token.get(flag).and_then(Value::as_bool).unwrap_or(absent);
-                let is_special = says("special", false);
+                let flag = |name: &str, default| {
+                    token.get(name).and_then(Value::as_bool).unwrap_or(default)
+                };
+                let is_special = flag("special", false);
                 let token = AddedToken::from(content, is_special)
-                    .single_word(says("single_word", false))
-                    .lstrip(says("lstrip", false))
-                    .rstrip(says("rstrip", false))
-                    .normalized(says("normalized", !is_special));
+                    .single_word(flag("single_word", false))
+                    .lstrip(flag("lstrip", false))
+                    .rstrip(flag("rstrip", false))
+                    .normalized(flag("normalized", !is_special));
                 Some((id.parse().ok()?, token))
             })
             .collect();
@@ -198,7 +199,7 @@ impl Settings {
         tokens
     }
 
-    /// `model_max_length`; some tokenizers say 10^30 for "no limit".
+    /// Returns `model_max_length`, which is 10^30 in some files for "no limit".
     fn length(&self) -> Option<usize> {
         let length = self.files.iter().find_map(|file| file.get("model_max_length"))?;
         length

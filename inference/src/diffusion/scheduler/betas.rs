@@ -1,19 +1,19 @@
-//! The noise that a net was trained with, rounded where torch rounds.
+//! The noise schedule of a net's training, rounded where torch rounds.
 
 use std::f64::consts::FRAC_PI_2;
 
 /// How betas grow with the timestep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// Evenly.
+    /// Linearly.
     Linear,
-    /// Their square roots evenly, as Stable Diffusion was trained.
+    /// Their square roots grow linearly, as in Stable Diffusion's training.
     ScaledLinear,
-    /// As the squared cosine of arXiv 2102.09672 wants it, at most 0.999.
+    /// By the squared cosine of arXiv 2102.09672, at most 0.999.
     SquaredCosine,
 }
 
-/// The betas of a schedule; the cosine has its ends in itself.
+/// Returns the betas of a schedule. The cosine ignores `start` and `end`.
 pub fn of_schedule(schedule: Schedule, start: f64, end: f64, count: usize) -> Vec<f32> {
     match schedule {
         Schedule::Linear => linspace(start as f32, end as f32, count),
@@ -22,18 +22,18 @@ pub fn of_schedule(schedule: Schedule, start: f64, end: f64, count: usize) -> Ve
             roots.into_iter().map(|root| root * root).collect()
         }
         Schedule::SquaredCosine => {
-            let left = |index: usize| {
+            let signal = |index: usize| {
                 let time = index as f64 / count as f64;
                 ((time + 0.008) / 1.008 * FRAC_PI_2).cos().powi(2)
             };
             (0..count)
-                .map(|index| (1.0 - left(index + 1) / left(index)).min(0.999) as f32)
+                .map(|index| (1.0 - signal(index + 1) / signal(index)).min(0.999) as f32)
                 .collect()
         }
     }
 }
 
-/// `torch.linspace`: from both ends to the middle.
+/// Computes `torch.linspace`, which works from both ends to the middle.
 fn linspace(start: f32, end: f32, count: usize) -> Vec<f32> {
     let step = (end - start) / (count.max(2) - 1) as f32;
     (0..count)
@@ -47,7 +47,7 @@ fn linspace(start: f32, end: f32, count: usize) -> Vec<f32> {
         .collect()
 }
 
-/// The products of all `1 - beta` up to each timestep. With `zero_snr` they are rescaled so that the last is 0
+/// Returns the products of all `1 - beta` up to each timestep. With `zero_snr` they are rescaled so that the last is 0
 /// (algorithm 1 of arXiv 2305.08891).
 pub fn cumulative_alphas(betas: &[f32], zero_snr: bool) -> Vec<f32> {
     let products = cumulative_product(betas.iter().map(|beta| 1.0 - beta));
@@ -57,7 +57,7 @@ pub fn cumulative_alphas(betas: &[f32], zero_snr: bool) -> Vec<f32> {
             let scale = first / (first - last);
             let rescaled: Vec<f32> =
                 products.iter().map(|alpha| ((alpha.sqrt() - last) * scale).powi(2)).collect();
-            // diffusers goes back to betas and multiplies again, which rounds again.
+            // diffusers converts back to betas and multiplies again, which rounds again.
             let ratios = rescaled.windows(2).map(|pair| pair[1] / pair[0]);
             let alphas = rescaled.first().copied().into_iter().chain(ratios);
             cumulative_product(alphas.map(|alpha| 1.0 - (1.0 - alpha)))
@@ -66,7 +66,7 @@ pub fn cumulative_alphas(betas: &[f32], zero_snr: bool) -> Vec<f32> {
     }
 }
 
-/// torch multiplies in 64 bits and keeps each product in 32.
+/// Multiplies as torch does: in 64 bits, with each product rounded to 32.
 fn cumulative_product(factors: impl Iterator<Item = f32>) -> Vec<f32> {
     factors
         .scan(1.0_f64, |product, factor| {
@@ -76,14 +76,14 @@ fn cumulative_product(factors: impl Iterator<Item = f32>) -> Vec<f32> {
         .collect()
 }
 
-/// Noise over signal at each timestep, for the schedulers that count in sigmas. With `zero_snr` the last would
-/// be infinite; diffusers puts an alpha of 2^-24, the smallest of 16 bits, in its place.
+/// Returns the ratio of noise to signal at each timestep. With `zero_snr` the last one would be infinite; diffusers
+/// replaces its alpha by 2^-24, the smallest number in half precision.
 pub fn sigmas(betas: &[f32], zero_snr: bool) -> Vec<f64> {
     let alphas = cumulative_alphas(betas, zero_snr);
     let mut sigmas: Vec<f64> =
         alphas.into_iter().map(|alpha| f64::from(((1.0 - alpha) / alpha).sqrt())).collect();
     if let (true, Some(last)) = (zero_snr, sigmas.last_mut()) {
-        // The root of 2^24 - 1 lies between two numbers of 32 bits; this is the one that torch takes.
+        // The root of 2^24 - 1 lies between two 32-bit numbers; torch rounds to this one.
         *last = 4096.0;
     }
     sigmas
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn rescaled_betas_end_without_signal_and_begin_as_before() {
+    fn rescaled_betas_end_without_signal_and_start_as_before() {
         let betas = of_schedule(Schedule::Linear, 0.0001, 0.02, 1000);
         let (plain, rescaled) = (cumulative_alphas(&betas, false), cumulative_alphas(&betas, true));
         assert!((plain[0] - rescaled[0]).abs() < 1e-6);

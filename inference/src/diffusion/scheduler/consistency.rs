@@ -1,13 +1,13 @@
-//! Schedulers of distilled nets, which get from noise to a picture in a few steps: LCM (arXiv 2310.04378) and
-//! TCD (arXiv 2402.19159).
+//! Schedulers of distilled nets, which need only a few steps: LCM (arXiv 2310.04378) and TCD (arXiv 2402.19159).
 //!
-//! Their timesteps are picked from those that the net was distilled on. `timestep_spacing`, `steps_offset` and
-//! `set_alpha_to_one` are fields of theirs that diffusers uses in no formula either: the last step ends at the
-//! last timestep, never below it.
+//! Their timesteps are a selection of those of the distillation. As in diffusers, `timestep_spacing`, `steps_offset`
+//! and `set_alpha_to_one` have no effect: the last step ends at the last timestep, never below it.
 
 use ndarray::Array4;
 
-use super::{Alphas, Mix, Scheduler, sum};
+use super::Scheduler;
+use super::alphas::Alphas;
+use super::mix::{Mix, sum};
 use crate::diffusion::scheduler_config::{ConfigError, Prediction, SchedulerConfig, Solver};
 
 pub(super) struct Consistency {
@@ -35,13 +35,13 @@ impl Consistency {
                 (Kind::Lcm { timestep_scaling }, original_steps)
             }
             Solver::Tcd { original_steps } => (Kind::Tcd { eta }, original_steps),
-            _ => return Err(ConfigError::Steps("this is no consistency scheduler".to_owned())),
+            _ => return Err(ConfigError::Steps("not a consistency scheduler".to_owned())),
         };
         let train_steps = config.betas.len();
         if steps > original_steps || original_steps > train_steps {
             let text = format!(
-                "{steps} steps, {original_steps} of the distillation (`original_inference_steps`) and \
-                 {train_steps} of the training must not be more each than the next"
+                "{steps} steps must be at most `original_inference_steps` = {original_steps}, which must be at most \
+                 the training's {train_steps}"
             );
             return Err(ConfigError::Steps(text));
         }
@@ -92,7 +92,7 @@ impl Scheduler for Consistency {
         let next = self.timesteps.get(index + 1).copied();
         let (mix, fresh) = match self.kind {
             Kind::Lcm { timestep_scaling } => {
-                // Equation 9: at timestep 0 the net's word counts for nothing.
+                // Equation 9: at timestep 0 the prediction has weight 0.
                 const SIGMA_DATA: f64 = 0.5;
                 let scaled = timestep * timestep_scaling;
                 let power = scaled * scaled + SIGMA_DATA * SIGMA_DATA;
@@ -106,16 +106,16 @@ impl Scheduler for Consistency {
             Kind::Tcd { eta } => {
                 let next = next.unwrap_or(0.0);
                 // torch multiplies in 32 bits here.
-                let halfway = f64::from(((1.0 - eta) as f32 * next as f32).floor());
-                let (between, next) = (self.alphas.at(halfway), self.alphas.at(next));
-                let blurred = picture
+                let intermediate = f64::from(((1.0 - eta) as f32 * next as f32).floor());
+                let (between, next) = (self.alphas.at(intermediate), self.alphas.at(next));
+                let denoised = picture
                     .times(between.sqrt())
                     .plus(Mix::noise(self.prediction, alpha).times((1.0 - between).sqrt()));
                 if self.draws_noise(index) {
                     let left = next / between;
-                    (blurred.times(left.sqrt()), (1.0 - left).max(0.0).sqrt())
+                    (denoised.times(left.sqrt()), (1.0 - left).max(0.0).sqrt())
                 } else {
-                    (blurred, 0.0)
+                    (denoised, 0.0)
                 }
             }
         };

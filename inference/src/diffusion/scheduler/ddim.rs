@@ -2,7 +2,9 @@
 
 use ndarray::Array4;
 
-use super::{Alphas, Mix, Scheduler, spacing, sum};
+use super::alphas::Alphas;
+use super::mix::{Mix, sum};
+use super::{Scheduler, spacing};
 use crate::diffusion::scheduler_config::{
     ConfigError, Prediction, SchedulerConfig, Solver, Spacing,
 };
@@ -10,7 +12,7 @@ use crate::diffusion::scheduler_config::{
 pub(super) struct Ddim {
     alphas: Alphas,
     timesteps: Vec<f64>,
-    /// How far each step goes down, whatever the spacing.
+    /// The distance from a timestep to the next one in the formulas, whatever the spacing.
     stride: f64,
     /// The alpha below timestep 0.
     last_alpha: f64,
@@ -75,7 +77,7 @@ impl Scheduler for Ddim {
         let alpha = self.alphas.at(timestep);
         let before = timestep - self.stride;
         let next = if before >= 0.0 { self.alphas.at(before) } else { self.last_alpha };
-        // Equation 16: how much of what is left becomes fresh noise.
+        // Equation 16: the share of the remaining noise that is replaced by fresh noise.
         let variance = (1.0 - next) / (1.0 - alpha) * (1.0 - alpha / next);
         let deviation = self.eta * variance.max(0.0).sqrt();
         let direction = (1.0 - next - deviation * deviation).max(0.0).sqrt();

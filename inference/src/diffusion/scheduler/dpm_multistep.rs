@@ -1,8 +1,9 @@
-//! DPM-Solver++ (arXiv 2211.01095), multistep, of first and second order.
+//! Multistep DPM-Solver++ (arXiv 2211.01095) of first and second order.
 
 use ndarray::Array4;
 
-use super::{Mix, Scheduler, betas, spacing, sum};
+use super::mix::{Mix, sum};
+use super::{Scheduler, betas, spacing};
 use crate::diffusion::scheduler_config::{
     ConfigError, Correction, FinalSigma, Prediction, SchedulerConfig, Solver, Spacing,
 };
@@ -13,10 +14,10 @@ pub(super) struct DpmMultistep {
     prediction: Prediction,
     correction: Correction,
     order: usize,
-    /// Whether the last step is of first order.
+    /// Whether the last step is first-order.
     is_last_lower: bool,
-    /// The picture that the step before predicted.
-    before: Option<Array4<f32>>,
+    /// The picture that the previous step predicted.
+    previous: Option<Array4<f32>>,
 }
 
 impl DpmMultistep {
@@ -32,7 +33,7 @@ impl DpmMultistep {
             lambda_min_clipped,
         } = config.solver
         else {
-            return Err(ConfigError::Steps("this is not DPM-Solver++".to_owned()));
+            return Err(ConfigError::Steps("not a DPM-Solver++ scheduler".to_owned()));
         };
         let table = betas::sigmas(&config.betas, config.rescale_betas_zero_snr);
         let (timesteps, mut sigmas): (Vec<f64>, Vec<f64>) = if karras {
@@ -53,22 +54,22 @@ impl DpmMultistep {
             || last == FinalSigma::Zero
             || (lower_order_final && timesteps.len() < 15);
         let prediction = config.prediction;
-        Ok(Self { timesteps, sigmas, prediction, correction, order, is_last_lower, before: None })
+        Ok(Self { timesteps, sigmas, prediction, correction, order, is_last_lower, previous: None })
     }
 
-    /// Signal, noise and half log-SNR at a sigma.
+    /// Returns signal, noise and half log-SNR at a sigma.
     fn at(&self, index: usize) -> (f64, f64, f64) {
         let sigma = self.sigmas[index];
         let signal = 1.0 / sigma.hypot(1.0);
         (signal, sigma * signal, -sigma.ln())
     }
 
-    /// The weight of the difference to the picture before; `None` for a step of first order.
+    /// Returns the weight of the difference to the previous picture; `None` for a first-order step.
     fn second_order(&self, index: usize, h: f64, signal: f64) -> Option<f64> {
         let is_last = index + 1 == self.timesteps.len();
-        // A last sigma that the spacing has already reached leaves nothing to do, and nothing to divide by.
-        let stands_still = h.abs() < f64::EPSILON;
-        let is_lower = self.order == 1 || self.before.is_none() || stands_still;
+        // If the spacing has already reached the last sigma, the step is empty and h would be a zero divisor.
+        let is_empty = h.abs() < f64::EPSILON;
+        let is_lower = self.order == 1 || self.previous.is_none() || is_empty;
         if is_lower || (is_last && self.is_last_lower) {
             return None;
         }
@@ -83,7 +84,7 @@ impl DpmMultistep {
     }
 }
 
-/// Timesteps as the settings spread them.
+/// Returns the timesteps of a run without Karras sigmas.
 fn spread(
     config: &SchedulerConfig,
     table: &[f64],
@@ -93,7 +94,7 @@ fn spread(
     let train_steps = table.len();
     let clipped = table.iter().filter(|sigma| -sigma.ln() < lambda_min_clipped).count();
     let last = train_steps - clipped;
-    // One point more than steps, without the last: the steps end above timestep 0.
+    // One point more than steps, without the last point: the steps end above timestep 0.
     let points = steps + 1;
     if last < points {
         let text = format!("{steps} steps are too many for {last} timesteps");
@@ -136,17 +137,17 @@ impl Scheduler for DpmMultistep {
         let mix = Mix::picture(self.prediction, signal * signal);
         let picture = sum((mix.latents, latents), &[(mix.predicted, predicted.view())]);
         let h = next - now;
-        // Where no noise is left after the step, h is infinite and the step ends at the picture.
+        // If no noise remains after the step, h is infinite and the step ends at the picture.
         let weight = -next_signal * (-h).exp_m1();
         let mut terms = vec![(weight, picture.view())];
-        if let (Some(second), Some(before)) =
-            (self.second_order(index, h, next_signal), self.before.as_ref())
+        if let (Some(second), Some(previous)) =
+            (self.second_order(index, h, next_signal), self.previous.as_ref())
         {
             terms.push((second, picture.view()));
-            terms.push((-second, before.view()));
+            terms.push((-second, previous.view()));
         }
         let made = sum((next_noise / noise, latents), &terms);
-        self.before = Some(picture);
+        self.previous = Some(picture);
         made
     }
 }

@@ -1,7 +1,7 @@
 //! Euler's method on the probability flow (algorithm 2 of arXiv 2206.00364), plain and ancestral.
 //!
-//! Steps are computed in 32 bits and in diffusers' order: latents begin at thousands where the training ends in nothing
-//! but noise, and what their difference to a picture of ones is rounded to shows.
+//! Steps are computed in 32 bits and in diffusers' order. With zero terminal SNR, latents start in the thousands, so
+//! the rounding of their difference to a picture of about 1 is visible.
 
 use ndarray::Array4;
 
@@ -38,7 +38,7 @@ impl Euler {
             _ => (None, FinalSigma::Zero),
         };
         if let Some((smallest, largest)) = karras {
-            // Between the ends of the spaced sigmas, not of the training's.
+            // The default ends are those of the spaced sigmas, not those of the training.
             let smallest = smallest.unwrap_or(sigmas[sigmas.len() - 1]);
             sigmas = spacing::karras(smallest, largest.unwrap_or(sigmas[0]), steps);
             timesteps = sigmas
@@ -58,7 +58,7 @@ impl Euler {
         }
     }
 
-    /// The picture without noise.
+    /// Returns the picture without noise.
     fn picture(&self, sigma: f32, latents: f32, predicted: f32) -> f32 {
         let power = sigma * sigma + 1.0;
         match self.prediction {
@@ -94,7 +94,7 @@ impl Scheduler for Euler {
         (1.0, self.sigmas[index])
     }
 
-    /// On the last step too, where it has no weight: the stream of noise stays that of diffusers.
+    /// True in the last step too, where the noise has weight 0, to draw as many tensors as diffusers.
     fn draws_noise(&self, _index: usize) -> bool {
         self.ancestral
     }

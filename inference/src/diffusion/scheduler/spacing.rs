@@ -1,6 +1,6 @@
-//! Timesteps and sigmas spread over those of the training, as numpy rounds.
+//! Spreads timesteps and sigmas over those of the training, rounded as numpy rounds.
 
-/// `points` values from 0 to `last`, from the largest down.
+/// Returns `points` values from `last` down to 0.
 pub(super) fn linspace(last: f64, points: usize) -> Vec<f64> {
     if points == 1 {
         return vec![0.0];
@@ -12,16 +12,15 @@ pub(super) fn linspace(last: f64, points: usize) -> Vec<f64> {
     values
 }
 
-/// `points` multiples of `ratio`, from the largest down, moved up by `offset`.
+/// Returns `points` multiples of `ratio` in descending order, plus `offset`.
 pub(super) fn leading(ratio: usize, points: usize, offset: usize) -> Vec<f64> {
     (0..points).rev().map(|index| (index * ratio + offset) as f64).collect()
 }
 
-/// Every `ratio`-th value down from `last`, and one less: at most `points` of them. For some counts of steps
-/// (61 is the first) numpy's `arange` yields one value too many, and diffusers a step at timestep -1; it is
-/// left out here.
+/// Returns at most `points` values, `ratio` apart, down from `last`, each minus one. For some numbers of steps (61 is
+/// the first), numpy's `arange` yields one value too many and diffusers a step at timestep -1, which is omitted here.
 pub(super) fn trailing(last: f64, ratio: f64, points: usize) -> Vec<f64> {
-    // `arange` adds multiples of the rounded difference of its first two values.
+    // `arange` adds multiples of the rounded difference between its first two values.
     let step = (last - ratio) - last;
     (0..points)
         .map(|index| (last + index as f64 * step).round_ties_even() - 1.0)
@@ -29,7 +28,7 @@ pub(super) fn trailing(last: f64, ratio: f64, points: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The value of a table between its entries, clamped to its ends: `numpy.interp`.
+/// Interpolates a table, clamped to its ends, as `numpy.interp` does.
 pub(super) fn interpolate(at: f64, table: &[f64]) -> f64 {
     let last = table.len() - 1;
     let at = at.clamp(0.0, last as f64);
@@ -38,7 +37,8 @@ pub(super) fn interpolate(at: f64, table: &[f64]) -> f64 {
     (table[above] - table[below]).mul_add(at - below as f64, table[below])
 }
 
-/// Sigmas from the largest to the smallest, evenly in their seventh roots (equation 5 of arXiv 2206.00364).
+/// Returns sigmas from the largest to the smallest, evenly spaced in their seventh roots (equation 5 of
+/// arXiv 2206.00364).
 pub(super) fn karras(smallest: f64, largest: f64, points: usize) -> Vec<f64> {
     const RHO: f64 = 7.0;
     let (low, high) = (smallest.powf(1.0 / RHO), largest.powf(1.0 / RHO));
@@ -47,26 +47,26 @@ pub(super) fn karras(smallest: f64, largest: f64, points: usize) -> Vec<f64> {
     ramp.into_iter().map(|part| (high + part * (low - high)).powf(RHO)).collect()
 }
 
-/// The timestep at which the training had this sigma; between timesteps its logarithm counts.
+/// Returns the training timestep of a sigma, interpolated in the logarithm.
 pub(super) fn timestep_of(sigma: f64, sigmas: &[f64]) -> f64 {
-    let log = |index: usize| f64::from(numpys_logarithm(sigmas[index] as f32));
-    let wanted = sigma.max(1e-10).ln();
-    let not_above = (0..sigmas.len()).take_while(|index| log(*index) <= wanted).count();
+    let log = |index: usize| f64::from(numpy_log(sigmas[index] as f32));
+    let target = sigma.max(1e-10).ln();
+    let not_above = (0..sigmas.len()).take_while(|index| log(*index) <= target).count();
     let low = not_above.saturating_sub(1).min(sigmas.len() - 2);
     let (below, above) = (log(low), log(low + 1));
-    let part = ((below - wanted) / (below - above)).clamp(0.0, 1.0);
+    let part = ((below - target) / (below - above)).clamp(0.0, 1.0);
     (1.0 - part) * low as f64 + part * (low + 1) as f64
 }
 
-/// numpy's logarithm of 32 bits (`simd_log_FLOAT`), bit for bit, of a positive number. It is not always the
-/// nearest, and that decides whether a net of whole timesteps is shown 90 or, cut from 89.99999, 89.
-fn numpys_logarithm(value: f32) -> f32 {
+/// Computes numpy's 32-bit logarithm (`simd_log_FLOAT`) of a positive number, bit for bit. It is not always the
+/// nearest, which decides whether a net with integer timesteps gets 90 or, truncated from 89.99999, 89.
+fn numpy_log(value: f32) -> f32 {
     const NUMERATOR: [f32; 6] = [0.025_899_792, 0.380_883_78, 1.480_000_6, 2.112_677_6, 1.0, 0.0];
     const DENOMINATOR: [f32; 6] =
         [0.005_875_095_3, 0.154_647_63, 0.986_494_3, 2.453_006, 2.612_677_6, 1.0];
     let bits = value.to_bits();
     let mut exponent = (bits >> 23) as i32 - 126;
-    // Between a half and 1.
+    // In 0.5..1.
     let mut mantissa = f32::from_bits((bits & 0x007f_ffff) | 0x3f00_0000);
     if mantissa <= std::f32::consts::FRAC_1_SQRT_2 {
         mantissa += mantissa;
@@ -80,7 +80,7 @@ fn numpys_logarithm(value: f32) -> f32 {
     (exponent as f32).mul_add(std::f32::consts::LN_2, quotient)
 }
 
-/// Rounded to 32 bits, in which diffusers keeps it.
+/// Rounds to 32 bits, the precision in which diffusers keeps the value.
 pub(super) fn rounded(value: f64) -> f64 {
     f64::from(value as f32)
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_spacings_of_five_steps() {
+    fn the_three_spacings_match_diffusers() {
         assert_eq!(linspace(999.0, 4), [999.0, 666.0, 333.0, 0.0]);
         assert_eq!(leading(200, 5, 1), [801.0, 601.0, 401.0, 201.0, 1.0]);
         assert_eq!(trailing(1000.0, 200.0, 5), [999.0, 799.0, 599.0, 399.0, 199.0]);
@@ -106,26 +106,26 @@ mod tests {
     }
 
     #[test]
-    fn karras_sigmas_go_from_end_to_end() {
+    fn karras_sigmas_span_the_range() {
         let sigmas = karras(0.03, 14.6, 5);
         assert!((sigmas[0] - 14.6).abs() < 1e-9 && (sigmas[4] - 0.03).abs() < 1e-9);
         assert!(sigmas.windows(2).all(|pair| pair[0] > pair[1]));
     }
 
     #[test]
-    fn logarithms_are_numpys_where_those_are_not_the_nearest() {
+    fn logarithms_equal_numpys_even_if_those_are_not_the_nearest() {
         // numpy.log(numpy.float32(x))
         let cases: [(f32, f32); 3] =
             [(0.042_557_515, -3.156_899), (0.724_459_95, -0.322_328_78), (14.008_614, 2.639_672_5)];
         for (value, logarithm) in cases {
-            assert_eq!(numpys_logarithm(value).to_bits(), logarithm.to_bits(), "{value}");
+            assert_eq!(numpy_log(value).to_bits(), logarithm.to_bits(), "{value}");
             let nearest = f64::from(value).ln() as f32;
             assert_ne!(nearest.to_bits(), logarithm.to_bits(), "{value}");
         }
     }
 
     #[test]
-    fn a_sigma_of_the_training_has_its_timestep() {
+    fn a_training_sigma_maps_to_its_timestep() {
         let sigmas: Vec<f64> = (0..100).map(|index| 0.03 * 1.06_f64.powi(index)).collect();
         for index in [0, 1, 50, 99] {
             assert!((timestep_of(sigmas[index], &sigmas) - index as f64).abs() < 1e-4);

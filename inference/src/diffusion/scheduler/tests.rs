@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
+use super::mix::sum;
 use super::*;
+use crate::diffusion::scheduler_config::SchedulerConfig;
 
 const STABLE_DIFFUSION: [(&str, f64); 2] = [("beta_start", 0.00085), ("beta_end", 0.012)];
 
@@ -21,7 +23,7 @@ fn timesteps(class: &str, fields: Value, steps: usize) -> Vec<f64> {
 const DPM: &str = "DPMSolverMultistepScheduler";
 
 #[test]
-fn timesteps_are_those_of_diffusers() {
+fn timesteps_equal_those_of_diffusers() {
     let leading = json!({"timestep_spacing": "leading", "steps_offset": 1});
     let trailing = json!({"timestep_spacing": "trailing"});
     let linspace = json!({"timestep_spacing": "linspace"});
@@ -43,7 +45,7 @@ fn timesteps_are_those_of_diffusers() {
 }
 
 #[test]
-fn strength_cuts_steps_off_the_start_as_python_does() {
+fn strength_skips_steps_as_in_python() {
     let cases =
         [(10, 0.6, 4), (10, 0.29, 8), (4, 0.75, 1), (4, 1.0, 0), (4, 0.2, 4), (20, 0.99, 1)];
     for (steps, strength, start) in cases {
@@ -52,7 +54,7 @@ fn strength_cuts_steps_off_the_start_as_python_does() {
 }
 
 #[test]
-fn schedules_that_cannot_be_are_refused() {
+fn impossible_schedules_are_refused() {
     let refused = |config: &SchedulerConfig, steps| match schedule(config, steps, 0.0, 0) {
         Ok(_) => panic!("{steps} steps are accepted"),
         Err(error) => error.to_string(),
@@ -64,10 +66,7 @@ fn schedules_that_cannot_be_are_refused() {
     let without_signal = json!({"rescale_betas_zero_snr": true, "timestep_spacing": "trailing"});
     let ddim = config("DDIMScheduler", without_signal);
     assert!(refused(&ddim, 5).contains("`rescale_betas_zero_snr`"));
-    assert!(
-        schedule(&ddim, 5, 0.0, 1).is_ok(),
-        "a run that leaves that step out has no such trouble"
-    );
+    assert!(schedule(&ddim, 5, 0.0, 1).is_ok(), "a run that skips the first step is possible");
     let beyond = config("DDIMScheduler", json!({"steps_offset": 500}));
     assert!(refused(&beyond, 5).contains("timestep 1300"));
 }
@@ -91,7 +90,7 @@ fn a_perfect_prediction_leads_every_scheduler_to_the_picture() {
             let (of_picture, of_noise) = schedule.noise_mix(index);
             let left = of_noise / of_picture.hypot(of_noise);
             let kept = (1.0 - left * left).sqrt();
-            // The noise that these latents hold over the picture.
+            // The noise in these latents.
             let epsilon =
                 sum((1.0 / of_noise, &latents), &[(-of_picture / of_noise, picture.view())]);
             let predicted = match prediction {

@@ -1,18 +1,18 @@
-//! Reads the fields of a `scheduler_config.json`, and knows which were not read.
+//! Reads the fields of a `scheduler_config.json` and keeps track of those that were not read.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::ConfigError;
+use super::error::ConfigError;
 
-/// Fields that must be at rest wherever a class does not read them: their value, and why another is refused.
+/// Fields that must be neutral if a class does not read them: the neutral value, and why any other is refused.
 fn neutral_fields() -> [(&'static str, Value, &'static str); 21] {
-    const NO_CLIP: &str = "latents are not clipped";
-    const NO_SIGMAS: &str = "these sigmas are not implemented for this class";
-    const NO_FLOW: &str = "flow matching is FLUX's, not this scheduler's";
-    const NO_DPM: &str = "this class does not read it, only DPM-Solver++ does";
-    const NO_EULER: &str = "Euler is implemented without it, and other classes do not read it";
+    const NO_CLIP: &str = "clipping latents is not supported";
+    const NO_SIGMAS: &str = "not implemented for this class";
+    const NO_FLOW: &str = "flow matching is only implemented for FLUX";
+    const NO_DPM: &str = "only DPM-Solver++ reads this field";
+    const NO_EULER: &str = "not implemented for Euler, and not read by other classes";
     [
         ("clip_sample", json!(false), NO_CLIP),
         ("thresholding", json!(false), NO_CLIP),
@@ -24,84 +24,75 @@ fn neutral_fields() -> [(&'static str, Value, &'static str); 21] {
         ("flow_shift", json!(1.0), NO_FLOW),
         ("use_dynamic_shifting", json!(false), NO_FLOW),
         ("time_shift_type", json!("exponential"), NO_FLOW),
-        ("variance_type", Value::Null, "no net here predicts its variance"),
-        (
-            "algorithm_type",
-            json!("dpmsolver++"),
-            "of these solvers only DPM-Solver++ is implemented",
-        ),
+        ("variance_type", Value::Null, "nets that predict their variance are not supported"),
+        ("algorithm_type", json!("dpmsolver++"), "only dpmsolver++ is implemented"),
         ("solver_order", json!(2), NO_DPM),
         ("solver_type", json!("midpoint"), NO_DPM),
         ("lower_order_final", json!(true), NO_DPM),
         ("euler_at_final", json!(false), NO_DPM),
         ("lambda_min_clipped", json!("-Infinity"), NO_DPM),
-        (
-            "final_sigmas_type",
-            json!("zero"),
-            "this class does not read it, only DPM-Solver++ and Euler do",
-        ),
+        ("final_sigmas_type", json!("zero"), "only DPM-Solver++ and Euler read this field"),
         ("interpolation_type", json!("linear"), NO_EULER),
         ("timestep_type", json!("discrete"), NO_EULER),
-        ("original_inference_steps", json!(50), "this class does not read it, only LCM and TCD do"),
+        ("original_inference_steps", json!(50), "only LCM and TCD read this field"),
     ]
 }
 
-/// Fields that only parametrise what is off, or that diffusers reads in no formula of the classes at hand: any
-/// value of theirs means the same.
+/// Fields without effect: they configure something that is off, or diffusers uses them in no formula of these classes.
 const WITHOUT_EFFECT: [&str; 6] = [
-    // With `clip_sample` and `thresholding` off.
+    // Without effect if `clip_sample` and `thresholding` are off.
     "clip_sample_range",
     "dynamic_thresholding_ratio",
     "sample_max_value",
-    // Of PNDM's warm-up, which DPM-Solver++ in its place does not have.
+    // Configures PNDM's warm-up, which DPM-Solver++ does not have.
     "skip_prk_steps",
-    // Where a class has no last alpha of its own.
+    // Only DDIM reads it.
     "set_alpha_to_one",
-    // TCD keeps LCM's field and does not use it.
+    // TCD inherits the field from LCM and does not use it.
     "timestep_scaling",
 ];
 
-/// The fields of one file. What is wrong with one is kept until [`Self::finish`], and its default stands in for it
-/// until then: whoever mends a file is told of everything at once.
+/// The fields of one file. Errors are collected until [`Self::finish`], so that all of them are reported at once; until
+/// then an invalid field counts as its default.
 pub(super) struct Fields<'a> {
     map: &'a Map<String, Value>,
     taken: BTreeSet<&'static str>,
-    wrong: Vec<ConfigError>,
+    errors: Vec<ConfigError>,
 }
 
 impl<'a> Fields<'a> {
     pub(super) const fn new(map: &'a Map<String, Value>) -> Self {
-        Self { map, taken: BTreeSet::new(), wrong: Vec::new() }
+        Self { map, taken: BTreeSet::new(), errors: Vec::new() }
     }
 
-    /// Refuses the file for a reason, once however often it is found.
-    pub(super) fn refuse(&mut self, reason: ConfigError) {
-        if !self.wrong.contains(&reason) {
-            self.wrong.push(reason);
+    /// Adds an error, unless it has already been added.
+    pub(super) fn refuse(&mut self, error: ConfigError) {
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
         }
     }
 
-    /// A field's value; `None` when it is absent or null.
+    /// Takes a field's value; `None` if it is absent or null.
     pub(super) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
         self.taken.insert(name);
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// Whether the file names a field.
+    /// Returns whether the file has a field.
     pub(super) fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
 
-    /// A flag; null is false, as it is to Python.
-    pub(super) fn flag(&mut self, name: &'static str, absent: bool) -> bool {
+    /// Takes a flag; null is false, as in Python.
+    pub(super) fn flag(&mut self, name: &'static str, default: bool) -> bool {
         self.taken.insert(name);
         match self.map.get(name) {
-            None => absent,
+            None => default,
             Some(Value::Null) => false,
             Some(Value::Bool(flag)) => *flag,
             Some(other) => {
                 self.refuse(ConfigError::malformed(name, other, "true or false"));
-                absent
+                default
             }
         }
     }
@@ -115,73 +106,73 @@ impl<'a> Fields<'a> {
         found
     }
 
-    pub(super) fn number(&mut self, name: &'static str, absent: f64) -> f64 {
-        self.optional_number(name).unwrap_or(absent)
+    pub(super) fn number(&mut self, name: &'static str, default: f64) -> f64 {
+        self.optional_number(name).unwrap_or(default)
     }
 
-    pub(super) fn count(&mut self, name: &'static str, absent: usize) -> usize {
-        let Some(value) = self.take(name) else { return absent };
+    pub(super) fn count(&mut self, name: &'static str, default: usize) -> usize {
+        let Some(value) = self.take(name) else { return default };
         let found = value.as_u64().and_then(|count| usize::try_from(count).ok());
         found.unwrap_or_else(|| {
-            self.refuse(ConfigError::malformed(name, value, "a whole number, 0 or more"));
-            absent
+            self.refuse(ConfigError::malformed(name, value, "a whole number of at least 0"));
+            default
         })
     }
 
-    /// One of a few words; null is none of them.
+    /// Takes one of a few words; null is not one of them.
     pub(super) fn word<T: Copy>(
         &mut self,
         name: &'static str,
-        absent: T,
+        default: T,
         words: &[(&str, T)],
     ) -> T {
         self.taken.insert(name);
-        let Some(value) = self.map.get(name) else { return absent };
+        let Some(value) = self.map.get(name) else { return default };
         if let Some((_, meaning)) = words.iter().find(|(word, _)| value.as_str() == Some(word)) {
             return *meaning;
         }
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let reason = format!("this class is implemented for {}", words.join(", "));
+        let reason = format!("accepted are {}", words.join(", "));
         self.refuse(ConfigError::refused(name, value, reason));
-        absent
+        default
     }
 
-    /// Refuses every field that has not been taken and whose value would mean something, and says all that is wrong.
+    /// Refuses every untaken field with an effect, and returns all errors.
     pub(super) fn finish(mut self) -> Result<(), ConfigError> {
-        let meant_otherwise = self.meant_otherwise();
-        self.wrong.extend(meant_otherwise);
-        match self.wrong.len() {
+        let untaken = self.check_untaken();
+        self.errors.extend(untaken);
+        match self.errors.len() {
             0 => Ok(()),
-            1 => Err(self.wrong.remove(0)),
-            _ => Err(ConfigError::Several(self.wrong)),
+            1 => Err(self.errors.remove(0)),
+            _ => Err(ConfigError::Several(self.errors)),
         }
     }
 
-    fn meant_otherwise(&self) -> Vec<ConfigError> {
-        let mut wrong = Vec::new();
+    fn check_untaken(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
         let neutral = neutral_fields();
-        // Fields that begin with an underscore describe the file: `_class_name`, `_diffusers_version`.
-        let left = self
+        // Fields that start with an underscore describe the file: `_class_name`, `_diffusers_version`.
+        let untaken = self
             .map
             .iter()
             .filter(|(name, _)| !self.taken.contains(name.as_str()) && !name.starts_with('_'));
-        for (name, value) in left {
+        for (name, value) in untaken {
             if WITHOUT_EFFECT.contains(&name.as_str()) {
                 continue;
             }
             match neutral.iter().find(|(known, ..)| known == name) {
-                Some((_, at_rest, _)) if value.is_null() || is_same(value, at_rest) => {}
-                Some((_, _, reason)) => wrong.push(ConfigError::refused(name, value, *reason)),
-                None if is_at_rest(value) => {}
-                None => wrong.push(ConfigError::refused(name, value, "this field is not known")),
+                Some((_, neutral, _)) if value.is_null() || is_same(value, neutral) => {}
+                Some((_, _, reason)) => errors.push(ConfigError::refused(name, value, *reason)),
+                None if is_off(value) => {}
+                None => errors.push(ConfigError::refused(name, value, "the field is unknown")),
             }
         }
-        wrong
+        errors
     }
 }
 
-/// Whether an unknown field is switched off by its value.
-fn is_at_rest(value: &Value) -> bool {
+/// Returns whether the value of an unknown field turns it off.
+fn is_off(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false))
 }
 

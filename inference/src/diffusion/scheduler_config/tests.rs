@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn parse(class: &str, mut fields: Value) -> Result<SchedulerConfig, ConfigError> {
-    // DDIM alone needs it; elsewhere it is at rest.
+    // Only DDIM requires it; for the others it is neutral.
     let object = fields.as_object_mut().unwrap();
     object.entry("clip_sample").or_insert(json!(false));
     SchedulerConfig::of_class(class, object)
@@ -18,7 +18,7 @@ const LCM: &str = "LCMScheduler";
 const TCD: &str = "TCDScheduler";
 
 #[test]
-fn what_is_not_implemented_is_refused_by_name() {
+fn unsupported_settings_are_refused_by_name() {
     let every = [DDIM, DPM, PNDM, EULER, ANCESTRAL, LCM, TCD];
     let refused: &[(&[&str], &str, Value)] = &[
         (&every, "clip_sample", json!(true)),
@@ -71,7 +71,7 @@ fn what_is_not_implemented_is_refused_by_name() {
 }
 
 #[test]
-fn several_fields_that_are_not_implemented_are_all_named() {
+fn every_unsupported_field_is_named() {
     let fields = json!({
         "algorithm_type": "dpmsolver", "solver_order": 3, "thresholding": true,
         "beta_schedule": "sigmoid", "num_train_timesteps": "many", "something_new": 0.5,
@@ -101,17 +101,17 @@ fn an_unknown_class_is_refused_by_name() {
 }
 
 #[test]
-fn ddim_without_clip_sample_would_clip_and_is_refused() {
+fn ddim_without_clip_sample_is_refused_because_it_would_clip() {
     let error = SchedulerConfig::of_class(DDIM, &Map::new()).unwrap_err().to_string();
     assert!(error.starts_with("`clip_sample` is true"), "{error}");
-    assert!(error.contains("must be there"), "{error}");
+    assert!(error.contains("add the field"), "{error}");
     let error = parse(DDIM, json!({"clip_sample": true})).unwrap_err().to_string();
-    assert!(!error.contains("must be there"), "{error}");
+    assert!(!error.contains("add the field"), "{error}");
 }
 
 #[test]
-fn fields_at_rest_are_accepted_in_a_file_of_any_class() {
-    let at_rest = json!({
+fn neutral_fields_are_accepted_for_every_class() {
+    let neutral = json!({
         "_diffusers_version": "0.42.1", "_use_default_values": ["x"], "thresholding": false,
         "dynamic_thresholding_ratio": 0.9, "sample_max_value": 2.0, "clip_sample_range": 3.0,
         "skip_prk_steps": true, "set_alpha_to_one": false, "solver_order": 2, "solver_type": "midpoint",
@@ -122,12 +122,12 @@ fn fields_at_rest_are_accepted_in_a_file_of_any_class() {
         "time_shift_type": "exponential", "sigma_min": null, "sigma_max": null, "trained_betas": null,
     });
     for class in [DDIM, DPM, PNDM, EULER, ANCESTRAL, LCM, TCD] {
-        parse(class, at_rest.clone()).unwrap();
+        parse(class, neutral.clone()).unwrap();
     }
 }
 
 #[test]
-fn absent_fields_take_their_classs_defaults() {
+fn absent_fields_take_the_defaults_of_their_class() {
     let ddim = parse(DDIM, json!({})).unwrap();
     assert_eq!(ddim.spacing, Spacing::Leading);
     assert_eq!(ddim.solver, Solver::Ddim { set_alpha_to_one: true });
@@ -145,7 +145,7 @@ fn pndm_becomes_dpm_solver_with_the_same_betas() {
 }
 
 #[test]
-fn a_long_value_is_not_said_whole() {
+fn a_long_value_is_shortened_in_the_message() {
     let error = parse(DPM, json!({"trained_betas": vec![0.1; 999]})).unwrap_err().to_string();
     assert!(error.contains("`trained_betas` is [0.1") && error.len() < 200, "{error}");
 }

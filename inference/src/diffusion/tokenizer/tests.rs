@@ -43,7 +43,7 @@ fn vocabulary_and_merges_give_the_same_ids() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted() {
+fn cut_tokens_are_counted() {
     let tokenizer = ClipTokenizer::open(&model().join("tokenizer"), 77).unwrap();
     let short = tokenizer.encode("cat").unwrap();
     assert_eq!((short.ids.len(), short.cut), (77, 0));
@@ -54,7 +54,7 @@ fn what_does_not_fit_is_counted() {
 }
 
 #[test]
-fn the_padding_token_is_read() {
+fn the_padding_token_is_read_from_the_settings() {
     let folder = copy_without(&["special_tokens_map.json", "tokenizer_config.json"]);
     let settings = r#"{"pad_token": {"content": "!"}, "model_max_length": 1e30}"#;
     fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
@@ -78,14 +78,14 @@ fn ids_with(settings: &str, text: &str) -> Vec<i64> {
         })
         .into_iter()
         .reduce(|one, other| {
-            assert_eq!(one, other, "both layouts give the same");
+            assert_eq!(one, other, "both layouts give the same ids");
             one
         })
         .unwrap()
 }
 
 #[test]
-fn a_padding_token_that_is_a_word_is_found_in_texts_as_transformers_finds_it() {
+fn a_padding_token_is_recognized_in_texts_as_in_transformers() {
     // transformers 5.23: 666 643 529 0 667 with it, and `!</w>`, 256, without.
     let with = ids_with(r#"{"pad_token": "!"}"#, "high quality!");
     let without = ids_with("{}", "high quality!");
@@ -114,5 +114,5 @@ fn added_tokens_are_known() {
 fn a_missing_tokenizer_is_named() {
     let folder = copy_without(&["tokenizer.json", "merges.txt"]);
     let error = ClipTokenizer::open(folder.path(), 77).unwrap_err().to_string();
-    assert!(error.contains("merges.txt: there is no such file"), "{error}");
+    assert!(error.contains("merges.txt: the file is missing"), "{error}");
 }

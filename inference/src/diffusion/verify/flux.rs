@@ -1,9 +1,10 @@
-//! FLUX.2 \[klein\] against its recordings.
+//! Compares FLUX.2 \[klein\] with its recordings.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{Case, CaseReport, Reference, Run};
+use super::reference::{Case, Reference, Run};
+use super::report::CaseReport;
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::flux2_klein::Flux2Klein;
 use crate::diffusion::net::Opener;
@@ -25,15 +26,15 @@ pub(super) fn verify(
         let request = request(&case)?;
         let mut noise = RecordedNoise::new(vec![noise.clone()]);
         let mut latents = Vec::new();
-        let painted = model.inpaint_embedded(&request, &embedded, &mut noise, &mut |report| {
-            latents.push(report.latents.to_owned());
+        let generated = model.inpaint_embedded(&request, &embedded, &mut noise, &mut |state| {
+            latents.push(state.latents.to_owned());
             ControlFlow::Continue(())
         });
         let sigmas = model.scheduler().sigmas(tokens, request.steps);
         let timesteps = model.scheduler().timesteps(&sigmas[..request.steps]);
-        reports.push(match painted {
-            Ok(painted) => {
-                case.compare(&Run { latents, painted, timesteps: &timesteps, sigmas: &sigmas })?
+        reports.push(match generated {
+            Ok(generated) => {
+                case.compare(&Run { latents, generated, timesteps: &timesteps, sigmas: &sigmas })?
             }
             Err(error) => case.failed(&error),
         });

@@ -1,32 +1,32 @@
-//! What was compared, how far it was off, and whether that is near enough.
+//! The comparisons of a case, their differences, and whether they are within tolerance.
 
 use std::fmt;
 
 use ndarray::{Array3, ArrayD, ArrayViewD, Axis};
 
-/// How far latents may be off: the largest difference of a step over the largest value recorded for it. Nets of
-/// random weights amplify what 32-bit sums round, hence not less.
+/// The largest accepted difference of latents in a step, relative to the largest recorded value of the step. Nets with
+/// random weights amplify the rounding of 32-bit sums, so a smaller tolerance would fail.
 pub const LATENT_TOLERANCE: f64 = 1e-4;
 
-/// How far a sample of the picture may be off, of 255.
+/// The largest accepted difference of a sample of the picture, of 255.
 pub const IMAGE_TOLERANCE: u8 = 2;
 
-/// How far a timestep may be off; most are whole numbers, the others are kept in 32 bits.
+/// The largest accepted difference of a timestep. Most are whole numbers; the others were recorded in 32 bits.
 const TIMESTEP_TOLERANCE: f64 = 1e-3;
 
-/// One thing that was compared.
+/// One comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Check {
     /// The latents after each step.
     Latents {
-        /// The worst step's difference.
+        /// The difference in the worst step.
         difference: f64,
         /// The worst step, from 0.
         step: usize,
-        /// How many steps there were.
+        /// The number of steps.
         steps: usize,
     },
-    /// What a net gave, in the measure of latents.
+    /// The output of a net, compared like latents.
     Values {
         /// The difference.
         difference: f64,
@@ -38,27 +38,27 @@ pub enum Check {
     },
     /// The timesteps.
     Timesteps {
-        /// Whether they are the same.
+        /// Whether they are equal.
         equal: bool,
     },
-    /// The sigmas, in the measure of latents.
+    /// The sigmas, compared like latents.
     Sigmas {
         /// The difference.
         difference: f64,
     },
-    /// Token ids of texts.
+    /// The token ids of texts.
     Tokens {
-        /// How many texts have the recorded ids.
+        /// The number of texts with the recorded ids.
         equal: usize,
-        /// How many texts there are.
-        of: usize,
+        /// The number of texts.
+        total: usize,
     },
     /// The case could not be run or compared.
     Failed(String),
 }
 
 impl Check {
-    /// Whether it is within its tolerance.
+    /// Returns whether the difference is within tolerance.
     pub fn passed(&self) -> bool {
         match self {
             Self::Latents { difference, .. }
@@ -66,7 +66,7 @@ impl Check {
             | Self::Sigmas { difference } => *difference <= LATENT_TOLERANCE,
             Self::Image { difference } => *difference <= IMAGE_TOLERANCE,
             Self::Timesteps { equal } => *equal,
-            Self::Tokens { equal, of } => equal == of && *of > 0,
+            Self::Tokens { equal, total } => equal == total && *total > 0,
             Self::Failed(_) => false,
         }
     }
@@ -83,28 +83,30 @@ impl fmt::Display for Check {
             Self::Timesteps { equal: true } => write!(f, "timesteps equal"),
             Self::Timesteps { equal: false } => write!(f, "timesteps DIFFER"),
             Self::Sigmas { difference } => write!(f, "sigmas {difference:.1e}"),
-            Self::Tokens { equal, of } => write!(f, "{equal} of {of} texts have the same ids"),
+            Self::Tokens { equal, total } => {
+                write!(f, "{equal} of {total} texts have the same ids")
+            }
             Self::Failed(reason) => write!(f, "{reason}"),
         }
     }
 }
 
-/// One case, compared.
+/// The comparisons of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseReport {
-    /// The case's name in `meta.json`, or the name of the file that was compared.
+    /// The case's name in `meta.json`, or the name of the compared file.
     pub name: String,
-    /// What was compared.
+    /// The comparisons.
     pub checks: Vec<Check>,
 }
 
 impl CaseReport {
-    /// Whether every check passed.
+    /// Returns whether every check passed.
     pub fn passed(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(Check::passed)
     }
 
-    /// The largest difference of latents or values in it, as a ratio.
+    /// Returns the largest relative difference of latents or values.
     pub fn worst_difference(&self) -> f64 {
         let differences = self.checks.iter().map(|check| match check {
             Check::Latents { difference, .. } | Check::Values { difference } => *difference,
@@ -116,8 +118,8 @@ impl CaseReport {
 
 impl fmt::Display for CaseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.passed() { "ok    " } else { "FAILED" };
-        write!(f, "{verdict} {:<32}", self.name)?;
+        let result = if self.passed() { "ok    " } else { "FAILED" };
+        write!(f, "{result} {:<32}", self.name)?;
         for (index, check) in self.checks.iter().enumerate() {
             write!(f, "{}{check}", if index == 0 { " " } else { ", " })?;
         }
@@ -125,21 +127,22 @@ impl fmt::Display for CaseReport {
     }
 }
 
+/// Returns the report of a case that could not be run or compared.
 pub(super) fn failed(name: &str, reason: &(impl ToString + ?Sized)) -> CaseReport {
     CaseReport { name: name.to_owned(), checks: vec![Check::Failed(reason.to_string())] }
 }
 
-/// A report of one check of values.
+/// Returns the report of one comparison of values.
 pub(super) fn values(name: &str, made: &ArrayViewD<'_, f32>, recorded: &ArrayD<f32>) -> CaseReport {
     let check = if made.shape() == recorded.shape() {
         Check::Values { difference: relative_difference(made.iter(), recorded) }
     } else {
-        Check::Failed(format!("made {:?}, recorded {:?}", made.shape(), recorded.shape()))
+        Check::Failed(format!("the shape is {:?} instead of {:?}", made.shape(), recorded.shape()))
     };
     CaseReport { name: name.to_owned(), checks: vec![check] }
 }
 
-/// The largest difference over the largest value recorded; not a number when either is not.
+/// Returns the largest difference, relative to the largest recorded value; NaN if any value is NaN.
 fn relative_difference<'a>(
     made: impl IntoIterator<Item = &'a f32>,
     recorded: impl IntoIterator<Item = &'a f32>,
@@ -159,15 +162,16 @@ fn relative_difference<'a>(
 pub(super) fn compare_latents(made: &[ArrayD<f32>], recorded: &ArrayD<f32>) -> Check {
     let steps: Vec<_> = recorded.outer_iter().collect();
     if made.len() != steps.len() || steps.is_empty() {
-        let text = format!("{} steps were made, {} recorded", made.len(), steps.len());
+        let text = format!("the run has {} steps, the recording {}", made.len(), steps.len());
         return Check::Failed(text);
     }
     let mut worst = Check::Latents { difference: 0.0, step: 0, steps: steps.len() };
     for (step, (made, recorded)) in made.iter().zip(&steps).enumerate() {
-        // One of a batch of one.
+        // The only item of the batch.
         let made = made.index_axis(Axis(0), 0);
         if made.shape() != recorded.shape() {
-            let text = format!("latents are {:?}, not {:?}", made.shape(), recorded.shape());
+            let text =
+                format!("latents have shape {:?} instead of {:?}", made.shape(), recorded.shape());
             return Check::Failed(text);
         }
         let found = relative_difference(made.iter(), recorded);
@@ -184,7 +188,11 @@ pub(super) fn compare_latents(made: &[ArrayD<f32>], recorded: &ArrayD<f32>) -> C
 
 pub(super) fn compare_images(made: &Array3<f32>, recorded: &ArrayD<f32>) -> Check {
     if made.shape() != recorded.shape() {
-        return Check::Failed(format!("image is {:?}, not {:?}", made.shape(), recorded.shape()));
+        return Check::Failed(format!(
+            "the image has shape {:?} instead of {:?}",
+            made.shape(),
+            recorded.shape()
+        ));
     }
     let byte = |value: &f32| (value * 255.0).round() as u8;
     let differences = made.iter().zip(recorded).map(|(made, recorded)| {
@@ -197,7 +205,7 @@ pub(super) fn compare_images(made: &Array3<f32>, recorded: &ArrayD<f32>) -> Chec
     Check::Image { difference: differences.max().unwrap_or(255) }
 }
 
-/// A recording may leave out the timesteps that its strength did.
+/// The recording may omit the timesteps that its strength skips.
 pub(super) fn compare_timesteps(made: &[f64], recorded: &[f64]) -> Check {
     let equal = made.len() >= recorded.len()
         && !recorded.is_empty()
@@ -210,7 +218,7 @@ pub(super) fn compare_timesteps(made: &[f64], recorded: &[f64]) -> Check {
 
 pub(super) fn compare_sigmas(made: &[f64], recorded: &[f64]) -> Check {
     if made.len() != recorded.len() {
-        return Check::Failed(format!("there are {} sigmas, not {}", made.len(), recorded.len()));
+        return Check::Failed(format!("{} sigmas instead of {}", made.len(), recorded.len()));
     }
     let largest = recorded.iter().fold(0.0_f64, |largest, sigma| largest.max(sigma.abs()));
     let differences = made.iter().zip(recorded).map(|(made, recorded)| (made - recorded).abs());
@@ -222,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_that_is_off_is_found() {
+    fn the_worst_step_is_found() {
         let recorded = ArrayD::from_shape_fn(vec![3, 1, 2, 2], |at| (at[0] + at[3] + 1) as f32);
         let mut made: Vec<_> =
             recorded.outer_iter().map(|step| step.to_owned().insert_axis(Axis(0))).collect();
@@ -237,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn timesteps_may_be_recorded_without_those_left_out() {
+    fn skipped_timesteps_may_be_missing_in_the_recording() {
         let made = [801.0, 601.0, 401.0];
         assert!(compare_timesteps(&made, &made).passed());
         assert!(compare_timesteps(&made, &made[1..]).passed());

@@ -1,4 +1,4 @@
-//! Stable Diffusion against its recordings.
+//! Compares Stable Diffusion with its recordings.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use ndarray::{ArrayD, Axis, s};
 use serde_json::Value;
 
-use super::report::{failed, values};
-use super::{Case, CaseReport, Check, Reference, Run};
+use super::reference::{Case, Reference, Run};
+use super::report::{CaseReport, Check, failed, values};
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::json;
 use crate::diffusion::net::Opener;
@@ -29,13 +29,13 @@ pub(super) fn verify(
         recorded.filter(|factor| (factor / f64::from(model.scaling_factor()) - 1.0).abs() > 1e-6)
     {
         let own = model.scaling_factor();
-        let text = format!("has a vae_scaling_factor of {factor}, the model one of {own}");
-        return Err(reference.complaint(&text));
+        let text = format!("vae_scaling_factor is {factor}, but the model's is {own}");
+        return Err(reference.invalid(&text));
     }
     let cases = reference.cases()?;
     let mut reports = parts(&mut model, reference)?;
     let mut draws = vec![reference.array("init_noise.npy")?];
-    // Without it, a case that adds noise fails, and no other does.
+    // Without this file, only the cases that add noise fail.
     if let Some(steps) = reference.optional_array("step_noise.npy")? {
         draws.extend(steps.outer_iter().map(|draw| draw.to_owned()));
     }
@@ -51,8 +51,8 @@ fn run(
     mut noise: RecordedNoise,
 ) -> Result<CaseReport, DiffusionError> {
     let request = request(case)?;
-    let class = case.field("class")?.as_str().ok_or_else(|| case.lacks("class"))?;
-    let config = case.field("config")?.as_object().ok_or_else(|| case.lacks("config"))?;
+    let class = case.field("class")?.as_str().ok_or_else(|| case.invalid_field("class"))?;
+    let config = case.field("config")?.as_object().ok_or_else(|| case.invalid_field("config"))?;
     let config = match SchedulerConfig::of_class(class, config) {
         Ok(config) => config,
         Err(error) => return Ok(case.failed(&error)),
@@ -64,14 +64,14 @@ fn run(
     };
     model.set_scheduler(config);
     let mut latents = Vec::new();
-    let painted = model.inpaint(&request, &mut noise, &mut |report| {
-        latents.push(report.latents.to_owned());
+    let generated = model.inpaint(&request, &mut noise, &mut |state| {
+        latents.push(state.latents.to_owned());
         ControlFlow::Continue(())
     });
-    match painted {
-        Ok(painted) => case.compare(&Run {
+    match generated {
+        Ok(generated) => case.compare(&Run {
             latents,
-            painted,
+            generated,
             timesteps: schedule.timesteps(),
             sigmas: schedule.sigmas(),
         }),
@@ -82,7 +82,7 @@ fn run(
 fn request(case: &Case<'_>) -> Result<Request, DiffusionError> {
     let text = |name: &str| {
         let text = case.fields.get(name).or_else(|| case.reference.meta.get(name));
-        text.and_then(Value::as_str).map(str::to_owned).ok_or_else(|| case.lacks(name))
+        text.and_then(Value::as_str).map(str::to_owned).ok_or_else(|| case.invalid_field(name))
     };
     Ok(Request {
         image: case.reference.image.clone(),
@@ -92,13 +92,13 @@ fn request(case: &Case<'_>) -> Result<Request, DiffusionError> {
         steps: case.count("steps")?,
         guidance: case.number("guidance")? as f32,
         strength: case.number("strength")?,
-        // The pipeline's default, which stands over TCD's own.
+        // The default of the pipeline, which overrides TCD's.
         eta: if case.fields.get("eta").is_some() { case.number("eta")? } else { 0.0 },
         mask_to_latents: MaskToLatents::Nearest,
     })
 }
 
-/// Tokens, embeddings, latents and one run of the `UNet`, as far as they were recorded.
+/// Compares tokens, embeddings, latents and one run of the `UNet`, if they were recorded.
 fn parts(
     model: &mut SdInpaint,
     reference: &Reference<'_>,
@@ -113,7 +113,7 @@ fn parts(
     if let Some(recorded) = reference.optional_array("input_ids.npy")? {
         let rows = recorded.outer_iter().zip(&texts);
         let equal = rows.filter(|(row, tokens)| same_ids(row.iter(), &tokens.ids)).count();
-        let check = Check::Tokens { equal, of: recorded.len_of(Axis(0)).max(texts.len()) };
+        let check = Check::Tokens { equal, total: recorded.len_of(Axis(0)).max(texts.len()) };
         reports.push(CaseReport { name: "input_ids".to_owned(), checks: vec![check] });
     }
     let [negative, prompt] = &texts;
@@ -164,18 +164,18 @@ fn parts(
 
 fn token_cases(model: &SdInpaint, file: &Path) -> Result<CaseReport, DiffusionError> {
     let cases = json::read(file)?;
-    let cases = cases.as_array().ok_or_else(|| DiffusionError::file(file, "is no list"))?;
+    let cases = cases.as_array().ok_or_else(|| DiffusionError::file(file, "not a JSON list"))?;
     let mut equal = 0;
     for case in cases {
         let text = case.get("text").and_then(Value::as_str);
         let ids = case.get("ids").and_then(Value::as_array);
         let (Some(text), Some(ids)) = (text, ids) else {
-            return Err(DiffusionError::file(file, "has a case without text or ids"));
+            return Err(DiffusionError::file(file, "a case has no `text` or no `ids`"));
         };
         let made = model.tokens(text)?.ids;
         equal += usize::from(ids.iter().map(Value::as_i64).eq(made.into_iter().map(Some)));
     }
-    let checks = vec![Check::Tokens { equal, of: cases.len() }];
+    let checks = vec![Check::Tokens { equal, total: cases.len() }];
     Ok(CaseReport { name: "tokenizer_cases".to_owned(), checks })
 }
 

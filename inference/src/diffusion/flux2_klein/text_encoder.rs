@@ -1,4 +1,4 @@
-//! FLUX.2 \[klein\]'s text encoder: Qwen 3, whose hidden states of three layers the exported graph puts side by side.
+//! The text encoder of FLUX.2 \[klein\]: Qwen 3. The exported graph concatenates the hidden states of three layers.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::diffusion::json;
 use crate::diffusion::net::{Input, Net, Opener, Port};
 use crate::diffusion::tokenizer;
 
-/// How many ids a prompt becomes, where the graph does not say.
+/// The ids per prompt, if the graph leaves it open.
 const LENGTH: usize = 512;
 
 pub(super) struct TextEncoder {
@@ -29,7 +29,7 @@ impl TextEncoder {
     ) -> Result<Self, DiffusionError> {
         let files = folder.join("tokenizer");
         let tokenizer = tokenizer::open_json(&files)?.ok_or_else(|| {
-            DiffusionError::file(&files.join("tokenizer.json"), "there is no such file")
+            DiffusionError::file(&files.join("tokenizer.json"), "the file is missing")
         })?;
         let pad = pad_token(&files)?;
         let pad = tokenizer.token_to_id(&pad).map(i64::from).ok_or_else(|| {
@@ -37,25 +37,28 @@ impl TextEncoder {
         })?;
         let net = Net::open(folder, "text_encoder", opener)?;
         let ids = net.inputs().iter().find(|port| port.name == "input_ids").ok_or_else(|| {
-            DiffusionError::unsupported("text_encoder", "does not take `input_ids`")
+            DiffusionError::unsupported("text_encoder", "has no `input_ids` input")
         })?;
         let length = ids.size(1).unwrap_or(LENGTH);
         let known = ["input_ids", "attention_mask", "position_ids"];
         if let Some(other) = net.inputs().iter().find(|port| !known.contains(&port.name.as_str())) {
-            let reason = format!("takes `{}`, which nothing is known to be given for", other.name);
+            let reason = format!("requires the unknown input `{}`", other.name);
             return Err(DiffusionError::unsupported("text_encoder", reason));
         }
         let states = net.outputs().iter().find(|port| port.element.is_float() && port.rank() == 3);
         let states = states.cloned().ok_or_else(|| {
-            DiffusionError::unsupported("text_encoder", "gives no hidden states of three axes")
+            DiffusionError::unsupported(
+                "text_encoder",
+                "returns no hidden states: no output has three axes",
+            )
         })?;
         Ok(Self { net, tokenizer, pad, length, states })
     }
 
-    /// The prompt's hidden states, `[1, length, size]`, and how many of its tokens did not fit.
+    /// Returns the prompt's hidden states, `[1, length, size]`, and the number of tokens cut from its end.
     pub(super) fn embed(&mut self, prompt: &str) -> Result<(ArrayD<f32>, usize), DiffusionError> {
         let unreadable =
-            |error| DiffusionError::Request(format!("the prompt has no tokens: {error}"));
+            |error| DiffusionError::Request(format!("the prompt cannot be tokenized: {error}"));
         let encoding = self.tokenizer.encode(chat(prompt), false).map_err(unreadable)?;
         let tokens = encoding.get_ids();
         let cut = tokens.len().saturating_sub(self.length);
@@ -65,7 +68,7 @@ impl TextEncoder {
             tokens[..used].get(at).map_or(self.pad, |id| i64::from(*id))
         });
         let mask = Array2::from_shape_fn(shape, |(_, at)| i64::from(at < used));
-        let places = Array2::from_shape_fn(shape, |(_, at)| at as i64);
+        let positions = Array2::from_shape_fn(shape, |(_, at)| at as i64);
         let ports = self.net.inputs().to_vec();
         let inputs: Vec<_> = ports
             .iter()
@@ -73,7 +76,7 @@ impl TextEncoder {
                 let values = match port.name.as_str() {
                     "input_ids" => &ids,
                     "attention_mask" => &mask,
-                    _ => &places,
+                    _ => &positions,
                 };
                 (port, Input::Integers(values.view().into_dyn()))
             })
@@ -82,7 +85,7 @@ impl TextEncoder {
     }
 }
 
-/// What Qwen 3's chat template makes of one message of a user, with thinking switched off.
+/// Formats a prompt as a user's message by Qwen 3's chat template, with thinking turned off.
 fn chat(prompt: &str) -> String {
     format!("<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n")
 }
@@ -102,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_becomes_one_turn_of_a_chat_without_thinking() {
+    fn a_prompt_becomes_one_user_message_without_thinking() {
         let text = chat("make it blue");
         assert!(
             text.starts_with("<|im_start|>user\nmake it blue<|im_end|>\n<|im_start|>assistant\n")

@@ -1,18 +1,20 @@
-//! The four nets of Stable Diffusion inpainting: what each takes and gives is read from its graph, and what
-//! cannot be given is refused by name.
+//! The four nets of Stable Diffusion inpainting. Inputs and outputs are read from the graphs; an unsupported input is
+//! refused by name.
 
 use std::path::Path;
 
 use ndarray::{Array2, Array3, Array4, ArrayD, Ix4, IxDyn, s};
 use serde_json::{Map, Value};
 
-use super::LATENT_CHANNELS;
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::net::{Input, Net, Opener, Port};
 use crate::diffusion::picture;
 use crate::diffusion::tokenizer::Tokens;
 
-/// What a nine-channel `UNet` sees: latents, the mask, and the latents of what the mask leaves.
+/// The channels of latents.
+pub(super) const LATENT_CHANNELS: usize = 4;
+
+/// The input channels of an inpainting `UNet`: latents, the mask, and the latents of the unmasked part.
 const UNET_CHANNELS: usize = LATENT_CHANNELS + 1 + LATENT_CHANNELS;
 
 pub(super) struct TextEncoder {
@@ -27,7 +29,7 @@ impl TextEncoder {
         opener: &(impl Opener + ?Sized),
     ) -> Result<Self, DiffusionError> {
         let net = Net::open(folder, "text_encoder", opener)?;
-        let ids = only_input(&net, "ids of integers, [texts, length]", |port| {
+        let ids = only_input(&net, "integer ids [texts, length]", |port| {
             port.element.is_integer() && port.rank() == 2
         })?;
         let is_states = |port: &&Port| port.element.is_float() && port.rank() == 3;
@@ -39,13 +41,13 @@ impl TextEncoder {
             .or_else(|| net.outputs().iter().find(is_states))
             .cloned()
             .ok_or_else(|| {
-                let reason = "gives no hidden states: none of its outputs has three axes";
+                let reason = "returns no hidden states: no output has three axes";
                 DiffusionError::unsupported("text_encoder", reason)
             })?;
         Ok(Self { net, ids, states })
     }
 
-    /// How many ids it takes, where its graph fixes that.
+    /// Returns the number of ids per text, if the graph fixes it.
     pub(super) fn length(&self) -> Option<usize> {
         self.ids.size(1)
     }
@@ -62,7 +64,7 @@ pub(super) struct Unet {
     sample: Port,
     timestep: Port,
     states: Port,
-    /// How many numbers guidance is told to the net in, where it was distilled to take it.
+    /// The input for guidance and its length, if the net was distilled with guidance.
     guidance: Option<(Port, usize)>,
     output: Port,
 }
@@ -82,35 +84,35 @@ impl Unet {
                 ("encoder_hidden_states", _) => &mut states,
                 ("text_embeds" | "time_ids", _) => {
                     let reason = format!(
-                        "takes `{}`, so it is a UNet of SDXL, which this pipeline cannot run",
+                        "requires the input `{}` of SDXL, which this pipeline does not support",
                         port.name
                     );
                     return Err(DiffusionError::unsupported("unet", reason));
                 }
                 (_, 4) if sample.is_none() => &mut sample,
                 (name, _) => {
-                    let reason = format!("takes `{name}`, which nothing is known to be given for");
+                    let reason = format!("requires the unknown input `{name}`");
                     return Err(DiffusionError::unsupported("unet", reason));
                 }
             };
             *slot = Some(port);
         }
-        let sample = needed(sample, "a sample of four axes")?;
+        let sample = required(sample, "four-axis sample")?;
         check_channels(&sample, config)?;
         let guidance = guidance.map(|port| guidance_port(port, config)).transpose()?;
         let output = only_output(&net)?;
         Ok(Self {
             net,
             sample,
-            timestep: needed(timestep, "`timestep`")?,
-            states: needed(states, "`encoder_hidden_states`")?,
+            timestep: required(timestep, "`timestep`")?,
+            states: required(states, "`encoder_hidden_states`")?,
             guidance,
             output,
         })
     }
 
-    /// Whether guidance is an input of the net, so that no second run is needed for it.
-    pub(super) const fn knows_guidance(&self) -> bool {
+    /// Returns whether guidance is an input of the net, which saves the run of the negative prompt.
+    pub(super) const fn takes_guidance(&self) -> bool {
         self.guidance.is_some()
     }
 
@@ -128,8 +130,8 @@ impl Unet {
         };
         let timestep = ArrayD::from_elem(IxDyn(shape), timestep);
         let sample = sample.into_dyn();
-        let told = self.guidance.as_ref().map(|(port, size)| {
-            let numbers = guidance_numbers(guidance, *size);
+        let embedding = self.guidance.as_ref().map(|(port, size)| {
+            let numbers = guidance_embedding(guidance, *size);
             (port, ArrayD::from_shape_fn(IxDyn(&[rows, *size]), |at| numbers[at[1]]))
         });
         let mut inputs = vec![
@@ -137,7 +139,7 @@ impl Unet {
             (&self.timestep, Input::Floats(timestep.view())),
             (&self.states, Input::Floats(states.view())),
         ];
-        if let Some((port, numbers)) = &told {
+        if let Some((port, numbers)) = &embedding {
             inputs.push((*port, Input::Floats(numbers.view())));
         }
         let made = self.net.run(&inputs, &self.output)?;
@@ -151,7 +153,7 @@ fn check_channels(sample: &Port, config: &Map<String, Value>) -> Result<(), Diff
     let reason = match sample.size(1).or(declared) {
         Some(UNET_CHANNELS) | None => return Ok(()),
         Some(4) => {
-            "takes 4 channels, so it was not trained to see a mask; an inpainting UNet takes 9"
+            "takes 4 channels, so it was not trained with a mask; an inpainting UNet takes 9"
                 .to_owned()
         }
         Some(other) => format!("takes {other} channels; an inpainting UNet takes 9"),
@@ -165,16 +167,16 @@ fn guidance_port(port: Port, config: &Map<String, Value>) -> Result<(Port, usize
     match port.size(1).or(declared) {
         Some(size) if size >= 4 => Ok((port, size)),
         _ => {
-            let reason = "takes `timestep_cond`, and neither the graph nor `time_cond_proj_dim` of \
-                          config.json says how long it is";
+            let reason = "requires `timestep_cond`, but its length is missing: the graph leaves it open, and \
+                          config.json has no `time_cond_proj_dim`";
             Err(DiffusionError::unsupported("unet", reason))
         }
     }
 }
 
-/// Guidance as waves, as a net that was distilled with guidance wants it (diffusers'
+/// Embeds guidance in sines and cosines for a net that was distilled with guidance (diffusers'
 /// `get_guidance_scale_embedding`).
-fn guidance_numbers(guidance: f32, size: usize) -> Vec<f32> {
+fn guidance_embedding(guidance: f32, size: usize) -> Vec<f32> {
     let half = size / 2;
     let slope = 10_000.0_f32.ln() / (half - 1) as f32;
     let wave = |index: usize| (guidance - 1.0) * 1000.0 * (-(index as f32) * slope).exp();
@@ -197,7 +199,7 @@ impl VaeEncoder {
         opener: &(impl Opener + ?Sized),
     ) -> Result<Self, DiffusionError> {
         let net = Net::open(folder, "vae_encoder", opener)?;
-        let pixels = only_input(&net, "a picture of four axes", |port| port.rank() == 4)?;
+        let pixels = only_input(&net, "a picture with four axes", |port| port.rank() == 4)?;
         let output = only_output(&net)?;
         let is_sampled = match output.size(1) {
             Some(channels) => channels == LATENT_CHANNELS,
@@ -209,21 +211,22 @@ impl VaeEncoder {
         Ok(Self { net, pixels, output })
     }
 
-    /// The mean of the latents.
+    /// Returns the mean of the latents.
     pub(super) fn run(&mut self, pixels: &Array4<f32>) -> Result<Array4<f32>, DiffusionError> {
         let given = Input::Floats(pixels.view().into_dyn());
         let made = self.net.run(&[(&self.pixels, given)], &self.output)?;
         let parameters = made.into_dimensionality::<Ix4>().map_err(|error| {
-            DiffusionError::unsupported("vae_encoder", format!("gives another shape: {error}"))
+            DiffusionError::unsupported("vae_encoder", format!("returned another shape: {error}"))
         })?;
         match parameters.dim().1 {
-            // Mean and logarithm of the variance.
+            // The mean, then the logarithm of the variance.
             channels if channels == 2 * LATENT_CHANNELS => {
                 Ok(parameters.slice(s![.., ..LATENT_CHANNELS, .., ..]).to_owned())
             }
             LATENT_CHANNELS => Err(sampled(&self.output.name)),
             other => {
-                let reason = format!("gives {other} channels, not {}", 2 * LATENT_CHANNELS);
+                let reason =
+                    format!("returned {other} channels instead of {}", 2 * LATENT_CHANNELS);
                 Err(DiffusionError::unsupported("vae_encoder", reason))
             }
         }
@@ -232,8 +235,8 @@ impl VaeEncoder {
 
 fn sampled(name: &str) -> DiffusionError {
     let reason = format!(
-        "gives `{name}`, latents that the graph has sampled itself: no seed would give the same picture \
-         twice; export it with optimum, which gives `latent_parameters`"
+        "returns `{name}`, latents that the graph samples itself, so that a seed would not give the same picture \
+         twice; export it with optimum, which returns `latent_parameters`"
     );
     DiffusionError::unsupported("vae_encoder", reason)
 }
@@ -253,7 +256,7 @@ impl VaeDecoder {
         let is_latents = |port: &Port| {
             port.rank() == 4 && port.size(1).is_none_or(|size| size == LATENT_CHANNELS)
         };
-        let latents = only_input(&net, "latents of four channels", is_latents)?;
+        let latents = only_input(&net, "latents with four channels", is_latents)?;
         let output = only_output(&net)?;
         Ok(Self { net, latents, output })
     }
@@ -262,17 +265,17 @@ impl VaeDecoder {
         let given = Input::Floats(latents.view().into_dyn());
         let made = self.net.run(&[(&self.latents, given)], &self.output)?;
         picture::from_tensor(made.view()).ok_or_else(|| {
-            let reason = format!("gives {:?}, which is no picture", made.shape());
+            let reason = format!("returned shape {:?}, which is not a picture", made.shape());
             DiffusionError::unsupported("vae_decoder", reason)
         })
     }
 }
 
-fn needed(port: Option<Port>, what: &str) -> Result<Port, DiffusionError> {
-    port.ok_or_else(|| DiffusionError::unsupported("unet", format!("does not take {what}")))
+fn required(port: Option<Port>, what: &str) -> Result<Port, DiffusionError> {
+    port.ok_or_else(|| DiffusionError::unsupported("unet", format!("has no {what} input")))
 }
 
-/// The one input of a net that takes no other.
+/// Returns the only input of a net.
 fn only_input(
     net: &Net,
     what: &str,
@@ -282,17 +285,17 @@ fn only_input(
         [port] if is_right(port) => Ok(port.clone()),
         others => {
             let names: Vec<_> = others.iter().map(|port| format!("`{}`", port.name)).collect();
-            let reason = format!("takes {}, not {what} alone", names.join(", "));
+            let reason = format!("takes {}, but must take only {what}", names.join(", "));
             Err(DiffusionError::unsupported(net.part(), reason))
         }
     }
 }
 
-/// The first output of a net, which has four axes.
+/// Returns the first output with floats and four axes.
 fn only_output(net: &Net) -> Result<Port, DiffusionError> {
     let output = net.outputs().iter().find(|port| port.element.is_float() && port.rank() == 4);
     output.cloned().ok_or_else(|| {
-        DiffusionError::unsupported(net.part(), "has no output of floats with four axes")
+        DiffusionError::unsupported(net.part(), "has no floating-point output with four axes")
     })
 }
 
@@ -302,7 +305,7 @@ fn four_axes(
     expected: &[usize],
 ) -> Result<Array4<f32>, DiffusionError> {
     if made.shape() != expected {
-        let reason = format!("gives {:?}, not {expected:?}", made.shape());
+        let reason = format!("returned shape {:?} instead of {expected:?}", made.shape());
         return Err(DiffusionError::unsupported(part, reason));
     }
     made.into_dimensionality::<Ix4>()

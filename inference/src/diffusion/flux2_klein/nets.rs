@@ -1,15 +1,14 @@
-//! The nets of FLUX.2 \[klein\] but for the text encoder.
+//! The nets of FLUX.2 \[klein\], except for the text encoder.
 
 use std::path::Path;
 
-use ndarray::{Array2, Array3, Array4, ArrayD, Axis, Ix4, concatenate, s};
+use ndarray::{Array2, Array3, Array4, ArrayD, Axis, Ix3, Ix4, concatenate, s};
 
-use super::three_axes;
 use crate::diffusion::error::DiffusionError;
 use crate::diffusion::net::{Input, Net, Opener, Port};
 use crate::diffusion::picture;
 
-/// Where the reference picture stands on the time axis of positions; the latents stand at 0.
+/// The position of the reference picture on the time axis; the latents are at 0.
 const REFERENCE_TIME: i64 = 10;
 
 pub(super) struct Transformer {
@@ -18,7 +17,7 @@ pub(super) struct Transformer {
 }
 
 impl Transformer {
-    /// What the net takes, by diffusers' names.
+    /// The inputs, by diffusers' names.
     const INPUTS: [&'static str; 5] =
         ["hidden_states", "encoder_hidden_states", "timestep", "img_ids", "txt_ids"];
 
@@ -30,13 +29,13 @@ impl Transformer {
         for port in net.inputs() {
             if !Self::INPUTS.contains(&port.name.as_str()) {
                 let name = &port.name;
-                let reason = format!("takes `{name}`, which FLUX.2 [klein] is not given");
+                let reason = format!("requires the unknown input `{name}`");
                 return Err(DiffusionError::unsupported("transformer", reason));
             }
         }
         for name in Self::INPUTS {
             if !net.inputs().iter().any(|port| port.name == name) {
-                let reason = format!("does not take `{name}`");
+                let reason = format!("has no `{name}` input");
                 return Err(DiffusionError::unsupported("transformer", reason));
             }
         }
@@ -44,14 +43,14 @@ impl Transformer {
         Ok(Self { net, output })
     }
 
-    /// The velocity of the latents, `[1, height * width, channels]`, with the clean picture as reference.
+    /// Returns the velocity of the latents, `[1, height * width, channels]`, with the clean picture as reference.
     pub(super) fn run(
         &mut self,
         latents: &Array3<f32>,
         reference: &Array3<f32>,
         size: (usize, usize),
         embedded: &ArrayD<f32>,
-        sigma: f32,
+        time: f32,
     ) -> Result<Array3<f32>, DiffusionError> {
         let tokens = latents.dim().1;
         let sequence = concatenate(Axis(1), &[latents.view(), reference.view()])
@@ -60,7 +59,7 @@ impl Transformer {
         let image_ids = image_positions(size);
         let text_ids =
             Array2::from_shape_fn((length, 4), |(at, axis)| if axis == 3 { at as i64 } else { 0 });
-        let time = ArrayD::from_elem(vec![1], sigma);
+        let time = ArrayD::from_elem(vec![1], time);
         let sequence = sequence.into_dyn();
 
         let ports = self.net.inputs().to_vec();
@@ -73,7 +72,7 @@ impl Transformer {
                 "timestep" => Input::Floats(time.view()),
                 ids => {
                     let ids = if ids == "img_ids" { &image_ids } else { &text_ids };
-                    // Some exports keep the batch of one, some do not.
+                    // Some exports keep the batch axis of size 1.
                     let view = ids.view();
                     Input::Integers(if port.rank() == 3 { view.insert_axis(Axis(0)) } else { view })
                 }
@@ -82,14 +81,18 @@ impl Transformer {
         }
         let made = three_axes(self.net.run(&inputs, &self.output)?, "transformer")?;
         if made.dim().1 < tokens || made.dim().2 != latents.dim().2 {
-            let reason = format!("gives {:?} for latents of {:?}", made.shape(), latents.shape());
+            let reason = format!(
+                "returned shape {:?} for latents of shape {:?}",
+                made.shape(),
+                latents.shape()
+            );
             return Err(DiffusionError::unsupported("transformer", reason));
         }
         Ok(made.slice(s![.., ..tokens, ..]).to_owned())
     }
 }
 
-/// Time, row, column and 0 of each latent, then of each latent of the reference.
+/// Returns time, row, column and 0 of each latent, then of each latent of the reference.
 fn image_positions((height, width): (usize, usize)) -> Array2<i64> {
     let tokens = height * width;
     Array2::from_shape_fn((2 * tokens, 4), |(at, axis)| {
@@ -133,8 +136,8 @@ impl Encoder {
             .filter(|latents| (latents.dim().2, latents.dim().3) == (height, width))
             .ok_or_else(|| {
                 let reason = format!(
-                    "gives {shape:?}, not latents of {height} by {width}: the graph must put two by two \
-                     of its latents in one and normalise them"
+                    "returned shape {shape:?} instead of latents of {height} × {width}: the graph must pack \
+                     2 × 2 latents into one and normalize them"
                 );
                 DiffusionError::unsupported("vae_encoder", reason)
             })
@@ -161,20 +164,30 @@ impl Decoder {
         let given = Input::Floats(latents.view().into_dyn());
         let made = self.net.run(&[(&self.latents, given)], &self.output)?;
         picture::from_tensor(made.view()).ok_or_else(|| {
-            let reason = format!("gives {:?}, which is no picture", made.shape());
+            let reason = format!("returned shape {:?}, which is not a picture", made.shape());
             DiffusionError::unsupported("vae_decoder", reason)
         })
     }
 }
 
-/// The one port of so many axes.
+/// Returns the only port, which must have floats and `rank` axes.
 fn floats(net: &Net, ports: &[Port], rank: usize) -> Result<Port, DiffusionError> {
     match ports {
         [port] if port.element.is_float() && port.rank() == rank => Ok(port.clone()),
         others => {
             let names: Vec<_> = others.iter().map(|port| format!("`{}`", port.name)).collect();
-            let reason = format!("has {}, not one tensor of {rank} axes", names.join(", "));
+            let reason = format!(
+                "has {}, but must have only one floating-point tensor of {rank} axes",
+                names.join(", ")
+            );
             Err(DiffusionError::unsupported(net.part(), reason))
         }
     }
+}
+
+/// Converts a net's output to three axes.
+fn three_axes(made: ArrayD<f32>, part: &'static str) -> Result<Array3<f32>, DiffusionError> {
+    made.into_dimensionality::<Ix3>().map_err(|error| {
+        DiffusionError::unsupported(part, format!("returned another shape: {error}"))
+    })
 }

@@ -1,0 +1,62 @@
+//! Why a scheduler's settings are refused.
+
+use serde_json::Value;
+
+/// Settings that are not supported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The class is not implemented.
+    #[error("the class {0} is not implemented")]
+    Class(String),
+    /// A field has an unsupported value.
+    #[error("`{field}` is {value}: {reason}")]
+    Refused {
+        /// The field.
+        field: String,
+        /// Its value, as JSON.
+        value: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A field has a value of the wrong type.
+    #[error("`{field}` is {value}, but must be {expected}")]
+    Malformed {
+        /// The field.
+        field: String,
+        /// Its value, as JSON.
+        value: String,
+        /// The expected type.
+        expected: &'static str,
+    },
+    /// The settings have no schedule with this number of steps.
+    #[error("{0}")]
+    Steps(String),
+    /// Several of these.
+    #[error("{}", joined(.0))]
+    Several(Vec<Self>),
+}
+
+fn joined(errors: &[ConfigError]) -> String {
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    errors.join("; ")
+}
+
+impl ConfigError {
+    pub(super) fn refused(
+        field: &str,
+        value: &(impl ToString + ?Sized),
+        reason: impl Into<String>,
+    ) -> Self {
+        Self::Refused { field: field.to_owned(), value: value.to_string(), reason: reason.into() }
+    }
+
+    /// The value is shortened if it is long.
+    pub(super) fn malformed(field: &str, value: &Value, expected: &'static str) -> Self {
+        const MAX_CHARS: usize = 60;
+        let mut text = value.to_string();
+        if text.chars().count() > MAX_CHARS {
+            text = text.chars().take(MAX_CHARS).chain("…".chars()).collect();
+        }
+        Self::Malformed { field: field.to_owned(), value: text, expected }
+    }
+}
