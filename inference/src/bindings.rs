@@ -9,19 +9,19 @@ use serde::Deserialize;
 use crate::device::Device;
 use crate::manifest::{Manifest, ManifestError, is_plain_name, read_text, readable};
 
-/// What a model is looked up for.
+/// The key by which a model is looked up: a tool and a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// The tool, with its factor.
+    /// The tool, with its factor or fix mode.
     pub tool: Tool,
-    /// Who it is run for.
+    /// The tier of the job.
     pub tier: Tier,
 }
 
 impl Demand {
-    /// Whether what is met is enough to take jobs of a class: all that they may ask for; of Magic Fix one mode, because
-    /// nothing is accepted that nobody can do.
-    pub fn make_up(class: JobClass, is_met: impl Fn(Self) -> bool) -> bool {
+    /// Returns whether the met demands suffice to take jobs of a class. A class requires all of its demands; Magic Fix
+    /// requires one mode, because the API accepts only jobs whose mode a worker serves.
+    pub fn suffice_for(class: JobClass, is_met: impl Fn(Self) -> bool) -> bool {
         let demands = Self::of_class(class);
         match class.tool {
             ToolName::MagicFix => demands.into_iter().any(is_met),
@@ -29,12 +29,12 @@ impl Demand {
         }
     }
 
-    /// The class of the jobs that ask for it.
+    /// Returns the class of jobs with this demand.
     pub const fn class(self) -> JobClass {
         JobClass { tier: self.tier, tool: self.tool.name() }
     }
 
-    /// Everything a class of jobs may ask for: free upscales are always twofold.
+    /// Returns every demand that jobs of a class can have. Free upscales are always 2x.
     pub fn of_class(class: JobClass) -> Vec<Self> {
         let tier = class.tier;
         let tools: &[Tool] = match (class.tool, tier) {
@@ -66,7 +66,7 @@ impl fmt::Display for Demand {
     }
 }
 
-/// `tools.toml`: which model serves which tool and tier on which device.
+/// The `[[bind]]` entries of `tools.toml`, in order.
 #[derive(Clone, Debug)]
 pub struct Bindings(Vec<Binding>);
 
@@ -76,9 +76,9 @@ struct Binding {
     tool: ToolName,
     tier: Tier,
     device: BoundDevice,
-    /// Upscales only: the line is for this factor; without it, for both.
+    /// Upscales only: the factor; `None` for both.
     factor: Option<u8>,
-    /// Magic Fix only: the line is for this mode; without it, for all.
+    /// Magic Fix only: the mode; `None` for all.
     mode: Option<FixMode>,
     model: String,
 }
@@ -139,32 +139,32 @@ impl Bindings {
     /// Reads `models_dir/tools.toml`.
     ///
     /// # Errors
-    /// When the file is missing, is not TOML, or binds something impossible.
+    /// If the file is missing, is not TOML, or has an invalid entry.
     pub fn read(models_dir: &Path) -> Result<Self, ManifestError> {
         let file = models_dir.join("tools.toml");
         let text = read_text(&file)?;
         Self::parse(&text).map_err(|problem| ManifestError { file, problem })
     }
 
-    /// What the text of a `tools.toml` says.
+    /// Parses the text of a `tools.toml`.
     ///
     /// # Errors
-    /// When it is not TOML, or binds something impossible; the text says what.
+    /// The problem, if it is not TOML or has an invalid entry.
     pub fn parse(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Written {
+        struct File {
             #[serde(default)]
             bind: Vec<Binding>,
         }
-        let written: Written = toml::from_str(text).map_err(|error| readable(&error))?;
-        for binding in &written.bind {
-            binding.check_words()?;
+        let file: File = toml::from_str(text).map_err(|error| readable(&error))?;
+        for binding in &file.bind {
+            binding.check_fields()?;
         }
-        Ok(Self(written.bind))
+        Ok(Self(file.bind))
     }
 
-    /// The model that meets a demand on a device: the first line that fits.
+    /// Returns the model that meets a demand on a device: that of the first fitting entry.
     pub fn model_for(&self, demand: Demand, device: Device) -> Option<&str> {
         self.0
             .iter()
@@ -172,14 +172,14 @@ impl Bindings {
             .map(|binding| binding.model.as_str())
     }
 
-    /// The classes of jobs that can be taken on a device.
+    /// Returns the classes of jobs that can be taken on a device.
     pub fn classes(&self, device: Device) -> Vec<JobClass> {
         let mut classes: Vec<_> = self
             .0
             .iter()
             .map(|binding| JobClass { tier: binding.tier, tool: binding.tool })
             .filter(|class| {
-                Demand::make_up(*class, |demand| self.model_for(demand, device).is_some())
+                Demand::suffice_for(*class, |demand| self.model_for(demand, device).is_some())
             })
             .collect();
         classes.sort();
@@ -187,7 +187,7 @@ impl Bindings {
         classes
     }
 
-    /// Every demand that is met on a device, with the model that meets it.
+    /// Returns every demand that is met on a device, with its model.
     pub fn served(&self, device: Device) -> Vec<(Demand, &str)> {
         self.classes(device)
             .into_iter()
@@ -196,35 +196,35 @@ impl Bindings {
             .collect()
     }
 
-    /// The names of the models that are needed on a device, each once.
-    pub fn models(&self, device: Device) -> Vec<&str> {
+    /// Returns the names of the models that are needed on a device, each once.
+    pub fn models_on(&self, device: Device) -> Vec<&str> {
         let mut names: Vec<_> = self.served(device).into_iter().map(|(_, model)| model).collect();
         names.sort_unstable();
         names.dedup();
         names
     }
 
-    /// The names of all models that are bound, on whatever device, each once.
-    pub fn names(&self) -> Vec<&str> {
+    /// Returns the names of all bound models, on any device, each once.
+    pub fn all_models(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.0.iter().map(|binding| binding.model.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         names
     }
 
-    /// Whether a line binds a model on a device.
+    /// Returns whether an entry binds a model on a device.
     pub fn is_bound_on(&self, model: &str, device: Device) -> bool {
         self.0.iter().any(|binding| binding.model == model && binding.device.includes(device))
     }
 
-    /// The lines that bind a model, as people find them: which `[[bind]]` it is, counted from 1, and what it binds.
-    pub fn lines_of(&self, model: &str) -> Vec<String> {
+    /// Describes the entries that bind a model, by their number in the file (from 1) and what they bind.
+    pub fn describe_entries(&self, model: &str) -> Vec<String> {
         let numbered = (1..).zip(&self.0).filter(|(_, binding)| binding.model == model);
         numbered.map(|(number, binding)| format!("[[bind]] {number} ({binding})")).collect()
     }
 
-    /// What is wrong with the lines that bind a model, each in one sentence.
-    pub fn faults(&self, manifest: &Manifest) -> Vec<String> {
+    /// Returns the problems of the entries that bind a model, one sentence each.
+    pub fn problems(&self, manifest: &Manifest) -> Vec<String> {
         let numbered = (1..).zip(&self.0).filter(|(_, binding)| binding.model == manifest.name);
         numbered
             .filter_map(|(number, binding)| {
@@ -234,10 +234,10 @@ impl Bindings {
             .collect()
     }
 
-    /// Checks that every bound model exists and can do what it is bound to.
+    /// Checks that every bound model exists and can serve its tools.
     ///
     /// # Errors
-    /// When a bound model has no readable manifest, or cannot do what it is bound to.
+    /// If the manifest of a bound model is invalid, or the model cannot serve a tool.
     pub fn check(&self, models_dir: &Path) -> Result<(), ManifestError> {
         let file = models_dir.join("tools.toml");
         for binding in &self.0 {
@@ -251,35 +251,37 @@ impl Bindings {
 }
 
 impl Binding {
-    /// What is wrong whatever the model is.
-    fn check_words(&self) -> Result<(), String> {
+    /// Checks the fields without looking at the model.
+    fn check_fields(&self) -> Result<(), String> {
         let Self { tool, model, factor, mode, .. } = self;
         if !is_plain_name(model) {
-            return Err(format!("model {model:?} must be the name of a folder beside tools.toml"));
+            return Err(format!(
+                "model is {model:?}, but must be the name of a folder next to tools.toml"
+            ));
         }
         if factor.is_some_and(|factor| Factor::from_number(factor.into()).is_none()) {
-            return Err(format!("{model} is bound to a factor that is neither 2 nor 4"));
+            return Err(format!("factor of the entry for {model} must be 2 or 4"));
         }
         if factor.is_some() && *tool != ToolName::Upscale {
-            return Err(format!("{tool} has no factor, but {model} is bound to one"));
+            return Err(format!("the entry for {model} has a factor, but {tool} takes none"));
         }
         if mode.is_some() && *tool != ToolName::MagicFix {
-            return Err(format!("{tool} has no mode, but {model} is bound to one"));
+            return Err(format!("the entry for {model} has a mode, but {tool} takes none"));
         }
         Ok(())
     }
 
-    /// What is wrong with this model in this place.
+    /// Checks that the model can serve what the entry binds it to.
     fn check(&self, manifest: &Manifest) -> Result<(), String> {
         let Self { tool, model, factor, mode, .. } = self;
         let class = JobClass { tier: self.tier, tool: *tool };
-        let is_asked = |demand: &Demand| {
+        let is_bound = |demand: &Demand| {
             factor.is_none_or(|bound| demand.tool.factor().map(Factor::get) == Some(bound))
                 && mode.is_none_or(|bound| demand.tool.mode() == Some(bound))
         };
-        for demand in Demand::of_class(class).into_iter().filter(is_asked) {
-            manifest.task.can_serve(demand.tool).map_err(|why| {
-                format!("{tool} is bound to {model}, which cannot serve it: {why}")
+        for demand in Demand::of_class(class).into_iter().filter(is_bound) {
+            manifest.task.can_serve(demand.tool).map_err(|reason| {
+                format!("{tool} is bound to {model}, which cannot serve it: {reason}")
             })?;
         }
         Ok(())

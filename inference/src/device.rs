@@ -8,14 +8,14 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Device {
-    /// The processor.
+    /// The CPU.
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
 }
 
 impl Device {
-    /// The device as text: `cpu` or `cuda`.
+    /// Returns `cpu` or `cuda`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",

@@ -1,26 +1,26 @@
-//! Faults that tests inject into the threads that run models.
+//! Faults that tests inject into model threads.
 
 use std::time::Duration;
 
 use crate::session::SessionError;
 
-/// What goes wrong on purpose in a model's thread.
+/// Faults to inject into the runs of models. Runs are numbered from 1 per process.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct RunFaults {
-    /// Hang in the run of this number, as a driver may.
+    /// Hang in this run, as a GPU driver may.
     #[arg(long, env = "RETOUCH_FAULT_HANG_AT_RUN", hide = true)]
     fault_hang_at_run: Option<u64>,
-    /// Lose the device in the run of this number.
+    /// Lose the device in this run.
     #[arg(long, env = "RETOUCH_FAULT_LOSE_DEVICE_AT_RUN", hide = true)]
     fault_lose_device_at_run: Option<u64>,
 }
 
 impl RunFaults {
-    /// Called before each run of a model, with its number in this process.
+    /// Injects the fault that is set for this run, if any. Called before each run.
     ///
     /// # Errors
-    /// When the device is to be lost.
-    pub fn strike(&self, run: u64) -> Result<(), SessionError> {
+    /// [`SessionError::DeviceLost`] if the device should be lost in this run.
+    pub fn inject(&self, run: u64) -> Result<(), SessionError> {
         if self.fault_hang_at_run == Some(run) {
             tracing::error!("Hanging on purpose");
             loop {
@@ -28,8 +28,8 @@ impl RunFaults {
             }
         }
         if self.fault_lose_device_at_run == Some(run) {
-            let words = "CUDA failure 700: an illegal memory access was encountered (on purpose)";
-            return Err(SessionError::DeviceLost(words.to_owned()));
+            let message = "CUDA failure 700: an illegal memory access was encountered (on purpose)";
+            return Err(SessionError::DeviceLost(message.to_owned()));
         }
         Ok(())
     }

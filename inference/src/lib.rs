@@ -1,15 +1,15 @@
-//! Models as data: loads what `models/` describes and runs it. The only crate that names `ort`.
+//! Runs the ONNX models that `models/` describes. The only crate that names `ort`.
 //!
-//! A [`manifest`] states every fact about a model, [`bindings`] (`tools.toml`) say which model serves which tool and
-//! tier, a [`session`] runs one ONNX graph, a [`painter`] repaints with it, and the [`registry`] loads, checks and swaps
-//! models while workers run. [`diffusion`] holds the pipelines that follow a prompt.
+//! A [`manifest`] states every fact about a model, and the [`bindings`] (`tools.toml`) say which model serves which
+//! tool and tier. A [`session`] runs one ONNX graph, a [`painter`] repaints a crop, and [`diffusion`] holds the
+//! text-guided pipelines. The [`registry`] loads, checks and swaps models while workers run.
 //!
-//! The crate knows pixels and tensors, but no job, database, queue or storage.
+//! The crate knows pixels and tensors. It knows no job, database, queue or storage.
 
 pub mod bindings;
 pub mod device;
 pub mod diffusion;
-mod external;
+mod external_data;
 pub mod faults;
 pub mod manifest;
 pub mod painter;

@@ -1,6 +1,7 @@
-//! `model.toml`, which states every fact about a model. Reading checks all that can be checked without
-//! opening the model; an unknown field is refused, because a misspelt fact would otherwise be a silent
-//! default. Each task has a contract of its own, in a file of its own.
+//! `model.toml`, which states every fact about a model.
+//!
+//! Reading a manifest checks everything that does not require opening the model. Unknown fields are refused; otherwise
+//! a misspelled field would silently take its default. The contract of each task is in a separate file.
 
 mod contract;
 mod paint;
@@ -30,28 +31,28 @@ pub use upscale::{Enlargement, TileInput, Tiling, TilingMode, Upscale};
 /// Everything known about one model.
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    /// The model's name: its folder's name.
+    /// The model's name, which is also its folder's name.
     pub name: String,
     /// The folder that holds `model.toml` and the model's files.
     pub folder: PathBuf,
-    /// The model's files. The first is the ONNX file, those behind it are what its graph keeps tensors in;
-    /// of a pipeline they are all it is made of. A fill that has no weights has none.
+    /// The model's files: the ONNX file first, then the files in which its graph keeps tensors. A pipeline lists all of
+    /// its files, a fill without weights none.
     pub files: Vec<ModelFile>,
-    /// Whether `scripts/models fetch` knows where to get its file; else operators bring it themselves.
+    /// Whether `scripts/models fetch` can fetch the file; otherwise operators supply it.
     pub has_source: bool,
-    /// The weights' licence, as an SPDX expression.
+    /// The license of the weights, as an SPDX expression.
     pub licence: String,
-    /// Whether that licence allows paid use.
+    /// Whether that license allows paid use.
     pub commercial_use: bool,
-    /// Whom to name.
+    /// The authors to credit.
     pub attribution: String,
-    /// Where the model comes from.
+    /// The model's website.
     pub homepage: String,
-    /// What the model does and the contract of its inputs and outputs.
+    /// The model's task, with the contract of its inputs and outputs.
     pub task: Task,
-    /// Pictures with a known right answer.
+    /// Pictures with a known result.
     pub golden: Vec<Golden>,
-    /// `model.toml` as it is written, to tell one version from the next.
+    /// The text of `model.toml`, which distinguishes versions.
     pub text: String,
 }
 
@@ -59,43 +60,43 @@ pub struct Manifest {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelFile {
-    /// Its name, in the model's folder; of a pipeline's, its path in it. What ONNX calls external data is
-    /// named as the graph names it.
+    /// The file name in the model's folder; for a pipeline, the path in it. External data has the name that the graph
+    /// uses.
     pub file: String,
-    /// Its SHA-256, 64 lower-case hexadecimal digits.
+    /// The SHA-256, as 64 lower-case hexadecimal digits.
     pub sha256: String,
-    /// Its size.
+    /// The size in bytes.
     pub size_bytes: u64,
 }
 
-/// A picture whose right answer is known.
+/// A golden image: a picture with a known result.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Golden {
     /// The picture, relative to the model's folder.
     pub image: PathBuf,
-    /// What the model must make of it, relative to the model's folder: for a segmentation the alpha as a
-    /// gray picture of the same size, for an upscale the picture `scale` times as wide and high.
+    /// The expected result, relative to the model's folder: for a segmentation the alpha as a gray picture of the same
+    /// size, for an upscale a picture `scale` times as wide and high.
     pub expected: PathBuf,
-    /// The largest mean absolute error that is accepted, of samples as 0..=1.
+    /// The largest accepted mean absolute error, for samples in 0..=1.
     pub tolerance: f32,
-    /// When it is tried.
+    /// When it is compared.
     #[serde(default)]
     pub when: GoldenWhen,
 }
 
-/// When a golden picture is tried.
+/// When a golden image is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GoldenWhen {
-    /// At every load, and by `models check`.
+    /// At every load and in `models check`.
     #[default]
     Load,
-    /// Only by `models check`: for models whose run takes so long that a start would wait for it.
+    /// Only in `models check`, for models whose runs are too slow for a start.
     Check,
 }
 
-/// The part of `model.toml` that every task shares; what is left of the file is the task's own.
+/// The fields of `model.toml` that all tasks share. The remaining fields belong to the task.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shared {
@@ -108,7 +109,7 @@ struct Shared {
     commercial_use: bool,
     attribution: String,
     homepage: String,
-    /// Read by `scripts/models`; here only checked.
+    /// Used by `scripts/models`; only checked here.
     source: Option<Source>,
     #[serde(default)]
     extra: Vec<ModelFile>,
@@ -131,16 +132,14 @@ impl Shared {
         "extra",
         "golden",
     ];
-}
 
-impl Shared {
-    /// Every file, the ONNX file first.
+    /// Returns every file, the ONNX file first.
     fn files(&self, task: &Task) -> Result<Vec<ModelFile>, String> {
         let own = match (&self.file, &self.sha256, self.size_bytes) {
             (Some(file), Some(sha256), Some(size_bytes)) => {
                 Some(ModelFile { file: file.clone(), sha256: sha256.clone(), size_bytes })
             }
-            // A fill without weights has no file, a pipeline only those of its parts.
+            // A fill without weights has no file, and a pipeline lists its files as `extra`.
             (None, None, None) if matches!(task, Task::Exemplar(_)) => None,
             (None, None, None) if task.is_pipeline() && !self.extra.is_empty() => None,
             (None, _, _) => return Err("missing field `file`".to_owned()),
@@ -161,7 +160,10 @@ impl Shared {
         for extra in &self.extra {
             check("extra.file", extra)?;
             if own.as_ref().is_some_and(|own| own.file == extra.file) {
-                return Err(format!("extra.file {:?} is the model's own file", extra.file));
+                return Err(format!(
+                    "extra.file is {:?}, which is already the model's `file`",
+                    extra.file
+                ));
             }
         }
         Ok(own.into_iter().chain(self.extra.iter().cloned()).collect())
@@ -172,8 +174,7 @@ impl Manifest {
     /// Reads and checks `folder/model.toml`.
     ///
     /// # Errors
-    /// When the file is missing, is not TOML, has an unknown or missing field, or states something
-    /// impossible.
+    /// If the file is missing, is not TOML, or has an unknown, missing or invalid field.
     pub fn read(folder: &Path) -> Result<Self, ManifestError> {
         let path = folder.join("model.toml");
         let text = read_text(&path)?;
@@ -190,7 +191,7 @@ impl Manifest {
             .map_err(|problem| with_shared_fields(problem, &names))?;
         if folder.file_name().is_none_or(|last| last != shared.name.as_str()) {
             let folder = folder.display();
-            return Err(format!("name {:?} differs from its folder {folder}", shared.name));
+            return Err(format!("name {:?} differs from the folder name of {folder}", shared.name));
         }
         let files = shared.files(&task)?;
         if let Some(source) = &shared.source {
@@ -214,9 +215,9 @@ impl Manifest {
         })
     }
 
-    /// What tells this version's weights from another's: the ONNX file's SHA-256. Of several files it is the
-    /// SHA-256 of what `sha256sum` would print of them, in the manifest's order; of a fill without weights
-    /// that of `model.toml`.
+    /// Returns the SHA-256 that identifies these weights: that of the ONNX file. For a pipeline it is the SHA-256 of
+    /// the output of `sha256sum` for its files in the manifest's order, and for a fill without weights that of
+    /// `model.toml`.
     pub fn sha256(&self) -> String {
         match self.files.as_slice() {
             [] => hex::encode(Sha256::digest(&self.text)),
@@ -230,13 +231,13 @@ impl Manifest {
     }
 }
 
-/// What a task says of a field that it does not know, with the fields that it shares with every other: one of them
-/// may have been meant. `own` are the names of the fields that were left to it.
+/// Adds the shared fields to a task's error about an unknown field, because one of them may have been meant. `own`
+/// holds the names of the fields that were left to the task.
 fn with_shared_fields(problem: String, own: &[String]) -> String {
     let unknown = problem.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
     if unknown.is_some_and(|unknown| own.iter().any(|name| name == unknown)) {
         let shared = Shared::FIELDS.map(|field| format!("`{field}`")).join(", ");
-        format!("{problem}; every task also knows {shared}")
+        format!("{problem}; the fields of every task are {shared}")
     } else {
         problem
     }
@@ -247,7 +248,7 @@ impl Golden {
         if self.tolerance.is_finite() && self.tolerance > 0.0 {
             Ok(())
         } else {
-            Err(format!("golden.tolerance is {}; it must be above 0", self.tolerance))
+            Err(format!("golden.tolerance is {}, but must be above 0", self.tolerance))
         }
     }
 }
@@ -256,7 +257,7 @@ fn check_file_name(field: &str, file: &str) -> Result<(), String> {
     if is_plain_name(file) {
         Ok(())
     } else {
-        Err(format!("{field} {file:?} must be a plain file name in the model's own folder"))
+        Err(format!("{field} is {file:?}, but must be a plain file name in the model's folder"))
     }
 }
 
@@ -265,6 +266,6 @@ fn check_file_path(field: &str, file: &str) -> Result<(), String> {
     if !file.is_empty() && Path::new(file).components().all(is_inside) {
         Ok(())
     } else {
-        Err(format!("{field} {file:?} must be a path inside of the model's own folder"))
+        Err(format!("{field} is {file:?}, but must be a path inside the model's folder"))
     }
 }

@@ -1,5 +1,4 @@
-//! What repaints a part of a picture, whatever it is made of: one crop in, the same crop with its hole painted
-//! out. Each kind of model that `model.toml` knows is one file here.
+//! Painters repaint the hole of a crop. One file per kind of model.
 
 mod exemplar;
 mod fill;
@@ -14,61 +13,61 @@ use tokio_util::sync::CancellationToken;
 
 use crate::session::SessionError;
 
-/// A crop to be painted.
+/// A crop to paint.
 #[derive(Clone, Debug)]
 pub struct Painting {
-    /// Columns.
+    /// The width in pixels.
     pub width: u32,
-    /// Rows.
+    /// The height in pixels.
     pub height: u32,
     /// R, G, B of every pixel.
     pub rgb: Vec<u8>,
-    /// Which pixels are to be painted, one entry each.
+    /// Whether to paint each pixel.
     pub hole: Vec<bool>,
-    /// What is to happen.
+    /// The fix mode.
     pub mode: FixMode,
-    /// The words as they were written.
+    /// The prompt as the user wrote it.
     pub prompt: String,
-    /// What is to be seen, as a caption.
+    /// The prompt as a caption of the result, for models that follow captions.
     pub caption: String,
-    /// Where randomness begins: the same seed gives the same bytes on the same device.
+    /// The random seed: the same seed gives the same bytes on the same device.
     pub seed: u64,
 }
 
-/// Who follows a painting while it is made.
+/// Observes a painting and can cancel it.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
-    /// Is told after each step how many are done.
+    /// Called after each step with the progress.
     pub progress: &'a (dyn Fn(Count) + Send + Sync),
-    /// Ends the work at the next step.
+    /// Cancels the painting at the next step.
     pub cancel: &'a CancellationToken,
 }
 
 /// Why a crop was not painted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PaintError {
-    /// What does it failed, or ran out of memory.
+    /// The model failed or ran out of memory.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The hole covers the whole crop, so nothing is left to fill it from.
-    #[error("the mask covers everything")]
+    /// The hole covers the whole crop, which leaves nothing to fill it from.
+    #[error("the mask covers the whole picture")]
     NothingLeft,
-    /// Nobody wants the result any more.
-    #[error("cancelled")]
-    Cancelled,
+    /// The painting was canceled.
+    #[error("canceled")]
+    Canceled,
 }
 
 impl PaintError {
-    /// A failure in the model's own words.
+    /// A failure of the model, with this message.
     fn failed(error: impl std::fmt::Display) -> Self {
         Self::Session(SessionError::Failed(error.to_string()))
     }
 }
 
-/// Paints crops. It is owned by one thread.
+/// Paints crops. One thread owns it.
 pub trait Painter: Send {
-    /// R, G, B of the whole crop with its hole painted. Pixels outside of the hole may come back changed;
-    /// whoever asked puts only the hole into the picture.
+    /// Paints the hole and returns R, G, B of the whole crop. Pixels outside the hole may change; the caller uses only
+    /// the hole.
     ///
     /// # Errors
     /// See [`PaintError`].

@@ -1,5 +1,4 @@
-//! What the models' threads are running right now: so that a run that hangs is noticed from outside, and a device that
-//! is lost from anywhere.
+//! The runs in progress on model threads. The watchdog reads them to notice a run that hangs and a lost device.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,47 +7,48 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-/// The runs of one process. Cheap to clone.
+/// The runs in progress in one process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Runs(Arc<All>);
+pub struct Runs(Arc<State>);
 
 #[derive(Debug, Default)]
-struct All {
+struct State {
+    /// The model and the last heartbeat of each run.
     running: Mutex<HashMap<u64, (String, Instant)>>,
-    begun: AtomicU64,
-    lost: OnceLock<String>,
-    is_lost: CancellationToken,
+    started: AtomicU64,
+    device_lost: OnceLock<String>,
+    device_loss: CancellationToken,
 }
 
 impl Runs {
-    /// `model` begins to run; it ends when what is returned is dropped.
-    pub fn begin(&self, model: &str) -> Run {
-        let number = self.0.begun.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Records the start of a run of `model`. The run ends when the returned guard is dropped.
+    pub fn start(&self, model: &str) -> Run {
+        let number = self.0.started.fetch_add(1, Ordering::Relaxed) + 1;
         self.lock().insert(number, (model.to_owned(), Instant::now()));
-        Run { all: self.clone(), number }
+        Run { runs: self.clone(), number }
     }
 
-    /// The model that has been running longest without a sign of life, and for how long.
-    pub fn longest(&self) -> Option<(String, Duration)> {
+    /// Returns the model of the run whose last heartbeat is oldest, and the time since then.
+    pub fn longest_silent(&self) -> Option<(String, Duration)> {
         let running = self.lock();
         let (model, since) = running.values().min_by_key(|(_, since)| *since)?;
         Some((model.clone(), since.elapsed()))
     }
 
-    /// The device answers nobody in this process any more. Only the first reason is kept.
-    pub fn lose_device(&self, why: &str) {
-        let _ = self.0.lost.set(why.to_owned());
-        self.0.is_lost.cancel();
+    /// Marks the device as lost for this process. Only the first reason is kept.
+    pub fn set_device_lost(&self, reason: &str) {
+        let _ = self.0.device_lost.set(reason.to_owned());
+        self.0.device_loss.cancel();
     }
 
-    /// Why the device is lost, if it is.
-    pub fn lost(&self) -> Option<&str> {
-        self.0.lost.get().map(String::as_str)
+    /// Returns why the device is lost; `None` while it works.
+    pub fn device_lost(&self) -> Option<&str> {
+        self.0.device_lost.get().map(String::as_str)
     }
 
     /// Waits until the device is lost.
-    pub async fn wait_for_loss(&self) {
-        self.0.is_lost.cancelled().await;
+    pub async fn wait_for_device_loss(&self) {
+        self.0.device_loss.cancelled().await;
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, (String, Instant)>> {
@@ -56,22 +56,22 @@ impl Runs {
     }
 }
 
-/// One run of a model.
+/// One run of a model, in progress until this is dropped.
 #[derive(Debug)]
 pub struct Run {
-    all: Runs,
+    runs: Runs,
     number: u64,
 }
 
 impl Run {
-    /// Which run of this process it is, from 1.
+    /// Returns the number of this run in the process, from 1.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// A sign of life: a run of many steps takes one more.
-    pub fn goes_on(&self) {
-        if let Some((_, since)) = self.all.lock().get_mut(&self.number) {
+    /// Records that the run still makes progress. Runs of many steps call this after each.
+    pub fn heartbeat(&self) {
+        if let Some((_, since)) = self.runs.lock().get_mut(&self.number) {
             *since = Instant::now();
         }
     }
@@ -79,7 +79,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.all.lock().remove(&self.number);
+        self.runs.lock().remove(&self.number);
     }
 }
 
@@ -88,28 +88,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_run_without_a_sign_of_life_for_longest_is_known() {
+    fn the_run_with_the_oldest_heartbeat_is_found() {
         let runs = Runs::default();
-        assert_eq!(runs.longest(), None);
-        let first = runs.begin("first");
+        assert_eq!(runs.longest_silent(), None);
+        let first = runs.start("first");
         std::thread::sleep(Duration::from_millis(5));
-        let second = runs.begin("second");
-        assert_eq!(runs.longest().unwrap().0, "first");
-        first.goes_on();
-        assert_eq!(runs.longest().unwrap().0, "second");
+        let second = runs.start("second");
+        assert_eq!(runs.longest_silent().unwrap().0, "first");
+        first.heartbeat();
+        assert_eq!(runs.longest_silent().unwrap().0, "second");
         drop(second);
-        assert_eq!(runs.longest().unwrap().0, "first");
+        assert_eq!(runs.longest_silent().unwrap().0, "first");
         drop(first);
-        assert_eq!(runs.longest(), None);
+        assert_eq!(runs.longest_silent(), None);
     }
 
     #[tokio::test]
-    async fn a_lost_device_stays_lost_for_its_first_reason() {
+    async fn only_the_first_reason_for_a_lost_device_is_kept() {
         let runs = Runs::default();
-        assert_eq!(runs.lost(), None);
-        runs.lose_device("an illegal address");
-        runs.lose_device("what came of it");
-        runs.wait_for_loss().await;
-        assert_eq!(runs.lost(), Some("an illegal address"));
+        assert_eq!(runs.device_lost(), None);
+        runs.set_device_lost("an illegal address");
+        runs.set_device_lost("a consequence of the first");
+        runs.wait_for_device_loss().await;
+        assert_eq!(runs.device_lost(), Some("an illegal address"));
     }
 }

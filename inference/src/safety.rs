@@ -1,12 +1,12 @@
-//! A net that judges whether a picture may be shown.
+//! The safety net: a net that estimates how probably a picture is unsafe to show.
 
 use ndarray::Array4;
 
 use crate::manifest::{ChannelOrder, Safety};
-use crate::session::{Session, SessionError};
+use crate::session::{Session, SessionError, missing_port, shape_text};
 use retouch_pixels::resize;
 
-/// The net with its contract. It is owned by one thread.
+/// A safety net with its contract. One thread owns it.
 pub struct SafetyChecker {
     session: Session,
     contract: Safety,
@@ -16,44 +16,52 @@ impl SafetyChecker {
     /// Checks that the net has the tensors that the manifest names.
     ///
     /// # Errors
-    /// Everything that is amiss, each in one sentence.
+    /// Every mismatch, one sentence each.
     pub fn new(session: Session, contract: &Safety) -> Result<Self, Vec<String>> {
         let side = u64::from(contract.input.crop);
         let mut reasons = Vec::new();
         match session.inputs().as_slice() {
             [port] if port.name == contract.input.name => {
-                let wanted = [Some(1), Some(side), Some(side), Some(3)];
+                let expected = [Some(1), Some(side), Some(side), Some(3)];
                 let fits = port.is_f32
                     && port.shape.len() == 4
                     && port
                         .shape
                         .iter()
-                        .zip(wanted)
-                        .all(|(size, wanted)| size.is_none() || *size == wanted);
+                        .zip(expected)
+                        .all(|(size, expected)| size.is_none() || *size == expected);
                 if !fits {
                     reasons.push(format!(
-                        "input {:?} holds {} of shape {:?}, the manifest makes it f32 [1, {side}, {side}, 3]",
-                        port.name, port.element, port.shape
+                        "input {:?} is {} {}, but the manifest expects f32 {}",
+                        port.name,
+                        port.element,
+                        shape_text(&port.shape),
+                        shape_text(&expected)
                     ));
                 }
             }
             ports => {
                 let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
                 reasons.push(format!(
-                    "the model's inputs are {names:?}, not {:?}",
+                    "the model has the inputs {names:?}, but the manifest expects only {:?}",
                     contract.input.name
                 ));
             }
         }
         let outputs = session.outputs();
         match outputs.iter().find(|port| port.name == contract.output.name) {
-            None => reasons.push(format!("the model has no output {:?}", contract.output.name)),
+            None => reasons.push(missing_port("output", &contract.output.name, &outputs)),
             Some(port) => {
                 let classes = port.shape.get(1).copied().flatten();
                 if port.shape.len() != 2
-                    || classes.is_some_and(|of| of <= contract.unsafe_class as u64)
+                    || classes.is_some_and(|count| count <= contract.unsafe_class as u64)
                 {
-                    reasons.push(format!("output {:?} has shape {:?}", port.name, port.shape));
+                    reasons.push(format!(
+                        "output {:?} has shape {}, but the manifest expects [1, classes] with unsafe_class = {}",
+                        port.name,
+                        shape_text(&port.shape),
+                        contract.unsafe_class
+                    ));
                 }
             }
         }
@@ -64,10 +72,10 @@ impl SafetyChecker {
         }
     }
 
-    /// How probably a picture is unsafe, from 0 to 1. `rgb` is R, G, B of `width * height` pixels.
+    /// Returns the probability that a picture is unsafe, 0 to 1. `rgb` holds R, G, B of `width * height` pixels.
     ///
     /// # Errors
-    /// When ONNX Runtime fails, or what it gives is no probability.
+    /// If ONNX Runtime fails, or the output is not a probability.
     pub fn unsafety(&mut self, rgb: &[u8], width: u32, height: u32) -> Result<f32, SessionError> {
         let Safety { input, output, unsafe_class, .. } = &self.contract;
         let (side, crop) = (input.resize as usize, input.crop as usize);
@@ -84,7 +92,10 @@ impl SafetyChecker {
         let scores = self.session.run_flat(&input.name, &tensor, &output.name)?;
         match scores.get(*unsafe_class) {
             Some(score) if (0.0..=1.0).contains(score) => Ok(*score),
-            _ => Err(SessionError::Failed(format!("its output is no probability: {scores:?}"))),
+            _ => {
+                let text = format!("output {:?} is not a probability: {scores:?}", output.name);
+                Err(SessionError::Failed(text))
+            }
         }
     }
 }

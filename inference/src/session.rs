@@ -1,7 +1,7 @@
-//! One ONNX Runtime session and the device it runs on: with `diffusion/net.rs` the only modules that name `ort`.
+//! One ONNX Runtime session and the device it runs on. Besides `diffusion/net.rs`, the only module that names `ort`.
 
-mod bound;
 mod error;
+mod io_binding;
 mod runtime;
 mod settings;
 
@@ -10,58 +10,58 @@ use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as Or
 use ort::value::{Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType};
 use tracing::warn;
 
-use self::bound::{Bound, Names};
 pub use self::error::SessionError;
-pub(crate) use self::error::sentence;
+pub(crate) use self::error::classify;
+use self::io_binding::{Names, ShapeBindings};
 pub use self::runtime::{ExtraFile, Runtime};
 pub use self::settings::{Batching, DevicePolicy, GpuSettings, RuntimeSettings};
 
-/// One model, opened.
+/// One opened model.
 pub struct Session {
     inner: OrtSession,
-    /// Its tensors that stay on the device, of a net.
-    bound: Option<Bound>,
+    /// Tensors kept on the device; `None` if the session does not keep any.
+    bindings: Option<ShapeBindings>,
 }
 
-/// A tensor that a model takes or gives, as its graph declares it.
+/// An input or output tensor, as the model's graph declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
     /// The tensor's name.
     pub name: String,
     /// Whether its elements are 32-bit floats.
     pub is_f32: bool,
-    /// Its element type, as ONNX names it.
+    /// The element type, as ONNX names it.
     pub element: String,
-    /// Its sizes; `None` is a size that may vary.
+    /// The size of each axis; `None` where any size is allowed.
     pub shape: Vec<Option<u64>>,
 }
 
 impl Session {
-    /// What the model takes.
+    /// Returns the model's inputs.
     pub fn inputs(&self) -> Vec<Port> {
         self.inner.inputs().iter().map(port).collect()
     }
 
-    /// Whether the graph leaves open how many inputs one run takes.
+    /// Returns whether the input's first axis has an open size, so that one run can take a batch.
     pub fn takes_batches(&self, input_name: &str) -> bool {
         let inputs = self.inputs();
         inputs.iter().any(|port| port.name == input_name && port.shape.first() == Some(&None))
     }
 
-    /// What the model gives.
+    /// Returns the model's outputs.
     pub fn outputs(&self) -> Vec<Port> {
         self.inner.outputs().iter().map(port).collect()
     }
 
-    /// How many shapes have tensors that stay on the device, at most 8.
+    /// Returns the number of shapes whose tensors are kept on the device, at most 8.
     pub fn kept_shapes(&self) -> usize {
-        self.bound.as_ref().map_or(0, Bound::shapes)
+        self.bindings.as_ref().map_or(0, ShapeBindings::len)
     }
 
-    /// Runs the model on one input and returns one output. No other output is computed into memory.
+    /// Runs the model on one input and returns one output. Other outputs are not fetched.
     ///
     /// # Errors
-    /// When ONNX Runtime refuses the input or fails, with its own words.
+    /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run(
         &mut self,
         input_name: &str,
@@ -69,36 +69,37 @@ impl Session {
         output_name: &str,
     ) -> Result<Array4<f32>, SessionError> {
         let names = Names { input: input_name, output: output_name };
-        let run = self.run_where_kept(names, input);
-        if let Some(output) = run.map_err(|error| sentence(&error))? {
+        let run = self.run_bound(names, input);
+        if let Some(output) = run.map_err(|error| classify(&error))? {
             return Ok(output);
         }
-        let output = self.run_alone(names, input).map_err(|error| sentence(&error))?;
-        if let Some(bound) = &mut self.bound
-            && let Err(error) = bound.keep(&mut self.inner, names, input, &output)
+        let output = self.run_unbound(names, input).map_err(|error| classify(&error))?;
+        if let Some(bindings) = &mut self.bindings
+            && let Err(error) = bindings.keep(&mut self.inner, names, input, &output)
         {
-            self.bound = None;
-            match sentence(&error) {
+            self.bindings = None;
+            match classify(&error) {
                 lost @ SessionError::DeviceLost(_) => return Err(lost),
-                error => warn!(%error, "A model runs without tensors of its own on the device"),
+                error => warn!(%error, "Running a model without tensors kept on the device"),
             }
         }
         Ok(output)
     }
 
-    fn run_where_kept(
+    fn run_bound(
         &mut self,
         names: Names<'_>,
         input: &Array4<f32>,
     ) -> ort::Result<Option<Array4<f32>>> {
-        match &mut self.bound {
-            Some(bound) => bound.run(&mut self.inner, names, input),
+        match &mut self.bindings {
+            Some(bindings) => bindings.run(&mut self.inner, names, input),
             None => Ok(None),
         }
     }
 
-    fn run_alone(&mut self, names: Names<'_>, input: &Array4<f32>) -> ort::Result<Array4<f32>> {
-        let options = self.bound.as_ref().map_or_else(RunOptions::new, Bound::options_of_others)?;
+    fn run_unbound(&mut self, names: Names<'_>, input: &Array4<f32>) -> ort::Result<Array4<f32>> {
+        let bindings = self.bindings.as_ref();
+        let options = bindings.map_or_else(RunOptions::new, ShapeBindings::unbound_options)?;
         let options: RunOptions<HasSelectedOutputs> =
             options.with_outputs(OutputSelector::no_default().with(names.output));
         let input = TensorRef::from_array_view(input.view())?;
@@ -112,28 +113,28 @@ impl Session {
 }
 
 impl Session {
-    /// Runs the model on one input and returns one output's values in order, whatever its shape.
+    /// Runs the model on one input and returns the values of one output in row-major order, whatever its shape.
     ///
     /// # Errors
-    /// When ONNX Runtime refuses the input or fails, with its own words.
+    /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run_flat(
         &mut self,
         input_name: &str,
         input: &Array4<f32>,
         output_name: &str,
     ) -> Result<Vec<f32>, SessionError> {
-        let mut only = || -> ort::Result<Vec<f32>> {
+        let mut run = || -> ort::Result<Vec<f32>> {
             let input = TensorRef::from_array_view(input.view())?;
             let outputs = self.inner.run(ort::inputs![input_name => input])?;
             Ok(outputs[output_name].try_extract_array::<f32>()?.iter().copied().collect())
         };
-        only().map_err(|error| sentence(&error))
+        run().map_err(|error| classify(&error))
     }
 
-    /// Runs a model that takes a picture and a mask, of one type, and gives a picture of the same.
+    /// Runs a model on a picture and a mask and returns a picture. All three have the same element type.
     ///
     /// # Errors
-    /// When ONNX Runtime refuses an input or fails, with its own words.
+    /// ONNX Runtime's message if it refuses an input or fails.
     pub fn run_pair<T>(
         &mut self,
         inputs: [(&str, &Array4<T>); 2],
@@ -142,7 +143,7 @@ impl Session {
     where
         T: PrimitiveTensorElementType + std::fmt::Debug + Clone + 'static,
     {
-        let mut both = || -> ort::Result<Array4<T>> {
+        let mut run = || -> ort::Result<Array4<T>> {
             let options: RunOptions<HasSelectedOutputs> =
                 RunOptions::new()?.with_outputs(OutputSelector::no_default().with(output_name));
             let [(first, a), (second, b)] = inputs;
@@ -156,8 +157,21 @@ impl Session {
                 .map_err(|error| ort::Error::new(format!("output {output_name}: {error}")))?;
             Ok(output.to_owned())
         };
-        both().map_err(|error| sentence(&error))
+        run().map_err(|error| classify(&error))
     }
+}
+
+/// Formats a shape such as `[1, 3, ?, ?]`; `?` stands for an open size.
+pub(crate) fn shape_text(shape: &[Option<u64>]) -> String {
+    let sizes: Vec<_> =
+        shape.iter().map(|size| size.map_or("?".to_owned(), |size| size.to_string())).collect();
+    format!("[{}]", sizes.join(", "))
+}
+
+/// Describes a port that the manifest names and the model lacks. `kind` is "input" or "output".
+pub(crate) fn missing_port(kind: &str, name: &str, ports: &[Port]) -> String {
+    let names: Vec<_> = ports.iter().map(|port| format!("{:?}", port.name)).collect();
+    format!("the model has no {kind} {name:?}; its {kind}s are {}", names.join(", "))
 }
 
 fn port(outlet: &Outlet) -> Port {

@@ -1,4 +1,4 @@
-//! What the contracts of several tasks share.
+//! Types that the contracts of several tasks share.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
-    /// Batch, channel, row, column; channels are R, G, B.
+    /// Batch, channel, row, column; the channels are R, G, B.
     Nchw,
 }
 
@@ -18,7 +18,7 @@ pub enum Element {
     F32,
 }
 
-/// The output a model is asked for.
+/// The output to fetch from a model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
@@ -28,10 +28,10 @@ pub struct Output {
 
 pub(super) fn check_normalization(mean: &[f32; 3], std: &[f32; 3]) -> Result<(), String> {
     if !mean.iter().all(|mean| mean.is_finite()) {
-        return Err("input.mean must be finite".to_owned());
+        return Err("input.mean must hold finite numbers".to_owned());
     }
     if !std.iter().all(|std| std.is_finite() && *std > 0.0) {
-        return Err("input.std must be above 0".to_owned());
+        return Err("input.std must hold finite numbers above 0".to_owned());
     }
     Ok(())
 }

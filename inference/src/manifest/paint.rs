@@ -1,4 +1,4 @@
-//! What a manifest says about a model that repaints a part of a picture.
+//! The contracts of models that repaint part of a picture: exemplar fills, fills and text-guided pipelines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,37 +10,37 @@ use serde::Deserialize;
 use super::contract::Output;
 use crate::diffusion::scheduler::start_index;
 
-/// A fill from the picture itself, with no weights.
+/// A fill without weights, from the picture itself.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exemplar {
-    /// What it paints on.
+    /// The canvas of its crops.
     pub canvas: Canvas,
-    /// What it can do.
+    /// The fix modes that it supports.
     pub modes: BTreeSet<FixMode>,
-    /// Pixels of the largest size that is searched; larger surroundings are searched at half the size.
+    /// The largest number of pixels to search; larger surroundings are searched at half size.
     pub search_pixels: usize,
 }
 
-/// A net that fills a hole, without words: a picture and a mask in, the picture out.
+/// A net that fills a hole without a prompt: takes a picture and a mask and returns the picture.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
-    /// What it paints on.
+    /// The canvas of its crops.
     pub canvas: Canvas,
-    /// What it can do.
+    /// The fix modes that it supports.
     pub modes: BTreeSet<FixMode>,
-    /// The picture: `[1, 3, height, width]`, R, G, B.
+    /// The picture input: `[1, 3, height, width]`, R, G, B.
     pub image: FillImage,
-    /// The mask: `[1, 1, height, width]`, of the same type as the picture.
+    /// The mask input: `[1, 1, height, width]`, with the element type of the picture.
     pub mask: FillMask,
-    /// The picture filled: `[1, 3, height, width]`.
+    /// The filled picture: `[1, 3, height, width]`.
     pub output: Output,
-    /// What the brightest sample of the output is: 255, or 1.
+    /// The output value of white: 255 or 1.
     pub output_white: f32,
 }
 
-/// The type of what a fill takes and gives.
+/// The element type of a fill's tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FillElement {
@@ -50,7 +50,7 @@ pub enum FillElement {
     U8,
 }
 
-/// The picture that a fill takes.
+/// The picture input of a fill.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FillImage {
@@ -58,14 +58,14 @@ pub struct FillImage {
     pub name: String,
     /// The type of its elements.
     pub element: FillElement,
-    /// What the brightest sample is: 255, or 1.
+    /// The input value of white: 255 or 1.
     pub white: f32,
-    /// Whether the pixels to fill are set to black before.
+    /// Whether the pixels to fill are set to black first.
     #[serde(default)]
     pub blanks_hole: bool,
 }
 
-/// The mask that a fill takes.
+/// The mask input of a fill.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FillMask {
@@ -77,35 +77,36 @@ pub struct FillMask {
     pub keep: f32,
 }
 
-/// A pipeline of several nets that paints what words say: a folder as diffusers and optimum write it. Its
-/// nets say themselves what they take and give.
+/// A text-guided pipeline of several nets: a folder in the layout of diffusers and optimum. The inputs and outputs are
+/// read from the graphs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inpaint {
-    /// What it paints on.
+    /// The canvas of its crops.
     pub canvas: Canvas,
-    /// How it is sampled.
+    /// The sampling settings.
     pub sampling: Sampling,
-    /// What it can do, and how much of what was there it forgets then: 1 is all, 0.3 little.
+    /// The fix modes that it supports, with their strength: the share of the old content to discard, above 0 and at
+    /// most 1.
     pub strength: BTreeMap<FixMode, f64>,
-    /// The words it knows, in lower case; a prompt with another is refused. Without it, it takes any.
+    /// The known words, in lower case. A prompt with any other word is refused; `None` accepts all.
     pub vocabulary: Option<Vec<String>>,
-    /// Whether it only shows that the way works: its results are labelled.
+    /// Whether the model is only a demo, whose results are labeled as such.
     #[serde(default)]
     pub demo: bool,
-    /// Vectors to compare it with, a folder in the model's own; tried by `models check`.
+    /// The subfolder of reference vectors that `models check` compares it with.
     pub reference: Option<PathBuf>,
 }
 
-/// How a pipeline is sampled.
+/// The sampling settings of a pipeline.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// Steps of a whole run.
+    /// Steps of a full run, at strength 1.
     pub steps: usize,
-    /// How much the prompt counts; 1 and less runs without the negative prompt.
+    /// The weight of the prompt; at 1 or less the negative prompt is not run.
     pub guidance: f32,
-    /// What shall not be seen.
+    /// The negative prompt: what should not appear.
     #[serde(default)]
     pub negative_prompt: String,
 }
@@ -113,7 +114,7 @@ pub struct Sampling {
 impl Exemplar {
     pub(super) fn check(&self) -> Result<(), String> {
         self.canvas.check()?;
-        check_wordless(&self.modes)?;
+        check_modes_without_prompt(&self.modes)?;
         if self.search_pixels < 4096 {
             return Err("search_pixels must be at least 4096".to_owned());
         }
@@ -124,7 +125,7 @@ impl Exemplar {
 impl Fill {
     pub(super) fn check(&self) -> Result<(), String> {
         self.canvas.check()?;
-        check_wordless(&self.modes)?;
+        check_modes_without_prompt(&self.modes)?;
         let whites = [self.image.white, self.output_white];
         if !whites.iter().all(|white| white.is_finite() && *white > 0.0) {
             return Err("image.white and output_white must be above 0".to_owned());
@@ -143,7 +144,7 @@ impl Inpaint {
             return Err("sampling.steps must be 1 to 200".to_owned());
         }
         if !(self.sampling.guidance.is_finite() && self.sampling.guidance >= 0.0) {
-            return Err("sampling.guidance must not be below 0".to_owned());
+            return Err("sampling.guidance must be 0 or more".to_owned());
         }
         if self.strength.is_empty() {
             return Err("strength must name at least one mode".to_owned());
@@ -155,30 +156,30 @@ impl Inpaint {
             && (words.is_empty()
                 || words.iter().any(|word| word.is_empty() || *word != word.to_lowercase()))
         {
-            return Err("vocabulary must hold words in lower case".to_owned());
+            return Err("vocabulary must hold at least one word, all in lower case".to_owned());
         }
         Ok(())
     }
 }
 
 impl Inpaint {
-    /// Stable Diffusion's strength cuts steps off, and one at least must be left.
+    /// Checks that each strength leaves at least one step: in Stable Diffusion a lower strength skips steps.
     pub(super) fn check_steps(&self) -> Result<(), String> {
         let steps = self.sampling.steps;
         let none =
             self.strength.iter().find(|(_, strength)| start_index(steps, **strength) >= steps);
         match none {
             Some((mode, strength)) => {
-                Err(format!("strength.{mode} is {strength}, which leaves none of {steps} steps"))
+                Err(format!("strength.{mode} is {strength}, which leaves no step of {steps}"))
             }
             None => Ok(()),
         }
     }
 
-    /// A distilled model has neither guidance nor a negative prompt.
+    /// Checks that a distilled model is given no guidance and no negative prompt.
     pub(super) fn check_unguided(&self) -> Result<(), String> {
         if self.sampling.guidance > 1.0 {
-            return Err("sampling.guidance must be 1 at most: this task has no guidance".to_owned());
+            return Err("sampling.guidance must be at most 1: this task has no guidance".to_owned());
         }
         if !self.sampling.negative_prompt.is_empty() {
             return Err(
@@ -189,13 +190,11 @@ impl Inpaint {
     }
 }
 
-/// What knows no words can neither edit nor add.
-fn check_wordless(modes: &BTreeSet<FixMode>) -> Result<(), String> {
+/// Checks the modes of a model that takes no prompt.
+fn check_modes_without_prompt(modes: &BTreeSet<FixMode>) -> Result<(), String> {
     match modes.iter().find(|mode| mode.needs_words()) {
-        Some(mode) => {
-            Err(format!("modes holds {mode}, which takes a model that understands words"))
-        }
-        None if modes.is_empty() => Err("modes must name at least one".to_owned()),
+        Some(mode) => Err(format!("modes contains {mode}, which requires a text-guided model")),
+        None if modes.is_empty() => Err("modes must name at least one mode".to_owned()),
         None => Ok(()),
     }
 }

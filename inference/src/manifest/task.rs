@@ -1,7 +1,6 @@
-//! The tasks that a model can have, and which tools each can serve.
+//! The tasks of models, and the tools that each task can serve.
 
 use retouch_catalog::{Factor, FixMode, Tool};
-
 use retouch_pixels::patch::Canvas;
 
 use super::paint::{Exemplar, Fill, Inpaint};
@@ -10,36 +9,36 @@ use super::segmentation::Segmentation;
 use super::text::readable;
 use super::upscale::{Enlargement, Upscale};
 
-/// What a model does. Each task has a contract of its own; adding a task is adding a variant.
+/// A model's task, with its contract.
 #[derive(Clone, Debug)]
 pub enum Task {
-    /// A picture in, how much of each pixel belongs to the subject out.
+    /// Takes a picture and returns how much of each pixel belongs to the subject.
     Segmentation(Segmentation),
-    /// A picture in, a larger one out.
+    /// Takes a picture and returns a larger one.
     Upscale(Upscale),
-    /// A picture with a hole in, the same filled from the rest of itself out.
+    /// Fills a hole from the rest of the picture, without a net.
     Exemplar(Exemplar),
-    /// A picture and a mask in, the picture filled by a net out.
+    /// Fills a hole by a net, without a prompt.
     Fill(Fill),
-    /// A picture, a mask and words in, what the words say out: Stable Diffusion's inpainting.
+    /// Repaints a hole as a prompt says: Stable Diffusion inpainting.
     SdInpaint(Inpaint),
-    /// The same by FLUX.2 \[klein\].
+    /// Repaints a hole as a prompt says: FLUX.2 \[klein\].
     Flux2Klein(Inpaint),
-    /// A picture in, whether it may be shown out.
+    /// Takes a picture and returns the probability that it is unsafe to show.
     Safety(Safety),
 }
 
-/// A task that one net does: one tensor in, one out.
+/// A task of one net with one input tensor and one output tensor.
 #[derive(Clone, Copy, Debug)]
 pub enum NetTask<'a> {
-    /// A picture in, how much of each pixel belongs to the subject out.
+    /// See [`Task::Segmentation`].
     Segmentation(&'a Segmentation),
-    /// A picture in, a larger one out.
+    /// See [`Task::Upscale`].
     Upscale(&'a Upscale),
 }
 
 impl<'a> NetTask<'a> {
-    /// The name of the one input tensor.
+    /// Returns the name of the input tensor.
     pub fn input(self) -> &'a str {
         match self {
             Self::Segmentation(segmentation) => &segmentation.input.name,
@@ -47,7 +46,7 @@ impl<'a> NetTask<'a> {
         }
     }
 
-    /// The name of the one output tensor that is asked for.
+    /// Returns the name of the output tensor to fetch.
     pub fn output(self) -> &'a str {
         match self {
             Self::Segmentation(segmentation) => &segmentation.output.name,
@@ -57,7 +56,7 @@ impl<'a> NetTask<'a> {
 }
 
 impl Task {
-    /// The task of one net, if it is one.
+    /// Returns this task as a [`NetTask`], if one net with one input and one output does it.
     pub const fn net(&self) -> Option<NetTask<'_>> {
         match self {
             Self::Segmentation(segmentation) => Some(NetTask::Segmentation(segmentation)),
@@ -70,7 +69,7 @@ impl Task {
         }
     }
 
-    /// The task's name, as `model.toml` spells it.
+    /// Returns the name of the task in `model.toml`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Segmentation(_) => "segmentation",
@@ -83,12 +82,12 @@ impl Task {
         }
     }
 
-    /// Whether its files are those of a folder of nets, rather than of one net.
+    /// Returns whether the model is a folder of several nets.
     pub const fn is_pipeline(&self) -> bool {
         matches!(self, Self::SdInpaint(_) | Self::Flux2Klein(_))
     }
 
-    /// What it paints on, if it paints.
+    /// Returns the canvas, if the model paints.
     pub const fn canvas(&self) -> Option<Canvas> {
         match self {
             Self::Exemplar(model) => Some(model.canvas),
@@ -98,7 +97,7 @@ impl Task {
         }
     }
 
-    /// The words it knows, where it knows only some.
+    /// Returns the known words, if the model has a limited vocabulary.
     pub fn vocabulary(&self) -> Option<&[String]> {
         match self {
             Self::SdInpaint(model) | Self::Flux2Klein(model) => model.vocabulary.as_deref(),
@@ -106,12 +105,12 @@ impl Task {
         }
     }
 
-    /// Whether it only shows that the way works.
+    /// Returns whether the model is only a demo.
     pub const fn is_demo(&self) -> bool {
         matches!(self, Self::SdInpaint(model) | Self::Flux2Klein(model) if model.demo)
     }
 
-    /// What it can do with a mask, if it paints.
+    /// Returns the fix modes that the model supports.
     pub fn modes(&self) -> Vec<FixMode> {
         FixMode::ALL.into_iter().filter(|mode| self.can_fix(*mode)).collect()
     }
@@ -126,10 +125,10 @@ impl Task {
         }
     }
 
-    /// Whether a model of this task can serve a tool.
+    /// Checks that a model of this task can serve a tool.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason if it cannot.
     pub fn can_serve(&self, tool: Tool) -> Result<(), String> {
         match (self, tool) {
             (Self::Segmentation(_), Tool::RemoveBackground)
@@ -154,18 +153,18 @@ impl Task {
     }
 
     pub(super) fn parse(name: &str, own: toml::Table) -> Result<Self, String> {
-        let told = |error: toml::de::Error| readable(&error);
+        let on_one_line = |error: toml::de::Error| readable(&error);
         let task = match name {
-            "segmentation" => Self::Segmentation(own.try_into().map_err(told)?),
-            "upscale" => Self::Upscale(own.try_into().map_err(told)?),
-            "exemplar-fill" => Self::Exemplar(own.try_into().map_err(told)?),
-            "fill" => Self::Fill(own.try_into().map_err(told)?),
-            "sd-inpaint" => Self::SdInpaint(own.try_into().map_err(told)?),
-            "flux2-klein" => Self::Flux2Klein(own.try_into().map_err(told)?),
-            "safety" => Self::Safety(own.try_into().map_err(told)?),
+            "segmentation" => Self::Segmentation(own.try_into().map_err(on_one_line)?),
+            "upscale" => Self::Upscale(own.try_into().map_err(on_one_line)?),
+            "exemplar-fill" => Self::Exemplar(own.try_into().map_err(on_one_line)?),
+            "fill" => Self::Fill(own.try_into().map_err(on_one_line)?),
+            "sd-inpaint" => Self::SdInpaint(own.try_into().map_err(on_one_line)?),
+            "flux2-klein" => Self::Flux2Klein(own.try_into().map_err(on_one_line)?),
+            "safety" => Self::Safety(own.try_into().map_err(on_one_line)?),
             other => {
                 return Err(format!(
-                    "task {other:?} is unknown; known are \"segmentation\", \"upscale\", \"exemplar-fill\", \
+                    "task {other:?} is unknown; accepted are \"segmentation\", \"upscale\", \"exemplar-fill\", \
                      \"fill\", \"sd-inpaint\", \"flux2-klein\" and \"safety\""
                 ));
             }

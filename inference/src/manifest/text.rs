@@ -1,23 +1,24 @@
-//! Reading manifests and bindings as text.
+//! Reading and checking the text of manifests and bindings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A manifest or binding that cannot be used; the text says which file and why.
+/// A manifest or `tools.toml` that is invalid; the message names the file and the problem.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", file.display())]
 pub struct ManifestError {
-    /// The file at fault.
+    /// The invalid file.
     pub file: PathBuf,
-    /// What is wrong with it, in one sentence.
+    /// The problem, in one sentence.
     pub problem: String,
 }
 
-/// Whether a name leads nowhere else: no slash, no `..`.
+/// Returns whether a name stays in its folder: no slash, no `..`.
 pub(crate) fn is_plain_name(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|last| last == name)
 }
 
+/// Formats a TOML error on one line.
 pub(crate) fn readable(error: &toml::de::Error) -> String {
     error.to_string().trim_end().replace('\n', " ")
 }
@@ -32,6 +33,6 @@ pub(super) fn check_sha256(field: &str, text: &str) -> Result<(), String> {
     if text.len() == 64 && text.bytes().all(is_hex) {
         Ok(())
     } else {
-        Err(format!("{field} must be 64 lower-case hexadecimal digits"))
+        Err(format!("{field} must have 64 lower-case hexadecimal digits"))
     }
 }

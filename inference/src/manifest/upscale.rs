@@ -1,84 +1,84 @@
-//! What a manifest says about a model that makes pictures larger.
+//! The contract of an upscaler: its tensors, its scale, and how pictures are tiled (padding and tile overlap).
 
 use retouch_pixels::tensor::Normalization;
 use serde::Deserialize;
 
 use super::contract::{Element, Layout, Output, check_normalization};
 
-/// The contract of an upscaler: an RGB picture of any size in, the same `scale` times as wide and high out.
+/// The contract of an upscaler: takes an RGB picture of any size and returns it `scale` times as wide and high.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upscale {
     /// How pixels become the input tensor, f32 `[1, 3, height, width]`.
     pub input: TileInput,
-    /// The output to ask for: f32 `[1, 3, scale * height, scale * width]`, R, G and B as 0..=1. Values
-    /// outside are cut off.
+    /// The output to fetch: f32 `[1, 3, scale * height, scale * width]`, R, G and B in 0..=1. Values outside are
+    /// clipped.
     pub output: Output,
-    /// How much larger.
+    /// The enlargement.
     pub upscale: Enlargement,
-    /// How pictures that are larger than a tile are taken apart and put together.
+    /// How a picture is split into tiles and put together again.
     pub tiling: Tiling,
 }
 
-/// How pixels become a tensor: `(sample / divide_by - mean) / std` for each channel, samples being 0..=255.
+/// How pixels become a tensor: `(sample / divide_by - mean) / std` per channel, for samples in 0..=255.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TileInput {
     /// The tensor's name in the graph.
     pub name: String,
-    /// The order of its axes.
+    /// The order of the axes.
     pub layout: Layout,
-    /// The type of its elements.
+    /// The element type.
     pub element: Element,
-    /// What samples are divided by.
+    /// The divisor of the samples.
     pub divide_by: f32,
     /// Subtracted after the division, for R, G and B.
     pub mean: [f32; 3],
-    /// Divided by at last, for R, G and B.
+    /// The final divisor, for R, G and B.
     pub std: [f32; 3],
 }
 
-/// How much larger a model makes a picture.
+/// The enlargement of an upscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enlargement {
-    /// Output pixels a side for each input pixel.
+    /// Output pixels per input pixel, along each side.
     pub scale: u32,
 }
 
-/// How a picture is taken apart. All lengths are in input pixels.
+/// How a picture is split into tiles. All lengths are in input pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tiling {
-    /// How tiles fit together.
+    /// How tiles are put together.
     pub mode: TilingMode,
-    /// What is computed around a tile and thrown away.
+    /// The surroundings of a tile that are computed with it and discarded.
     pub padding: u32,
-    /// Over how much neighbouring tiles fade into each other; 0 for exact tiling.
+    /// The tile overlap: the width over which neighboring tiles are blended. 0 for exact tiling.
     pub blend: u32,
-    /// The side of the largest tile, padding not counted.
+    /// The side of the largest tile, without padding.
     pub largest: u32,
-    /// The side below which a tile is not halved when memory runs out.
+    /// The side below which a tile is not halved on running out of memory.
     pub smallest: u32,
-    /// The sides of what the model is given are multiples of this.
+    /// The width and height of every input are multiples of this.
     pub multiple_of: u32,
-    /// What a run takes, for each pixel it is given, in bytes: tiles are made no larger than memory
-    /// allows.
+    /// The memory that a run needs, in bytes per input pixel. It limits the size of tiles.
     pub memory_bytes_per_pixel: u32,
 }
 
-/// How tiles fit together.
+/// How tiles are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TilingMode {
-    /// The padding is at least the model's receptive radius: tiles are what they would be in the whole.
+    /// Tiles do not overlap. The padding is at least the model's receptive radius, so each tile equals the same part of
+    /// the whole picture's result.
     Exact,
-    /// The model looks further than any padding that could be afforded: tiles overlap and fade.
+    /// Tiles overlap and are blended, because the receptive radius is larger than any affordable padding.
     Blend,
 }
 
 impl TileInput {
-    /// How 8-bit samples become the tensor's values.
+    /// Returns the conversion of 8-bit samples to tensor values.
     pub const fn normalization(&self) -> Normalization {
         Normalization { divide_by: self.divide_by, mean: self.mean, std: self.std }
     }
@@ -91,7 +91,7 @@ impl Upscale {
         }
         check_normalization(&self.input.mean, &self.input.std)?;
         if ![2, 4].contains(&self.upscale.scale) {
-            return Err(format!("upscale.scale is {}; it must be 2 or 4", self.upscale.scale));
+            return Err(format!("upscale.scale is {}, but must be 2 or 4", self.upscale.scale));
         }
         self.tiling.check()
     }
@@ -103,20 +103,23 @@ impl Tiling {
             *self;
         if !(16..=4096).contains(&largest) || !(8..=largest).contains(&smallest) {
             return Err(
-                "tiling.largest must be 16 to 4096, tiling.smallest 8 to largest".to_owned()
+                "tiling.largest must be 16 to 4096, and tiling.smallest 8 to tiling.largest"
+                    .to_owned(),
             );
         }
         if padding > 512 || !(1..=64).contains(&multiple_of) {
-            return Err("tiling.padding is at most 512, tiling.multiple_of 1 to 64".to_owned());
+            return Err(
+                "tiling.padding must be at most 512, and tiling.multiple_of 1 to 64".to_owned()
+            );
         }
         if memory_bytes_per_pixel == 0 {
             return Err("tiling.memory_bytes_per_pixel must be above 0".to_owned());
         }
         match mode {
             TilingMode::Exact if blend != 0 => {
-                Err("tiling.blend must be 0 where tiles are exact".to_owned())
+                Err("tiling.blend must be 0 if tiling.mode is \"exact\"".to_owned())
             }
-            // Two bands of blending must fit into half of a tile, which is as small as they get.
+            // Both overlaps of a tile must fit into half of it, the smallest size after halving.
             TilingMode::Blend if blend == 0 || blend % 2 != 0 || smallest < 4 * blend => {
                 Err("tiling.blend must be even, above 0 and at most a quarter of tiling.smallest"
                     .to_owned())

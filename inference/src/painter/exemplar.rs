@@ -1,16 +1,16 @@
-//! The fill that needs no weights.
+//! The fill without weights.
 
 use super::{PaintError, Painter, Painting, Watch};
 use crate::manifest::Exemplar;
 use retouch_pixels::fill::{FillError, Settings, fill};
 
-/// Fills from the crop itself.
+/// Fills a hole from the rest of the crop.
 pub struct ExemplarPainter {
     search_pixels: usize,
 }
 
 impl ExemplarPainter {
-    /// As its manifest says.
+    /// Creates the painter of a manifest.
     pub const fn new(contract: &Exemplar) -> Self {
         Self { search_pixels: contract.search_pixels }
     }
@@ -22,9 +22,9 @@ impl Painter for ExemplarPainter {
         let settings = Settings { seed: *seed, max_pixels: self.search_pixels };
         fill(rgb, *width, *height, hole, &settings, &|| watch.cancel.is_cancelled()).map_err(
             |error| match error {
-                FillError::Cancelled => PaintError::Cancelled,
-                FillError::Everything => PaintError::NothingLeft,
-                FillError::Sizes { .. } => PaintError::failed(error),
+                FillError::Canceled => PaintError::Canceled,
+                FillError::NothingToCopy => PaintError::NothingLeft,
+                FillError::SizeMismatch { .. } => PaintError::failed(error),
             },
         )
     }

@@ -1,12 +1,12 @@
-//! Nets that fill a hole without words: the contracts of `LaMa` and of MI-GAN's pipeline are two manifests.
+//! Nets that fill a hole without a prompt, such as `LaMa` and MI-GAN; their manifests state how they differ.
 
 use ndarray::Array4;
 
 use super::{PaintError, Painter, Painting, Watch};
 use crate::manifest::{Fill, FillElement};
-use crate::session::{Session, SessionError};
+use crate::session::{Session, SessionError, missing_port, shape_text};
 
-/// A net with an input for the picture and one for the mask.
+/// A net with one input for the picture and one for the mask.
 pub struct FillPainter {
     session: Session,
     contract: Fill,
@@ -16,11 +16,11 @@ impl FillPainter {
     /// Checks that the net has the tensors that the manifest names.
     ///
     /// # Errors
-    /// Everything that is amiss, each in one sentence.
+    /// Every mismatch, one sentence each.
     pub fn new(session: Session, contract: &Fill) -> Result<Self, Vec<String>> {
         let mut reasons = Vec::new();
         let (inputs, outputs) = (session.inputs(), session.outputs());
-        let wanted = match contract.image.element {
+        let expected = match contract.image.element {
             FillElement::F32 => "f32",
             FillElement::U8 => "u8",
         };
@@ -31,22 +31,20 @@ impl FillPainter {
         ];
         for (kind, ports, name, channels) in tensors {
             let Some(port) = ports.iter().find(|port| port.name == *name) else {
-                let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
-                reasons
-                    .push(format!("the model has no {kind} {name:?}; it has {}", names.join(", ")));
+                reasons.push(missing_port(kind, name, ports));
                 continue;
             };
-            if port.element != wanted && port.element.to_lowercase() != wanted {
+            if port.element != expected && port.element.to_lowercase() != expected {
                 reasons.push(format!(
-                    "{kind} {name:?} holds {}, the manifest says {wanted}",
+                    "{kind} {name:?} is {}, but the manifest expects {expected}",
                     port.element
                 ));
             }
             let fits = port.shape.len() == 4 && port.shape[1].is_none_or(|size| size == channels);
             if !fits {
                 reasons.push(format!(
-                    "{kind} {name:?} has shape {:?}, not [1, {channels}, height, width]",
-                    port.shape
+                    "{kind} {name:?} has shape {}, but the task expects [1, {channels}, height, width]",
+                    shape_text(&port.shape)
                 ));
             }
         }
@@ -54,7 +52,7 @@ impl FillPainter {
             .iter()
             .find(|port| port.name != contract.image.name && port.name != contract.mask.name)
         {
-            reasons.push(format!("the model also needs an input {:?}", more.name));
+            reasons.push(format!("the model requires another input {:?}", more.name));
         }
         if reasons.is_empty() {
             Ok(Self { session, contract: contract.clone() })
@@ -92,7 +90,14 @@ impl FillPainter {
             }
         };
         if made.shape() != [1, 3, size.0, size.1] {
-            return Err(SessionError::Failed(format!("its output has shape {:?}", made.shape())));
+            let text = format!(
+                "output {:?} has shape {:?}, but the input implies [1, 3, {}, {}]",
+                output.name,
+                made.shape(),
+                size.0,
+                size.1
+            );
+            return Err(SessionError::Failed(text));
         }
         let made = made.permuted_axes([0, 2, 3, 1]);
         Ok(made.iter().map(|value| value / output_white * 255.0).collect())
@@ -102,14 +107,14 @@ impl FillPainter {
 impl Painter for FillPainter {
     fn paint(&mut self, painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError> {
         if watch.cancel.is_cancelled() {
-            return Err(PaintError::Cancelled);
+            return Err(PaintError::Canceled);
         }
         if !painting.hole.contains(&false) {
             return Err(PaintError::NothingLeft);
         }
         let made = self.run(painting)?;
         if !made.iter().all(|value| value.is_finite()) {
-            return Err(PaintError::failed("its output holds values that are not numbers"));
+            return Err(PaintError::failed("the output contains values that are not finite"));
         }
         Ok(made.into_iter().map(|value| value.round().clamp(0.0, 255.0) as u8).collect())
     }

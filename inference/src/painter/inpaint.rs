@@ -1,4 +1,4 @@
-//! Pipelines that paint what words say.
+//! Text-guided pipelines.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,29 +9,29 @@ use retouch_catalog::{Count, CountUnit, FixMode};
 
 use super::{PaintError, Painter, Painting, Watch};
 use crate::diffusion::{
-    DiffusionError, Flux2Klein, MaskToLatents, Opener, Request, SdInpaint, SeededNoise, StepReport,
+    DiffusionError, Flux2Klein, MaskToLatents, Opener, Request, SdInpaint, SeededNoise, StepState,
 };
 use crate::manifest::Inpaint;
 
-/// What a hole is asked to become where something is to go away and the model only follows captions.
-const NOTHING: &str = "background, empty, seamless";
+/// The caption for removing something, for models that follow captions.
+const REMOVAL_CAPTION: &str = "background, empty, seamless";
 
 enum Pipeline {
     Sd(Box<SdInpaint>),
     Klein(Box<Flux2Klein>),
 }
 
-/// A pipeline of nets, opened.
+/// An opened text-guided pipeline.
 pub struct InpaintPainter {
     pipeline: Pipeline,
     contract: Inpaint,
 }
 
 impl InpaintPainter {
-    /// Opens a folder as diffusers and optimum write it: Stable Diffusion's inpainting.
+    /// Opens a Stable Diffusion inpainting model: a folder in the layout of diffusers and optimum.
     ///
     /// # Errors
-    /// What is missing, or of a kind that cannot be run.
+    /// If a file is missing or the model is of an unsupported kind.
     pub fn sd_inpaint(
         folder: &Path,
         contract: &Inpaint,
@@ -44,7 +44,7 @@ impl InpaintPainter {
     /// Opens a folder of FLUX.2 \[klein\].
     ///
     /// # Errors
-    /// What is missing, or of a kind that cannot be run.
+    /// If a file is missing or the model is of an unsupported kind.
     pub fn flux2_klein(
         folder: &Path,
         contract: &Inpaint,
@@ -54,19 +54,19 @@ impl InpaintPainter {
         Ok(Self { pipeline, contract: contract.clone() })
     }
 
-    /// How long each of its nets has run since it was opened, the one that every step runs first.
-    pub fn nets_ran(&self) -> [(&'static str, Duration); 4] {
+    /// Returns how long each net has run since the pipeline was opened, starting with the net of every step.
+    pub fn run_times(&self) -> [(&'static str, Duration); 4] {
         match &self.pipeline {
-            Pipeline::Sd(sd) => sd.nets_ran(),
-            Pipeline::Klein(klein) => klein.nets_ran(),
+            Pipeline::Sd(sd) => sd.run_times(),
+            Pipeline::Klein(klein) => klein.run_times(),
         }
     }
 
-    /// What a model that follows captions is told, and one that follows instructions.
-    fn words(&self, painting: &Painting) -> String {
+    /// Returns the prompt for the pipeline: FLUX.2 \[klein\] follows instructions, Stable Diffusion captions.
+    fn prompt(&self, painting: &Painting) -> String {
         match (&self.pipeline, painting.mode) {
             (Pipeline::Klein(_), _) => painting.prompt.clone(),
-            (Pipeline::Sd(_), FixMode::Remove) => NOTHING.to_owned(),
+            (Pipeline::Sd(_), FixMode::Remove) => REMOVAL_CAPTION.to_owned(),
             (Pipeline::Sd(_), FixMode::Restore | FixMode::Enhance) => {
                 "high quality photo, sharp, detailed".to_owned()
             }
@@ -85,19 +85,19 @@ impl Painter for InpaintPainter {
                 .map_err(PaintError::failed)?,
             mask: Array2::from_shape_vec((height, width), painting.hole.clone())
                 .map_err(PaintError::failed)?,
-            prompt: self.words(painting),
+            prompt: self.prompt(painting),
             negative_prompt: sampling.negative_prompt.clone(),
             steps: sampling.steps,
             guidance: sampling.guidance,
             strength: strength.ok_or_else(|| {
-                PaintError::failed(format!("it has no strength for {}", painting.mode))
+                PaintError::failed(format!("the manifest has no strength.{}", painting.mode))
             })?,
             eta: 0.0,
             mask_to_latents: MaskToLatents::MaxPool,
         };
         let mut noise = SeededNoise::new(painting.seed);
-        let mut follow = |step: StepReport<'_>| {
-            let (done, total) = (step.index as u32 + 1, step.of as u32);
+        let mut on_step = |step: StepState<'_>| {
+            let (done, total) = (step.index as u32 + 1, step.total as u32);
             (watch.progress)(Count { unit: CountUnit::Steps, done, total });
             if watch.cancel.is_cancelled() {
                 ControlFlow::Break(())
@@ -105,19 +105,20 @@ impl Painter for InpaintPainter {
                 ControlFlow::Continue(())
             }
         };
-        let painted = match &mut self.pipeline {
-            Pipeline::Sd(sd) => sd.inpaint(&request, &mut noise, &mut follow),
-            Pipeline::Klein(klein) => klein.inpaint(&request, &mut noise, &mut follow),
+        let generated = match &mut self.pipeline {
+            Pipeline::Sd(sd) => sd.inpaint(&request, &mut noise, &mut on_step),
+            Pipeline::Klein(klein) => klein.inpaint(&request, &mut noise, &mut on_step),
         };
-        let painted = painted.map_err(|error| match error {
-            DiffusionError::Cancelled => PaintError::Cancelled,
-            DiffusionError::Session { said, .. } => PaintError::Session(said),
+        let generated = generated.map_err(|error| match error {
+            DiffusionError::Canceled => PaintError::Canceled,
+            DiffusionError::Session { error, .. } => PaintError::Session(error),
             other => PaintError::failed(other),
         })?;
-        if painted.prompt_tokens_cut > 0 {
-            tracing::info!(tokens = painted.prompt_tokens_cut, "The end of a prompt was cut off");
+        let cut = generated.prompt_tokens_cut;
+        if cut > 0 {
+            tracing::info!(tokens = cut, "Cut the end of a prompt that is too long for the model");
         }
-        Ok(painted
+        Ok(generated
             .image
             .iter()
             .map(|value| (value.clamp(0.0, 1.0) * 255.0).round() as u8)

@@ -1,36 +1,35 @@
-//! What went wrong, told by the words that ONNX Runtime and the libraries below it use.
+//! Session errors, classified by the messages of ONNX Runtime and the libraries below it.
 
 /// A runtime that could not be started, or a model that could not be opened or run.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SessionError {
-    /// There was not enough memory, of the device or of the machine; less work at once may fit.
+    /// The device or the machine ran out of memory; a smaller input may fit.
     #[error("{0}")]
     OutOfMemory(String),
-    /// The device answers nobody in this process any more: CUDA calls such errors sticky. Only a new process
-    /// can use it.
+    /// The device no longer works in this process (a "sticky" error in CUDA's terms). Only a new process can use it.
     #[error("{0}")]
     DeviceLost(String),
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
 
-pub(crate) fn sentence(error: &ort::Error) -> SessionError {
+/// Classifies an error by its message, put on one line. ONNX Runtime has no error codes for these cases: its arena,
+/// CUDA, cuBLAS, cuDNN and the C++ runtime report them as text only.
+pub(crate) fn classify(error: &ort::Error) -> SessionError {
     let text = error.to_string().trim().replace('\n', " ");
-    // ONNX Runtime has no code for it: its arena, CUDA, cuBLAS, cuDNN and the C++ runtime say it in words.
     let lower = text.to_lowercase();
-    let says = |all: &[&str]| all.iter().any(|words| lower.contains(words));
-    if says(&DEVICE_LOST) {
+    let contains = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
+    if contains(&DEVICE_LOST) {
         SessionError::DeviceLost(text)
-    } else if says(&OUT_OF_MEMORY) {
+    } else if contains(&OUT_OF_MEMORY) {
         SessionError::OutOfMemory(text)
     } else {
         SessionError::Failed(text)
     }
 }
 
-/// How CUDA and its libraries say that the context of this process is broken for good. What follows such an error
-/// is more of them, whatever is asked.
+/// Messages of CUDA and its libraries for a context that is broken for good: every later call fails too.
 const DEVICE_LOST: [&str; 11] = [
     "illegal memory access",
     "illegal instruction was encountered",
@@ -45,7 +44,7 @@ const DEVICE_LOST: [&str; 11] = [
     "gpu is lost",
 ];
 
-/// How the parts below ONNX Runtime say that memory ran out.
+/// Messages of the libraries below ONNX Runtime for a failed allocation.
 const OUT_OF_MEMORY: [&str; 7] = [
     "failed to allocate memory",
     "available memory of",

@@ -1,4 +1,4 @@
-//! ONNX Runtime itself: the library, the device, and opening models on it.
+//! ONNX Runtime: loads the library, selects the device, and opens models on it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,24 +9,24 @@ use ort::session::Session as OrtSession;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use tracing::{info, warn};
 
-use super::bound::Bound;
-use super::error::sentence;
+use super::error::classify;
+use super::io_binding::ShapeBindings;
 use super::{Batching, DevicePolicy, GpuSettings, RuntimeSettings, Session, SessionError};
 use crate::device::Device;
 use crate::diffusion::Opener;
 use crate::faults::RunFaults;
 use crate::runs::Runs;
 
-/// A file that a model's graph keeps tensors in.
+/// A file in which a model's graph keeps tensors.
 #[derive(Clone, Debug)]
 pub struct ExtraFile {
-    /// Its name, as the graph spells it.
+    /// The name, as the graph spells it.
     pub name: String,
-    /// Its content; ONNX Runtime copies what it needs while it opens the model.
+    /// The content. ONNX Runtime copies what it needs while it opens the model.
     pub bytes: Arc<[u8]>,
 }
 
-/// ONNX Runtime itself, loaded, with its device settled.
+/// The loaded ONNX Runtime library and its selected device.
 #[derive(Clone)]
 pub struct Runtime {
     environment: ort::environment::Environment,
@@ -36,41 +36,41 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Loads the library and settles the device.
+    /// Loads the library and selects the device.
     ///
-    /// A process holds one library for good: a second call with another path keeps the first.
+    /// A process loads one library, once: a second call with another path keeps the first.
     ///
     /// # Errors
-    /// When the library is missing or of another version, or the policy is CUDA and CUDA cannot be
-    /// used; the text names the missing library.
+    /// If the library is missing or has another version, or the policy is [`DevicePolicy::Cuda`] and CUDA does not
+    /// work. The message names the missing library.
     pub fn start(settings: RuntimeSettings) -> Result<Self, SessionError> {
         let environment = environment(&settings.library)?;
-        let device = settle_device(&environment, &settings)?;
+        let device = select_device(&environment, &settings)?;
         Ok(Self { environment, settings, device, runs: Runs::default() })
     }
 
-    /// What its models are running.
+    /// Returns the runs in progress on this runtime.
     pub const fn runs(&self) -> &Runs {
         &self.runs
     }
 
-    /// The most inputs that one run may take, and how long an input waits for others.
+    /// Returns the largest batch, and how long an input waits for others to join it.
     pub fn batching(&self) -> (usize, Duration) {
-        let Batching { most, wait } = self.settings.batching;
-        let usual = match self.device {
+        let Batching { max_inputs, wait } = self.settings.batching;
+        let default = match self.device {
             Device::Cpu => 1,
             Device::Cuda => 8,
         };
-        (most.unwrap_or(usual).max(1), wait)
+        (max_inputs.unwrap_or(default).max(1), wait)
     }
 
-    /// What goes wrong on purpose.
+    /// Returns the faults to inject in tests.
     pub const fn faults(&self) -> RunFaults {
         self.settings.faults
     }
 
-    /// The execution providers among ours that the library was built with, by the names that ONNX Runtime gives
-    /// them. Whether this machine can use them is another question: see [`Self::device`].
+    /// Returns the supported execution providers that the library was built with, by ONNX Runtime's names. The machine
+    /// may still be unable to use them: see [`Self::device`].
     pub fn providers(&self) -> Vec<&'static str> {
         let known = [
             (ep::TensorRT::NAME, ep::TensorRT::is_available()),
@@ -79,44 +79,44 @@ impl Runtime {
         ];
         known
             .into_iter()
-            .filter(|(_, there)| matches!(there, Ok(true)))
+            .filter(|(_, is_available)| matches!(is_available, Ok(true)))
             .map(|(name, _)| name)
             .collect()
     }
 
-    /// The device that every session of this runtime uses.
+    /// Returns the device of every session of this runtime.
     pub const fn device(&self) -> Device {
         self.device
     }
 
-    /// Opens a model from the bytes of its ONNX file and of the files that its graph keeps tensors in, by
-    /// name. Nothing is read from disk: what was checked is what runs.
+    /// Opens a model from the bytes of its ONNX file and of the files in which its graph keeps tensors. Reads nothing
+    /// from disk, so the bytes that were checked are the bytes that run.
     ///
     /// # Errors
-    /// When the bytes are no model, or the device refuses it.
+    /// If the bytes are not a model, or the device refuses it.
     pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
-        let inner = self.build(model, extra, false).map_err(|error| sentence(&error))?;
-        Ok(Session { inner, bound: None })
+        let inner = self.build(model, extra, false).map_err(|error| classify(&error))?;
+        Ok(Session { inner, bindings: None })
     }
 
-    /// The same for a net of one input and one output, whose tensors stay on the device.
+    /// Opens a net with one input and one output, whose tensors may stay on the device between runs.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// Same as [`Self::open`].
     pub fn open_net(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
         let gpu = &self.settings.gpu;
         if !gpu.keep_tensors.unwrap_or(self.device == Device::Cuda) {
             return self.open(model, extra);
         }
-        let bound = |has_graphs| Some(Bound::new(self.device, has_graphs));
+        let bindings = |has_graphs| Some(ShapeBindings::new(self.device, has_graphs));
         if gpu.graphs && gpu.tensorrt_cache.is_none() && self.device == Device::Cuda {
             match self.build(model, extra, true) {
-                Ok(inner) => return Ok(Session { inner, bound: bound(true) }),
-                // One operator that CUDA lacks is enough.
-                Err(error) => info!(%error, "A model runs without CUDA graphs"),
+                Ok(inner) => return Ok(Session { inner, bindings: bindings(true) }),
+                // One operator without a CUDA kernel rules graphs out.
+                Err(error) => info!(%error, "Running a model without CUDA graphs"),
             }
         }
-        Ok(Session { bound: bound(false), ..self.open(model, extra)? })
+        Ok(Session { bindings: bindings(false), ..self.open(model, extra)? })
     }
 
     fn build(&self, model: &[u8], extra: &[ExtraFile], graphs: bool) -> ort::Result<OrtSession> {
@@ -131,12 +131,16 @@ impl Runtime {
         let builder = OrtSession::builder(&self.environment)?
             .with_intra_threads(self.settings.intra_threads)?
             .with_inter_threads(1)?
-            // Spinning saves a third of a small model's time, but between two runs it would take the core
-            // that another picture's pixels need: so spin while the model runs, and stop with it.
+            // Spinning saves a third of a small model's time. Between runs it would occupy a core that pixel work
+            // needs, so it stops when the run ends.
             .with_intra_op_spinning(true)?
             .with_config_entry("session.force_spinning_stop", "1")?
             .with_optimization_level(GraphOptimizationLevel::Level3)?
-            .with_execution_providers(providers(self.device, &self.settings.gpu, graphs))?;
+            .with_execution_providers(execution_providers(
+                self.device,
+                &self.settings.gpu,
+                graphs,
+            ))?;
         Ok(builder)
     }
 }
@@ -144,7 +148,7 @@ impl Runtime {
 impl Opener for Runtime {
     fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
         let open = || self.builder(false)?.commit_from_file(model);
-        open().map_err(|error| sentence(&error))
+        open().map_err(|error| classify(&error))
     }
 }
 
@@ -156,24 +160,27 @@ fn environment(library: &Path) -> Result<ort::environment::Environment, SessionE
     }
     if !library.is_file() {
         return Err(SessionError::Failed(format!(
-            "there is no ONNX Runtime library at {}; `scripts/models runtime` fetches it, ORT_DYLIB_PATH \
-             says where it is",
+            "there is no ONNX Runtime library at {}; fetch it with `scripts/models runtime`, or set \
+             ORT_DYLIB_PATH to its path",
             library.display()
         )));
     }
     let builder = ort::init_from(library).map_err(|error| {
-        SessionError::Failed(format!("{} cannot be used: {error}", library.display()))
+        SessionError::Failed(format!(
+            "{} is not a usable ONNX Runtime library: {error}",
+            library.display()
+        ))
     })?;
     let environment = builder
         .with_name("retouch")
         .with_telemetry(false)
         .build()
-        .map_err(|error| sentence(&error))?;
+        .map_err(|error| classify(&error))?;
     *started = Some(environment.clone());
     Ok(environment)
 }
 
-fn settle_device(
+fn select_device(
     environment: &ort::environment::Environment,
     settings: &RuntimeSettings,
 ) -> Result<Device, SessionError> {
@@ -181,50 +188,56 @@ fn settle_device(
         DevicePolicy::Cpu => Ok(Device::Cpu),
         DevicePolicy::Cuda => {
             probe_cuda(environment, settings).map(|()| Device::Cuda).map_err(|error| {
-                SessionError::Failed(format!("CUDA was asked for and cannot be used: {error}"))
+                SessionError::Failed(format!("CUDA was requested but does not work: {error}"))
             })
         }
         DevicePolicy::Auto => match probe_cuda(environment, settings) {
             Ok(()) => Ok(Device::Cuda),
             Err(error) if error.to_string().contains("not enabled in this build") => {
-                info!("Models run on the CPU: this ONNX Runtime library has no CUDA");
+                info!(
+                    "Running models on the CPU: this ONNX Runtime library was built without CUDA"
+                );
                 Ok(Device::Cpu)
             }
             Err(error) => {
-                warn!(%error, "Models run on the CPU, because CUDA cannot be used");
+                warn!(%error, "Running models on the CPU: CUDA does not work");
                 Ok(Device::Cpu)
             }
         },
     }
 }
 
-/// Attaching the provider loads its libraries; by default ONNX Runtime would swallow the failure and
-/// run on the processor.
+/// Loads CUDA's libraries by attaching the provider. Without this probe, ONNX Runtime would ignore a failure and run on
+/// the CPU.
 fn probe_cuda(
     environment: &ort::environment::Environment,
     settings: &RuntimeSettings,
 ) -> Result<(), SessionError> {
     let attach = || -> ort::Result<()> {
-        OrtSession::builder(environment)?.with_execution_providers(providers(
+        OrtSession::builder(environment)?.with_execution_providers(execution_providers(
             Device::Cuda,
             &settings.gpu,
             false,
         ))?;
         Ok(())
     };
-    attach().map_err(|error| sentence(&error))
+    attach().map_err(|error| classify(&error))
 }
 
-/// What runs a graph's operators, the first that can. Each is attached or the session is refused: nothing is
-/// substituted in silence.
-fn providers(device: Device, gpu: &GpuSettings, graphs: bool) -> Vec<ExecutionProviderDispatch> {
+/// Returns the execution providers by priority: each operator runs on the first that supports it. A session fails if
+/// one of them cannot be attached; nothing is replaced silently.
+fn execution_providers(
+    device: Device,
+    gpu: &GpuSettings,
+    graphs: bool,
+) -> Vec<ExecutionProviderDispatch> {
     match device {
         Device::Cpu => vec![ep::CPU::default().build()],
         Device::Cuda => {
             let tensorrt = gpu.tensorrt_cache.as_deref().map(|folder| {
                 ep::TensorRT::default()
                     .with_device_id(0)
-                    // Half precision is most of what TensorRT gains; golden pictures judge what it costs.
+                    // Most of TensorRT's gain comes from half precision; golden images measure its cost.
                     .with_fp16(true)
                     .with_engine_cache(true)
                     .with_engine_cache_path(folder.display())
@@ -235,7 +248,7 @@ fn providers(device: Device, gpu: &GpuSettings, graphs: bool) -> Vec<ExecutionPr
             });
             let cuda = ep::CUDA::default()
                 .with_device_id(0)
-                // The exhaustive search tries every algorithm at the first run of every shape.
+                // An exhaustive search would try every algorithm in the first run of every shape.
                 .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
                 .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested)
                 .with_cuda_graph(graphs);

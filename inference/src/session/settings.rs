@@ -1,66 +1,66 @@
-//! How sessions are built: device, threads, memory, batches.
+//! Settings for building sessions: device, threads, memory, batching.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::faults::RunFaults;
 
-/// Which device models shall run on.
+/// The device that models should run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum DevicePolicy {
-    /// CUDA where it works, else the processor, which is said aloud.
+    /// CUDA if available, otherwise the CPU (logged).
     #[default]
     Auto,
-    /// The processor.
+    /// The CPU.
     Cpu,
-    /// CUDA or nothing: without it, nothing starts.
+    /// CUDA; the process does not start without it.
     Cuda,
 }
 
-/// How sessions are built.
+/// The settings of a [`Runtime`](super::Runtime).
 #[derive(Clone, Debug)]
 pub struct RuntimeSettings {
-    /// The ONNX Runtime library, `libonnxruntime.so.1.31.1`.
+    /// The path of the ONNX Runtime library, for example `libonnxruntime.so.1.31.1`.
     pub library: PathBuf,
-    /// Which device to use.
+    /// The device to use.
     pub device: DevicePolicy,
-    /// Threads that one operator may use on the processor.
+    /// CPU threads per operator.
     pub intra_threads: usize,
-    /// What only a GPU has.
+    /// Settings that only apply to a GPU.
     pub gpu: GpuSettings,
-    /// How inputs that wait are run together, where a graph allows it.
+    /// How waiting inputs are batched, if the graph allows it.
     pub batching: Batching,
-    /// What goes wrong on purpose.
+    /// Faults to inject in tests.
     pub faults: RunFaults,
 }
 
 /// How sessions use a GPU.
 #[derive(Clone, Debug, Default)]
 pub struct GpuSettings {
-    /// Most of its memory that one model's arena may take, in bytes; no limit when `None`.
+    /// The size limit of one model's GPU memory arena, in bytes; `None` for no limit.
     pub memory_limit_bytes: Option<usize>,
-    /// Where `TensorRT` keeps the engines that it builds, a few minutes for each model and card; without it, models run
-    /// on CUDA alone.
+    /// The folder where `TensorRT` caches its engines; building one takes a few minutes per model and GPU. `None` runs
+    /// models on CUDA without `TensorRT`.
     pub tensorrt_cache: Option<PathBuf>,
-    /// Whether a net's tensors stay on the device from one run to the next of the same shape; by default on a GPU, and
-    /// not on a processor, where it gains nothing.
+    /// Whether a net's tensors stay on the device between runs of the same shape. `None` means yes on a GPU and no on a
+    /// CPU, where it gains nothing.
     pub keep_tensors: Option<bool>,
-    /// Whether CUDA records what a net does and launches it as one graph. Needs tensors that are kept, and no
+    /// Whether CUDA records the kernels of a run and launches them as one graph. Requires kept tensors and no
     /// `TensorRT`.
     pub graphs: bool,
 }
 
-/// How inputs of one shape are run together.
+/// How waiting inputs of the same shape are combined into one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Batching {
-    /// The most inputs that one run may take, 1 for each alone; by default 8 on a GPU and 1 on a processor, whose
-    /// cores are all at work on one input already.
-    pub most: Option<usize>,
-    /// How long an input waits for others.
+    /// The largest batch of one run; 1 disables batching. `None` means 8 on a GPU and 1 on a CPU, where one input keeps
+    /// all cores busy.
+    pub max_inputs: Option<usize>,
+    /// How long an input waits for others to join its batch.
     pub wait: Duration,
 }
 
 impl Batching {
-    /// Each input alone.
-    pub const NONE: Self = Self { most: Some(1), wait: Duration::ZERO };
+    /// No batching.
+    pub const NONE: Self = Self { max_inputs: Some(1), wait: Duration::ZERO };
 }

@@ -1,37 +1,36 @@
-//! Which other files an ONNX file keeps tensors in. ONNX Runtime would open whatever path the graph names,
-//! so the graph is read before it is given to the runtime: only as much of the protobuf as leads to a
-//! tensor, and never trusting a length.
+//! Finds the files in which an ONNX file keeps tensors ("external data"). ONNX Runtime would open any path that the
+//! graph names, so the graph is read before the runtime gets it. The reader visits only the protobuf fields that lead
+//! to tensors and trusts no length.
 
 use std::collections::BTreeSet;
 
-/// Graphs inside of graphs (the branches of an `If`); real ones have two or three.
-const DEEPEST: u32 = 32;
+/// Levels of nested graphs (the branches of an `If`) that are followed; real models have two or three.
+const MAX_DEPTH: u32 = 32;
 
-/// Why the bytes cannot be read as an ONNX file.
+/// Why bytes cannot be read as an ONNX file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// A field is longer than what is left.
+    /// A field is longer than the rest of the file.
     #[error("it ends in the middle of a field")]
     Truncated,
-    /// A field is of a kind that protobuf does not have any more.
-    #[error("it is no protobuf message")]
-    NoMessage,
-    /// Graphs are nested without end.
-    #[error("its graphs are nested more than {DEEPEST} deep")]
+    /// A field has a wire type or number that protobuf does not allow.
+    #[error("it is not a protobuf message")]
+    NotProtobuf,
+    /// Graphs are nested too deeply.
+    #[error("its graphs are nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
-    /// A tensor is said to be in another file, but not in which.
-    #[error("a tensor is kept in another file that has no name")]
+    /// A tensor is external but names no file.
+    #[error("it keeps a tensor in another file without naming the file")]
     Nameless,
 }
 
-/// The names of the files that tensors of `model` are kept in, as the graph spells them; empty for a model
-/// that is one file.
+/// Returns the files in which `model` keeps tensors, as the graph spells them. Empty for a model in one file.
 ///
 /// # Errors
-/// When the bytes are no ONNX file.
+/// [`Malformed`] if the bytes are not an ONNX file.
 pub fn locations(model: &[u8]) -> Result<BTreeSet<String>, Malformed> {
     let mut found = BTreeSet::new();
-    walk(Kind::Model, model, DEEPEST, &mut found)?;
+    walk(Kind::Model, model, MAX_DEPTH, &mut found)?;
     Ok(found)
 }
 
@@ -49,7 +48,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What a field of this message holds, where it leads to tensors. The numbers are onnx.proto's.
+    /// Returns the kind of message in a field, if it can lead to tensors. The field numbers are those of onnx.proto.
     const fn child(self, field: u64) -> Option<Self> {
         match (self, field) {
             (Self::Model, 7) | (Self::Training, 1 | 2) | (Self::Attribute, 6 | 11) => {
@@ -97,7 +96,7 @@ fn tensor(message: &[u8], found: &mut BTreeSet<String>) -> Result<(), Malformed>
     let (mut is_external, mut is_named) = (false, false);
     for field in Fields(message) {
         match field? {
-            // Counted whether or not the tensor says that it is external: nothing else needs such an entry.
+            // Counted even if the tensor does not say that it is external: nothing else needs such an entry.
             (EXTERNAL_DATA, Value::Bytes(entry)) => {
                 let (key, value) = key_and_value(entry)?;
                 if key == b"location" {
@@ -127,11 +126,11 @@ fn key_and_value(entry: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
-    /// Four or eight bytes: no field that matters here.
+    /// Four or eight bytes; no field of interest has this type.
     Fixed,
 }
 
-/// The fields of one message; ends after the first that is malformed.
+/// Iterates over the fields of one message; ends after the first malformed one.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
@@ -160,15 +159,15 @@ impl<'a> Fields<'a> {
                 Value::Bytes(self.bytes(length)?)
             }
             5 => self.bytes(4).map(|_| Value::Fixed)?,
-            _ => return Err(Malformed::NoMessage),
+            _ => return Err(Malformed::NotProtobuf),
         };
         match tag >> 3 {
-            0 => Err(Malformed::NoMessage),
+            0 => Err(Malformed::NotProtobuf),
             number => Ok((number, value)),
         }
     }
 
-    /// Seven bits a byte, the lowest first; the highest bit says that another follows.
+    /// Reads a varint: seven bits per byte, lowest first; the top bit marks that another byte follows.
     fn number(&mut self) -> Result<u64, Malformed> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -179,7 +178,7 @@ impl<'a> Fields<'a> {
                 return Ok(number);
             }
         }
-        Err(Malformed::NoMessage)
+        Err(Malformed::NotProtobuf)
     }
 
     fn bytes(&mut self, length: u64) -> Result<&'a [u8], Malformed> {
@@ -209,7 +208,7 @@ mod tests {
         [&written, bytes].concat()
     }
 
-    fn kept_in(location: &str) -> Vec<u8> {
+    fn external_tensor(location: &str) -> Vec<u8> {
         let entry = [field(1, b"location"), field(2, location.as_bytes())].concat();
         [field(13, &entry), vec![14 << 3, 1]].concat()
     }
@@ -219,8 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn a_tensor_is_found_wherever_a_graph_may_hide_it() {
-        let tensor = kept_in("weights.bin");
+    fn external_tensors_are_found_in_every_kind_of_message() {
+        let tensor = external_tensor("weights.bin");
         let graph = field(5, &tensor);
         let attribute = |inner: Vec<u8>| field(1, &field(5, &inner));
         for (what, model) in [
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_of_one_file_has_no_locations() {
+    fn a_model_in_one_file_has_no_locations() {
         let raw = [vec![1 << 3, 3, 2 << 3, 1], field(9, &[0; 300])].concat();
         assert!(found(&field(7, &field(5, &raw))).is_empty());
         assert!(found(&[]).is_empty());
@@ -248,22 +247,23 @@ mod tests {
 
     #[test]
     fn a_location_counts_even_if_the_tensor_does_not_call_itself_external() {
-        let mut tensor = kept_in("../weights.bin");
+        let mut tensor = external_tensor("../weights.bin");
         tensor.truncate(tensor.len() - 2);
         assert_eq!(found(&field(7, &field(5, &tensor))), ["../weights.bin"]);
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_and_nothing_panics() {
+    fn malformed_files_are_refused_without_panicking() {
         let nameless = field(7, &field(5, &[14 << 3, 1]));
         assert_eq!(locations(&nameless), Err(Malformed::Nameless));
         assert_eq!(locations(&[0x3a, 0xff, 0xff, 0xff, 0x0f]), Err(Malformed::Truncated));
-        assert_eq!(locations(&[0xff; 12]), Err(Malformed::NoMessage));
-        assert_eq!(locations(b"\x03"), Err(Malformed::NoMessage));
-        let nested = (0..DEEPEST)
-            .fold(field(5, &kept_in("a")), |graph, _| field(1, &field(5, &field(6, &graph))));
+        assert_eq!(locations(&[0xff; 12]), Err(Malformed::NotProtobuf));
+        assert_eq!(locations(b"\x03"), Err(Malformed::NotProtobuf));
+        let nested = (0..MAX_DEPTH).fold(field(5, &external_tensor("a")), |graph, _| {
+            field(1, &field(5, &field(6, &graph)))
+        });
         assert_eq!(locations(&field(7, &nested)), Err(Malformed::TooDeep));
-        let model = field(7, &field(5, &kept_in("weights.bin")));
+        let model = field(7, &field(5, &external_tensor("weights.bin")));
         for length in 0..model.len() {
             let _ = locations(&model[..length]);
         }

@@ -1,0 +1,266 @@
+//! Input and output tensors that stay on the device between runs (ONNX Runtime's I/O binding).
+//!
+//! By default, ONNX Runtime allocates the output in every run and copies input and output through pageable host memory.
+//! Here each shape has its input and output on the device and staging buffers in pinned host memory, all allocated
+//! once. Because their addresses do not change, CUDA can record the kernels of a run and launch them as one graph.
+
+use std::collections::VecDeque;
+
+use ndarray::{Array4, Ix4};
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
+use ort::session::{IoBinding, RunOptions, Session as OrtSession};
+use ort::value::Tensor;
+
+use crate::device::Device;
+
+/// Shapes whose tensors are kept: one per batch size.
+const MAX_SHAPES: usize = 8;
+
+/// The largest accepted difference between a bound run and an unbound one, relative to the largest value. Another order
+/// of summation causes less, an input that never reached the device far more.
+const TOLERANCE: f32 = 0.01;
+
+/// The run option that names a CUDA graph; -1 runs without one.
+const GRAPH_OPTION: &str = "gpu_graph_id";
+
+/// The kept tensors of a net, by shape.
+pub struct ShapeBindings {
+    memory: Memory,
+    has_graphs: bool,
+    /// Recorded CUDA graphs. An id is never reused: CUDA would replay the first recording.
+    graphs: i32,
+    bindings: Vec<ShapeBinding>,
+    /// Recent shapes without kept tensors, the newest last.
+    seen: VecDeque<[usize; 4]>,
+    runs: u64,
+}
+
+/// The names of the input and output of a run.
+#[derive(Clone, Copy)]
+pub struct Names<'a> {
+    pub input: &'a str,
+    pub output: &'a str,
+}
+
+/// The kept tensors of one shape.
+struct ShapeBinding {
+    shape: [usize; 4],
+    input: String,
+    output: String,
+    binding: IoBinding,
+    options: RunOptions,
+    host_input: Tensor<f32>,
+    device_input: Tensor<f32>,
+    device_output: Tensor<f32>,
+    host_output: Tensor<f32>,
+    last_used: u64,
+}
+
+impl ShapeBindings {
+    /// Creates the empty bindings of a net on `device`. On a CPU both sides are host memory: the same steps run,
+    /// without gain.
+    pub fn new(device: Device, has_graphs: bool) -> Self {
+        let (bindings, seen) = (Vec::new(), VecDeque::new());
+        Self { memory: Memory(device), has_graphs, graphs: 0, bindings, seen, runs: 0 }
+    }
+
+    /// Returns the number of shapes with kept tensors.
+    pub const fn len(&self) -> usize {
+        self.bindings.len()
+    }
+
+    /// Returns the options of an unbound run. A session that records graphs needs an explicit opt-out.
+    pub fn unbound_options(&self) -> ort::Result<RunOptions> {
+        run_options(self.has_graphs.then_some(-1))
+    }
+
+    /// Runs on the tensors kept for the input's shape; `None` if there are none.
+    ///
+    /// # Errors
+    /// If the device fails. All kept tensors are then released, which leaves more memory for a retry.
+    pub fn run(
+        &mut self,
+        session: &mut OrtSession,
+        names: Names<'_>,
+        input: &Array4<f32>,
+    ) -> ort::Result<Option<Array4<f32>>> {
+        self.runs += 1;
+        let runs = self.runs;
+        let fitting = self.bindings.iter_mut().find(|binding| binding.fits(names, input));
+        let Some(binding) = fitting else { return Ok(None) };
+        binding.last_used = runs;
+        let output = binding.run(session, input);
+        if output.is_err() {
+            self.bindings.clear();
+        }
+        output.map(Some)
+    }
+
+    /// Allocates kept tensors for the shape of an input that just ran unbound, if the shape has occurred before, and
+    /// checks that the bound run gives the same output.
+    ///
+    /// # Errors
+    /// If the outputs differ, or the device fails. The caller then continues without kept tensors.
+    pub fn keep(
+        &mut self,
+        session: &mut OrtSession,
+        names: Names<'_>,
+        input: &Array4<f32>,
+        output: &Array4<f32>,
+    ) -> ort::Result<()> {
+        if !self.is_repeated(input.dim().into()) {
+            return Ok(());
+        }
+        // A recorded graph keeps its tensors for good, so the number of graphs is limited.
+        if self.has_graphs && self.graphs as usize >= MAX_SHAPES {
+            return Ok(());
+        }
+        if self.bindings.len() >= MAX_SHAPES {
+            let indexes = 0..self.bindings.len();
+            let oldest = indexes.min_by_key(|index| self.bindings[*index].last_used);
+            oldest.map(|index| self.bindings.swap_remove(index));
+        }
+        self.graphs += 1;
+        let graph = self.has_graphs.then_some(self.graphs);
+        let mut binding = ShapeBinding::new(session, self.memory, names, (input, output), graph)?;
+        // Twice: with graphs, the first run records and the second one replays.
+        for _ in 0..2 {
+            let again = binding.run(session, input)?;
+            let difference = relative_difference(output, &again);
+            if difference.is_nan() || difference > TOLERANCE {
+                let text = format!("a bound run differs from an unbound one by {difference}");
+                return Err(ort::Error::new(text));
+            }
+        }
+        binding.last_used = self.runs;
+        self.bindings.push(binding);
+        Ok(())
+    }
+
+    /// Returns whether a shape is among the recent ones. Removes it from them if so, because it will get kept tensors;
+    /// otherwise adds it.
+    fn is_repeated(&mut self, shape: [usize; 4]) -> bool {
+        let before = self.seen.iter().position(|seen| *seen == shape);
+        if let Some(at) = before {
+            self.seen.remove(at);
+        } else {
+            self.seen.push_back(shape);
+            if self.seen.len() > MAX_SHAPES {
+                self.seen.pop_front();
+            }
+        }
+        before.is_some()
+    }
+}
+
+impl ShapeBinding {
+    fn new(
+        session: &OrtSession,
+        memory: Memory,
+        names: Names<'_>,
+        (input, output): (&Array4<f32>, &Array4<f32>),
+        graph: Option<i32>,
+    ) -> ort::Result<Self> {
+        let tensor = |info: MemoryInfo<'static>, like: &Array4<f32>| {
+            Tensor::<f32>::new(&Allocator::new(session, info)?, like.shape())
+        };
+        let device_input = tensor(memory.device()?, input)?;
+        let mut device_output = tensor(memory.device()?, output)?;
+        let mut binding = session.create_binding()?;
+        binding.bind_input(names.input, &device_input)?;
+        binding.bind_output(names.output, &mut device_output)?;
+        Ok(Self {
+            shape: input.dim().into(),
+            input: names.input.to_owned(),
+            output: names.output.to_owned(),
+            binding,
+            options: run_options(graph)?,
+            host_input: tensor(memory.host(MemoryType::CPUInput)?, input)?,
+            device_input,
+            device_output,
+            host_output: tensor(memory.host(MemoryType::CPUOutput)?, output)?,
+            last_used: 0,
+        })
+    }
+
+    fn fits(&self, names: Names<'_>, input: &Array4<f32>) -> bool {
+        self.shape == input.shape() && self.input == names.input && self.output == names.output
+    }
+
+    fn run(&mut self, session: &mut OrtSession, input: &Array4<f32>) -> ort::Result<Array4<f32>> {
+        self.host_input.extract_array_mut().assign(&input.view().into_dyn());
+        self.host_input.copy_into(&mut self.device_input)?;
+        // The returned values alias the bound output.
+        drop(session.run_binding_with_options(&self.binding, &self.options)?);
+        self.device_output.copy_into(&mut self.host_output)?;
+        let output = self.host_output.extract_array().into_dimensionality::<Ix4>();
+        output.map(|output| output.to_owned()).map_err(|error| ort::Error::new(error.to_string()))
+    }
+}
+
+/// The memory of a tensor's two sides, for a net on this device.
+#[derive(Clone, Copy)]
+struct Memory(Device);
+
+impl Memory {
+    fn device(self) -> ort::Result<MemoryInfo<'static>> {
+        let device = match self.0 {
+            Device::Cpu => AllocationDevice::CPU,
+            Device::Cuda => AllocationDevice::CUDA,
+        };
+        MemoryInfo::new(device, 0, AllocatorType::Device, MemoryType::Default)
+    }
+
+    fn host(self, kind: MemoryType) -> ort::Result<MemoryInfo<'static>> {
+        match self.0 {
+            Device::Cpu => self.device(),
+            Device::Cuda => {
+                MemoryInfo::new(AllocationDevice::CUDA_PINNED, 0, AllocatorType::Device, kind)
+            }
+        }
+    }
+}
+
+fn run_options(graph: Option<i32>) -> ort::Result<RunOptions> {
+    let mut options = RunOptions::new()?;
+    if let Some(graph) = graph {
+        options.set(GRAPH_OPTION, graph.to_string())?;
+    }
+    Ok(options)
+}
+
+/// Returns the largest difference, relative to the largest expected value; NaN if the shapes differ.
+fn relative_difference(expected: &Array4<f32>, found: &Array4<f32>) -> f32 {
+    if expected.shape() != found.shape() {
+        return f32::NAN;
+    }
+    let pairs = expected.iter().zip(found);
+    let difference = pairs.map(|(a, b)| (a - b).abs()).fold(0.0_f32, maximum);
+    let largest = expected.iter().map(|value| value.abs()).fold(f32::MIN_POSITIVE, maximum);
+    difference / largest
+}
+
+/// Returns the larger value, or NaN if either is NaN (`f32::max` would drop it).
+fn maximum(a: f32, b: f32) -> f32 {
+    if a.is_nan() || b.is_nan() { f32::NAN } else { a.max(b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_compared_by_their_largest_difference() {
+        let of = |values: [f32; 2]| Array4::from_shape_vec((1, 1, 1, 2), values.to_vec()).unwrap();
+        let is = |expected, found, far: f32| {
+            (relative_difference(&of(expected), &of(found)) - far).abs() < f32::EPSILON
+        };
+        assert!(is([1.0, -4.0], [1.0, -4.0], 0.0));
+        assert!(is([1.0, -4.0], [2.0, -4.0], 0.25));
+        assert!(is([0.0, 0.0], [0.0, 0.0], 0.0));
+        assert!(relative_difference(&of([0.0, 0.0]), &of([0.0, 0.5])) > 1.0);
+        assert!(relative_difference(&of([f32::NAN, 1.0]), &of([0.0, 1.0])).is_nan());
+        assert!(relative_difference(&of([0.0, 1.0]), &of([f32::NAN, 1.0])).is_nan());
+        assert!(relative_difference(&of([0.0, 1.0]), &Array4::zeros((1, 1, 2, 1))).is_nan());
+    }
+}
