@@ -1,4 +1,4 @@
-//! The demo that follows words: on photos it has never seen it paints the hue that it was asked for.
+//! The text-guided demo: it paints the hue of the prompt on photos that are not in its training data.
 
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
@@ -22,8 +22,8 @@ const SEEDS: u64 = 3;
 
 /// `models/demo/eval/cases.json`, written by `models/demo/make_eval.py`.
 #[derive(Deserialize)]
-struct Judged {
-    /// Degrees of each colour that is asked for.
+struct Evaluation {
+    /// The hue of each prompted color, in degrees.
     hues: BTreeMap<String, f64>,
     cases: Vec<Case>,
 }
@@ -33,47 +33,47 @@ struct Case {
     photo: String,
     mask: String,
     prompt: String,
-    colour: String,
+    color: String,
 }
 
 fn eval() -> PathBuf {
     repository().join("models/demo/eval")
 }
 
-/// How many of how many results have the prompted hue.
+/// Returns the number of results with the prompted hue, and the number of results.
 async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
-    let judged = fs::read(eval().join("cases.json")).expect("the cases are there");
-    let judged: Judged = serde_json::from_slice(&judged).expect("the cases can be read");
+    let cases = fs::read(eval().join("cases.json")).expect("the cases can be read");
+    let evaluation: Evaluation = serde_json::from_slice(&cases).expect("the cases can be parsed");
     let engines = Engines { bound: model, clarifier: None, judge: None };
     let pixels = PixelPool::new(2).expect("threads");
     let (mut right, mut of) = (0, 0);
-    for case in &judged.cases {
+    for case in &evaluation.cases {
         let photo = Bytes::from(fs::read(eval().join(&case.photo)).expect("a photo"));
         let drawing = fs::read(eval().join(&case.mask)).expect("a mask");
         let mask = image::load_from_memory(&drawing).expect("a mask").to_luma8();
         for seed in 0..seeds {
-            let prompt = Prompt::read(&case.prompt).expect("a prompt");
+            let prompt = Prompt::parse(&case.prompt).expect("a prompt");
             let wish = Wish { mode: prompt.mode(), prompt, mask: drawing.clone().into(), seed };
             let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
             let limits = Limits::default();
             let made = magic_fix(photo.clone(), wish, &engines, &pixels, &limits, &cancel, &tell);
             let made = made.await.expect("it is painted").png;
             let made = image::load_from_memory(&made).expect("a picture").to_rgb8();
-            right += usize::from(nearest_hue(&made, &mask, &judged.hues) == Some(&case.colour));
+            right += usize::from(nearest_hue(&made, &mask, &evaluation.hues) == Some(&case.color));
             of += 1;
         }
     }
     (right, of)
 }
 
-/// The hue that is nearest to what is in the mask, as `models/demo/evaluate.py` has it; nothing, where less
-/// than a tenth of the mask is coloured.
+/// Returns the hue nearest to the masked pixels, as `models/demo/evaluate.py` computes it; `None` if less than a tenth
+/// of the mask is colored.
 fn nearest_hue<'a>(
     picture: &RgbImage,
     mask: &GrayImage,
     hues: &'a BTreeMap<String, f64>,
 ) -> Option<&'a String> {
-    let (mut sum, mut coloured, mut masked) = ([0.0; 2], 0_u32, 0_u32);
+    let (mut sum, mut colored, mut masked) = ([0.0; 2], 0_u32, 0_u32);
     for (pixel, mark) in picture.pixels().zip(mask.pixels()) {
         if mark.0[0] <= 127 {
             continue;
@@ -84,13 +84,13 @@ fn nearest_hue<'a>(
         if chroma < 0.2 {
             continue;
         }
-        coloured += 1;
+        colored += 1;
         let (along, across) = (r - g / 2.0 - b / 2.0, (g - b) * 3.0_f64.sqrt() / 2.0);
         let length = along.hypot(across);
         sum[0] += chroma * along / length;
         sum[1] += chroma * across / length;
     }
-    if coloured * 10 < masked {
+    if colored * 10 < masked {
         return None;
     }
     let angle = sum[1].atan2(sum[0]) * 180.0 / PI;
@@ -99,7 +99,7 @@ fn nearest_hue<'a>(
 }
 
 #[tokio::test]
-async fn the_demo_paints_the_hue_that_it_is_asked_for() {
+async fn the_demo_paints_the_prompted_hue() {
     let model = load(&repository().join("models/shapes-demo")).await.expect("it loads");
     assert!(model.task().is_demo());
     let (right, of) = right_hues(model, SEEDS).await;
@@ -108,8 +108,8 @@ async fn the_demo_paints_the_hue_that_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_net_that_has_learnt_nothing_does_not() {
+async fn an_untrained_net_does_not_paint_the_prompted_hue() {
     let model = load(&repository().join("models/tiny/sd-inpaint")).await.expect("it loads");
     let (right, of) = right_hues(model, 1).await;
-    assert!(right * 2 < of, "{right} of {of}: the measure tells nothing");
+    assert!(right * 2 < of, "{right} of {of}: the measure does not tell the nets apart");
 }

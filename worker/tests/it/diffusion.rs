@@ -1,4 +1,4 @@
-//! Prompt-guided inpainting against vectors that diffusers recorded, on tiny nets of random weights.
+//! Text-guided inpainting with tiny nets of random weights, compared with vectors recorded from diffusers.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use ndarray::{Array2, Array3, ArrayD};
 use retouch_inference::diffusion::verify::{CaseReport, verify};
 use retouch_inference::diffusion::{
-    DiffusionError, Flux2Klein, MaskToLatents, Painted, Request, SdInpaint, SeededNoise, StepReport,
+    DiffusionError, Flux2Klein, Generated, MaskToLatents, Request, SdInpaint, SeededNoise,
+    StepState,
 };
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ fn stable_diffusion_paints_what_diffusers_paints() {
 }
 
 #[test]
-fn every_scheduler_setting_does_what_it_does_in_diffusers() {
+fn every_scheduler_setting_acts_as_in_diffusers() {
     assert_verified(&sd(), &sd().join("reference-more"), 30);
 }
 
@@ -47,7 +48,7 @@ fn flux_paints_what_diffusers_paints() {
 }
 
 #[test]
-fn flux_is_told_the_timesteps_of_its_own_training() {
+fn flux_gets_timesteps_scaled_by_its_training() {
     let model = copy(&flux());
     let reference = flux().join("reference-500");
     let config = "scheduler_config.json";
@@ -56,7 +57,7 @@ fn flux_is_told_the_timesteps_of_its_own_training() {
 }
 
 #[test]
-fn a_flux_that_is_not_distilled_is_refused() {
+fn a_flux_model_that_is_not_distilled_is_refused() {
     let model = copy(&flux());
     let index = model.path().join("model_index.json");
     let open = || Flux2Klein::open(model.path(), &runtime()).map(drop);
@@ -69,10 +70,10 @@ fn a_flux_that_is_not_distilled_is_refused() {
     }
 }
 
-/// A copy of a folder that a test may spoil.
+/// Copies a folder, so that a test can modify it.
 fn copy(folder: &Path) -> tempfile::TempDir {
     fn copy_into(from: &Path, to: &Path) {
-        for entry in fs::read_dir(from).expect("the folder is there") {
+        for entry in fs::read_dir(from).expect("the folder can be read") {
             let entry = entry.expect("the folder can be read");
             let (path, target) = (entry.path(), to.join(entry.file_name()));
             if path.is_dir() {
@@ -107,7 +108,7 @@ fn few_cases(names: &[&str]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_reference_that_is_off_fails() {
+fn a_wrong_reference_fails() {
     let reference = few_cases(&["ddim_leading", "lcm4", "lcm4_nocfg"]);
     let file = |name: &str| reference.path().join(name);
     fs::copy(file("lcm4.npz"), file("lcm4_nocfg.npz")).unwrap();
@@ -127,7 +128,7 @@ fn a_reference_that_is_off_fails() {
 }
 
 #[test]
-fn a_setting_that_is_refused_fails_its_case_alone() {
+fn a_refused_setting_fails_only_its_case() {
     let reference = few_cases(&["ddim_leading", "lcm4"]);
     let meta = reference.path().join("meta.json");
     let text = fs::read_to_string(&meta).unwrap();
@@ -154,10 +155,10 @@ fn an_incomplete_reference_is_an_error() {
     }
     fs::write(reference.path().join("meta.json"), r#"{"cases": {}}"#).unwrap();
     let error = verify(&sd(), reference.path(), &runtime()).unwrap_err().to_string();
-    assert!(error.contains("names no cases"), "{error}");
+    assert!(error.contains("no cases"), "{error}");
 }
 
-/// A scene of 64 by 64 pixels of which the middle shall be repainted.
+/// Returns a request to repaint the center of a picture of 64 × 64 pixels.
 fn request(prompt: &str) -> Request {
     Request {
         image: Array3::from_shape_fn((64, 64, 3), |(y, x, c)| (x * 3 + y * (c + 1)) as u8),
@@ -174,7 +175,7 @@ fn request(prompt: &str) -> Request {
     }
 }
 
-fn paint(model: &mut SdInpaint, request: &Request, seed: u64) -> Result<Painted, DiffusionError> {
+fn paint(model: &mut SdInpaint, request: &Request, seed: u64) -> Result<Generated, DiffusionError> {
     model.inpaint(request, &mut SeededNoise::new(seed), &mut |_| ControlFlow::Continue(()))
 }
 
@@ -183,7 +184,7 @@ fn mean_difference(a: &Array3<f32>, b: &Array3<f32>) -> f32 {
 }
 
 #[test]
-fn seed_prompt_and_strength_decide_the_picture() {
+fn seed_prompt_and_strength_determine_the_picture() {
     let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
     let flower = paint(&mut model, &request("a red flower"), 1).unwrap().image;
     assert_eq!(flower.dim(), (64, 64, 3));
@@ -210,28 +211,28 @@ fn without_guidance_the_negative_prompt_is_not_run() {
 }
 
 #[test]
-fn tokens_that_do_not_fit_are_counted() {
+fn cut_tokens_are_counted() {
     let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
     let request = Request { steps: 1, ..request(&"flower ".repeat(120)) };
     assert!(paint(&mut model, &request, 1).unwrap().prompt_tokens_cut > 0);
 }
 
 #[test]
-fn a_run_ends_after_the_step_at_which_it_is_cancelled() {
+fn a_canceled_run_ends_after_the_current_step() {
     let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
     let mut seen = Vec::new();
-    let mut watch = |StepReport { index, of, latents }: StepReport<'_>| {
+    let mut on_step = |StepState { index, total, latents }: StepState<'_>| {
         assert_eq!(latents.shape(), [1, 4, 8, 8]);
-        seen.push((index, of));
+        seen.push((index, total));
         if index == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let ended = model.inpaint(&request("a red flower"), &mut SeededNoise::new(1), &mut watch);
-    assert!(matches!(ended, Err(DiffusionError::Cancelled)));
+    let ended = model.inpaint(&request("a red flower"), &mut SeededNoise::new(1), &mut on_step);
+    assert!(matches!(ended, Err(DiffusionError::Canceled)));
     assert_eq!(seen, [(0, 4), (1, 4)]);
 }
 
 #[test]
-fn other_sizes_than_the_recorded_one_are_painted() {
+fn other_picture_sizes_work() {
     let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
     let mut wide = request("a red flower");
     wide.image = Array3::from_elem((48, 96, 3), 90);
@@ -240,26 +241,26 @@ fn other_sizes_than_the_recorded_one_are_painted() {
 }
 
 #[test]
-fn a_request_that_makes_no_sense_is_refused() {
+fn invalid_requests_are_refused() {
     let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
     let good = request("a red flower");
     let refused = [
-        (Request { image: Array3::zeros((60, 64, 3)), ..good.clone() }, "the mask is 64 by 64"),
+        (Request { image: Array3::zeros((60, 64, 3)), ..good.clone() }, "the mask is 64 × 64 pixels, but the picture is 64 × 60"),
         (
             Request {
                 image: Array3::zeros((60, 64, 3)),
                 mask: Array2::from_elem((60, 64), true),
                 ..good.clone()
             },
-            "64 by 60 pixels is no multiple of 16 by 16",
+            "the picture is 64 × 60 pixels, but both sides must be multiples of 16",
         ),
         (Request { mask: Array2::from_elem((64, 64), false), ..good.clone() }, "the mask is empty"),
-        (Request { steps: 0, ..good.clone() }, "at least one step"),
+        (Request { steps: 0, ..good.clone() }, "steps must be at least 1"),
         (Request { steps: 2000, ..good.clone() }, "2000 steps"),
-        (Request { strength: 0.1, ..good.clone() }, "leaves none of 4 steps"),
-        (Request { strength: f64::NAN, ..good.clone() }, "a strength of NaN"),
-        (Request { eta: 2.0, ..good.clone() }, "an eta of 2"),
-        (Request { guidance: f32::INFINITY, ..good }, "a guidance of inf"),
+        (Request { strength: 0.1, ..good.clone() }, "leaves no step of 4"),
+        (Request { strength: f64::NAN, ..good.clone() }, "strength is NaN"),
+        (Request { eta: 2.0, ..good.clone() }, "eta is 2"),
+        (Request { guidance: f32::INFINITY, ..good }, "guidance is inf"),
     ];
     for (request, reason) in refused {
         let error = paint(&mut model, &request, 1).unwrap_err().to_string();
@@ -268,11 +269,11 @@ fn a_request_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn a_prompt_cannot_be_embedded_without_a_text_encoder() {
+fn a_prompt_requires_a_text_encoder() {
     let mut model = Flux2Klein::open(&flux(), &runtime()).unwrap();
-    let watch = &mut |_: StepReport<'_>| ControlFlow::Continue(());
+    let on_step = &mut |_: StepState<'_>| ControlFlow::Continue(());
     let error =
-        model.inpaint(&request("a red flower"), &mut SeededNoise::new(1), watch).unwrap_err();
+        model.inpaint(&request("a red flower"), &mut SeededNoise::new(1), on_step).unwrap_err();
     assert!(error.to_string().starts_with("text_encoder: "), "{error}");
 }
 
@@ -280,33 +281,33 @@ fn a_prompt_cannot_be_embedded_without_a_text_encoder() {
 fn flux_gives_the_same_picture_for_the_same_seed() {
     let mut model = Flux2Klein::open(&flux(), &runtime()).unwrap();
     let prompt = ArrayD::from_elem(vec![1, 12, 24], 0.3);
-    // The tiny transformer's graph fixes how many latents it takes.
+    // The tiny transformer's graph fixes the number of latents.
     let request = Request {
         image: Array3::from_elem((96, 96, 3), 90),
         mask: Array2::from_shape_fn((96, 96), |(_, x)| x > 50),
         ..request("")
     };
     let mut paint = |seed| {
-        let watch = &mut |_: StepReport<'_>| ControlFlow::Continue(());
+        let on_step = &mut |_: StepState<'_>| ControlFlow::Continue(());
         let noise = &mut SeededNoise::new(seed);
-        model.inpaint_embedded(&request, &prompt, noise, watch).unwrap().image
+        model.inpaint_embedded(&request, &prompt, noise, on_step).unwrap().image
     };
     assert_eq!(paint(1), paint(1));
     assert!(mean_difference(&paint(1), &paint(2)) > 1.0);
 }
 
 #[test]
-fn models_of_another_kind_are_refused() {
+fn unsupported_nets_are_refused() {
     let sample = |channels| Tensor::floats("sample", &[1, channels, 8, 8]);
     let states = Tensor::floats("encoder_hidden_states", &[1, 77, 32]);
     let timestep = Tensor { name: "timestep", element: INT64, shape: vec![] };
     let unet = |inputs: &[Tensor]| net(inputs, &Tensor::floats("out_sample", &[1, 4, 8, 8]));
     let pixels = Tensor::floats("sample", &[1, 3, 64, 64]);
-    let spoiled = [
+    let replaced = [
         (
             "unet",
             unet(&[sample(4), timestep.clone(), states.clone()]),
-            "unet: takes 4 channels, so it was not trained to see a mask",
+            "unet: takes 4 channels, so it was not trained with a mask",
         ),
         ("unet", unet(&[sample(8), timestep.clone(), states.clone()]), "unet: takes 8 channels"),
         (
@@ -318,31 +319,31 @@ fn models_of_another_kind_are_refused() {
                 Tensor::floats("text_embeds", &[1, 8]),
                 Tensor::floats("time_ids", &[1, 6]),
             ]),
-            "unet: takes `text_embeds`, so it is a UNet of SDXL",
+            "unet: requires the input `text_embeds` of SDXL",
         ),
         (
             "unet",
             unet(&[sample(9), timestep, states, Tensor::floats("mid_block_residual", &[1, 8])]),
-            "unet: takes `mid_block_residual`",
+            "unet: requires the unknown input `mid_block_residual`",
         ),
         (
             "vae_encoder",
             net(&[pixels], &Tensor::floats("latent_sample", &[1, 4, 8, 8])),
-            "vae_encoder: gives `latent_sample`, latents that the graph has sampled itself",
+            "vae_encoder: returns `latent_sample`, latents that the graph samples itself",
         ),
         ("text_encoder", b"no model".to_vec(), "text_encoder: "),
     ];
-    for (part, bytes, reason) in spoiled {
+    for (part, bytes, reason) in replaced {
         let model = copy(&sd());
         fs::write(model.path().join(part).join("model.onnx"), bytes).unwrap();
         assert_refused(model.path(), reason);
     }
 }
 
-/// Half precision, ids of 32 bits, a timestep in an array, guidance as an input: what other exporters write. Zeros
-/// are all that comes out, but ONNX Runtime refuses inputs of the wrong type or shape.
+/// The types of other exporters: half precision, 32-bit ids, a timestep in an array, guidance as an input. The nets only
+/// return zeros, but ONNX Runtime refuses inputs of the wrong type or shape.
 #[test]
-fn nets_of_other_types_are_given_what_they_take() {
+fn inputs_are_cast_to_the_types_of_the_net() {
     let half = |name, shape: &[u8]| Tensor { name, element: FLOAT16, shape: shape.to_vec() };
     let states = half("encoder_hidden_states", &[1, 77, 32]);
     let ids = Tensor { name: "input_ids", element: INT32, shape: vec![1, 77] };
@@ -367,7 +368,7 @@ fn nets_of_other_types_are_given_what_they_take() {
 }
 
 #[test]
-fn incomplete_models_are_refused_by_the_file_that_is_missing() {
+fn the_missing_file_of_an_incomplete_model_is_named() {
     for file in [
         "model_index.json",
         "scheduler/scheduler_config.json",
@@ -382,7 +383,7 @@ fn incomplete_models_are_refused_by_the_file_that_is_missing() {
     }
     let model = copy(&sd());
     fs::remove_dir_all(model.path().join("tokenizer")).unwrap();
-    assert_refused(model.path(), "tokenizer/vocab.json: there is no such file");
+    assert_refused(model.path(), "tokenizer/vocab.json: the file is missing");
     let model = copy(&sd());
     let scheduler = model.path().join("scheduler/scheduler_config.json");
     let text = fs::read_to_string(&scheduler).unwrap();
@@ -392,7 +393,7 @@ fn incomplete_models_are_refused_by_the_file_that_is_missing() {
 }
 
 fn assert_refused(model: &Path, reason: &str) {
-    let Err(error) = SdInpaint::open(model, &runtime()) else { panic!("{reason}: is accepted") };
+    let Err(error) = SdInpaint::open(model, &runtime()) else { panic!("accepted instead of: {reason}") };
     assert!(error.to_string().contains(reason), "{error}");
 }
 
@@ -424,7 +425,7 @@ impl Tensor {
     }
 }
 
-/// An ONNX file of a net that takes these inputs and gives zeros whatever they are.
+/// Returns the ONNX file of a net with these inputs that always returns zeros.
 fn net(inputs: &[Tensor], output: &Tensor) -> Vec<u8> {
     let dims: Vec<u8> = output.shape.iter().flat_map(|size| [8, *size]).collect();
     let count: usize = output.shape.iter().map(|size| usize::from(*size)).product();
@@ -439,7 +440,7 @@ fn net(inputs: &[Tensor], output: &Tensor) -> Vec<u8> {
     [vec![8, 8], message(7, &graph), message(8, &opset)].concat()
 }
 
-/// A field of bytes in Protocol Buffers.
+/// Encodes a protobuf field of bytes.
 fn message(field: u8, bytes: &[u8]) -> Vec<u8> {
     let mut length = bytes.len();
     let mut out = vec![field << 3 | 2];

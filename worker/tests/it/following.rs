@@ -1,4 +1,4 @@
-//! A registry follows its folder: what it loads, leaves alone, tries again, and says.
+//! A registry follows its models directory: what it loads, what it leaves alone, and what it reports.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -16,7 +16,7 @@ use crate::runtime;
 
 const PAID: Demand = Demand { tool: Tool::RemoveBackground, tier: Tier::Paid };
 
-/// A registry that has loaded what `models` binds, and its watcher.
+/// Returns a registry with every bound model loaded, and its watcher.
 pub async fn following(models: &Path) -> (Arc<Registry>, Watcher) {
     let registry = Arc::new(Registry::open(models, runtime()).unwrap());
     registry.load_all().await.unwrap();
@@ -24,16 +24,16 @@ pub async fn following(models: &Path) -> (Arc<Registry>, Watcher) {
     (registry, watcher)
 }
 
-/// Looks often enough to see a change, to see that it is over, and to follow it.
+/// Polls often enough to notice a change, to see that it has settled, and to apply it.
 pub async fn settle(watcher: &mut Watcher) -> bool {
     let mut changed = false;
     for _ in 0..3 {
-        changed |= watcher.look().await;
+        changed |= watcher.poll().await;
     }
     changed
 }
 
-pub fn told(registry: &Registry) -> Vec<String> {
+pub fn problems(registry: &Registry) -> Vec<String> {
     registry.problems().iter().map(Problem::to_string).collect()
 }
 
@@ -42,7 +42,7 @@ pub fn serving(registry: &Registry) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_job_keeps_the_model_it_began_with() {
+async fn a_job_keeps_the_model_it_started_with() {
     let models = TempDir::new().unwrap();
     let (old, new) = (Model::new(1.0), Model::new(2.0));
     old.write(models.path(), "made");
@@ -69,35 +69,35 @@ async fn a_file_that_is_still_being_written_is_left_alone() {
     let bytes = next.bytes();
     for end in [10, 100, bytes.len() - 1] {
         fs::write(folder.join("made.onnx"), &bytes[..end]).unwrap();
-        assert!(!watcher.look().await, "at {end} bytes");
+        assert!(!watcher.poll().await, "at {end} bytes");
     }
     next.write(models.path(), "made");
     assert!(settle(&mut watcher).await);
-    assert_eq!((serving(&registry), told(&registry)), (vec![next.sha256()], vec![]));
+    assert_eq!((serving(&registry), problems(&registry)), (vec![next.sha256()], vec![]));
 }
 
 #[tokio::test]
-async fn what_is_written_again_unchanged_is_not_loaded_again() {
+async fn unchanged_files_are_not_loaded_again() {
     let models = TempDir::new().unwrap();
     let model = Model::new(1.0);
     model.write(models.path(), "made");
     bind(models.path(), "made");
     let (registry, mut watcher) = following(models.path()).await;
     let before = registry.model_for(PAID).await.unwrap();
-    assert!(!settle(&mut watcher).await, "nothing has happened");
+    assert!(!settle(&mut watcher).await, "no file has changed");
     model.write(models.path(), "made");
-    assert!(!settle(&mut watcher).await, "nothing else has been written");
+    assert!(!settle(&mut watcher).await, "the content is the same");
     assert!(registry.model_for(PAID).await.unwrap().is_same(&before));
-    // A golden picture is part of what a model was tried with.
+    // A changed golden image makes another version.
     let golden = models.path().join("made/golden.png");
     fs::write(&golden, crate::photo("chelsea.png")).unwrap();
     assert!(settle(&mut watcher).await);
-    assert!(told(&registry)[0].contains("has another size"), "{:?}", told(&registry));
+    assert!(problems(&registry)[0].contains("but the result for golden.png is"), "{:?}", problems(&registry));
     assert!(registry.model_for(PAID).await.unwrap().is_same(&before));
 }
 
 #[tokio::test]
-async fn what_was_refused_is_not_tried_again_until_it_changes() {
+async fn a_refused_model_is_not_loaded_again_until_it_changes() {
     let models = TempDir::new().unwrap();
     let good = Model::new(1.0);
     let folder = good.write(models.path(), "made");
@@ -105,26 +105,26 @@ async fn what_was_refused_is_not_tried_again_until_it_changes() {
     let (registry, mut watcher) = following(models.path()).await;
     fs::remove_file(folder.join("made.onnx")).unwrap();
     assert!(settle(&mut watcher).await);
-    let missing = told(&registry);
+    let missing = problems(&registry);
     assert!(missing[0].starts_with("made: checksum: ") && missing[0].contains("is missing"));
     assert_eq!(serving(&registry), [good.sha256()]);
-    assert!(!settle(&mut watcher).await, "nothing has changed since");
+    assert!(!settle(&mut watcher).await, "no file has changed since");
     fs::remove_dir_all(&folder).unwrap();
     assert!(settle(&mut watcher).await);
-    assert!(told(&registry)[0].starts_with("made: manifest: "), "{:?}", told(&registry));
+    assert!(problems(&registry)[0].starts_with("made: manifest: "), "{:?}", problems(&registry));
     assert_eq!(serving(&registry), [good.sha256()]);
     good.write(models.path(), "made");
     assert!(settle(&mut watcher).await);
-    assert_eq!((serving(&registry), told(&registry)), (vec![good.sha256()], vec![]));
+    assert_eq!((serving(&registry), problems(&registry)), (vec![good.sha256()], vec![]));
 }
 
 #[tokio::test]
-async fn a_tools_toml_that_is_wrong_changes_nothing_and_models_are_still_followed() {
+async fn an_invalid_tools_toml_changes_nothing_and_models_are_still_followed() {
     let models = TempDir::new().unwrap();
     Model::new(1.0).write(models.path(), "made");
     bind(models.path(), "made");
     let (registry, mut watcher) = following(models.path()).await;
-    for (text, words) in [
+    for (text, reason) in [
         ("[[bind]]\ntool = \"remove-backgrounds\"", "tools.toml: bindings: "),
         (
             "[[bind]]\ntool = \"remove-background\"\ntier = \"paid\"\ndevice = \"any\"\nmodel = \"../made\"",
@@ -133,22 +133,22 @@ async fn a_tools_toml_that_is_wrong_changes_nothing_and_models_are_still_followe
     ] {
         fs::write(models.path().join("tools.toml"), text).unwrap();
         assert!(settle(&mut watcher).await);
-        assert!(told(&registry)[0].contains(words), "{:?}", told(&registry));
+        assert!(problems(&registry)[0].contains(reason), "{:?}", problems(&registry));
     }
     let next = Model::new(2.0);
     next.write(models.path(), "made");
     assert!(settle(&mut watcher).await);
-    assert_eq!((serving(&registry), told(&registry).len()), (vec![next.sha256()], 1));
+    assert_eq!((serving(&registry), problems(&registry).len()), (vec![next.sha256()], 1));
     fs::remove_file(models.path().join("tools.toml")).unwrap();
     assert!(settle(&mut watcher).await);
-    assert!(told(&registry)[0].contains("No such file"), "{:?}", told(&registry));
+    assert!(problems(&registry)[0].contains("No such file"), "{:?}", problems(&registry));
     bind(models.path(), "made");
     assert!(settle(&mut watcher).await);
-    assert_eq!((serving(&registry), told(&registry)), (vec![next.sha256()], vec![]));
+    assert_eq!((serving(&registry), problems(&registry)), (vec![next.sha256()], vec![]));
 }
 
 #[tokio::test]
-async fn a_model_that_is_bound_anew_and_wrong_leaves_the_old_one_serving() {
+async fn a_newly_bound_model_with_a_defect_leaves_the_old_one_serving() {
     let models = TempDir::new().unwrap();
     let old = Model::new(1.0);
     old.write(models.path(), "made");
@@ -157,7 +157,7 @@ async fn a_model_that_is_bound_anew_and_wrong_leaves_the_old_one_serving() {
     let (registry, mut watcher) = following(models.path()).await;
     bind(models.path(), "other");
     assert!(settle(&mut watcher).await);
-    assert_eq!(told(&registry), ["other: warm-up: 1024 of 1024 output values are not numbers"]);
+    assert_eq!(problems(&registry), ["other: warm-up: 1024 of 1024 output values are not finite"]);
     assert_eq!(registry.model_for(PAID).await.unwrap().identity().sha256, old.sha256());
     assert_eq!(serving(&registry), [old.sha256()]);
 }
@@ -173,13 +173,13 @@ async fn classes_come_and_go_with_tools_toml() {
     assert_eq!(registry.classes(), [class(Tier::Paid), class(Tier::Free)]);
     bind_tiers(models.path(), "made", &["paid", "visitor"]);
     assert!(settle(&mut watcher).await);
-    assert_eq!(told(&registry), Vec::<String>::new());
+    assert_eq!(problems(&registry), Vec::<String>::new());
     assert_eq!(registry.classes(), [class(Tier::Paid), class(Tier::Visitor)]);
     let [free, visitor] = [Tier::Free, Tier::Visitor].map(|tier| Demand { tier, ..PAID });
     let unbound = registry.model_for(free).await.map(|_| ()).unwrap_err().to_string();
     assert_eq!(unbound, "tools.toml binds no model to remove-background:free on cpu");
     assert_eq!(registry.model_for(visitor).await.unwrap().identity().sha256, model.sha256());
-    // What is bound for the first time and wrong is named, and serves nobody.
+    // A newly bound model with a defect is reported and serves no demand.
     Model::new(f32::NAN).write(models.path(), "wrong");
     let line = |tier: &str, model: &str| {
         format!(
@@ -189,20 +189,20 @@ async fn classes_come_and_go_with_tools_toml() {
     let text = [line("paid", "made"), line("free", "wrong")].concat();
     fs::write(models.path().join("tools.toml"), text).unwrap();
     assert!(settle(&mut watcher).await);
-    assert_eq!(told(&registry), ["wrong: warm-up: 1024 of 1024 output values are not numbers"]);
+    assert_eq!(problems(&registry), ["wrong: warm-up: 1024 of 1024 output values are not finite"]);
     assert_eq!(registry.classes(), [class(Tier::Paid)]);
-    // And nothing at all.
+    // No bindings at all.
     fs::write(models.path().join("tools.toml"), "").unwrap();
     assert!(settle(&mut watcher).await);
-    assert_eq!((registry.classes(), told(&registry)), (vec![], vec![]));
+    assert_eq!((registry.classes(), problems(&registry)), (vec![], vec![]));
 }
 
 #[tokio::test]
-async fn a_model_that_is_wrong_at_the_start_stops_the_start_with_its_reason() {
+async fn a_defective_model_fails_the_start_with_its_reason() {
     let models = TempDir::new().unwrap();
     Model::new(f32::NAN).write(models.path(), "made");
     bind(models.path(), "made");
     let registry = Registry::open(models.path(), runtime()).unwrap();
-    let error = registry.load_all().await.expect_err("it is refused").to_string();
-    assert!(error.contains("warm-up: 1024 of 1024 output values are not numbers"), "{error}");
+    let error = registry.load_all().await.expect_err("the model is refused").to_string();
+    assert!(error.contains("warm-up: 1024 of 1024 output values are not finite"), "{error}");
 }

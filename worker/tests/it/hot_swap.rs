@@ -1,4 +1,4 @@
-//! Models change while a worker runs jobs: what is right takes over, what is wrong changes nothing and is named.
+//! Models change while a worker runs jobs: a valid model takes over, an invalid one is reported and changes nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -18,18 +18,18 @@ use tempfile::TempDir;
 use crate::onnx::{Model, bind, bind_tiers};
 use crate::process::Line;
 
-/// The bar: a switch is over within ten seconds, where one inference takes less than one.
+/// The limit for a switch, with inferences of less than a second.
 const SWITCH: Duration = Duration::from_secs(10);
 
-/// Something that may be done to the folder of a model.
+/// A defect: the step that finds it, how to write it, its description, and a part of the reason.
 type Breakage = (&'static str, fn(&Path, &Model), &'static str, fn(&Model) -> String);
 
-/// Each way to be wrong: its step, how the candidate is written, and words of the reason.
+/// Returns one defect for each step of a load.
 fn breakages() -> Vec<Breakage> {
     fn path(models: &Path) -> std::path::PathBuf {
         models.join("made/made.onnx")
     }
-    fn as_if(models: &Path, wrong: &Model) {
+    fn write_instead(models: &Path, wrong: &Model) {
         wrong.write(models, "made");
     }
     vec![
@@ -43,7 +43,7 @@ fn breakages() -> Vec<Breakage> {
             "truncated",
             |next| {
                 let whole = next.bytes().len();
-                format!("made.onnx has {} bytes, the manifest says {whole}", whole / 2)
+                format!("made.onnx has {} bytes, but the manifest says {whole}", whole / 2)
             },
         ),
         (
@@ -60,39 +60,39 @@ fn breakages() -> Vec<Breakage> {
         ),
         (
             "contract",
-            |models, next| as_if(models, &Model { side: 16, ..next.clone() }),
+            |models, next| write_instead(models, &Model { side: 16, ..next.clone() }),
             "another shape",
             |_| {
-                "input \"input\" has shape [1, 3, 16, 16], the manifest makes it [1, 3, 32, 32]"
+                "input \"input\" has shape [1, 3, 16, 16], but the manifest expects [1, 3, 32, 32]"
                     .into()
             },
         ),
         (
             "warm-up",
-            |models, _| as_if(models, &Model::new(f32::NAN)),
-            "no numbers",
-            |_| "1024 of 1024 output values are not numbers".into(),
+            |models, _| write_instead(models, &Model::new(f32::NAN)),
+            "values that are not finite",
+            |_| "1024 of 1024 output values are not finite".into(),
         ),
         (
             "golden",
-            |models, next| as_if(models, &Model::new(-next.weight)),
+            |models, next| write_instead(models, &Model::new(-next.weight)),
             "the background instead of the subject",
-            |_| "golden.png: the result is off by 0.".into(),
+            |_| "golden.png: the mean error is 0.".into(),
         ),
         (
             "files",
             |models, next| {
                 let outside = "../../weights.bin".to_owned();
-                let wrong = Model { kept_in: Some(outside), ..next.clone() };
+                let wrong = Model { external_data: Some(outside), ..next.clone() };
                 let folder = wrong.write(models, "made");
                 let manifest = wrong.manifest("made");
                 let (head, golden) = manifest.split_once("[[extra]]").unwrap();
                 let golden = &golden[golden.find("[[golden]]").unwrap()..];
                 fs::write(folder.join("model.toml"), [head, golden].concat()).unwrap();
             },
-            "weights elsewhere",
+            "weights outside the folder",
             |_| {
-                "made.onnx keeps tensors in \"../../weights.bin\", which lies outside the model's folder"
+                "made.onnx keeps tensors in \"../../weights.bin\", which is outside the model's folder"
                     .into()
             },
         ),
@@ -100,7 +100,7 @@ fn breakages() -> Vec<Breakage> {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn models_change_under_four_jobs_at_a_time_and_no_job_fails(pool: PgPool) {
+async fn no_job_fails_while_models_change(pool: PgPool) {
     let line = Arc::new(Line::start(pool, 2_000).await);
     let models = TempDir::new().unwrap();
     let first = Model::new(1.0);
@@ -134,7 +134,7 @@ async fn models_change_under_four_jobs_at_a_time_and_no_job_fails(pool: PgPool) 
     bind(models.path(), "made");
     line.served_by(&serving, SWITCH).await;
 
-    // Everything that may be wrong: the old one serves, the reason is told, and what is mended serves.
+    // Each defect: the old model keeps serving, the reason is reported, and the repaired model serves.
     for (round, (step, spoil, what, words)) in (1..).zip(breakages()) {
         let next = Model::new(1.3 + round as f32 / 10.0);
         spoil(models.path(), &next);
@@ -142,10 +142,10 @@ async fn models_change_under_four_jobs_at_a_time_and_no_job_fails(pool: PgPool) 
         assert_eq!((problem.model.as_str(), problem.step.as_str()), ("made", step), "{what}");
         assert!(problem.reason.contains(&words(&next)), "{what}: {}", problem.reason);
         line.served_by(&serving, SWITCH).await;
-        let told = scrape(&metrics);
-        assert!(told.contains("retouch_model_refused{model=\"made\"} 1"), "{what}: {told}");
+        let scraped = scrape(&metrics);
+        assert!(scraped.contains("retouch_model_refused{model=\"made\"} 1"), "{what}: {scraped}");
         let counted = format!("retouch_model_refusals_total{{model=\"made\",step=\"{step}\"}}");
-        assert!(told.contains(&counted), "{what}: {told}");
+        assert!(scraped.contains(&counted), "{what}: {scraped}");
         next.write(models.path(), "made");
         line.served_by(&next, SWITCH).await;
         line.no_problem().await;
@@ -154,7 +154,7 @@ async fn models_change_under_four_jobs_at_a_time_and_no_job_fails(pool: PgPool) 
     }
 
     feeding.abort();
-    eventually(SWITCH, "what was submitted is done", || async {
+    eventually(SWITCH, "every submitted job is done", || async {
         let open = line.count(JobState::Queued).await + line.count(JobState::Running).await;
         (open == 0).then_some(())
     })
@@ -165,15 +165,15 @@ async fn models_change_under_four_jobs_at_a_time_and_no_job_fails(pool: PgPool) 
         .fetch_one(&line.pool)
         .await
         .unwrap();
-    assert_eq!(again, 0, "no job needed a second attempt");
+    assert_eq!(again, 0, "a job needed a second attempt");
     assert!(worker.is_alive());
     line.assert_nothing_lost_nothing_twice().await;
     let log = fs::read_to_string(&worker.log).unwrap();
-    assert_eq!(log.matches("Refused made: ").count(), breakages().len(), "each is told once");
+    assert_eq!(log.matches("Refused made: ").count(), breakages().len(), "each refusal is logged once");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_tool_that_is_bound_while_a_worker_runs_is_served_by_it(pool: PgPool) {
+async fn a_running_worker_starts_and_stops_serving_a_tool_with_its_binding(pool: PgPool) {
     let line = Line::start(pool, 2_000).await;
     let models = TempDir::new().unwrap();
     Model::new(1.0).write(models.path(), "made");
@@ -185,10 +185,10 @@ async fn a_tool_that_is_bound_while_a_worker_runs_is_served_by_it(pool: PgPool) 
         .start();
     let job = line.submit().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(line.count(JobState::Queued).await, 1, "nobody serves job {job}");
+    assert_eq!(line.count(JobState::Queued).await, 1, "no worker serves job {job}");
     bind_tiers(models.path(), "made", &["free", "paid"]);
     line.until(JobState::Done, 1, SWITCH).await;
-    // Unbound again, it waits once more; what else is served goes on.
+    // Once unbound again, jobs wait.
     bind_tiers(models.path(), "made", &["free"]);
     tokio::time::sleep(Duration::from_secs(1)).await;
     line.submit().await;
@@ -198,7 +198,7 @@ async fn a_tool_that_is_bound_while_a_worker_runs_is_served_by_it(pool: PgPool) 
     tokio::task::spawn_blocking(move || worker.wait(SWITCH)).await.unwrap();
 }
 
-/// Keeps jobs waiting, so that as many run as may.
+/// Keeps jobs in the queue, so that the worker is always fully occupied.
 async fn feed(line: Arc<Line>) {
     loop {
         if line.count(JobState::Queued).await < 4 {
@@ -210,15 +210,15 @@ async fn feed(line: Arc<Line>) {
 }
 
 impl Line {
-    /// Waits until results are made by `model` and the worker says so, then makes sure that nothing else
-    /// makes them any more.
+    /// Waits until the worker reports that `model` serves, and checks that it makes the next result.
     async fn served_by(&self, model: &Model, patience: Duration) {
         let sha256 = model.sha256();
-        eventually(patience, "the worker says what serves", || async {
-            let workers = workers::living(&self.pool).await.unwrap();
+        eventually(patience, "the worker reports the model", || async {
+            let workers = workers::live(&self.pool).await.unwrap();
             let models = workers.into_iter().flat_map(|worker| worker.models);
-            let says: Vec<_> = models.map(|model| model.sha256).collect();
-            (!says.is_empty() && says.iter().all(|says| *says == sha256)).then_some(())
+            let reported: Vec<_> = models.map(|model| model.sha256).collect();
+            let all_match = reported.iter().all(|reported| *reported == sha256);
+            (!reported.is_empty() && all_match).then_some(())
         })
         .await;
         let job = self.submit().await;
@@ -234,19 +234,19 @@ impl Line {
     }
 
     async fn problems(&self) -> Vec<ModelProblem> {
-        let workers = workers::living(&self.pool).await.unwrap();
+        let workers = workers::live(&self.pool).await.unwrap();
         workers.into_iter().flat_map(|worker| worker.problems).collect()
     }
 
     async fn problem(&self) -> ModelProblem {
-        eventually(SWITCH, "the worker says what is wrong", || async {
+        eventually(SWITCH, "the worker reports a problem", || async {
             self.problems().await.pop()
         })
         .await
     }
 
     async fn no_problem(&self) {
-        eventually(SWITCH, "the problem is gone", || async {
+        eventually(SWITCH, "the worker reports no problem", || async {
             self.problems().await.is_empty().then_some(())
         })
         .await;
@@ -260,7 +260,7 @@ fn free_port() -> String {
 fn scrape(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
-    let mut told = String::new();
-    stream.read_to_string(&mut told).unwrap();
-    told
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
 }

@@ -1,5 +1,4 @@
-//! Tensors that stay on the device, shown with the processor as the device: every step is the same but for where the
-//! memory lies.
+//! Tensors kept on the device between runs, tested with the CPU as the device: only the location of the memory differs.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -34,7 +33,7 @@ fn input(seed: usize, (batch, rows, columns): (usize, usize, usize)) -> Array4<f
 }
 
 #[test]
-fn a_shape_that_comes_again_keeps_its_tensors_and_gives_the_same() {
+fn a_repeated_shape_keeps_its_tensors_and_gives_the_same_results() {
     let (mut alone, mut kept) = (open(GpuSettings::default()), keeping());
     let shapes = [(1, 16, 16), (2, 16, 16), (1, 24, 8)];
     for seed in 0..4 {
@@ -47,7 +46,7 @@ fn a_shape_that_comes_again_keeps_its_tensors_and_gives_the_same() {
 }
 
 #[test]
-fn more_shapes_than_are_kept_push_out_the_one_unused_for_longest() {
+fn a_further_shape_replaces_the_least_recently_used_one() {
     let (mut alone, mut kept) = (open(GpuSettings::default()), keeping());
     for side in 8..20 {
         for seed in 0..4 {
@@ -59,7 +58,7 @@ fn more_shapes_than_are_kept_push_out_the_one_unused_for_longest() {
 }
 
 #[test]
-fn shapes_that_hardly_ever_come_again_are_not_worth_memory() {
+fn rarely_repeated_shapes_keep_no_tensors() {
     let mut kept = keeping();
     for seed in 0..3 {
         for side in 8..20 {
@@ -70,7 +69,7 @@ fn shapes_that_hardly_ever_come_again_are_not_worth_memory() {
 }
 
 #[test]
-fn a_refused_input_leaves_a_session_that_works() {
+fn a_session_still_works_after_a_refused_input() {
     let mut kept = keeping();
     let good = input(1, (1, 16, 16));
     let output = run(&mut kept, &good);

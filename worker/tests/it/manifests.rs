@@ -1,4 +1,4 @@
-//! Manifests and loads: what is right loads, what is wrong is refused with its reason.
+//! Manifests and loads: valid models load, invalid ones are refused with a reason.
 
 use std::fs;
 use std::path::Path;
@@ -19,30 +19,30 @@ fn altered(from: &str, to: &str) -> (TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = dir.path().join("segment");
     fs::create_dir(&folder).expect("a folder");
-    for entry in fs::read_dir(repository().join("models/tiny/segment")).expect("it is there") {
-        let entry = entry.expect("it is there");
+    for entry in fs::read_dir(repository().join("models/tiny/segment")).expect("it can be read") {
+        let entry = entry.expect("it can be read");
         fs::copy(entry.path(), folder.join(entry.file_name())).expect("it copies");
     }
     let manifest = folder.join("model.toml");
-    let text = fs::read_to_string(&manifest).expect("it is there");
+    let text = fs::read_to_string(&manifest).expect("it can be read");
     assert!(text.contains(from), "the manifest has no {from:?}");
     fs::write(&manifest, text.replace(from, to)).expect("it is written");
     (dir, folder)
 }
 
 async fn refusal(folder: &Path) -> String {
-    load(folder).await.expect_err("it must be refused").to_string()
+    load(folder).await.expect_err("the model is refused").to_string()
 }
 
 #[test]
-fn every_manifest_in_models_is_right() {
+fn every_manifest_in_models_is_valid() {
     let models = repository().join("models");
     for name in ["u2netp", "u2net", "isnet"] {
         let manifest = Manifest::read(&models.join(name)).expect("it reads");
-        assert!(manifest.commercial_use, "{name} may not serve paid jobs");
+        assert!(manifest.commercial_use, "{name} must not serve paid jobs");
     }
     let bindings = Bindings::read(&models).expect("tools.toml reads");
-    bindings.check(&models).expect("tools.toml binds what exists");
+    bindings.check(&models).expect("every bound model exists");
     let model = |tier| {
         let demand = Demand { tier, tool: Tool::RemoveBackground };
         bindings.model_for(demand, Device::Cpu)
@@ -53,7 +53,7 @@ fn every_manifest_in_models_is_right() {
 }
 
 #[test]
-fn what_a_manifest_misstates_is_named() {
+fn invalid_fields_are_named() {
     for (from, to, reason) in [
         ("width = 32", "widht = 32", "widht"),
         ("task = \"segmentation\"", "task = \"painting\"", "\"painting\" is unknown"),
@@ -66,7 +66,7 @@ fn what_a_manifest_misstates_is_named() {
         (
             "commercial_use = true",
             "commercial_use = true\ncomercial_use = true",
-            "every task also knows `name`",
+            "the fields of every task are `name`",
         ),
     ] {
         let (_dir, folder) = altered(from, to);
@@ -76,9 +76,9 @@ fn what_a_manifest_misstates_is_named() {
 }
 
 #[test]
-fn what_could_not_be_followed_is_named() {
+fn contradictory_fields_are_named() {
     for (model, from, to, reason) in [
-        ("flux2-klein", "guidance = 1.0", "guidance = 3.5", "sampling.guidance must be 1 at most"),
+        ("flux2-klein", "guidance = 1.0", "guidance = 3.5", "sampling.guidance must be at most 1"),
         (
             "flux2-klein",
             "guidance = 1.0",
@@ -89,7 +89,7 @@ fn what_could_not_be_followed_is_named() {
             "sd-inpaint",
             "edit = 1.0",
             "edit = 0.2",
-            "strength.edit is 0.2, which leaves none of 4 steps",
+            "strength.edit is 0.2, which leaves no step of 4",
         ),
         (
             "upscale",
@@ -102,7 +102,7 @@ fn what_could_not_be_followed_is_named() {
         let folder = dir.path().join(model);
         fs::create_dir(&folder).expect("a folder");
         let text = repository().join("models/tiny").join(model).join("model.toml");
-        let text = fs::read_to_string(text).expect("it is there");
+        let text = fs::read_to_string(text).expect("it can be read");
         assert!(text.contains(from), "the manifest has no {from:?}");
         fs::write(folder.join("model.toml"), text.replace(from, to)).expect("it is written");
         let error = Manifest::read(&folder).expect_err(to).to_string();
@@ -111,7 +111,7 @@ fn what_could_not_be_followed_is_named() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_not_what_its_manifest_says_is_refused() {
+async fn a_model_that_differs_from_its_manifest_is_refused() {
     for (from, to, reason) in [
         ("size_bytes = ", "size_bytes = 1", "checksum: segment.onnx has"),
         (
@@ -122,24 +122,24 @@ async fn a_model_that_is_not_what_its_manifest_says_is_refused() {
         (
             "name = \"input\"",
             "name = \"picture\"",
-            "contract: the model has no input \"picture\"; it has input",
+            "contract: the model has no input \"picture\"; its inputs are \"input\"",
         ),
         (
             "name = \"mask\"",
             "name = \"alpha\"",
-            "contract: the model has no output \"alpha\"; it has mask, brightness",
+            "contract: the model has no output \"alpha\"; its outputs are \"mask\", \"brightness\"",
         ),
         (
             "width = 32",
             "width = 64",
-            "has shape [1, 3, 32, 32], the manifest makes it [1, 3, 32, 64]",
+            "has shape [1, 3, 32, 32], but the manifest expects [1, 3, 32, 64]",
         ),
         (
             "tolerance = 0.004",
             "tolerance = 0.004\n[[golden]]\nimage = \"golden-alpha.png\"\nexpected = \"golden.png\"\ntolerance = 0.001",
-            "golden: golden-alpha.png: the result is off by",
+            "golden: golden-alpha.png: the mean error is",
         ),
-        // Dividing by almost nothing overflows to infinity, and infinity minus infinity is no number.
+        // Dividing by almost zero overflows to infinity, and infinity minus infinity is NaN.
         ("std = [0.229, 0.224, 0.225]", "std = [1e-45, 1e-45, 1e-45]", "warm-up"),
     ] {
         let (_dir, folder) = altered(from, to);
@@ -149,23 +149,23 @@ async fn a_model_that_is_not_what_its_manifest_says_is_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_file_says_how_to_get_it() {
+async fn the_message_about_a_missing_file_says_how_to_get_it() {
     let source = "[source]\nregistry = \"url\"\nurl = \"https://example.org/net.onnx\"\n\n[input]";
     for (to, advice) in [
-        (source, "is missing; `scripts/models fetch segment` fetches it"),
-        ("[input]", "is missing; bring it: put the file there"),
+        (source, "is missing; fetch it with `scripts/models fetch segment`"),
+        ("[input]", "is missing; put the file there"),
     ] {
         let (_dir, folder) = altered("[input]", to);
-        fs::remove_file(folder.join("segment.onnx")).expect("it was there");
+        fs::remove_file(folder.join("segment.onnx")).expect("it existed");
         let error = refusal(&folder).await;
         assert!(error.contains(advice), "{advice}: {error}");
     }
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_model_is_refused_in_the_runtimes_words() {
+async fn a_file_that_is_not_a_model_is_refused_with_the_runtimes_message() {
     let (_dir, folder) = altered("task", "task");
-    let manifest = fs::read_to_string(folder.join("model.toml")).expect("it is there");
+    let manifest = fs::read_to_string(folder.join("model.toml")).expect("it can be read");
     let wrong = "08".repeat(266);
     let digest = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(&wrong));
     let old = manifest.split("sha256 = \"").nth(1).expect("it has one")[..64].to_owned();
@@ -176,9 +176,9 @@ async fn a_file_that_is_no_model_is_refused_in_the_runtimes_words() {
 }
 
 #[tokio::test]
-async fn tensors_in_another_file_are_read_from_it_when_the_manifest_vouches_for_it() {
+async fn external_data_is_read_from_a_file_that_the_manifest_lists() {
     let models = tempfile::tempdir().expect("a folder");
-    let model = Model { kept_in: Some("weights.bin".to_owned()), ..Model::new(1.0) };
+    let model = Model { external_data: Some("weights.bin".to_owned()), ..Model::new(1.0) };
     let folder = model.write(models.path(), "made");
     let weights = folder.join("weights.bin");
     assert!(refusal(&folder).await.contains("weights.bin is missing"));
@@ -193,7 +193,7 @@ async fn tensors_in_another_file_are_read_from_it_when_the_manifest_vouches_for_
 
     let elsewhere = models.path().join("weights.bin");
     fs::write(&elsewhere, model.weights()).expect("it is written");
-    fs::remove_file(&weights).expect("it was there");
+    fs::remove_file(&weights).expect("it existed");
     std::os::unix::fs::symlink(&elsewhere, &weights).expect("it links");
     let error = refusal(&folder).await;
     assert!(
@@ -203,21 +203,21 @@ async fn tensors_in_another_file_are_read_from_it_when_the_manifest_vouches_for_
 }
 
 #[tokio::test]
-async fn tensors_in_a_file_that_nobody_vouches_for_are_refused() {
+async fn external_data_in_an_unlisted_file_is_refused() {
     for (location, reason) in [
-        ("/etc/hostname", "\"/etc/hostname\", which lies outside the model's folder"),
-        ("../weights.bin", "\"../weights.bin\", which lies outside the model's folder"),
-        ("a/../../b", "\"a/../../b\", which lies outside the model's folder"),
+        ("/etc/hostname", "\"/etc/hostname\", which is outside the model's folder"),
+        ("../weights.bin", "\"../weights.bin\", which is outside the model's folder"),
+        ("a/../../b", "\"a/../../b\", which is outside the model's folder"),
         ("other.bin", "\"other.bin\", which the manifest does not list as [[extra]]"),
-        // How ONNX Runtime marks an address in its own memory.
+        // ONNX Runtime's marker for an address in its own memory.
         ("*/_ORT_MEM_ADDR_/*", "which the manifest does not list as [[extra]]"),
     ] {
         let models = tempfile::tempdir().expect("a folder");
-        let model = Model { kept_in: Some(location.to_owned()), ..Model::new(1.0) };
-        let vouched = Model { kept_in: None, ..model.clone() };
+        let model = Model { external_data: Some(location.to_owned()), ..Model::new(1.0) };
+        let listed = Model { external_data: None, ..model.clone() };
         let folder = model.write(models.path(), "made");
-        let manifest = vouched.manifest("made").replace(&vouched.sha256(), &model.sha256());
-        let (size, stated) = (model.bytes().len(), vouched.bytes().len());
+        let manifest = listed.manifest("made").replace(&listed.sha256(), &model.sha256());
+        let (size, stated) = (model.bytes().len(), listed.bytes().len());
         let manifest =
             manifest.replace(&format!("size_bytes = {stated}"), &format!("size_bytes = {size}"));
         fs::write(folder.join("model.toml"), manifest).expect("it is written");
@@ -228,7 +228,7 @@ async fn tensors_in_a_file_that_nobody_vouches_for_are_refused() {
 }
 
 #[tokio::test]
-async fn a_large_file_may_be_put_in_place_by_a_link() {
+async fn a_large_file_may_be_a_link() {
     let models = tempfile::tempdir().expect("a folder");
     let folder = Model::new(1.0).write(&models.path().join("models"), "made");
     let (here, elsewhere) = (folder.join("made.onnx"), models.path().join("large.onnx"));
@@ -238,7 +238,7 @@ async fn a_large_file_may_be_put_in_place_by_a_link() {
 }
 
 #[tokio::test]
-async fn callers_of_a_cold_model_share_one_load() {
+async fn concurrent_callers_share_one_load() {
     let registry = Registry::open(&repository().join("models/tiny"), runtime()).expect("it opens");
     assert!(registry.loaded().is_empty());
     let registry = Arc::new(registry);
@@ -254,7 +254,7 @@ async fn callers_of_a_cold_model_share_one_load() {
         fs::read_to_string(task.path().join("comm"))
             .is_ok_and(|name| name.trim() == "model-segment")
     });
-    // Other tests in this process may own one each; eight callers must not own eight.
+    // Other tests in this process may have one thread each; eight callers must not start eight.
     assert!(threads.count() < 8);
     assert_eq!(registry.loaded().len(), 1);
 }
@@ -267,7 +267,7 @@ async fn every_demand_finds_its_model() {
         let model = registry.model_for(demand).await.expect("it is bound");
         assert_eq!(model.identity().name, "segment");
     }
-    // Nobody gets fourfold upscales for nothing.
+    // Fourfold upscales are never free.
     let unbound = Demand { tier: Tier::Free, tool: Tool::Upscale(Factor::X4) };
     let served = registry.served();
     assert!(served.iter().all(|(demand, _)| *demand != unbound), "{served:?}");
@@ -275,7 +275,7 @@ async fn every_demand_finds_its_model() {
 }
 
 #[tokio::test]
-async fn a_handle_whose_caller_left_is_skipped_and_the_next_is_served() {
+async fn the_request_of_a_caller_that_left_is_skipped() {
     let model = tiny().await;
     let shape = (1, 3, 32, 32);
     drop(model.infer(ndarray::Array4::zeros(shape)));

@@ -1,4 +1,4 @@
-//! `retouch-worker models check`, as a maintainer calls it.
+//! `retouch-worker models check`, called as a maintainer would.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::onnx::{Model, bind};
 use crate::{photo, repository};
 
-/// Calls `models check` on a processor; its exit code and what it said.
+/// Runs `models check` on the CPU and returns its exit code and standard output.
 fn check(models: &Path, names: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
         .args(["models", "check"])
@@ -30,14 +30,14 @@ fn assert_says(said: &str, every: &[&str]) {
     }
 }
 
-/// A folder of models that holds a model of weight 1, named `made`, and the model's folder.
+/// Returns a models directory with one model, `made`, of weight 1, and the model's folder.
 fn made() -> (TempDir, PathBuf) {
     let models = TempDir::new().unwrap();
     let folder = Model::new(1.0).write(models.path(), "made");
     (models, folder)
 }
 
-/// Replaces `from` by `to` in the manifest of a folder.
+/// Replaces `from` by `to` in the manifest in a folder.
 fn alter(folder: &Path, from: &str, to: &str) {
     let manifest = folder.join("model.toml");
     let text = fs::read_to_string(&manifest).unwrap();
@@ -60,7 +60,7 @@ fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace(
         "checksum  WRONG: candidate.onnx has sha256",
         "contract  input f32[1, 3, 32, 32] → mask f32[1, 1, 32, 32]",
         "warm-up   output in",
-        "golden    WRONG: golden.png: the result is off by 0.",
+        "golden    WRONG: golden.png: the mean error is 0.",
         "speed     ",
         "beside    made: ",
         "times as long",
@@ -74,14 +74,14 @@ fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace(
 }
 
 #[test]
-fn whatever_one_line_binds_the_models_of_the_others_are_judged() {
+fn a_wrong_binding_does_not_prevent_checking_the_other_models() {
     let (models, _) = made();
     Model::new(f32::NAN).write(models.path(), "nan");
     bind(models.path(), "made");
     let tools = models.path().join("tools.toml");
     let text = fs::read_to_string(&tools).unwrap();
     let text = text.replacen("\"made\"", "\"nan\"", 1).replacen("\"made\"", "\"gone\"", 1);
-    // An upscale is not what a segmentation can do.
+    // A segmentation model cannot upscale.
     let upscale = text.split("[[bind]]").nth(1).unwrap();
     let upscale = upscale.replace("remove-background", "upscale").replace("nan", "made");
     fs::write(&tools, [text.as_str(), "[[bind]]", &upscale].concat()).unwrap();
@@ -91,16 +91,16 @@ fn whatever_one_line_binds_the_models_of_the_others_are_judged() {
         "manifest  WRONG: there is no such folder; ",
         " holds made, nan; tools.toml binds it in [[bind]] 2 (remove-background:free on any device)",
         "bindings  WRONG: [[bind]] 4: upscale is bound to made, which cannot serve it",
-        "golden    golden.png off by",
-        "warm-up   WRONG: 1024 of 1024 output values are not numbers",
+        "golden    golden.png: mean error 0.",
+        "warm-up   WRONG: 1024 of 1024 output values are not finite",
     ];
     assert_says(&said, &every);
-    let judged = |name: &str| said.matches(&format!("/{name}\n")).count();
-    assert_eq!(["gone", "made", "nan"].map(judged), [1; 3], "{said}");
+    let checked = |name: &str| said.matches(&format!("/{name}\n")).count();
+    assert_eq!(["gone", "made", "nan"].map(checked), [1; 3], "{said}");
 }
 
 #[test]
-fn what_is_bound_for_gpus_only_is_looked_at_without_being_run() {
+fn a_model_bound_only_for_gpus_is_checked_without_a_run() {
     let (models, folder) = made();
     bind(models.path(), "made");
     let tools = models.path().join("tools.toml");
@@ -120,13 +120,13 @@ fn what_is_bound_for_gpus_only_is_looked_at_without_being_run() {
     let (code, said) = check(models.path(), &[]);
     assert_eq!(code, Some(1), "{said}");
     assert_says(&said, &["checksum  WRONG: made.onnx has sha256", "WRONG     for one reason"]);
-    // By its name it is run.
+    // A model given by name is run.
     let (_, said) = check(models.path(), &["made"]);
     assert_says(&said, &["warm-up   output in"]);
 }
 
 #[test]
-fn tiles_that_are_called_exact_and_are_not_are_wrong() {
+fn tiling_that_is_not_exact_is_found() {
     let models = TempDir::new().unwrap();
     let folder = models.path().join("blur-upscale");
     fs::create_dir(&folder).unwrap();
@@ -147,14 +147,14 @@ fn tiles_that_are_called_exact_and_are_not_are_wrong() {
         alter(&folder, &format!("padding = {from}"), &format!("padding = {to}"));
         let (code, said) = check(models.path(), &["blur-upscale"]);
         assert_eq!(code, Some(1), "{said}");
-        let looks = format!("the model looks further than tiling.padding = {to}");
-        let every = ["tiling    WRONG: tiles differ", looks.as_str(), "WRONG     for one reason"];
+        let padding = format!("tiling.padding = {to} is less than the model's receptive radius");
+        let every = ["tiling    WRONG: tiles differ", padding.as_str(), "WRONG     for one reason"];
         assert_says(&said, &every);
     }
 }
 
 #[test]
-fn a_net_that_gives_one_value_whatever_it_sees_is_wrong() {
+fn a_net_that_always_returns_the_same_value_is_refused() {
     let models = TempDir::new().unwrap();
     let dead = Model::new(0.0);
     let folder = dead.write(models.path(), "dead");
@@ -164,7 +164,7 @@ fn a_net_that_gives_one_value_whatever_it_sees_is_wrong() {
     let (code, said) = check(models.path(), &["dead"]);
     assert_eq!(code, Some(1), "{said}");
     let every = [
-        "warm-up   WRONG: its output is 0.5 everywhere",
+        "warm-up   WRONG: the output is 0.5 everywhere",
         "golden    none: its results were compared with nothing",
         "WRONG     for one reason",
     ];
@@ -172,7 +172,7 @@ fn a_net_that_gives_one_value_whatever_it_sees_is_wrong() {
 }
 
 #[test]
-fn a_golden_picture_that_is_missing_or_of_another_size_is_named() {
+fn a_golden_image_that_is_missing_or_has_the_wrong_size_is_named() {
     let (models, folder) = made();
     let expected = folder.join("golden-alpha.png");
     let alpha = fs::read(&expected).unwrap();
@@ -185,12 +185,12 @@ fn a_golden_picture_that_is_missing_or_of_another_size_is_named() {
     fs::write(&expected, alpha).unwrap();
     fs::write(folder.join("golden.png"), photo("chelsea.png")).unwrap();
     let (_, said) = check(models.path(), &["made"]);
-    let size = "WRONG: golden-alpha.png: it has another size than what is made of golden.png: 90 × 60, not ";
+    let size = "WRONG: golden-alpha.png: the size is 90 × 60, but the result for golden.png is ";
     assert_says(&said, &[size]);
 }
 
 #[test]
-fn a_file_of_the_wrong_size_is_compared_all_the_same() {
+fn the_checksum_of_a_file_of_the_wrong_size_is_compared_too() {
     let (models, folder) = made();
     let bytes = [Model::new(1.0).bytes(), vec![0]].concat();
     fs::write(folder.join("made.onnx"), &bytes).unwrap();
@@ -201,21 +201,21 @@ fn a_file_of_the_wrong_size_is_compared_all_the_same() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_what_to_do() {
+fn messages_about_missing_files_say_what_to_do() {
     let (models, folder) = made();
     fs::remove_file(folder.join("made.onnx")).unwrap();
     let (_, said) = check(models.path(), &["made"]);
-    assert_says(&said, &["made.onnx is missing; bring it: put the file there"]);
+    assert_says(&said, &["made.onnx is missing; put the file there"]);
     alter(
         &folder,
         "[input]",
         "[source]\nregistry = \"url\"\nurl = \"https://example.org/made.onnx\"\n\n[input]",
     );
     let (_, said) = check(models.path(), &["made"]);
-    assert_says(&said, &["made.onnx is missing; `scripts/models fetch made` fetches it"]);
+    assert_says(&said, &["made.onnx is missing; fetch it with `scripts/models fetch made`"]);
     fs::create_dir(folder.join("made.onnx")).unwrap();
     let (_, said) = check(models.path(), &["made"]);
-    assert_says(&said, &["made.onnx is no file"]);
+    assert_says(&said, &["made.onnx is not a file"]);
 
     fs::create_dir(models.path().join("empty")).unwrap();
     let (_, said) = check(models.path(), &["empty"]);
@@ -226,7 +226,7 @@ fn what_is_not_there_is_named_with_what_to_do() {
 }
 
 #[test]
-fn a_reader_that_has_had_enough_is_no_panic() {
+fn a_closed_pipe_does_not_cause_a_panic() {
     let models = TempDir::new().unwrap();
     Model::new(1.0).write(models.path(), "made");
     bind(models.path(), "made");
@@ -240,6 +240,6 @@ fn a_reader_that_has_had_enough_is_no_panic() {
         .output()
         .unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(141), "as after SIGPIPE: {said}");
+    assert_eq!(ended.status.code(), Some(141), "the exit status after SIGPIPE: {said}");
     assert!(!said.contains("panicked"), "{said}");
 }

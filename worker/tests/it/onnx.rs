@@ -1,5 +1,4 @@
-//! Models made on the spot, a few hundred bytes each: whatever is right or wrong with a model can be made
-//! without a file in the repository.
+//! Generates ONNX models of a few hundred bytes, valid or with a defect, so that the repository needs no files for them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,24 +11,24 @@ use crate::repository;
 #[derive(Clone)]
 pub struct Model {
     pub weight: f32,
-    /// The side of its input and output.
+    /// The side of the input and output, in pixels.
     pub side: u8,
-    /// The file that its weights are kept in, as the graph spells it; in the graph itself when `None`.
-    pub kept_in: Option<String>,
+    /// The external file of the weights, as the graph spells it; `None` keeps them in the graph.
+    pub external_data: Option<String>,
 }
 
 impl Model {
     pub fn new(weight: f32) -> Self {
-        Self { weight, side: 32, kept_in: None }
+        Self { weight, side: 32, external_data: None }
     }
 
-    /// The weights as they are kept in a file of their own.
+    /// Returns the content of the external file of the weights.
     pub fn weights(&self) -> Vec<u8> {
         [self.weight; 3].iter().flat_map(|weight| weight.to_le_bytes()).collect()
     }
 
     pub fn bytes(&self) -> Vec<u8> {
-        let kept = match &self.kept_in {
+        let data = match &self.external_data {
             None => message(9, &self.weights()),
             Some(file) => {
                 let entry = [message(1, b"location"), message(2, file.as_bytes())].concat();
@@ -37,7 +36,7 @@ impl Model {
             }
         };
         let dims: Vec<u8> = [1, 3, 1, 1].into_iter().flat_map(|size| number(1, size)).collect();
-        let weights = [dims, number(2, 1), message(8, b"weights"), kept].concat();
+        let weights = [dims, number(2, 1), message(8, b"weights"), data].concat();
         let graph = [
             message(1, &node("Conv", &["input", "weights"], "brightness")),
             message(1, &node("Sigmoid", &["brightness"], "mask")),
@@ -55,10 +54,10 @@ impl Model {
         hex::encode(Sha256::digest(self.bytes()))
     }
 
-    /// Its manifest, with a golden picture on which the subject is what is bright.
+    /// Returns the manifest, with a golden image whose subject is its bright part.
     pub fn manifest(&self, name: &str) -> String {
         let bytes = self.bytes();
-        let extra = self.kept_in.as_ref().map_or(String::new(), |file| {
+        let extra = self.external_data.as_ref().map_or(String::new(), |file| {
             let weights = self.weights();
             format!(
                 "[[extra]]\nfile = {file:?}\nsha256 = \"{}\"\nsize_bytes = {}\n",
@@ -106,7 +105,7 @@ tolerance = 0.2
         )
     }
 
-    /// Writes the model and its manifest over what is in `models_dir/name`, and returns that folder.
+    /// Writes the model and its manifest to `models_dir/name`, over existing files, and returns that folder.
     pub fn write(&self, models_dir: &Path, name: &str) -> PathBuf {
         let folder = models_dir.join(name);
         fs::create_dir_all(&folder).expect("a folder");
@@ -131,12 +130,12 @@ fn port(name: &str, shape: [u8; 4]) -> Vec<u8> {
     [message(1, name.as_bytes()), message(2, &message(1, &tensor))].concat()
 }
 
-/// A protobuf field that holds a number below 128.
+/// Encodes a protobuf field with a number below 128.
 fn number(field: u8, value: u8) -> Vec<u8> {
     vec![field << 3, value]
 }
 
-/// A protobuf field that holds bytes or a message, of up to 16,383 bytes.
+/// Encodes a protobuf field with bytes or a message of up to 16,383 bytes.
 fn message(field: u8, bytes: &[u8]) -> Vec<u8> {
     let length = bytes.len();
     let head = match length {
@@ -146,12 +145,12 @@ fn message(field: u8, bytes: &[u8]) -> Vec<u8> {
     [&head, bytes].concat()
 }
 
-/// Binds every class of remove background to `model` in `models_dir/tools.toml`.
+/// Binds every tier of remove-background to `model` in `models_dir/tools.toml`.
 pub fn bind(models_dir: &Path, model: &str) {
     bind_tiers(models_dir, model, &["paid", "free", "visitor"]);
 }
 
-/// Binds some classes of remove background to `model`.
+/// Binds these tiers of remove-background to `model`.
 pub fn bind_tiers(models_dir: &Path, model: &str, tiers: &[&str]) {
     let line = |tier: &&str| {
         format!(

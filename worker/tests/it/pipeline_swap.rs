@@ -1,4 +1,4 @@
-//! A text-guided model is a folder of nets, words and settings: it changes as one, and a part that is wrong changes
+//! Swaps of text-guided models: all files of a pipeline change together, and a pipeline with a defective part changes
 //! nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
@@ -13,13 +13,13 @@ use retouch_inference::registry::ModelHandle;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::following::{following, serving, settle, told};
+use crate::following::{following, problems, serving, settle};
 use crate::magic_fix::{disc, fix, only, picture, png};
 use crate::repository;
 
 const EDIT: Demand = Demand { tool: Tool::MagicFix(FixMode::Edit), tier: Tier::Paid };
 
-/// The tiny pipeline as `sd-inpaint`, bound to everything that words can ask for.
+/// Returns a models directory with the tiny pipeline, bound to every mode with a prompt.
 fn models() -> TempDir {
     let models = TempDir::new().unwrap();
     copy(&repository().join("models/tiny/sd-inpaint"), &models.path().join("sd-inpaint"));
@@ -45,7 +45,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Puts `bytes` in the place of a file, and their size and checksum into the manifest.
+/// Replaces a file, and its size and checksum in the manifest.
 fn replace(folder: &Path, file: &str, bytes: &[u8]) {
     fs::write(folder.join(file), bytes).unwrap();
     let manifest = fs::read_to_string(folder.join("model.toml")).unwrap();
@@ -65,7 +65,7 @@ async fn painted_by(model: &ModelHandle) -> Bytes {
 }
 
 #[tokio::test]
-async fn what_is_being_painted_is_finished_by_the_old_one_and_the_next_by_the_new() {
+async fn a_job_finishes_with_the_old_pipeline_and_the_next_gets_the_new_one() {
     let models = models();
     let folder = models.path().join("sd-inpaint");
     let (registry, mut watcher) = following(models.path()).await;
@@ -80,18 +80,18 @@ async fn what_is_being_painted_is_finished_by_the_old_one_and_the_next_by_the_ne
     assert_ne!(brighter, scheduler);
     replace(&folder, "scheduler/scheduler_config.json", brighter.as_bytes());
     assert!(settle(&mut watcher).await);
-    assert_eq!(told(&registry), Vec::<String>::new());
+    assert_eq!(problems(&registry), Vec::<String>::new());
     let new = registry.model_for(EDIT).await.unwrap();
     assert_ne!(new.identity().sha256, old.identity().sha256);
     assert!(serving(&registry).iter().all(|sha256| *sha256 == new.identity().sha256));
     assert_eq!(during.await.unwrap(), before);
-    assert_ne!(painted_by(&new).await, before, "another schedule paints another picture");
-    // What a job began with stays as it was, whatever its files hold now.
+    assert_ne!(painted_by(&new).await, before, "another schedule gives another picture");
+    // A handle keeps the loaded pipeline, whatever its files contain now.
     assert_eq!(painted_by(&old).await, before);
 }
 
 #[tokio::test]
-async fn a_part_that_is_wrong_keeps_the_old_one_serving_and_is_named() {
+async fn a_defective_part_is_named_and_the_old_pipeline_keeps_serving() {
     let models = models();
     let folder = models.path().join("sd-inpaint");
     let (registry, mut watcher) = following(models.path()).await;
@@ -104,7 +104,7 @@ async fn a_part_that_is_wrong_keeps_the_old_one_serving_and_is_named() {
     let mut half = read("unet/model.onnx");
     half.truncate(half.len() / 2);
 
-    // A file, what it becomes (or it goes), whether the manifest states that, and words of the reason.
+    // The file, its new content or `None` to remove it, whether the manifest lists that content, and part of the reason.
     let cases = [
         ("unet/model.onnx", Some(half.clone()), false, "sd-inpaint: checksum: unet/model.onnx has"),
         ("unet/model.onnx", Some(half), true, "sd-inpaint: open: unet: "),
@@ -112,22 +112,22 @@ async fn a_part_that_is_wrong_keeps_the_old_one_serving_and_is_named() {
         ("scheduler/scheduler_config.json", Some(clipped.into()), true, "thresholding"),
         ("text_encoder/model.onnx", None, false, "text_encoder/model.onnx is missing"),
     ];
-    for (file, wrong, is_stated, words) in cases {
+    for (file, wrong, is_listed, reason) in cases {
         let right = read(file);
         match wrong {
-            Some(bytes) if is_stated => replace(&folder, file, &bytes),
+            Some(bytes) if is_listed => replace(&folder, file, &bytes),
             Some(bytes) => fs::write(folder.join(file), bytes).unwrap(),
             None => fs::remove_file(folder.join(file)).unwrap(),
         }
-        assert!(settle(&mut watcher).await, "{words}");
-        let problems = told(&registry);
-        assert!(problems.len() == 1 && problems[0].contains(words), "{words}: {problems:?}");
+        assert!(settle(&mut watcher).await, "{reason}");
+        let found = problems(&registry);
+        assert!(found.len() == 1 && found[0].contains(reason), "{reason}: {found:?}");
         let serving = registry.model_for(EDIT).await.unwrap();
-        assert!(serving.is_same(&old), "{words}");
-        assert_eq!(painted_by(&serving).await, before, "{words}");
+        assert!(serving.is_same(&old), "{reason}");
+        assert_eq!(painted_by(&serving).await, before, "{reason}");
         fs::write(folder.join(file), right).unwrap();
         fs::write(folder.join("model.toml"), &manifest).unwrap();
         settle(&mut watcher).await;
-        assert_eq!(told(&registry), Vec::<String>::new(), "mended after {words}");
+        assert_eq!(problems(&registry), Vec::<String>::new(), "resolved after {reason}");
     }
 }
