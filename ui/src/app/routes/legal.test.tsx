@@ -35,13 +35,13 @@ const pages = [
 ];
 
 describe.each(pages)('$path', ({ path, title, facts }) => {
-  test('says what it must', async () => {
+  test('contains the required statements', async () => {
     renderApp(path);
     await screen.findByRole('heading', { level: 1, name: title });
     for (const fact of facts) expect(screen.getByRole('main')).toHaveTextContent(fact);
   });
 
-  test('has contents that lead to each of its sections', async () => {
+  test('links to each of its sections', async () => {
     renderApp(path);
     const contents = within(await screen.findByRole('navigation', { name: 'Contents' }));
     const links = contents.getAllByRole('link');
@@ -49,7 +49,7 @@ describe.each(pages)('$path', ({ path, title, facts }) => {
     expect(links.map((link) => link.getAttribute('href'))).toEqual(sections.map(({ id }) => `#${id}`));
   });
 
-  test('names the address to write to, where one is configured', async () => {
+  test('names the contact address if one is configured', async () => {
     const api = new MockApi();
     api.config.site = { contactEmail: 'legal@example.com' };
     const { unmount } = renderApp(path, { api });

@@ -6,7 +6,7 @@ export default function PrivacyRoute() {
     <LegalPage
       title="Privacy Policy"
       date="Last updated May 21, 2025"
-      summary="In short: images are kept until you delete them, only you can access them, and deleting your account takes everything that is yours with it."
+      summary="In short: we keep your images until you delete them, only you can access them, and deleting your account deletes everything that is yours."
       sections={privacySections}
     />
   );

@@ -6,7 +6,7 @@ export default function TermsRoute() {
     <LegalPage
       title="Terms of Service"
       date="Effective July 31, 2025"
-      summary="In short: you must be 18 to register, runs are paid with credits that are non-refundable, your images stay yours, and some models come with rules of their own."
+      summary="In short: you must be 18 to register, you pay for runs with non-refundable credits, your images remain yours, and some models have rules of their own."
       sections={termsSections}
     />
   );

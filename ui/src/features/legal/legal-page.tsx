@@ -5,7 +5,7 @@ export type LegalSection = { id: string; title: string; content: ReactNode };
 
 type LegalPageProps = { title: string; date: string; summary: string; sections: LegalSection[] };
 
-/** A long text that people look things up in: its contents stay beside it, and its lines stay short. */
+/** A long text with short lines and a table of contents that stays visible. */
 export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
   return (
     <div className="page py-8 md:py-12">

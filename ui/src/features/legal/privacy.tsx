@@ -9,31 +9,33 @@ export const privacySections: LegalSection[] = [
     title: 'Who this is for',
     content: (
       <p>
-        The service is not for anyone under 16, and we do not knowingly keep data of anyone that young. To
-        register you must be at least 18.
+        The service is not for anyone under 16, and we do not knowingly store data about anyone that young.
+        You must be at least 18 to register.
       </p>
     ),
   },
   {
     id: 'data',
-    title: 'What is stored',
+    title: 'What we store',
     content: (
       <ul>
-        <li>Who you are: your email address, and the name under which your sign-in provider knows you.</li>
-        <li>Your credits: the balance, every change of it, and your orders. We never see your card.</li>
-        <li>Your images, the results made from them, the masks you draw and the words you write for them.</li>
-        <li>Your runs: which tool and model, when, how long and what it cost.</li>
-        <li>Without an account: the image and its result, and a count of the free runs of your address.</li>
+        <li>Who you are: your email address, and the name by which your sign-in provider knows you.</li>
+        <li>Your credits: the balance, every change to it, and your orders. We never see your card.</li>
+        <li>Your images and their results, the masks you draw and the prompts you write.</li>
+        <li>Your runs: the tool and the model, when they ran, how long they took and what they cost.</li>
+        <li>
+          Without an account: the image and its result, and how many free runs your network address has used.
+        </li>
       </ul>
     ),
   },
   {
     id: 'metadata',
-    title: 'What is removed',
+    title: 'What we remove',
     content: (
       <p>
-        Metadata such as the place where a photo was taken and the camera’s serial number is removed from
-        every upload before it is stored.
+        We remove metadata, such as the place where a photo was taken and the camera’s serial number, from
+        every upload before we store it.
       </p>
     ),
   },
@@ -42,53 +44,53 @@ export const privacySections: LegalSection[] = [
     title: 'Who can see your images',
     content: (
       <p>
-        Only you can access your images. The links to them are signed, work for a short time and are not
+        Only you can access your images. Links to them are signed, expire after a short time and are not
         listed anywhere.
       </p>
     ),
   },
   {
     id: 'retention',
-    title: 'How long it is kept',
+    title: 'How long we keep it',
     content: (
       <ul>
         <li>Images and results: until you delete them.</li>
-        <li>An image processed without an account, with its result: one hour.</li>
-        <li>Your email address and sign-in name: until you delete the account.</li>
+        <li>An image processed without an account, and its result: one hour.</li>
+        <li>Your email address and sign-in name: until you delete your account.</li>
         <li>
-          Orders, the history of credits and the runs that were paid for: they stay when an account is
-          deleted, without your name, address, images or words, because the books need them.
+          Orders, the history of your credits and paid runs: these remain when you delete your account,
+          without your name, address, images or prompts, because our accounting needs them.
         </li>
         <li>
-          After a deletion: a code that cannot be turned back into a name, for twelve months, so that free
-          credits are given once.
+          After you delete your account: for twelve months, a code that cannot be traced back to your name, so
+          that free credits are granted only once.
         </li>
       </ul>
     ),
   },
   {
     id: 'deletion',
-    title: 'Deleting and taking your data with you',
+    title: 'Deleting and exporting your data',
     content: (
       <p>
-        On the page of your <Link to={paths.account}>account</Link> you can download everything we keep about
-        you, and delete the account with all images in it. You can also write to <Contact />: a request to
-        delete your account is handled within one week.
+        On your <Link to={paths.account}>account</Link> page you can download everything we store about you,
+        and delete your account with all its images. You can also write to <Contact />: a request to delete
+        your account is handled within one week.
       </p>
     ),
   },
   {
     id: 'others',
-    title: 'Others who take part',
+    title: 'Third parties',
     content: (
       <>
         <ul>
-          <li>The sign-in provider tells us your email address. It never gets your images.</li>
-          <li>The payment provider takes payments and gets your email address with them.</li>
-          <li>A review service is asked for its rating only after you chose to show it.</li>
-          <li>An advertising tag, where there is one, runs only after you agreed to it.</li>
+          <li>The sign-in provider tells us your email address. It never receives your images.</li>
+          <li>The payment provider processes payments and receives your email address with them.</li>
+          <li>We load the rating of a review service only after you choose to show it.</li>
+          <li>An advertising tag, if there is one, runs only with your consent.</li>
         </ul>
-        <p>The AI models run on our own servers. Your images are not sent to anybody for it.</p>
+        <p>The AI models run on our own servers. We do not send your images to anyone for processing.</p>
       </>
     ),
   },
@@ -97,9 +99,9 @@ export const privacySections: LegalSection[] = [
     title: 'In your browser',
     content: (
       <p>
-        Your sign-in lives in the tab and ends when you close it. Unfinished masks are kept there as well. The
-        colour theme and what you agreed to are remembered until you clear your browser’s storage. We set no
-        cookies for tracking.
+        Your sign-in and unfinished masks are stored in the browser tab and disappear when you close it. Your
+        browser remembers the color theme and your consent until you clear its storage. We set no tracking
+        cookies.
       </p>
     ),
   },
@@ -108,7 +110,7 @@ export const privacySections: LegalSection[] = [
     title: 'Your rights',
     content: (
       <p>
-        You may ask what we keep about you, have it put right or deleted, object to its use, and complain to
+        You may ask what we store about you, have it corrected or deleted, object to its use, and complain to
         the data protection authority where you live. Write to <Contact />.
       </p>
     ),
@@ -118,8 +120,8 @@ export const privacySections: LegalSection[] = [
     title: 'Changes',
     content: (
       <p>
-        This policy was last updated May 21, 2025. A new version is published here with its date. The{' '}
-        <Link to={paths.terms}>Terms of Service</Link> apply beside it.
+        This policy was last updated May 21, 2025. We publish new versions here with their date. The{' '}
+        <Link to={paths.terms}>Terms of Service</Link> apply as well.
       </p>
     ),
   },

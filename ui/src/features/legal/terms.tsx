@@ -11,10 +11,10 @@ export const termsSections: LegalSection[] = [
       <>
         <p>
           These terms are between you and the company that runs this service (“we”). They apply whenever you
-          use it, with an account or without one. Whoever does not agree to them must not use it.
+          use it, with or without an account. If you do not agree to them, do not use the service.
         </p>
         <p>
-          The service removes backgrounds, enlarges images and repairs or changes parts of them with AI
+          The service removes backgrounds, enlarges images, and repairs or changes parts of them with AI
           models.
         </p>
       </>
@@ -25,8 +25,8 @@ export const termsSections: LegalSection[] = [
     title: 'Who may register',
     content: (
       <p>
-        You must be at least 18 years old to register. You keep your way of signing in to yourself, and you
-        answer for what is done with your account.
+        You must be at least 18 years old to register. Keep your sign-in details to yourself: you are
+        responsible for what happens under your account.
       </p>
     ),
   },
@@ -36,18 +36,19 @@ export const termsSections: LegalSection[] = [
     content: (
       <>
         <p>
-          Runs of the AI tools are paid with credits. What a run costs is shown before it begins. A run that
-          fails costs nothing. Credits are bought in packs at the prices on the{' '}
-          <Link to={paths.pricing}>pricing page</Link>; a payment provider takes the payment, and we never see
-          your card.
+          You pay for runs of the AI tools with credits. We show the price of a run before it starts. A failed
+          run costs nothing. You buy credits in packs at the prices on the{' '}
+          <Link to={paths.pricing}>pricing page</Link>. A payment provider processes the payment, and we never
+          see your card.
         </p>
         <p>
-          <strong className="text-ink">Credits are non-refundable.</strong> They cannot be passed on or paid
-          out, and end with the account. Rights that the law gives you as a consumer stay as they are.
+          <strong className="text-ink">Credits are non-refundable.</strong> You cannot transfer them or
+          exchange them for money, and they end with your account. Your statutory rights as a consumer are not
+          affected.
         </p>
         <p>
-          New accounts begin with free credits, once for each person. An account that follows a deleted one
-          begins without them for twelve months.
+          New accounts start with free credits, once per person. If you delete your account and open another
+          one within twelve months, the new account starts without them.
         </p>
       </>
     ),
@@ -58,12 +59,12 @@ export const termsSections: LegalSection[] = [
     content: (
       <>
         <p>
-          Your images stay yours. You allow us to store and process them as far as the runs that you start
-          need it, and for nothing else. You must have the right to use what you upload.
+          Your images remain yours. You allow us to store and process them as far as your runs require, and
+          for nothing else. You must have the right to use what you upload.
         </p>
         <p>
-          Images are kept until you delete them, and only their owner can access them. The{' '}
-          <Link to={paths.privacy}>Privacy Policy</Link> says more.
+          Images are kept until you delete them, and only their owner can access them. See the{' '}
+          <Link to={paths.privacy}>Privacy Policy</Link> for details.
         </p>
       </>
     ),
@@ -75,13 +76,13 @@ export const termsSections: LegalSection[] = [
       <>
         <p>You must not use the service</p>
         <ul>
-          <li>against the law, or against the rights of others, such as copyright and privacy;</li>
-          <li>to make sexual images of minors, or of anybody without their consent;</li>
+          <li>to break the law or infringe the rights of others, such as copyright and privacy;</li>
+          <li>to make sexual images of minors, or of anyone without their consent;</li>
           <li>to deceive others about what is real in order to harm them;</li>
-          <li>to harass, threaten or defame anybody;</li>
-          <li>to overload it, to get around its limits, or to reach what belongs to others.</li>
+          <li>to harass, threaten or defame anyone;</li>
+          <li>to overload it, to circumvent its limits, or to access other people’s data.</li>
         </ul>
-        <p>We may end an account that breaks these rules.</p>
+        <p>We may close accounts that break these rules.</p>
       </>
     ),
   },
@@ -91,23 +92,25 @@ export const termsSections: LegalSection[] = [
     content: (
       <>
         <p>
-          Each result names the model that made it. Some models come under a CreativeML OpenRAIL-M licence or
-          one like it. Such a licence allows paid use and claims nothing of your results, but it restricts
-          what the model and its results may be used for, and obliges us to pass that on. Where such a model
-          made your result, you agree that you will not use either of them
+          Each result names the model that made it. Some models have a CreativeML OpenRAIL-M license or a
+          similar one. Such a license permits commercial use and claims no rights to your results, but it
+          restricts what the model and its results may be used for, and it requires us to pass these
+          restrictions on. If such a model made your result, you agree not to use the model or the result
         </p>
         <ul>
-          <li>in a way that breaks a law that applies to you;</li>
-          <li>to exploit or harm minors, or to try to;</li>
-          <li>to make or spread information that can be shown to be false, in order to harm others;</li>
-          <li>to make or spread personal data that can be used to harm somebody;</li>
+          <li>in a way that violates a law that applies to you;</li>
+          <li>to exploit or harm minors, or to attempt to do so;</li>
+          <li>to generate or spread verifiably false information in order to harm others;</li>
+          <li>to generate or spread personal data that can be used to harm someone;</li>
           <li>to defame, disparage or harass others;</li>
-          <li>for decisions made by machines alone that affect somebody’s rights or obligations;</li>
+          <li>for fully automated decisions that affect someone’s rights or obligations;</li>
           <li>
-            to discriminate against or harm people for how they behave, what they are or what they believe;
+            to discriminate against or harm people because of how they behave, what they are or what they
+            believe;
           </li>
           <li>
-            to take advantage of the weaknesses of a group, by age or by handicap, so that somebody is harmed;
+            to exploit the vulnerabilities of a group of people because of age or disability, so that someone
+            is harmed;
           </li>
           <li>to give medical advice or interpret medical results;</li>
           <li>
@@ -115,20 +118,21 @@ export const termsSections: LegalSection[] = [
           </li>
         </ul>
         <p>
-          Whoever gets such a model or results for further use from you must agree to the same restrictions:
-          pass them on with it. The licence itself, named with the model, is what counts where it says more.
+          Anyone who receives such a model or result from you for further use must agree to the same
+          restrictions: pass them on with it. Where the license itself, named with the model, says more, it
+          prevails.
         </p>
       </>
     ),
   },
   {
     id: 'results',
-    title: 'No promise of a result',
+    title: 'No guarantee of results',
     content: (
       <p>
-        AI models make mistakes: look at a result before you rely on it. The service is offered as it is and
-        as it is available. We do not promise that a result suits your purpose, that nobody else gets a
-        similar one, or that the service is always there.
+        AI models make mistakes: check a result before you rely on it. We offer the service as is and as
+        available. We do not promise that a result suits your purpose, that no one else gets a similar one, or
+        that the service is always available.
       </p>
     ),
   },
@@ -137,9 +141,9 @@ export const termsSections: LegalSection[] = [
     title: 'Closing your account',
     content: (
       <p>
-        You can delete your account whenever you like, on the page of your{' '}
-        <Link to={paths.account}>account</Link> or by writing to <Contact />. A request to delete an account
-        is handled within one week. Credits that are left are lost with it.
+        You can delete your account at any time, on your <Link to={paths.account}>account</Link> page or by
+        writing to <Contact />. A request to delete an account is handled within one week. You lose any
+        remaining credits.
       </p>
     ),
   },
@@ -148,8 +152,8 @@ export const termsSections: LegalSection[] = [
     title: 'Liability',
     content: (
       <p>
-        All that we are liable for together is capped at the amount that you paid us in the last 6 months
-        before the claim arose. This does not apply where the law does not let us limit liability.
+        Our total liability is capped at the amount that you paid us in the last 6 months before the claim
+        arose. This does not apply where the law does not allow us to limit liability.
       </p>
     ),
   },
@@ -158,8 +162,8 @@ export const termsSections: LegalSection[] = [
     title: 'Disputes',
     content: (
       <p>
-        Please write to <Contact /> first. For 30 days we both try to settle the dispute informally. What is
-        not settled then goes to the courts of the home country of the company that runs this service.
+        Please write to <Contact /> first. For 30 days we both try to settle the dispute informally. If that
+        fails, the dispute goes to the courts of the home country of the company that runs this service.
       </p>
     ),
   },
@@ -168,8 +172,8 @@ export const termsSections: LegalSection[] = [
     title: 'Changes',
     content: (
       <p>
-        These terms are effective July 31, 2025. When they change, the new ones are published here with their
-        date; whoever goes on using the service agrees to them.
+        These terms are effective July 31, 2025. When they change, we publish the new version here with its
+        date. If you continue to use the service, you agree to it.
       </p>
     ),
   },
@@ -178,7 +182,7 @@ export const termsSections: LegalSection[] = [
     title: 'Contact',
     content: (
       <p>
-        For anything about these terms, write to <Contact />.
+        For questions about these terms, write to <Contact />.
       </p>
     ),
   },
