@@ -1,6 +1,6 @@
 import { defineConfig } from '@playwright/test';
 
-// Against a stack that runs already: `scripts/up` first, or name another address.
+// Tests a running stack: run `scripts/up` first, or set RETOUCH_URL.
 export default defineConfig({
   testDir: 'e2e',
   workers: 1,

@@ -2,14 +2,14 @@ import { fileURLToPath } from 'node:url';
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
-import { askEarly } from './plugins/ask-early.ts';
-import { compressHard } from './plugins/compress-hard.ts';
+import { precompress } from './plugins/precompress.ts';
+import { preloadRoute } from './plugins/preload-route.ts';
 import { serveMockWorker } from './plugins/serve-mock-worker.ts';
 
 const api = process.env.RETOUCH_API ?? 'http://127.0.0.1:8080';
 
 export default defineConfig(({ mode }) => ({
-  plugins: [react(), tailwindcss(), askEarly(), compressHard(), mode === 'mock' && serveMockWorker()],
+  plugins: [react(), tailwindcss(), preloadRoute(), precompress(), mode === 'mock' && serveMockWorker()],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   server: {
     host: '127.0.0.1',
@@ -19,7 +19,7 @@ export default defineConfig(({ mode }) => ({
   build: {
     rolldownOptions: {
       output: {
-        // Without groups every small component shared by two routes is a request of its own.
+        // Without groups, every small module that two routes share would be a request of its own.
         codeSplitting: {
           includeDependenciesRecursively: false,
           groups: [
@@ -28,31 +28,9 @@ export default defineConfig(({ mode }) => ({
               priority: 2,
               test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|openapi-fetch|zustand(?!.*middleware))\//,
             },
-            {
-              name: 'shared',
-              priority: 1,
-              test: /vite\/preload-helper|src\/app\/shell\/(account-button|navigation-links)|src\/(lib|components)\/(?!comparison|confirm|file-drop|chosen-preview|picture-box|use-chosen|image-size|job-events|download|tabs|date-time|load-failure|leave-page|identity-client)/,
-            },
-            {
-              name: 'orders',
-              test: /src\/features\/checkouts/,
-            },
-            {
-              name: 'loaded',
-              test: /src\/components\/(date-time|load-failure)/,
-            },
-            {
-              name: 'running',
-              test: /src\/features\/tools\/under-way\/(get-running|ended|running-(indicator|button|address))/,
-            },
-            {
-              name: 'picture',
-              test: /src\/components\/(picture-box|confirm-button)|src\/features\/(images\/(texts|image-name|original-image)|tools\/results\/(factor-badge|get-results))|src\/app\/routes\/installed/,
-            },
-            {
-              name: 'tool-at-work',
-              test: /src\/app\/routes\/tool-(page|of-image)|src\/features\/tools\/(run|follow-run|cancel-job|cost-note|stored-image-tool|results-side|results\/(results-panel|result-gallery|result-strip|result-toolbar))/,
-            },
+            { name: 'shared', priority: 1, test: /preload-helper|src\//, minShareCount: 4 },
+            { name: 'shell', test: /src\/app\/shell\//, minShareCount: 2 },
+            { name: 'runs', test: /src\/features\/runs\//, minShareCount: 2 },
           ],
         },
       },

@@ -6,7 +6,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import { type Download, expect, type Page } from '@playwright/test';
 
 const astronaut = readFileSync(
-  fileURLToPath(new URL('../../worker/tests/photos/astronaut.jpg', import.meta.url)),
+  fileURLToPath(new URL('../../pixels/tests/photos/astronaut.jpg', import.meta.url)),
 );
 
 const size = { width: 512, height: 512 };

@@ -7,7 +7,7 @@ import puppeteer from 'puppeteer-core';
 export const origin = process.env.RETOUCH_URL ?? 'http://127.0.0.1:8080';
 
 const PATIENCE_MS = 60_000;
-const photo = fileURLToPath(new URL('../../worker/tests/photos/astronaut.jpg', import.meta.url));
+const photo = fileURLToPath(new URL('../../pixels/tests/photos/astronaut.jpg', import.meta.url));
 
 export function openBrowser() {
   return puppeteer.launch({

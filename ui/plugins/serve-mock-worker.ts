@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Plugin } from 'vite';
 
-/** Gives `npm run dev:mock` msw's service worker from its package; the product never ships it. */
+/** Serves msw's service worker from its package to `npm run dev:mock`. Builds do not contain it. */
 export function serveMockWorker(): Plugin {
   return {
     name: 'serve-mock-worker',

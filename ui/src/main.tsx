@@ -6,10 +6,10 @@ import './index.css';
 const container = document.getElementById('root');
 if (!container) throw new Error('index.html has no #root');
 
-// Until the app is there, the page shows the frame that index.html brings along.
+// Until the app renders, the page shows the start page of index.html.
 const root = createRoot(container);
 
-// `--mode mock` answers every call in the browser; the condition is a constant, so a build drops it.
+// `--mode mock` answers every call in the browser. The condition is constant, so a build drops the branch.
 if (import.meta.env.MODE === 'mock') {
   const { startMock } = await import('./testing/browser');
   await startMock();

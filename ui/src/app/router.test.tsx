@@ -8,7 +8,7 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
-describe('who may go where', () => {
+describe('access to routes', () => {
   test.each([
     '/images',
     '/images/1',
@@ -21,13 +21,13 @@ describe('who may go where', () => {
     '/checkout',
     '/return',
     '/account',
-  ])('sends a visitor from %s to the login page', async (path) => {
+  ])('redirects a visitor from %s to the login page', async (path) => {
     const { router } = renderApp(path);
     expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
     expect(router.state.location.pathname).toBe('/login');
   });
 
-  test('the page that was asked for is kept for after the sign-in, also by way of a new account', async () => {
+  test('keeps the requested page for after the sign-in, also through the sign-up', async () => {
     const { router } = renderApp('/upscale/image-1?a=b');
     expect(await screen.findByRole('heading', { name: 'Login' })).toBeVisible();
     expect(router.state.location.state).toBe('/upscale/image-1?a=b');
@@ -36,7 +36,7 @@ describe('who may go where', () => {
     expect(router.state.location.state).toBe('/upscale/image-1?a=b');
   });
 
-  test('whoever signs in comes back to the page that was asked for', async () => {
+  test('returns to the requested page after the sign-in', async () => {
     window.history.replaceState(null, '', '/authcallback?code=1&state=2');
     const user = { access_token: 'new', profile: { sub: 'user-1' }, state: '/images' } as User;
     vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(user);
@@ -45,7 +45,7 @@ describe('who may go where', () => {
     window.history.replaceState(null, '', '/');
   });
 
-  test('what somebody looked at who signed out is not kept for the next one', async () => {
+  test('does not keep the page of a user who signed out', async () => {
     server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
     const { router } = renderApp('/images', { signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: 'ada@example.com' }));
@@ -54,19 +54,19 @@ describe('who may go where', () => {
     expect(router.state.location.state).toBeNull();
   });
 
-  test('the root leads to the dashboard', async () => {
+  test('redirects the root to the dashboard', async () => {
     const { router } = renderApp('/');
     expect(await screen.findByRole('heading', { name: 'AI Image Editing Made Simple' })).toBeVisible();
     expect(router.state.location.pathname).toBe('/dashboard');
   });
 
-  test('Try for free is for visitors only', async () => {
+  test('shows Try for free to visitors only', async () => {
     renderApp('/dashboard', { signedIn: true });
     await screen.findByRole('link', { name: 'Go to My Images' });
     expect(screen.queryByRole('link', { name: 'Try for free' })).toBeNull();
   });
 
-  test('a refused token ends the session at the login page', async () => {
+  test('ends the session at the login page when the API refuses the token', async () => {
     const { router } = renderApp('/images', { signedIn: true });
     server.use(http.get('*/api/images', () => new HttpResponse(null, { status: 401 })));
     await waitFor(() => expect(router.state.location.pathname).toBe('/login'));
@@ -74,14 +74,14 @@ describe('who may go where', () => {
     expect(screen.queryByText('Failed to load your images')).toBeNull();
   });
 
-  test('an address that does not exist says so', async () => {
+  test('shows a not-found page for an unknown path', async () => {
     renderApp('/nowhere');
     expect(await screen.findByRole('heading', { name: 'This page does not exist' })).toBeVisible();
   });
 });
 
 describe('signing in', () => {
-  test('offers what the provider offers and says what it does not', async () => {
+  test('enables the configured providers and explains the others', async () => {
     const config = aConfig();
     config.identity.providers = { google: 'Google', facebook: null, password: '' };
     renderApp('/login', { api: Object.assign(new MockApi(), { config }) });
@@ -92,26 +92,26 @@ describe('signing in', () => {
     expect(facebook).toHaveAccessibleDescription('Signing in with Facebook is not set up on this server');
   });
 
-  test('signs out whoever comes to the login page signed in', async () => {
+  test('signs out a user who opens the login page', async () => {
     server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
     renderApp('/login', { signedIn: true });
     expect(await screen.findByRole('button', { name: 'Login with Username and Password' })).toBeEnabled();
     expect(sessionStorage.length).toBe(0);
   });
 
-  test('a callback without a sign-in says Login Failed', async () => {
+  test('shows Login Failed for a callback without a sign-in', async () => {
     renderApp('/authcallback');
     expect(await screen.findByRole('heading', { name: 'Login Failed' })).toBeVisible();
   });
 
-  test('Magic Fix asks a visitor to log in', async () => {
+  test('asks a visitor of Magic Fix to log in', async () => {
     renderApp('/magic');
     expect(await screen.findByRole('heading', { name: 'Magic Fix requires logging in' })).toBeVisible();
   });
 });
 
-describe('the menu on the email', () => {
-  test('leads to the checkouts, the account and out', async () => {
+describe('the account menu', () => {
+  test('links to the checkouts and the account, and logs out', async () => {
     renderApp('/dashboard', { signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: 'ada@example.com' }));
     expect(await screen.findByRole('menuitem', { name: 'Checkouts' })).toHaveAttribute('href', '/checkouts');

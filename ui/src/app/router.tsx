@@ -6,7 +6,7 @@ import { paths } from '@/lib/paths';
 import { ErrorRoute } from './routes/error';
 import { Shell } from './shell/shell';
 
-/** A route whose code is fetched when it is first visited. */
+/** A route whose code loads on the first visit. */
 function page(path: string, load: () => Promise<{ default: ComponentType }>): RouteObject {
   return {
     path,
@@ -17,9 +17,9 @@ function page(path: string, load: () => Promise<{ default: ComponentType }>): Ro
 }
 
 const removeBackground = () => import('./routes/remove-background');
-const removeBackgroundOf = () => import('./routes/remove-background-of');
+const removeBackgroundImage = () => import('./routes/remove-background-image');
 const upscale = () => import('./routes/upscale');
-const upscaleOf = () => import('./routes/upscale-of');
+const upscaleImage = () => import('./routes/upscale-image');
 
 export const routes: RouteObject[] = [
   {
@@ -44,15 +44,15 @@ export const routes: RouteObject[] = [
         children: [
           page(paths.images, () => import('./routes/images')),
           page('/images/:imageId', () => import('./routes/image')),
-          page('/background/:imageId', removeBackgroundOf),
-          page('/remove-background/:imageId', removeBackgroundOf),
+          page('/background/:imageId', removeBackgroundImage),
+          page('/remove-background/:imageId', removeBackgroundImage),
           page(paths.checkouts, () => import('./routes/checkouts')),
-          page('/checkouts/:checkoutId', () => import('./routes/checkout-of')),
+          page('/checkouts/:checkoutId', () => import('./routes/checkout-details')),
           page(paths.payment, () => import('./routes/checkout')),
           page(paths.paid, () => import('./routes/return')),
           page(paths.account, () => import('./routes/account')),
-          page('/upscale/:imageId', upscaleOf),
-          page('/magic/:imageId', () => import('./routes/magic-of')),
+          page('/upscale/:imageId', upscaleImage),
+          page('/magic/:imageId', () => import('./routes/magic-image')),
         ],
       },
       page('*', () => import('./routes/not-found')),

@@ -2,29 +2,29 @@ import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { useMaskStore } from '@/features/tools/magic-fix/mask/mask-store';
+import { useMaskStore } from '@/features/mask/mask-store';
 import { readImageSize } from '@/lib/image-size';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
-import { type Saying, type SpecScreen, type Step, specScreens } from '@/testing/spec-texts';
+import { type Expectation, type SpecScreen, type Step, specScreens } from '@/testing/spec-texts';
 
-// jsdom decodes no images and draws on no canvas.
+// jsdom cannot decode images and has no canvas.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
-vi.mock('@/features/tools/magic-fix/mask/mask-layer', () => ({ default: () => null }));
+vi.mock('@/features/mask/mask-layer', () => ({ default: () => null }));
 
 beforeEach(() => {
-  useMaskStore.setState({ brush: 'paint', brushSize: 20, works: {} });
+  useMaskStore.setState({ brush: 'paint', brushSize: 20, drafts: {} });
 });
 
-describe('the page says what the specification says', () => {
+describe('the page shows the texts of the specification', () => {
   test.each(specScreens.map((one) => [one.name, one] as const))('%s', async (_, one) => {
     await open(one);
-    for (const saying of one.says.filter(({ absent }) => !absent)) {
-      await waitFor(() => expect(isSaid(saying), describeSaying(saying)).toBe(true));
+    for (const expected of one.shows.filter(({ absent }) => !absent)) {
+      await waitFor(() => expect(isShown(expected), describeExpectation(expected)).toBe(true));
     }
-    for (const saying of one.says.filter(({ absent }) => absent)) {
-      expect(isSaid(saying), `not ${describeSaying(saying)}`).toBe(false);
+    for (const unexpected of one.shows.filter(({ absent }) => absent)) {
+      expect(isShown(unexpected), `not ${describeExpectation(unexpected)}`).toBe(false);
     }
   });
 });
@@ -40,10 +40,10 @@ async function open({ at, as, api = () => new MockApi(), broken = {}, steps = []
       });
     server.use(http[method.toLowerCase() as 'get' | 'post' | 'delete'](`*${path}`, answer));
   }
-  for (const step of steps) await take(step);
+  for (const step of steps) await perform(step);
 }
 
-async function take(step: Step) {
+async function perform(step: Step) {
   if ('choose' in step) {
     vi.mocked(readImageSize).mockResolvedValue(step.choose);
     const file = new File(['bytes'], 'photo.png', { type: 'image/png' });
@@ -58,40 +58,40 @@ async function take(step: Step) {
   await userEvent.click(first as HTMLElement);
 }
 
-function isSaid({ kind, text, to }: Saying): boolean {
-  const all = (role: string) => screen.queryAllByRole(role, { name: text });
+function isShown({ kind, text, to }: Expectation): boolean {
+  const byRole = (role: string) => screen.queryAllByRole(role, { name: text });
   switch (kind) {
     case 'text':
-      return screen.queryAllByText((_, element) => element !== null && reads(element, text)).length > 0;
+      return screen.queryAllByText((_, element) => element !== null && hasText(element, text)).length > 0;
     case 'toast':
       return screen.queryAllByRole('alert').some((one) => isToast(one, text));
     case 'link':
-      return all('link').some((one) => one.getAttribute('href') === to);
+      return byRole('link').some((one) => one.getAttribute('href') === to);
     case 'disabled button':
-      return all('button').length > 0 && all('button').every(isDisabled);
+      return byRole('button').length > 0 && byRole('button').every(isDisabled);
     case 'checked radio':
-      return all('radio').some((one) => (one as HTMLInputElement).checked);
+      return byRole('radio').some((one) => (one as HTMLInputElement).checked);
     case 'dialog':
       return screen.queryByRole('alertdialog') !== null;
     default:
-      return all(kind).length > 0;
+      return byRole(kind).length > 0;
   }
 }
 
-function reads(element: Element, text: string | RegExp): boolean {
-  const read = (element.textContent ?? '').replaceAll(/\s+/g, ' ').trim();
-  return typeof text === 'string' ? read === text : text.test(read);
+function hasText(element: Element, text: string | RegExp): boolean {
+  const content = (element.textContent ?? '').replaceAll(/\s+/g, ' ').trim();
+  return typeof text === 'string' ? content === text : text.test(content);
 }
 
 function isToast(alert: HTMLElement, text: string | RegExp): boolean {
-  return alert.closest('.Toastify__toast-container') !== null && reads(alert, text);
+  return alert.closest('.Toastify__toast-container') !== null && hasText(alert, text);
 }
 
-function describeSaying({ kind, text, to }: Saying): string {
+function describeExpectation({ kind, text, to }: Expectation): string {
   return [kind, String(text), to && `to ${to}`].filter(Boolean).join(' ');
 }
 
-/** Under the keyboard a button does nothing any more, but stays where it can be reached. */
+/** A focused button stays focusable while it is disabled. */
 function isDisabled(button: HTMLElement) {
   return (button as HTMLButtonElement).disabled || button.getAttribute('aria-disabled') === 'true';
 }

@@ -2,8 +2,8 @@ import { Button } from '@/components/button';
 import { Logo } from '@/components/logo';
 
 /**
- * Before the settings have arrived: the frame of the page, so that nothing jumps when they do. index.html carries the
- * same, to be seen before any script.
+ * The page before its settings have loaded: the frame, so that nothing shifts when they arrive. index.html contains the
+ * same markup, which shows before any script runs.
  */
 export function StartPage({ hasFailed = false }: { hasFailed?: boolean }) {
   return (
@@ -15,7 +15,7 @@ export function StartPage({ hasFailed = false }: { hasFailed?: boolean }) {
       </div>
       {hasFailed && (
         <main className="page grid justify-items-center gap-4 py-24 text-center">
-          <h1 className="text-xl font-bold">The server cannot be reached</h1>
+          <h1 className="text-xl font-bold">We can’t reach the server</h1>
           <p className="text-soft">Check your connection, or try again in a moment.</p>
           <Button onClick={() => window.location.reload()}>Try again</Button>
         </main>

@@ -4,23 +4,23 @@ import { loadConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { createQueryClient } from '@/lib/query-client';
 import { Session } from '@/lib/session';
-import { nameEntry } from './name-entry';
+import { ensureHistoryKey } from './history-key';
 import { Provider } from './provider';
 import { routes } from './router';
 import { StartPage } from './start-page';
 
-/** Everything that exists once: the settings, the session, the cache and the router. */
+/** Creates the settings, the session, the query cache and the router. */
 export async function start(): Promise<ReactNode> {
-  nameEntry();
+  ensureHistoryKey();
   try {
-    // Before the settings are there: the router fetches the first route's code meanwhile.
+    // Created first, so that it loads the first route's code while the settings load.
     const router = createBrowserRouter(routes);
     const config = await loadConfig();
     const queryClient = createQueryClient();
     const session = new Session(config.identity, {
-      onEnd: () => void router.navigate(paths.login),
-      // Another account must never see what the last one had cached.
-      onForget: () => queryClient.clear(),
+      onExpired: () => void router.navigate(paths.login),
+      // Another account must never see cached data of this one.
+      onSignedOut: () => queryClient.clear(),
     });
     return <Provider config={config} session={session} queryClient={queryClient} router={router} />;
   } catch {

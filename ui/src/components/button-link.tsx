@@ -1,8 +1,8 @@
 import { Link, type LinkProps } from 'react-router';
-import { type ButtonLook, type ButtonSize, buttonStyle } from './button-style';
+import { type ButtonSize, type ButtonVariant, buttonStyle } from './button-style';
 
-type ButtonLinkProps = LinkProps & { look?: ButtonLook; size?: ButtonSize; className?: string };
+type ButtonLinkProps = LinkProps & { variant?: ButtonVariant; size?: ButtonSize; className?: string };
 
-export function ButtonLink({ look, size, className, ...rest }: ButtonLinkProps) {
-  return <Link className={buttonStyle(look, size, className)} {...rest} />;
+export function ButtonLink({ variant, size, className, ...rest }: ButtonLinkProps) {
+  return <Link className={buttonStyle(variant, size, className)} {...rest} />;
 }

@@ -1,9 +1,9 @@
 import { classNames } from '@/lib/class-names';
 
-export type ButtonLook = 'primary' | 'secondary' | 'quiet' | 'danger';
+export type ButtonVariant = 'primary' | 'secondary' | 'quiet' | 'danger';
 export type ButtonSize = 'md' | 'sm' | 'lg';
 
-const looks: Record<ButtonLook, string> = {
+const variants: Record<ButtonVariant, string> = {
   primary: 'bg-accent text-on-accent border-transparent hover:bg-accent-strong',
   secondary: 'bg-surface text-ink border-control hover:bg-sunken',
   quiet: 'bg-transparent text-ink border-transparent hover:bg-sunken',
@@ -16,14 +16,18 @@ const sizes: Record<ButtonSize, string> = {
   lg: 'min-h-12 px-6 py-2 text-base',
 };
 
-/** Buttons and links that look like buttons share one look. */
-export function buttonStyle(look: ButtonLook = 'primary', size: ButtonSize = 'md', extra?: string): string {
+/** The classes of buttons, and of links that look like buttons. */
+export function buttonStyle(
+  variant: ButtonVariant = 'primary',
+  size: ButtonSize = 'md',
+  extra?: string,
+): string {
   return classNames(
     'inline-flex items-center justify-center gap-2 rounded-md border font-semibold text-center',
     'transition-colors select-none',
     'disabled:border-line disabled:bg-sunken disabled:text-soft disabled:cursor-not-allowed',
     'aria-disabled:border-line aria-disabled:bg-sunken aria-disabled:text-soft aria-disabled:cursor-not-allowed',
-    looks[look],
+    variants[variant],
     sizes[size],
     extra,
   );

@@ -1,20 +1,32 @@
 import { type ComponentProps, useState } from 'react';
-import { type ButtonLook, type ButtonSize, buttonStyle } from './button-style';
+import { type ButtonSize, type ButtonVariant, buttonStyle } from './button-style';
 import { Spinner } from './spinner';
 
-type ButtonProps = ComponentProps<'button'> & { look?: ButtonLook; size?: ButtonSize; isBusy?: boolean };
+type ButtonProps = ComponentProps<'button'> & {
+  variant?: ButtonVariant;
+  size?: ButtonSize;
+  isBusy?: boolean;
+};
 
 /**
- * A button that is disabled under the keyboard stays where the keyboard is until it is left: a browser takes the focus
- * away from what is disabled, and the next Tab would begin at the top of the page. It does nothing meanwhile.
+ * A button that is disabled while it has the focus keeps the focus and ignores clicks. Browsers move the focus away
+ * from disabled elements, and the next Tab would start at the top of the page.
  */
-export function Button({ look, size, isBusy = false, className, children, disabled, ...rest }: ButtonProps) {
+export function Button({
+  variant,
+  size,
+  isBusy = false,
+  className,
+  children,
+  disabled,
+  ...rest
+}: ButtonProps) {
   const [isFocused, setFocused] = useState(false);
   const isBlocked = disabled || isBusy;
   return (
     <button
       type="button"
-      className={buttonStyle(look, size, className)}
+      className={buttonStyle(variant, size, className)}
       aria-busy={isBusy || undefined}
       {...rest}
       disabled={isBlocked && !isFocused}

@@ -3,7 +3,7 @@ import { Icon } from './icon';
 
 type CenteredPageProps = { title: string; icon?: 'check' | 'warning'; children?: ReactNode };
 
-/** One thing in the middle of the page: a thank-you, an error, a dead end. */
+/** A page with a single message, such as a thank-you or an error. */
 export function CenteredPage({ title, icon, children }: CenteredPageProps) {
   return (
     <section className="page flex flex-col items-center py-16 text-center md:py-24">

@@ -4,16 +4,16 @@ import { Notice } from './notice';
 import { PictureBox } from './picture-box';
 import { Skeleton } from './skeleton';
 
-/** The chosen file, as large as its result will be. */
+/** The chosen file, in the size that its result will have on the page. */
 export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
-  const { file, address, size, problem } = chosen;
+  const { file, url, size, problem } = chosen;
   return (
     <div className="grid gap-3">
-      {/* Its shape is known a moment later; what is no image never gets one. */}
+      {/* The size is known after decoding; a file that is not an image never has one. */}
       {size ? (
         <PictureBox width={size.x} height={size.y}>
           <img
-            src={address}
+            src={url}
             alt={`Preview of ${file.name}`}
             className="checkerboard absolute inset-0 size-full"
           />

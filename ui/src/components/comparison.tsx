@@ -1,28 +1,78 @@
-import { ReactCompareSlider } from 'react-compare-slider';
+import { type CSSProperties, type ReactNode, useState } from 'react';
+import { classNames } from '@/lib/class-names';
 
 type ComparisonProps = {
-  original: string;
-  result: string;
-  /** The style `background` of what lies behind a transparent result, if not the checkerboard. */
+  label: string;
+  before: ReactNode;
+  after: ReactNode;
+  /** CSS `background` behind a transparent result; the checkerboard if omitted. */
   background?: string;
+  className?: string;
+  style?: CSSProperties;
+  /** Drawn above both pictures, below the slider. */
+  children?: ReactNode;
 };
 
-/** Original on the left of the handle, result on a checkerboard on its right. Arrow keys move it. */
-export default function Comparison({ original, result, background }: ComparisonProps) {
+/**
+ * Shows `before` to the left of the line and `after` to its right. An invisible range input covers both, so pointer,
+ * touch and arrow keys need no code.
+ */
+export function Comparison({
+  label,
+  before,
+  after,
+  background,
+  className,
+  style,
+  children,
+}: ComparisonProps) {
+  const [share, setShare] = useState(50);
   return (
-    <ReactCompareSlider
-      className="absolute! inset-0 isolate"
-      itemOne={
-        // Opaque: where the original is narrower than the box, the result must not shine through.
-        <div className="size-full bg-sunken">
-          <img src={original} alt="Before" className="size-full object-contain" />
-        </div>
-      }
-      itemTwo={
-        <div className="checkerboard size-full" style={{ background }}>
-          <img src={result} alt="After" className="size-full object-contain" />
-        </div>
-      }
-    />
+    <div
+      className={classNames(
+        '@container overflow-hidden has-focus-visible:outline-2 has-focus-visible:outline-accent',
+        className,
+      )}
+      style={{ ...style, '--share': `${share}%` } as CSSProperties}
+    >
+      <div className="checkerboard absolute inset-0" style={{ background }}>
+        {after}
+      </div>
+      {/* Opaque, so that the result does not shine through beside a narrow original. */}
+      <div className="absolute inset-0 bg-sunken [clip-path:inset(0_calc(100%-var(--share))_0_0)]">
+        {before}
+      </div>
+      <div
+        aria-hidden="true"
+        className="pointer-events-none absolute inset-y-0 left-(--share) w-0.5 -translate-x-1/2 bg-[#fff]"
+      >
+        <svg
+          viewBox="0 0 40 40"
+          aria-hidden="true"
+          className="absolute top-1/2 left-1/2 size-8 -translate-1/2 @md:size-10 drop-shadow-md"
+        >
+          <circle cx="20" cy="20" r="18" fill="#fff" />
+          <path
+            d="m16 14-6 6 6 6m8-12 6 6-6 6"
+            fill="none"
+            stroke="#161819"
+            strokeWidth="2"
+            strokeLinecap="round"
+            strokeLinejoin="round"
+          />
+        </svg>
+      </div>
+      {children}
+      <input
+        type="range"
+        min={0}
+        max={100}
+        value={share}
+        aria-label={label}
+        aria-valuetext={`${share} percent before`}
+        onChange={(event) => setShare(event.target.valueAsNumber)}
+        className="absolute inset-0 m-0 size-full cursor-ew-resize touch-pan-y appearance-none opacity-0 [&::-moz-range-thumb]:w-px [&::-webkit-slider-thumb]:w-px [&::-webkit-slider-thumb]:appearance-none"
+      />
+    </div>
   );
 }

@@ -7,7 +7,7 @@ const ConfirmDialog = lazy(loadDialog);
 
 type ConfirmButtonProps = Omit<ComponentProps<typeof Button>, 'onClick'> & { question: Question };
 
-/** A button that asks before it acts. The dialog's code is fetched when somebody reaches for it. */
+/** A button that asks for confirmation. The dialog's code loads on hover or focus. */
 export function ConfirmButton({ question, ...button }: ConfirmButtonProps) {
   const [isAsking, setAsking] = useState(false);
   const trigger = useRef<HTMLButtonElement>(null);

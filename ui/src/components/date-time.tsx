@@ -4,7 +4,7 @@ export function formatDate(date: Date): string {
   return format.format(date);
 }
 
-/** Where there is no room for all of it, the day and the time of day stay whole. */
+/** Breaks only between the date and the time. */
 export function DateTime({ at }: { at: Date }) {
   const text = formatDate(at);
   const split = text.lastIndexOf(', ') + 2;

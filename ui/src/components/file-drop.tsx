@@ -7,32 +7,32 @@ import { Icon } from './icon';
 type FileDropProps = {
   hint: string;
   onFile: (file: File) => void;
-  /** For several at once; without it only the first of them is taken. */
+  /** Accepts several files at once; without it, only the first is used. */
   onFiles?: (files: File[]) => void;
 };
 
 /**
- * Drag and drop, paste, or a click anywhere in the panel. The panel itself is a plain box: the real button
- * spreads its hit area over it, because an input inside an element with role=button is no valid markup.
+ * Accepts image files by drag and drop, paste, or a click anywhere in the panel. The panel is a plain box, because an
+ * input inside an element with role=button is invalid; the button extends its hit area over the panel.
  */
 export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
   const input = useRef<HTMLInputElement>(null);
   const [isDraggedOver, setDraggedOver] = useState(false);
 
-  usePaste(take);
+  usePaste(accept);
 
-  function take(files: FileList | null) {
-    // Anything that is no image is ignored silently.
+  function accept(files: FileList | null) {
+    // Other files are ignored silently, as the product promises.
     const images = Array.from(files ?? []).filter(({ type }) => type.startsWith('image/'));
     const [first] = images;
     if (!first) return;
     if (images.length > 1 && onFiles) return onFiles(images);
-    if (images.length > 1) notifyInfo(`Only the first of ${images.length} images was taken`);
+    if (images.length > 1) notifyInfo(`Using only the first of ${images.length} images`);
     onFile(first);
   }
 
   function leave({ currentTarget, relatedTarget }: DragEvent) {
-    // Also fired on the way from one child to the next, which is no leaving.
+    // Also fires when the pointer moves between children of the panel.
     if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) setDraggedOver(false);
   }
 
@@ -44,11 +44,11 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
   function drop(event: DragEvent) {
     event.preventDefault();
     setDraggedOver(false);
-    take(event.dataTransfer.files);
+    accept(event.dataTransfer.files);
   }
 
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is an extra; the button does the same.
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button does the same.
     <div
       onDragOver={dragOver}
       onDragLeave={leave}
@@ -65,12 +65,12 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
         <p className="text-lg font-semibold pointer-coarse:hidden">
           {isDraggedOver ? 'Drop it here' : onFiles ? 'Drop images here' : 'Drop an image here'}
         </p>
-        {/* Nothing is dropped by a finger. */}
+        {/* Touch screens have no drag and drop. */}
         <p className="hidden text-lg font-semibold pointer-coarse:block">
           {onFiles ? 'Choose images' : 'Choose an image'}
         </p>
         <p className="mt-1 text-sm text-soft">{hint}</p>
-        <p className="mt-1 text-sm text-soft pointer-coarse:hidden">or paste a copied one</p>
+        <p className="mt-1 text-sm text-soft pointer-coarse:hidden">or paste one from the clipboard</p>
       </div>
       <input
         ref={input}
@@ -80,8 +80,8 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
         aria-label="Image file"
         hidden
         onChange={(event) => {
-          take(event.target.files);
-          // The same file once more is a choice too.
+          accept(event.target.files);
+          // Lets the user choose the same file again.
           event.target.value = '';
         }}
       />
@@ -96,7 +96,7 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
   );
 }
 
-/** A picture pasted anywhere on the page, except into a field that takes text. */
+/** Handles files pasted anywhere on the page except into a text field. */
 function usePaste(onFiles: (files: FileList) => void) {
   const paste = useEffectEvent((event: ClipboardEvent) => {
     const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
@@ -105,8 +105,8 @@ function usePaste(onFiles: (files: FileList) => void) {
     onFiles(event.clipboardData.files);
   });
   useEffect(() => {
-    const take = (event: ClipboardEvent) => paste(event);
-    document.addEventListener('paste', take);
-    return () => document.removeEventListener('paste', take);
+    const handlePaste = (event: ClipboardEvent) => paste(event);
+    document.addEventListener('paste', handlePaste);
+    return () => document.removeEventListener('paste', handlePaste);
   }, []);
 }

@@ -25,7 +25,7 @@ export function Icon({ name, className }: { name: IconName; className?: string }
   return <Glyph shape={shapes[name]} className={className} />;
 }
 
-/** For the shapes that only one page needs, and keeps to itself. */
+/** An icon from an SVG path on a 20 × 20 grid, for icons that only one page needs. */
 export function Glyph({ shape, className = 'size-5' }: { shape: string; className?: string }) {
   return (
     <svg viewBox="0 0 20 20" className={`shrink-0 ${className}`} aria-hidden="true">

@@ -3,12 +3,12 @@ import { Notice } from './notice';
 
 type LoadFailureProps = { text: string; isTrying: boolean; onTryAgain: () => void };
 
-/** In the place of what could not be loaded, with a way to ask once more. */
+/** Replaces content that failed to load, with a retry button. */
 export function LoadFailure({ text, isTrying, onTryAgain }: LoadFailureProps) {
   return (
     <div className="grid justify-items-start gap-4">
       <Notice tone="error">{text}</Notice>
-      <Button look="secondary" isBusy={isTrying} onClick={onTryAgain}>
+      <Button variant="secondary" isBusy={isTrying} onClick={onTryAgain}>
         Try again
       </Button>
     </div>

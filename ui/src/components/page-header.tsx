@@ -2,13 +2,13 @@ import type { ReactNode } from 'react';
 
 type PageHeaderProps = {
   title: string;
-  /** What goes on here, for the name of the tab. */
+  /** Precedes the title in the browser tab, such as the progress. */
   status?: string | null;
   text?: ReactNode;
   children?: ReactNode;
 };
 
-/** The first thing of a page: its name, one sentence, and what can be done with the whole. */
+/** The heading of a page, a sentence and its actions. Also sets the document title. */
 export function PageHeader({ title, status, text, children }: PageHeaderProps) {
   return (
     <header className="mb-6 flex flex-wrap items-center justify-between gap-4 md:mb-8">

@@ -1,6 +1,6 @@
 import { Skeleton } from './skeleton';
 
-/** Stands in while a route's code is on its way. */
+/** Shown while a route's code loads. */
 export function PageSkeleton() {
   return (
     <div className="page py-8 md:py-12" role="status" aria-label="Loading">

@@ -3,8 +3,8 @@ import type { ReactNode } from 'react';
 type PictureBoxProps = { width: number; height: number; children: ReactNode; overlay?: ReactNode };
 
 /**
- * A frame with the picture's own shape, as wide as there is room and never higher than the window.
- * Both are known before the picture has loaded, so nothing moves when it does.
+ * A frame with the picture's aspect ratio, as wide as possible but never taller than the window. The size is known
+ * before the picture has loaded, so nothing shifts when it does.
  */
 export function PictureBox({ width, height, children, overlay }: PictureBoxProps) {
   return (

@@ -1,8 +1,8 @@
 type ProgressBarProps = {
   label: string;
-  /** Null: something is going on, how much is left is unknown. */
+  /** From 0 to 1; null shows activity without a value. */
   fraction: number | null;
-  /** What is known besides the percentage. */
+  /** Read out after the percentage. */
   detail?: string | null;
 };
 

@@ -2,7 +2,7 @@ import { Skeleton } from './skeleton';
 
 type SkeletonGridProps = { className: string; count: number; label: string; hasButton?: boolean };
 
-/** The shape of a thumbnail grid before its pictures are known. */
+/** Placeholder of a thumbnail grid. */
 export function SkeletonGrid({ className, count, label, hasButton = false }: SkeletonGridProps) {
   const slots = Array.from({ length: count }, (_, index) => `slot-${index}`);
   return (

@@ -5,20 +5,20 @@ type TabsProps = { label: string; tabs: { title: string; content: ReactNode }[] 
 
 const steps: Record<string, number> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
-/** One panel of several. Arrow keys lead from tab to tab; one Tab leads on to the panel. */
+/** Arrow keys move between tabs; Tab moves on to the panel. */
 export function Tabs({ label, tabs }: TabsProps) {
-  const [chosen, setChosen] = useState(0);
+  const [selected, setSelected] = useState(0);
   const id = useId();
-  // Three have room beside each other on a phone; one of them in a row of its own would look like the chosen one.
+  // Three tabs fit side by side on a phone. If one wrapped onto its own row, it would look selected.
   const isRow = tabs.length === 3;
 
   function move(event: KeyboardEvent<HTMLDivElement>) {
     const ends: Record<string, number> = { Home: 0, End: tabs.length - 1 };
     const step = steps[event.key];
-    const next = step ? (chosen + step + tabs.length) % tabs.length : ends[event.key];
+    const next = step ? (selected + step + tabs.length) % tabs.length : ends[event.key];
     if (next === undefined) return;
     event.preventDefault();
-    setChosen(next);
+    setSelected(next);
     event.currentTarget.querySelectorAll<HTMLElement>('[role=tab]')[next]?.focus();
   }
 
@@ -39,14 +39,14 @@ export function Tabs({ label, tabs }: TabsProps) {
             type="button"
             role="tab"
             id={`${id}-tab-${index}`}
-            aria-selected={index === chosen}
+            aria-selected={index === selected}
             aria-controls={`${id}-panel`}
-            tabIndex={index === chosen ? 0 : -1}
-            onClick={() => setChosen(index)}
+            tabIndex={index === selected ? 0 : -1}
+            onClick={() => setSelected(index)}
             className={classNames(
               'min-h-10 thumb:min-h-11 grow rounded-sm text-sm font-medium sm:grow-0 sm:px-3',
               isRow ? 'px-1' : 'px-3',
-              index === chosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
+              index === selected ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
             )}
           >
             {title}
@@ -56,12 +56,12 @@ export function Tabs({ label, tabs }: TabsProps) {
       <div
         role="tabpanel"
         id={`${id}-panel`}
-        aria-labelledby={`${id}-tab-${chosen}`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a panel without controls is reached by Tab itself.
+        aria-labelledby={`${id}-tab-${selected}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: makes a panel without controls reachable.
         tabIndex={0}
         className="mt-4"
       >
-        {tabs[chosen]?.content}
+        {tabs[selected]?.content}
       </div>
     </div>
   );

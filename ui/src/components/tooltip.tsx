@@ -2,19 +2,16 @@ import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
 import { classNames } from '@/lib/class-names';
 
 type TooltipProps = {
-  /** Nothing to say: the child alone. */
+  /** Undefined renders only the child. */
   text: string | undefined;
   align?: 'start' | 'center' | 'end';
-  /** Gets the id to be described by. */
+  /** Receives the id for `aria-describedby`. */
   children: (describedBy: string | undefined) => ReactNode;
 };
 
-const places = { start: 'left-0', center: 'left-1/2 -translate-x-1/2', end: 'right-0' };
+const positions = { start: 'left-0', center: 'left-1/2 -translate-x-1/2', end: 'right-0' };
 
-/**
- * A hint under a control, for the pointer and the keyboard alike. It stays while the pointer is on it, and
- * Escape takes it away.
- */
+/** A hint below a control, on hover and keyboard focus. It stays while the pointer is over it; Escape hides it. */
 export function Tooltip({ text, align = 'center', children }: TooltipProps) {
   const id = useId();
   const [isDismissed, setDismissed] = useState(false);
@@ -25,7 +22,7 @@ export function Tooltip({ text, align = 'center', children }: TooltipProps) {
 
   if (!text) return children(undefined);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: it listens to the control inside.
+    // biome-ignore lint/a11y/noStaticElementInteractions: handles events of the control inside.
     <span
       className="group/tip relative inline-flex"
       onKeyDown={dismiss}
@@ -38,7 +35,7 @@ export function Tooltip({ text, align = 'center', children }: TooltipProps) {
         id={id}
         className={classNames(
           'invisible absolute top-full z-40 w-max max-w-[min(300px,calc(100vw-6rem))] pt-2',
-          places[align],
+          positions[align],
           !isDismissed && 'group-hover/tip:visible group-has-focus-visible/tip:visible',
         )}
       >

@@ -1,14 +1,14 @@
 import createClient, { type Middleware } from 'openapi-fetch';
 import type { paths } from '@/api/schema';
 
-/** A refused call. `detail` is the API's sentence, made to be read by a person. */
+/** An error response of the API. `detail` is written for the user. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly detail: string,
     body: string,
     readonly retryAfterSeconds: number | null = null,
-    /** For programs: the kind of refusal, where the API names one. */
+    /** The machine-readable kind of problem, if the API names one. */
     readonly code: string | null = null,
   ) {
     super(`HTTP error! status: ${status}, message: ${body}`);
@@ -16,10 +16,10 @@ export class ApiError extends Error {
   }
 }
 
-/** What a person reads when no answer came at all. */
+/** Shown if there was no response at all. */
 export const connectionLost = 'The connection was lost. Please try again.';
 
-/** Who signs the calls; set once by the session, so that this file knows no identity provider. */
+/** Authorizes the calls. Set once by the session, so that this file does not depend on the identity provider. */
 let credentials: { token: () => Promise<string | null>; onRefused: () => void } = {
   token: async () => null,
   onRefused: () => {},
@@ -29,7 +29,7 @@ export function setCredentials(next: typeof credentials) {
   credentials = next;
 }
 
-const authorise: Middleware = {
+const authorize: Middleware = {
   async onRequest({ request }) {
     const token = await credentials.token();
     if (token) request.headers.set('Authorization', `Bearer ${token}`);
@@ -42,12 +42,12 @@ const authorise: Middleware = {
 };
 
 export const api = createClient<paths>({
-  // Absolute, because a Request made outside a page (as in tests) has no base of its own.
+  // Absolute: outside a page, as in tests, a Request has no base URL.
   baseUrl: window.location.origin,
-  // Looked up at each call, so that a test can stand in front of it.
+  // Looked up for each call, so that tests can intercept it.
   fetch: (request) => globalThis.fetch(request),
 });
-api.use(authorise);
+api.use(authorize);
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 
@@ -76,18 +76,18 @@ export function isProblem(error: unknown, status: number, detail?: string): erro
   );
 }
 
-/** A visitor's runs. */
+/** The routes of visitors' runs. */
 export type VisitorPath = '/api/free/remove-bg-fr' | '/api/free/upscale-fr';
 
-export type SendFileOptions = {
+type SendFileOptions = {
   onProgress?: (fraction: number) => void;
   signal?: AbortSignal;
   headers?: Record<string, string>;
-  /** What the form carries besides the file. */
+  /** Form fields in addition to the file. */
   fields?: Record<string, string>;
 };
 
-/** Sends one file as multipart; XMLHttpRequest, because fetch tells nothing about an upload's progress. */
+/** Sends one file as multipart. Uses XMLHttpRequest because fetch does not report upload progress. */
 export async function sendFile(
   path: '/api/images/upload' | `/api/magic-images/fix/${string}` | VisitorPath,
   file: File,
@@ -129,7 +129,7 @@ async function readProblem(body: Blob): Promise<unknown> {
   }
 }
 
-/** The events of a job as they arrive. The token travels in the header, so this is no EventSource. */
+/** Yields the data of a job's events. Not an EventSource, which cannot send the token in a header. */
 export async function* readJobEvents(jobId: string, signal: AbortSignal): AsyncGenerator<string> {
   const token = await credentials.token();
   const response = await globalThis.fetch(
@@ -164,7 +164,7 @@ export async function* readJobEvents(jobId: string, signal: AbortSignal): AsyncG
   }
 }
 
-/** The bytes behind a signed address; no token, the address is its own proof. */
+/** Fetches a signed URL, which needs no token. */
 export async function fetchFile(url: string): Promise<Blob> {
   const response = await globalThis.fetch(new URL(url, window.location.origin));
   if (!response.ok) throw toApiError(response.status, await response.text(), () => null);

@@ -1,12 +1,10 @@
 import type { components } from '@/api/schema';
 
-// Short names for the API's generated types; nothing else reads the schema's components.
+// Short names for the API's generated types. Only this file reads the schema's components.
 type Schemas = components['schemas'];
 
 export type Config = Schemas['Config'];
-export type Site = Config['site'];
 export type AdTag = Schemas['AdTag'];
-export type Rating = Schemas['Rating'];
 export type Identity = Config['identity'];
 export type Pack = Config['packs'][number];
 export type ToolOffer = Config['tools'][number];
@@ -21,5 +19,5 @@ export type PaymentStatus = Schemas['PaymentStatus'];
 export type ApiKey = Schemas['KeyView'];
 export type NewApiKey = Schemas['NewKeyView'];
 
-/** A result as the page keeps it: `isNew` is the page's own and never comes from the API. */
+/** A cached result. The API does not know `isNew`. */
 export type ResultItem = Result & { isNew: boolean };

@@ -5,7 +5,7 @@ export type Consent = 'undecided' | 'given' | 'refused';
 
 const KEY = 'retouch-consent';
 
-function stored(): Consent {
+function readConsent(): Consent {
   try {
     const value = localStorage.getItem(KEY);
     return value === 'given' || value === 'refused' ? value : 'undecided';
@@ -14,21 +14,21 @@ function stored(): Consent {
   }
 }
 
-/** Whether this browser may tell third parties anything. Only what `useNeedsConsent` names is ever asked about. */
+/** The user's consent to third parties, stored in this browser. Asked for only if `useNeedsConsent` is true. */
 export const useConsent = create<{ consent: Consent; decide: (consent: Consent) => void }>((set) => ({
-  consent: stored(),
+  consent: readConsent(),
   decide: (consent) => {
     try {
       if (consent === 'undecided') localStorage.removeItem(KEY);
       else localStorage.setItem(KEY, consent);
     } catch {
-      // A browser that keeps nothing asks again with the next visit.
+      // Storage is blocked: the page asks again on the next visit.
     }
     set({ consent });
   },
 }));
 
-/** Retouch itself sets no cookie and calls nobody; an operator's advertising tag does. */
+/** True if the operator has configured an advertising tag. Retouch itself sets no cookies and calls no third party. */
 export function useNeedsConsent(): boolean {
   return Boolean(useConfig().site.adTag);
 }

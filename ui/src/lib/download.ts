@@ -5,8 +5,8 @@ export type DownloadFormat = 'png' | 'jpg' | 'webp';
 const QUALITY = 0.9;
 const mime = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' };
 
-/** What lies behind a picture that is transparent in places; null leaves it transparent. */
-export type Backdrop = { color: string } | { picture: Blob; address: string } | null;
+/** What fills the transparent parts of a picture; null keeps them transparent. `url` is the object URL of `picture`. */
+export type Backdrop = { color: string } | { picture: Blob; url: string } | null;
 
 export async function downloadImage(
   url: string,
@@ -14,9 +14,9 @@ export async function downloadImage(
   backdrop: Backdrop = null,
 ): Promise<void> {
   const original = await fetchFile(url);
-  // A PNG is handed over as it is: a canvas would drop its colour profile and has a size limit.
-  const isAsWanted = !backdrop && format === 'png' && original.type === mime.png;
-  const blob = isAsWanted ? original : await convert(original, format, backdrop);
+  // Passes a PNG through: a canvas would drop the color profile, and its size is limited.
+  const isUnchanged = !backdrop && format === 'png' && original.type === mime.png;
+  const blob = isUnchanged ? original : await convert(original, format, backdrop);
   saveFile(blob, `downloaded_image.${format}`);
 }
 
@@ -26,20 +26,20 @@ async function convert(original: Blob, format: DownloadFormat, backdrop: Backdro
   canvas.width = bitmap.width;
   canvas.height = bitmap.height;
   const context = canvas.getContext('2d');
-  if (!context) throw new Error('This browser gave no canvas to draw on');
-  // JPG knows no transparency; without a colour the cut-out would lie on black.
-  await paint(context, backdrop ?? (format === 'jpg' ? { color: '#fff' } : null));
+  if (!context) throw new Error('This browser provides no 2D canvas');
+  // JPG has no transparency; without a color the background would be black.
+  await paintBackdrop(context, backdrop ?? (format === 'jpg' ? { color: '#fff' } : null));
   context.drawImage(bitmap, 0, 0);
   bitmap.close();
   const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, mime[format], QUALITY));
-  // A browser that cannot write a format answers with a PNG; that must not get a wrong name.
+  // A browser that cannot encode a format returns a PNG, which must not get the wrong extension.
   if (!blob || blob.type !== mime[format])
-    throw new Error(`This browser cannot write ${format.toUpperCase()}`);
+    throw new Error(`This browser cannot encode ${format.toUpperCase()}`);
   return blob;
 }
 
-/** Fills the canvas; a picture covers all of it, as `background-size: cover` does in the preview. */
-async function paint(context: CanvasRenderingContext2D, backdrop: Backdrop) {
+/** Fills the canvas. A picture covers it, like `background-size: cover` in the preview. */
+async function paintBackdrop(context: CanvasRenderingContext2D, backdrop: Backdrop) {
   if (!backdrop) return;
   const { width, height } = context.canvas;
   if ('color' in backdrop) {
@@ -49,8 +49,8 @@ async function paint(context: CanvasRenderingContext2D, backdrop: Backdrop) {
   }
   const picture = await createImageBitmap(backdrop.picture);
   const scale = Math.max(width / picture.width, height / picture.height);
-  const [wide, high] = [picture.width * scale, picture.height * scale];
-  context.drawImage(picture, (width - wide) / 2, (height - high) / 2, wide, high);
+  const [drawnWidth, drawnHeight] = [picture.width * scale, picture.height * scale];
+  context.drawImage(picture, (width - drawnWidth) / 2, (height - drawnHeight) / 2, drawnWidth, drawnHeight);
   picture.close();
 }
 
@@ -60,6 +60,6 @@ export function saveFile(blob: Blob, name: string) {
   link.href = href;
   link.download = name;
   link.click();
-  // The download starts after the click returns; Safari needs the address a little longer.
+  // The download starts after the click returns; Safari needs the URL a little longer.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

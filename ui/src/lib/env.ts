@@ -2,7 +2,7 @@ import { createContext, useContext } from 'react';
 import { api, unwrap } from './api-client';
 import type { Config, ToolName, ToolOffer } from './api-types';
 
-// The build is the same everywhere; an installation's settings come from its API before the first render.
+// Every installation has the same build. Its settings come from the API before the first render.
 export async function loadConfig(): Promise<Config> {
   return unwrap(await api.GET('/api/config'));
 }

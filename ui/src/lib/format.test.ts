@@ -8,6 +8,6 @@ test.each([
   [{ unit: 'tiles', done: 1, total: 1 }, null],
   [null, null],
   [undefined, null],
-] as const)('%j is %j', (count, text) => {
+] as const)('formats %j as %j', (count, text) => {
   expect(formatCount(count)).toBe(text);
 });

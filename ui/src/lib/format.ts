@@ -20,14 +20,14 @@ export function formatSeconds(seconds: number): string {
   return `${Math.round(seconds / 60)} min`;
 }
 
-export function formatLeft(seconds: number): string {
+export function formatTimeLeft(seconds: number): string {
   return `about ${formatSeconds(seconds)} left`;
 }
 
-/** How far a run has counted; null where there is nothing to count, or only one. */
+/** The current tile or step; null if there are fewer than two. */
 export function formatCount(count: Count | null | undefined): string | null {
   if (!count || count.total < 2) return null;
-  // The first one is at work before any is done.
+  // While none is done, the first one is in progress.
   return `${units[count.unit]} ${Math.max(1, count.done)} of ${count.total}`;
 }
 

@@ -2,7 +2,7 @@ import { UserManager, WebStorageStateStore } from 'oidc-client-ts';
 import type { Identity } from './api-types';
 import { paths } from './paths';
 
-/** Speaks to the identity provider. Only `session.ts` knows this file, and fetches it when it has to. */
+/** Creates the client of the identity provider. Only `session.ts` imports this file, and loads it on demand. */
 export function createIdentityClient(identity: Identity): UserManager {
   const { origin } = window.location;
   return new UserManager({
@@ -12,9 +12,9 @@ export function createIdentityClient(identity: Identity): UserManager {
     redirect_uri: origin + paths.authCallback,
     post_logout_redirect_uri: origin + paths.login,
     response_type: 'code',
-    // The session renews itself, so that the client is not needed before.
+    // `Session` schedules renewals, so that the client loads only for them.
     automaticSilentRenew: false,
-    // A token made for the API is refused by the provider's userinfo endpoint; the email is in the ID token.
+    // The userinfo endpoint refuses tokens issued for the API. The email is in the ID token.
     loadUserInfo: false,
     userStore: new WebStorageStateStore({ store: window.sessionStorage }),
   });

@@ -1,14 +1,14 @@
-/** How long the next page may take to begin before this one is taken to be staying. */
-const PATIENCE_MS = 10_000;
+/** If the browser has not left by then, the navigation has failed. */
+const TIMEOUT_MS = 10_000;
 
 /**
- * Sends the browser to another site. Resolves when this page is hidden, so that whoever comes Back finds
- * nothing waiting any more, or when the browser has stayed after all.
+ * Navigates to another site. Resolves when the page is hidden, so that the Back button restores a page that is no
+ * longer waiting, or after a timeout if the browser has stayed.
  */
 export function leavePage(url: string): Promise<void> {
   return new Promise((resolve) => {
     window.addEventListener('pagehide', () => resolve(), { once: true });
-    setTimeout(resolve, PATIENCE_MS);
+    setTimeout(resolve, TIMEOUT_MS);
     window.location.assign(url);
   });
 }

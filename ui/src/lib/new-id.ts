@@ -1,4 +1,4 @@
-/** A random UUID, also on a plain http address where `crypto.randomUUID` does not exist. */
+/** Returns a random UUID. `crypto.randomUUID` is missing on plain http addresses. */
 export function newId(): string {
   if (typeof crypto.randomUUID === 'function') return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react';
 import { create } from 'zustand';
 
-/** The library for toasts and its container are fetched after the page, and shown with the first toast. */
-export const useToasts = create<{ areNeeded: boolean }>(() => ({ areNeeded: false }));
+/** Whether the toast container has to be rendered. Its library loads after the page. */
+export const useToasts = create<{ isNeeded: boolean }>(() => ({ isNeeded: false }));
 
 export const loadToasts = () => import('react-toastify');
 
@@ -20,14 +20,14 @@ export function notifyInfo(message: string) {
   return notify('info', message, message);
 }
 
-/** The same news, by its id, is one toast however often it is told; of a plain sentence it is the text. */
+/** Shows a toast. Toasts with the same id are shown once; for plain messages the id is the text. */
 export async function notify(kind: Kind, content: ReactNode, toastId: string) {
-  useToasts.setState({ areNeeded: true });
+  useToasts.setState({ isNeeded: true });
   try {
     const { toast } = await loadToasts();
-    // Until the container is there, it waits.
+    // Queued until the container is rendered.
     toast[kind](content, { toastId });
   } catch {
-    // The network went before the library came; the page itself says what failed.
+    // The library could not be loaded. The page itself also shows what failed.
   }
 }

@@ -9,22 +9,22 @@ function subscribe(onChange: () => void) {
   };
 }
 
-/** When there is a network again; rejects when nobody waits for it any more. */
+/** Resolves when the network is back; rejects when the signal aborts. */
 export function untilOnline(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (navigator.onLine) return resolve();
-    const over = new AbortController();
+    const listeners = new AbortController();
     const end = (settle: () => void) => () => {
-      over.abort();
+      listeners.abort();
       settle();
     };
-    window.addEventListener('online', end(resolve), { signal: over.signal });
-    const giveUp = end(() => reject(signal.reason));
-    signal.addEventListener('abort', giveUp, { signal: over.signal });
+    window.addEventListener('online', end(resolve), { signal: listeners.signal });
+    const abort = end(() => reject(signal.reason));
+    signal.addEventListener('abort', abort, { signal: listeners.signal });
   });
 }
 
-/** False only when the browser is certain; true proves nothing. */
+/** False if the browser is certainly offline. True does not prove a connection. */
 export function useOnline(): boolean {
   return useSyncExternalStore(subscribe, () => navigator.onLine);
 }

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { pathWithin } from './path-within';
 
-test.each(['/images', '/upscale/image-1', '/return?session_id=cs_1'])('%s is of this origin', (address) => {
-  expect(pathWithin(address)).toBe(address);
-});
+test.each(['/images', '/upscale/image-1', '/return?session_id=cs_1'])(
+  '%s is within this origin',
+  (address) => {
+    expect(pathWithin(address)).toBe(address);
+  },
+);
 
 test.each([
   null,
@@ -18,6 +21,6 @@ test.each([
   '/\t/evil.test',
   '/.//evil.test',
   'javascript:alert(1)',
-])('%j leads nowhere', (address) => {
+])('%j is rejected', (address) => {
   expect(pathWithin(address)).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** A path of this origin, or nothing: an address that leads elsewhere is not gone to. */
+/** Returns the path if `address` is a path of this origin, otherwise null: prevents open redirects. */
 export function pathWithin(address: unknown): string | null {
   if (typeof address !== 'string' || !/^\/(?![/\\])/.test(address)) return null;
   try {

@@ -1,4 +1,4 @@
-// The only place that knows the page's addresses.
+// All paths of the page.
 export const paths = {
   root: '/',
   dashboard: '/dashboard',
@@ -12,11 +12,11 @@ export const paths = {
   images: '/images',
   image: (id: string) => `/images/${id}`,
   removeBackground: '/remove-background',
-  removeBackgroundOf: (id: string) => `/remove-background/${id}`,
+  removeBackgroundImage: (id: string) => `/remove-background/${id}`,
   upscale: '/upscale',
-  upscaleOf: (id: string) => `/upscale/${id}`,
+  upscaleImage: (id: string) => `/upscale/${id}`,
   magic: '/magic',
-  magicOf: (id: string) => `/magic/${id}`,
+  magicImage: (id: string) => `/magic/${id}`,
   checkouts: '/checkouts',
   payment: '/checkout',
   paid: '/return',

@@ -4,15 +4,16 @@ import { notifyError } from './notify';
 
 const MINUTE = 60_000;
 
-/** How long data nobody looks at is kept. */
-export const keepFor = { lists: 5 * MINUTE, account: 15 * MINUTE };
+/** How long unused data stays in the cache. */
+export const cacheTime = { lists: 5 * MINUTE, account: 15 * MINUTE };
 
 declare module '@tanstack/react-query' {
   interface Register {
     queryMeta: {
+      /** The toast for a failed query. */
       failure?: string;
-      /** Belongs to something whose own call tells when it does not exist: nobody has to hear it twice. */
-      isPart?: boolean;
+      /** No toast for a 404: the query for the parent object already reports it. */
+      ignoreNotFound?: boolean;
     };
   }
 }
@@ -21,15 +22,15 @@ export function createQueryClient() {
   return new QueryClient({
     queryCache: new QueryCache({
       onError: (error, query) => {
-        // An expired session is answered by the way to /login, not by a failure of the list.
+        // An expired session redirects to /login instead.
         if (error instanceof ApiError && error.status === 401) return;
-        if (error instanceof ApiError && error.status === 404 && query.meta?.isPart) return;
+        if (error instanceof ApiError && error.status === 404 && query.meta?.ignoreNotFound) return;
         if (query.meta?.failure) notifyError(query.meta.failure);
       },
     }),
     defaultOptions: {
-      // Without a network a call fails at once and says so. Held back, it would look like waiting, and a
-      // paid run would start whenever the network returns.
+      // Offline calls fail at once. A paused call would look like waiting, and a paid run would start whenever the
+      // network returns.
       mutations: { networkMode: 'always' },
       queries: {
         networkMode: 'always',
@@ -38,24 +39,24 @@ export function createQueryClient() {
         refetchOnMount: true,
         refetchOnWindowFocus: false,
         staleTime: 0,
-        gcTime: keepFor.lists,
+        gcTime: cacheTime.lists,
       },
     },
   });
 }
 
 /**
- * Removes what is cached under a key, each query as soon as nobody looks at it. The page that shows it is
- * left only when the next one's code is there; a query removed before that is asked again by the next render.
+ * Removes the queries under a key as soon as nothing observes them. The current page stays mounted until the next
+ * page's code has loaded; a query removed before that would be fetched again by the next render.
  */
-export function forgetWhenLeft(queryClient: QueryClient, queryKey: QueryKey) {
+export function removeWhenUnused(queryClient: QueryClient, queryKey: QueryKey) {
   const cache = queryClient.getQueryCache();
-  const stop = cache.subscribe(({ type }) => type === 'observerRemoved' && sweep());
+  const unsubscribe = cache.subscribe(({ type }) => type === 'observerRemoved' && removeInactive());
 
-  function sweep() {
+  function removeInactive() {
     queryClient.removeQueries({ queryKey, type: 'inactive' });
-    if (cache.findAll({ queryKey }).length === 0) stop();
+    if (cache.findAll({ queryKey }).length === 0) unsubscribe();
   }
 
-  sweep();
+  removeInactive();
 }

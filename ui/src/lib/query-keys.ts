@@ -1,4 +1,4 @@
-// The seven kinds of data the page caches.
+// The seven kinds of cached data.
 export const queryKeys = {
   user: ['user'] as const,
   userImages: ['user-images'] as const,
@@ -9,23 +9,22 @@ export const queryKeys = {
   checkouts: ['checkouts'] as const,
 };
 
-/** One order; under the list's key, so that news of an order reaches both. */
+/** One order. Nested under the list's key, so that invalidating the list includes it. */
 export function checkoutKey(checkoutId: string) {
   return [...queryKeys.checkouts, checkoutId] as const;
 }
 
-/** How the payment on one page of the payment provider stands. */
+/** The status of one session at the payment provider. */
 export function paymentKey(sessionId: string) {
   return [...queryKeys.checkouts, 'payment', sessionId] as const;
 }
 
-/** The keys with which programs act for the user. */
 export const apiKeysKey = [...queryKeys.user, 'api-keys'] as const;
 
-/** Everything of the user's that waits or runs, on any image. */
-export const runningKey = ['running'] as const;
+/** The user's queued and running jobs on all images. */
+export const activeJobsKey = ['active-jobs'] as const;
 
-/** The active jobs of an image's result list; under its key, so that both are dropped together. */
-export function jobsKey(resultsKey: readonly unknown[]) {
+/** The active jobs of one image. Nested under the key of a result list, so that both are dropped together. */
+export function imageJobsKey(resultsKey: readonly unknown[]) {
   return [...resultsKey, 'jobs'] as const;
 }

@@ -7,14 +7,14 @@ import { createIdentityClient } from './identity-client';
 import { Session } from './session';
 
 const { identity } = aConfig();
-const onEnd = vi.fn();
-const onForget = vi.fn();
+const onExpired = vi.fn();
+const onSignedOut = vi.fn();
 
-const begin = () => new Session(identity, { onEnd, onForget });
+const createSession = () => new Session(identity, { onExpired, onSignedOut });
 const now = () => Math.floor(Date.now() / 1000);
 
-/** As the identity client itself leaves it behind after a sign-in. */
-async function keepSession(expiresAt: number) {
+/** Stores a user as the identity client does after a sign-in. */
+async function storeUser(expiresAt: number) {
   await createIdentityClient(identity).storeUser(
     new User({
       access_token: 'first',
@@ -33,7 +33,7 @@ async function keepSession(expiresAt: number) {
   );
 }
 
-/** The provider answers a request for a new token. */
+/** Sets the provider's answer to token renewals. */
 function answerRenewal(answer: () => Response) {
   server.use(
     http.get(`${identity.issuer}/.well-known/openid-configuration`, () =>
@@ -50,54 +50,54 @@ beforeEach(() => {
 afterEach(() => {
   vi.clearAllTimers();
   vi.useRealTimers();
-  onEnd.mockReset();
-  onForget.mockReset();
+  onExpired.mockReset();
+  onSignedOut.mockReset();
 });
 
-test('what the identity client has kept is there at once', async () => {
-  await keepSession(now() + 3600);
-  const { user, isLoading } = begin().state.getState();
+test('restores the stored user at once', async () => {
+  await storeUser(now() + 3600);
+  const { user, isLoading } = createSession().state.getState();
   expect(user?.profile.email).toBe('ada@example.com');
   expect(isLoading).toBe(false);
 });
 
-test('a session that is over is nobody', async () => {
-  await keepSession(now() - 1);
-  expect(begin().state.getState().user).toBeNull();
+test('ignores an expired user', async () => {
+  await storeUser(now() - 1);
+  expect(createSession().state.getState().user).toBeNull();
 });
 
-test('a token is renewed in its last minute, and not before', async () => {
+test('renews the token in its last minute, not earlier', async () => {
   const answer = vi.fn(() =>
     HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }),
   );
   answerRenewal(answer);
-  await keepSession(now() + 90);
-  const session = begin();
+  await storeUser(now() + 90);
+  const session = createSession();
   vi.advanceTimersByTime(25_000);
   expect(answer).not.toHaveBeenCalled();
   vi.advanceTimersByTime(10_000);
   await vi.waitFor(() => expect(session.state.getState().user?.access_token).toBe('second'));
   expect(session.state.getState().user?.expires_at).toBeGreaterThan(now() + 3000);
-  // The next page finds the new token.
-  expect(begin().state.getState().user?.access_token).toBe('second');
-  expect(onEnd).not.toHaveBeenCalled();
+  // A reload restores the new token.
+  expect(createSession().state.getState().user?.access_token).toBe('second');
+  expect(onExpired).not.toHaveBeenCalled();
 });
 
-test('a refused renewal ends the session', async () => {
+test('ends the session when the renewal is refused', async () => {
   answerRenewal(() => HttpResponse.json({ error: 'invalid_grant' }, { status: 400 }));
-  await keepSession(now() + 30);
-  const session = begin();
+  await storeUser(now() + 30);
+  const session = createSession();
   vi.advanceTimersByTime(5_000);
-  await vi.waitFor(() => expect(onEnd).toHaveBeenCalledOnce());
+  await vi.waitFor(() => expect(onExpired).toHaveBeenCalledOnce());
   expect(session.state.getState().user).toBeNull();
   expect(sessionStorage).toHaveLength(0);
 });
 
-test('a renewal that gets lost is tried again for as long as the token lasts', async () => {
+test('retries a renewal after network errors while the token is valid', async () => {
   const answer = vi.fn(() => HttpResponse.error());
   answerRenewal(answer);
-  await keepSession(now() + 30);
-  const session = begin();
+  await storeUser(now() + 30);
+  const session = createSession();
   vi.advanceTimersByTime(5_000);
   await vi.waitFor(() => expect(answer).toHaveBeenCalledOnce());
   await vi.waitFor(() => {
@@ -107,19 +107,19 @@ test('a renewal that gets lost is tried again for as long as the token lasts', a
   expect(session.state.getState().user).not.toBeNull();
   await vi.waitFor(() => {
     vi.advanceTimersByTime(5_000);
-    expect(onEnd).toHaveBeenCalledOnce();
+    expect(onExpired).toHaveBeenCalledOnce();
   });
   expect(session.state.getState().user).toBeNull();
 });
 
-test('a sign-in that cannot begin says so', async () => {
+test('rejects a sign-in that cannot start', async () => {
   server.use(http.get(`${identity.issuer}/*`, () => HttpResponse.error()));
-  await expect(begin().signIn('password')).rejects.toThrow();
+  await expect(createSession().signIn('password')).rejects.toThrow();
 });
 
-test('a sign-in takes along the page that was asked for', async () => {
+test('passes the page to return to through the sign-in', async () => {
   const redirect = vi.spyOn(UserManager.prototype, 'signinRedirect').mockResolvedValue();
-  await begin().signIn('password', { returnTo: '/upscale/image-1' });
+  await createSession().signIn('password', { returnTo: '/upscale/image-1' });
   expect(redirect).toHaveBeenCalledWith(expect.objectContaining({ state: '/upscale/image-1' }));
 });
 
@@ -128,24 +128,24 @@ test.each([
   ['https://evil.test/', null],
   ['//evil.test/', null],
   [undefined, null],
-])('a sign-in for %j comes back to %j', async (state, returnTo) => {
-  await keepSession(now() + 3600);
+])('a sign-in with the state %j returns to %j', async (state, returnTo) => {
+  await storeUser(now() + 3600);
   const user = await createIdentityClient(identity).getUser();
   const answer = Object.assign(user as User, { state });
   vi.spyOn(UserManager.prototype, 'signinCallback').mockResolvedValue(answer);
   window.history.replaceState(null, '', '/authcallback?code=1&state=2');
-  const session = begin();
+  const session = createSession();
   await vi.waitFor(() => expect(session.state.getState().user).not.toBeNull());
   expect(session.state.getState().returnTo).toBe(returnTo);
   window.history.replaceState(null, '', '/');
 });
 
-test('a sign-out without the provider still forgets who was here', async () => {
+test('signs out locally when the provider is unreachable', async () => {
   server.use(http.get(`${identity.issuer}/*`, () => HttpResponse.error()));
-  await keepSession(now() + 3600);
-  const session = begin();
+  await storeUser(now() + 3600);
+  const session = createSession();
   await session.signOut();
   expect(session.state.getState()).toMatchObject({ user: null, isLoading: false, hasSignedOut: true });
   expect(sessionStorage).toHaveLength(0);
-  await vi.waitFor(() => expect(onForget).toHaveBeenCalledOnce());
+  await vi.waitFor(() => expect(onSignedOut).toHaveBeenCalledOnce());
 });

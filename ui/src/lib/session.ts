@@ -3,38 +3,38 @@ import { createContext, useContext } from 'react';
 import { createStore, useStore } from 'zustand';
 import { setCredentials } from './api-client';
 import type { Identity } from './api-types';
-import { forgetPerson } from './forget';
 import { pathWithin } from './path-within';
 import { paths } from './paths';
+import { clearUserData } from './sign-out-cleanup';
 
 export type Provider = 'google' | 'facebook' | 'password';
 
-/** Of what the identity client keeps in the tab's storage, the part that is needed without it. */
-type Kept = Pick<User, 'access_token' | 'expires_at' | 'profile'>;
+/** The part of the identity client's stored user that the page needs without the client. */
+type StoredUser = Pick<User, 'access_token' | 'expires_at' | 'profile'>;
 
 type SessionState = {
   isLoading: boolean;
-  user: Kept | null;
+  user: StoredUser | null;
   error: unknown;
-  /** The page that a visitor was sent away from to sign in. */
+  /** The page that sent a visitor to sign in. */
   returnTo: string | null;
-  /** Whether somebody signed out here: what they were looking at is nobody's to return to. */
+  /** Whether a user signed out in this tab; the next one must not return to that user's page. */
   hasSignedOut: boolean;
 };
 
 type SessionEvents = {
-  /** The session was ended by the server, or by the end of what can be renewed. */
-  onEnd: () => void;
-  /** Nobody is signed in any more: whatever was fetched for them has to go. */
-  onForget: () => void;
+  /** The API refused the token, or the token could not be renewed. */
+  onExpired: () => void;
+  /** The user signed out: cached data has to go. */
+  onSignedOut: () => void;
 };
 
 const CHECK_MS = 5_000;
 const RENEW_BEFORE_SECONDS = 60;
 
 /**
- * Who is signed in, in this tab. The client of the identity provider is an eighth of the page's code, so it
- * is fetched when there is something to say: to begin or finish a sign-in, to renew a token, to sign out.
+ * The user's session in this tab. The identity client is an eighth of the page's code, so it loads only to begin or
+ * finish a sign-in, to renew a token, or to sign out.
  */
 export class Session {
   readonly state = createStore<SessionState>(() => ({
@@ -44,18 +44,18 @@ export class Session {
     returnTo: null,
     hasSignedOut: false,
   }));
-  private readonly key: string;
-  private connecting: Promise<UserManager> | null = null;
+  private readonly storageKey: string;
+  private client: Promise<UserManager> | null = null;
   private isRenewing = false;
 
   constructor(
     private readonly identity: Identity,
     private readonly events: SessionEvents,
   ) {
-    this.key = `oidc.user:${identity.issuer}:${identity.clientId}`;
-    if (isReturning(window.location)) void this.finishSignIn();
-    else this.state.setState({ user: this.kept() });
-    setCredentials({ token: async () => this.token(), onRefused: this.end });
+    this.storageKey = `oidc.user:${identity.issuer}:${identity.clientId}`;
+    if (isCallback(window.location)) void this.finishSignIn();
+    else this.state.setState({ user: this.readStoredUser() });
+    setCredentials({ token: async () => this.token(), onRefused: this.expire });
     setInterval(this.renew, CHECK_MS);
   }
 
@@ -65,11 +65,11 @@ export class Session {
   ) => {
     const { providers, idpHintParameter } = this.identity;
     const hint = provider ? providers[provider] : null;
-    const client = await this.connect();
+    const client = await this.loadClient();
     await client.signinRedirect({
       redirect_uri: window.location.origin + callback,
       extraQueryParams: hint && idpHintParameter ? { [idpHintParameter]: hint } : undefined,
-      // Kept in this browser, and found by the one-time state of this sign-in.
+      // Stored in this browser under the one-time state of this sign-in.
       state: returnTo ?? undefined,
     });
   };
@@ -77,67 +77,67 @@ export class Session {
   signOut = async () => {
     const { logoutStyle, logoutEndpoint, clientId } = this.identity;
     const back = window.location.origin + paths.login;
-    // Before the browser is asked to leave: what is still being sent would make it ask back.
-    forgetPerson();
+    // Before navigating: unsent uploads would make the browser ask for confirmation.
+    clearUserData();
     if (logoutStyle === 'cognito' && logoutEndpoint) {
-      this.forget();
+      this.signOutLocally();
       const address = new URL(logoutEndpoint);
       address.searchParams.set('client_id', clientId);
       address.searchParams.set('logout_uri', back);
       window.location.assign(address);
       return;
     }
-    // Until the browser leaves, the page shows neither who was here nor that nobody is.
+    // Until the browser navigates, the page shows neither the user nor a visitor's view.
     this.state.setState({ isLoading: true });
     try {
-      const client = await this.connect();
+      const client = await this.loadClient();
       await client.signoutRedirect({ post_logout_redirect_uri: back });
     } catch {
-      // The provider cannot be reached; this browser forgets the session all the same.
+      // The provider is unreachable; this browser ends the session anyway.
     }
-    this.forget();
+    this.signOutLocally();
   };
 
-  /** Signs out of this browser alone, without a visit to the identity provider. */
-  forget = () => {
-    forgetPerson();
+  /** Signs out of this browser only, without a redirect to the identity provider. */
+  signOutLocally = () => {
+    clearUserData();
     this.state.setState({ hasSignedOut: true });
-    this.drop();
-    // Not before the page is drawn without them: what is still looked at would be fetched again.
-    setTimeout(this.events.onForget);
+    this.clearUser();
+    // After the next render: queries that are still in use would be fetched again.
+    setTimeout(this.events.onSignedOut);
   };
 
-  private drop() {
+  private clearUser() {
     try {
-      sessionStorage.removeItem(this.key);
+      sessionStorage.removeItem(this.storageKey);
     } catch {
-      // A storage that is blocked has kept nothing.
+      // Storage is blocked, so it holds nothing.
     }
     this.state.setState({ isLoading: false, user: null });
   }
 
-  private end = () => {
+  private expire = () => {
     if (!this.state.getState().user) return;
-    this.drop();
-    this.events.onEnd();
+    this.clearUser();
+    this.events.onExpired();
   };
 
-  private connect(): Promise<UserManager> {
-    this.connecting ??= import('./identity-client')
+  private loadClient(): Promise<UserManager> {
+    this.client ??= import('./identity-client')
       .then(({ createIdentityClient }) => createIdentityClient(this.identity))
       .catch((error) => {
-        this.connecting = null;
+        this.client = null;
         throw error;
       });
-    return this.connecting;
+    return this.client;
   }
 
   private async finishSignIn() {
     this.state.setState({ isLoading: true });
     try {
-      const client = await this.connect();
+      const client = await this.loadClient();
       const user = (await client.signinCallback()) ?? null;
-      // The one-time code must not stay in the address or the history.
+      // Removes the one-time code from the address and the history.
       window.history.replaceState(null, '', window.location.pathname);
       this.state.setState({ isLoading: false, user, returnTo: pathWithin(user?.state) });
     } catch (error) {
@@ -150,14 +150,14 @@ export class Session {
     if (!user || this.isRenewing || secondsLeft(user) > RENEW_BEFORE_SECONDS) return;
     this.isRenewing = true;
     try {
-      const client = await this.connect();
+      const client = await this.loadClient();
       const renewed = await client.signinSilent();
-      // Whoever signed out meanwhile stays signed out.
+      // The user may have signed out in the meantime.
       if (this.state.getState().user === user) this.state.setState({ user: renewed });
-      else this.drop();
+      else this.clearUser();
     } catch (error) {
-      // What failed on the way is tried again for as long as the token lasts; a refusal is final.
-      if (!isLost(error) || secondsLeft(user) <= 0) this.end();
+      // A network error is retried while the token is valid; a refusal is final.
+      if (!isNetworkError(error) || secondsLeft(user) <= 0) this.expire();
     } finally {
       this.isRenewing = false;
     }
@@ -168,9 +168,9 @@ export class Session {
     return user && secondsLeft(user) > 0 ? user.access_token : null;
   }
 
-  private kept(): Kept | null {
+  private readStoredUser(): StoredUser | null {
     try {
-      const user: Kept | null = JSON.parse(sessionStorage.getItem(this.key) ?? 'null');
+      const user: StoredUser | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? 'null');
       return user && secondsLeft(user) > 0 ? user : null;
     } catch {
       return null;
@@ -184,7 +184,7 @@ export function useSession() {
   const session = useContext(SessionContext);
   if (!session) throw new Error('useSession needs a SessionContext above it');
   const { isLoading, user, error, returnTo, hasSignedOut } = useStore(session.state);
-  const { signIn, signOut, forget } = session;
+  const { signIn, signOut, signOutLocally } = session;
   return {
     isLoading,
     isSignedIn: user !== null,
@@ -195,12 +195,12 @@ export function useSession() {
     email: user?.profile.email ?? null,
     signIn,
     signOut,
-    forget,
+    signOutLocally,
   };
 }
 
-/** Only the two return addresses finish a sign-in; elsewhere `code` and `state` mean nothing. */
-function isReturning({ pathname, search }: Location): boolean {
+/** Only the two callback paths finish a sign-in; elsewhere `code` and `state` have no meaning. */
+function isCallback({ pathname, search }: Location): boolean {
   const answer = new URLSearchParams(search);
   return (
     (pathname === paths.authCallback || pathname === paths.authCallbackMagic) &&
@@ -209,10 +209,10 @@ function isReturning({ pathname, search }: Location): boolean {
   );
 }
 
-function secondsLeft({ expires_at }: Kept): number {
+function secondsLeft({ expires_at }: StoredUser): number {
   return expires_at === undefined ? Number.POSITIVE_INFINITY : expires_at - Date.now() / 1000;
 }
 
-function isLost(error: unknown): boolean {
+function isNetworkError(error: unknown): boolean {
   return error instanceof TypeError || (error instanceof Error && error.name === 'ErrorTimeout');
 }

@@ -4,7 +4,7 @@ export type Theme = 'system' | 'light' | 'dark';
 
 const KEY = 'retouch-theme';
 
-function stored(): Theme {
+function readTheme(): Theme {
   try {
     const value = localStorage.getItem(KEY);
     return value === 'light' || value === 'dark' ? value : 'system';
@@ -13,9 +13,9 @@ function stored(): Theme {
   }
 }
 
-// index.html reads the same key before the first paint.
+// index.html reads the same storage key before the first paint.
 export const useTheme = create<{ theme: Theme; setTheme: (theme: Theme) => void }>((set) => ({
-  theme: stored(),
+  theme: readTheme(),
   setTheme: (theme) => {
     if (theme === 'system') delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
@@ -23,7 +23,7 @@ export const useTheme = create<{ theme: Theme; setTheme: (theme: Theme) => void 
       if (theme === 'system') localStorage.removeItem(KEY);
       else localStorage.setItem(KEY, theme);
     } catch {
-      // A browser that keeps nothing still shows the theme until the page is left.
+      // Storage is blocked: the theme lasts as long as the page.
     }
     set({ theme });
   },

@@ -7,66 +7,66 @@ import { isTooBig, tooBigText } from './max-dimension';
 
 export type ChosenImage = {
   file: File;
-  address: string;
+  /** Object URL of the file. */
+  url: string;
   size: ImageSize | null;
-  /** Why this file cannot be used; null while it is read and when it can. */
+  /** Why the file cannot be used; null while it is being read, and if it can be used. */
   problem: string | null;
 };
 
-/** One chosen file: read, measured and checked against the installation's limits. */
+/** One chosen file, measured and checked against the installation's limits. */
 export function useChosenImage(maxDimension: number) {
   const { limits } = useConfig();
   const [chosen, setChosen] = useState<ChosenImage | null>(null);
-  const address = chosen?.address;
+  const url = chosen?.url;
 
-  // An object URL lives outside React and must be given back.
-  useEffect(() => () => void (address && URL.revokeObjectURL(address)), [address]);
+  useEffect(() => () => void (url && URL.revokeObjectURL(url)), [url]);
 
   async function choose(file: File) {
     if (!file.type.startsWith('image/')) return;
-    const address = URL.createObjectURL(file);
+    const url = URL.createObjectURL(file);
     const update = (change: Partial<ChosenImage>) =>
-      // Only while it is still the chosen one: a slow file must not overwrite a later choice.
-      setChosen((current) => (current?.address === address ? { ...current, ...change } : current));
+      // A slow file must not overwrite a later choice.
+      setChosen((current) => (current?.url === url ? { ...current, ...change } : current));
 
-    setChosen({ file, address, size: null, problem: null });
-    update(await examine(file, address, maxDimension, limits.maxUploadBytes));
+    setChosen({ file, url, size: null, problem: null });
+    update(await checkImageFile(file, url, maxDimension, limits.maxUploadBytes));
   }
 
   return { chosen, choose, clear: () => setChosen(null) };
 }
 
-// Some systems know JPG by an older name.
-const READABLE = new Set(['image/png', 'image/jpeg', 'image/jpg', 'image/pjpeg', 'image/webp']);
+// Some systems use old names for JPEG.
+const ACCEPTED = new Set(['image/png', 'image/jpeg', 'image/jpg', 'image/pjpeg', 'image/webp']);
 
-/** How large a picture is, and why it cannot be used, if it cannot. */
-export async function examine(
+/** Measures a file and explains why it cannot be used, if so. Reports oversize files to the operator. */
+export async function checkImageFile(
   file: File,
-  address: string,
+  url: string,
   maxDimension: number,
   maxBytes: number,
 ): Promise<Pick<ChosenImage, 'size' | 'problem'>> {
   const unreadable = {
     size: null,
-    problem: 'This file cannot be read as an image. Choose a JPG, PNG or WebP file.',
+    problem: 'We can’t read this file as an image. Choose a JPG, PNG or WebP file.',
   };
-  // A browser shows more kinds than the server reads; those would be refused after the whole upload.
-  if (!READABLE.has(file.type)) return unreadable;
+  // Browsers decode more formats than the server, which would refuse them after the upload.
+  if (!ACCEPTED.has(file.type)) return unreadable;
   try {
-    const size = await readImageSize(address);
+    const size = await readImageSize(url);
     if (isTooBig(size, maxDimension)) {
       reportOversize(size);
       return { size, problem: tooBigText(maxDimension) };
     }
     if (file.size <= maxBytes) return { size, problem: null };
-    const [has, most] = [formatBytes(file.size), formatBytes(maxBytes)];
-    return { size, problem: `This file has ${has}; at most ${most} can be uploaded` };
+    const [bytes, limit] = [formatBytes(file.size), formatBytes(maxBytes)];
+    return { size, problem: `This file is ${bytes}. You can upload up to ${limit}.` };
   } catch {
     return unreadable;
   }
 }
 
-/** Tells the operator that people want more; nobody waits for the answer. */
+/** Tells the operator that users want larger images. The response is ignored. */
 function reportOversize({ x, y }: ImageSize) {
   api
     .GET('/api/free/upload', { params: { query: { x: String(x), y: String(y), url: window.location.href } } })

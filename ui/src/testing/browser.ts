@@ -5,12 +5,12 @@ import { MockApi } from './mock-api';
 import { storeSession } from './session';
 
 /**
- * `npm run dev:mock`: the page without a server. `?as=visitor` looks at it signed out, `?empty` as somebody new,
- * `?ads` where an advertising tag is configured, `?held` while a run holds credits, `?running` while two runs go on;
- * `?fail=/api/images` and `?hang=/api/images` show what a refused and an unanswered call look like.
+ * `npm run dev:mock`: the page without a server. `?as=visitor` is signed out, `?empty` is a new account, `?ads` has an
+ * advertising tag, `?held` has a run that holds credits, `?running` has two active jobs; `?fail=/api/images` makes a
+ * call fail and `?hang=/api/images` leaves it unanswered.
  */
 export async function startMock() {
-  const wish = new URLSearchParams(window.location.search);
+  const params = new URLSearchParams(window.location.search);
   const api = new MockApi();
   api.stepMs = 900;
   api.pictureOf = drawing;
@@ -70,28 +70,28 @@ export async function startMock() {
     }),
   ];
   api.apiKeys = [anApiKey(), anApiKey({ id: 'key-shop', name: 'shop', lastUsedAt: '2026-11-21T08:00:00Z' })];
-  if (wish.has('ads'))
+  if (params.has('ads'))
     api.config.site = { ...api.config.site, adTag: { id: 'AW-1', conversion: 'AW-1/test' } };
-  if (wish.has('held')) api.user.reserved = 8;
-  if (wish.has('running')) {
+  if (params.has('held')) api.user.reserved = 8;
+  if (params.has('running')) {
     const count = { unit: 'tiles' as const, done: 12, total: 48 };
     const progress = { stage: 'infer' as const, fraction: 0.27, count };
     const run = { tool: 'upscale' as const, factor: 4, imageId: 'image-100', state: 'running' as const };
     api.startJob({ ...run, position: null, etaSeconds: 150, progress });
     api.startJob({ imageId: 'image-101', position: 1, etaSeconds: 40 });
   }
-  if (wish.has('empty')) Object.assign(api, { images: [], checkouts: [], apiKeys: [] });
-  if (wish.get('as') !== 'visitor') storeSession(api.config.identity);
-  const trouble = [
-    ...wish
+  if (params.has('empty')) Object.assign(api, { images: [], checkouts: [], apiKeys: [] });
+  if (params.get('as') !== 'visitor') storeSession(api.config.identity);
+  const failures = [
+    ...params
       .getAll('fail')
       .map((path) => http.all(`*${path}`, () => new HttpResponse('Out of order', { status: 500 }))),
-    ...wish.getAll('hang').map((path) => http.all(`*${path}`, () => delay('infinite'))),
+    ...params.getAll('hang').map((path) => http.all(`*${path}`, () => delay('infinite'))),
   ];
-  await setupWorker(...trouble, ...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });
+  await setupWorker(...failures, ...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });
 }
 
-/** A pot plant, cut out when it is a result. */
+/** A potted plant, without a background if it is a result. */
 function drawing(id: string): string {
   const seed = [...id].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
   const hue = (seed * 47) % 360;

@@ -1,6 +1,6 @@
 import type { ApiKey, Checkout, Config, Image, Job, Result, User } from '@/lib/api-types';
 
-// Plain, valid data; a test overrides only what it is about.
+// Plain, valid data. A test overrides only what matters to it.
 
 export function aConfig(change: Partial<Config> = {}): Config {
   return {

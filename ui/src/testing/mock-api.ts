@@ -12,34 +12,34 @@ import type {
 } from '@/lib/api-types';
 import { aConfig, aJob, anApiKey, anImage, anOpenCheckout, aResult, aUser } from './builders';
 
-/** A whole API in memory: what the tests and `npm run dev:mock` talk to. */
+/** An in-memory API for the tests and `npm run dev:mock`. */
 export class MockApi {
   config: Config = aConfig();
   user: User = aUser();
   images: Image[] = [];
-  /** Results of removing backgrounds. */
+  /** Background removals. */
   results: Result[] = [];
   upscaled: Result[] = [];
   fixed: Result[] = [];
   jobs: Job[] = [];
-  /** Orders, the newest first. */
+  /** Newest first. */
   checkouts: Checkout[] = [];
   apiKeys: ApiKey[] = [];
-  /** Everything that was asked, as `METHOD /path?query`, for assertions. */
+  /** All requests, as `METHOD /path?query`. */
   calls: string[] = [];
   idempotencyKeys: string[] = [];
-  /** What the runs of Magic Fix asked for. */
+  /** The prompts of Magic Fix runs. */
   prompts: string[] = [];
-  /** How long a job stays in each of its states. */
+  /** How long a job stays in each state. */
   stepMs = 0;
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
 
   private nextId = 1;
-  /** Jobs that are followed by their events, and so go on by them. */
+  /** Jobs with an open event stream, which advances them. */
   private followed = new Set<string>();
-  /** Jobs that somebody asked the API for; those that a test has put there stay as they are until they are followed. */
-  private asked = new Set<string>();
-  private walks = new Map<string, AsyncGenerator<Job>>();
+  /** Jobs created through the API. Jobs created by a test do not advance until they are followed. */
+  private created = new Set<string>();
+  private progressions = new Map<string, AsyncGenerator<Job>>();
   private freeFiles = new Set<string>();
 
   private id(kind: string) {
@@ -65,7 +65,7 @@ export class MockApi {
     return { 'remove-background': this.results, upscale: this.upscaled, 'magic-fix': this.fixed }[tool];
   }
 
-  /** What the payment provider does when somebody pays; the credits come with the next question, as in the API. */
+  /** Pays an order at the payment provider. As in the API, the next status request grants the credits. */
   pay(sessionId: string) {
     this.paid.add(sessionId);
   }
@@ -93,36 +93,36 @@ export class MockApi {
     };
   }
 
-  /** The states a job goes through, each stored and handed out. */
-  private async *live(job: Job): AsyncGenerator<Job> {
+  /** Advances a job through its states, storing and yielding each. */
+  private async *progress(job: Job): AsyncGenerator<Job> {
     const pause = () => new Promise((resolve) => setTimeout(resolve, this.stepMs));
     const update = (change: Partial<Job>) => Object.assign(job, change);
-    const isOver = () => job.state === 'cancelled';
+    const isCanceled = () => job.state === 'cancelled';
     yield job;
     for (const position of [1, 0]) {
       await pause();
-      if (isOver()) return yield job;
+      if (isCanceled()) return yield job;
       yield update({ position, etaSeconds: 4 + position });
     }
-    const counted = (done: number) =>
+    const count = (done: number) =>
       job.tool === 'upscale' ? { unit: 'tiles' as const, done, total: 4 } : null;
-    for (const [stage, fraction, count] of [
+    for (const [stage, fraction, counted] of [
       ['decode', 0.1, null],
-      ['infer', 0.35, counted(1)],
-      ['infer', 0.6, counted(3)],
+      ['infer', 0.35, count(1)],
+      ['infer', 0.6, count(3)],
       ['encode', 0.9, null],
     ] as const) {
       await pause();
-      if (isOver()) return yield job;
+      if (isCanceled()) return yield job;
       yield update({
         state: 'running',
         position: null,
-        progress: { stage, fraction, count },
+        progress: { stage, fraction, count: counted },
         etaSeconds: Math.round((1 - fraction) * 4),
       });
     }
     await pause();
-    if (isOver()) return yield job;
+    if (isCanceled()) return yield job;
     const imageId = this.id(job.tool === 'upscale' ? 'upscaled' : 'result');
     const prompt = job.tool === 'magic-fix' ? (this.prompts.at(-1) ?? '') : null;
     const source = this.images.find(({ id }) => id === job.imageId);
@@ -148,14 +148,14 @@ export class MockApi {
     yield update({ state: 'done', progress: null, results: [result], finishedAt: new Date().toISOString() });
   }
 
-  /** Whoever asks after all jobs finds each a step further on, or at its end where steps take no time. */
-  private async step(job: Job) {
-    if (this.followed.has(job.id) || !this.asked.has(job.id)) return;
-    const walk = this.walks.get(job.id) ?? this.live(job);
-    this.walks.set(job.id, walk);
-    let isOver = false;
-    do isOver = (await walk.next()).done === true;
-    while (this.stepMs === 0 && !isOver);
+  /** Advances a job by one state for each poll of the job list, or to its end if states take no time. */
+  private async advance(job: Job) {
+    if (this.followed.has(job.id) || !this.created.has(job.id)) return;
+    const progression = this.progressions.get(job.id) ?? this.progress(job);
+    this.progressions.set(job.id, progression);
+    let isFinished = false;
+    do isFinished = (await progression.next()).done === true;
+    while (this.stepMs === 0 && !isFinished);
   }
 
   handlers() {
@@ -177,10 +177,10 @@ export class MockApi {
           image.freeRuns = { ...image.freeRuns, [freeRun]: true };
         }
         const job = this.startJob({ tool, tier, factor, imageId, cost, position: 2 });
-        this.asked.add(job.id);
+        this.created.add(job.id);
         return HttpResponse.json(job, { status: 202 });
       };
-    const runOfVisitor =
+    const visitorRun =
       (tool: 'remove-background' | 'upscale', factor: 2 | null) =>
       async ({ request }: { request: Request }) => {
         const name = String((await request.text()).match(/filename="([^"]*)"/)?.[1]);
@@ -252,7 +252,7 @@ export class MockApi {
       http.get('*/api/jobs', async ({ request }) => {
         const imageId = new URL(request.url).searchParams.get('imageId');
         const isActive = (job: Job) => ['queued', 'running'].includes(job.state);
-        if (!imageId) await Promise.all(this.jobs.filter(isActive).map((job) => this.step(job)));
+        if (!imageId) await Promise.all(this.jobs.filter(isActive).map((job) => this.advance(job)));
         const active = this.jobs.filter((job) => isActive(job) && (!imageId || job.imageId === imageId));
         return HttpResponse.json({ jobs: active });
       }),
@@ -270,7 +270,7 @@ export class MockApi {
         const job = this.jobs.find(({ id }) => id === params.id);
         if (!job) return problem(404, 'Job not found');
         this.followed.add(job.id);
-        const states = this.live(job);
+        const states = this.progress(job);
         const encoder = new TextEncoder();
         const body = new ReadableStream({
           async pull(controller) {
@@ -321,8 +321,8 @@ export class MockApi {
       }),
       http.delete('*/api/user', () => new HttpResponse(null, { status: 204 })),
       http.get('*/api/user/export', () => HttpResponse.json({ user: this.user })),
-      http.post('*/api/free/remove-bg-fr', runOfVisitor('remove-background', null)),
-      http.post('*/api/free/upscale-fr', runOfVisitor('upscale', 2)),
+      http.post('*/api/free/remove-bg-fr', visitorRun('remove-background', null)),
+      http.post('*/api/free/upscale-fr', visitorRun('upscale', 2)),
       http.get('*/api/free/upload', () => new HttpResponse(null, { status: 204 })),
     ];
   }

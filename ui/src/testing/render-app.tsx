@@ -10,15 +10,15 @@ import { storeSession } from './session';
 
 type RenderAppOptions = { api?: MockApi; signedIn?: boolean };
 
-/** The real app at an address: real router, real session, real cache; only the network is a stand-in. */
+/** Renders the real app at a path. Only the network is mocked. */
 export function renderApp(path: string, { api = new MockApi(), signedIn = false }: RenderAppOptions = {}) {
   server.use(...api.handlers());
   if (signedIn) storeSession(api.config.identity);
   const router = createMemoryRouter(routes, { initialEntries: [path] });
   const queryClient = createQueryClient();
   const session = new Session(api.config.identity, {
-    onEnd: () => void router.navigate('/login'),
-    onForget: () => queryClient.clear(),
+    onExpired: () => void router.navigate('/login'),
+    onSignedOut: () => queryClient.clear(),
   });
   const screen: RenderResult = render(
     <Provider config={api.config} session={session} queryClient={queryClient} router={router} />,

@@ -1,6 +1,6 @@
 import type { Identity } from '@/lib/api-types';
 
-/** Puts a signed-in person where oidc-client-ts looks for one. */
+/** Stores a signed-in user where oidc-client-ts expects one. */
 export function storeSession({ issuer, clientId, scope }: Identity) {
   sessionStorage.setItem(
     `oidc.user:${issuer}:${clientId}`,

@@ -3,14 +3,14 @@ import { cleanup, configure } from '@testing-library/react';
 import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
 import { server } from './server';
 
-// The first visit of a route compiles it, which takes longer than the default second on a busy machine.
+// The first visit to a route compiles it, which can exceed the default of one second on a busy machine.
 configure({ asyncUtilTimeout: 6_000 });
 
 beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
 afterAll(() => server.close());
 
 beforeEach(() => {
-  // What jsdom lacks and the page uses.
+  // APIs that the page uses and jsdom lacks.
   URL.createObjectURL = vi.fn(() => `blob:test-${Math.random()}`);
   URL.revokeObjectURL = vi.fn();
   window.scrollTo = vi.fn();

@@ -2,8 +2,8 @@ import { aCheckout, anImage, anOpenCheckout, aResult } from './builders';
 import { MockApi } from './mock-api';
 
 /*
- * The product specification's sentences, labels and numbers, and the screen that has to show each. Written from the
- * specification and not from the page: a word that changes here changes the product.
+ * The sentences, labels and numbers of the product specification, and the screens that must show them. Written from the
+ * specification, not from the page: changing a word here changes the product.
  */
 
 type Kind =
@@ -22,8 +22,8 @@ type Kind =
   | 'menuitem'
   | 'dialog';
 
-/** `to` is a link's address; `absent` what the screen must not show. */
-export type Saying = { kind: Kind; text: string | RegExp; to?: string; absent?: boolean };
+/** `to` is a link's `href`; `absent` means the screen must not show it. */
+export type Expectation = { kind: Kind; text: string | RegExp; to?: string; absent?: boolean };
 
 export type Step =
   | { click: string | RegExp }
@@ -35,21 +35,21 @@ export type SpecScreen = {
   at: string;
   as: 'visitor' | 'user';
   api?: () => MockApi;
-  /** Calls that fail, as `METHOD path`, with the body they fail with. */
+  /** Calls that fail, as `METHOD path`, with their responses. */
   broken?: Record<string, { status: number; body: string }>;
   steps?: Step[];
-  says: Saying[];
+  shows: Expectation[];
 };
 
-const text = (text: string | RegExp): Saying => ({ kind: 'text', text });
-const toast = (text: string): Saying => ({ kind: 'toast', text });
-const heading = (text: string): Saying => ({ kind: 'heading', text });
-const link = (text: string | RegExp, to: string): Saying => ({ kind: 'link', text, to });
-const button = (text: string | RegExp): Saying => ({ kind: 'button', text });
-const disabled = (text: string): Saying => ({ kind: 'disabled button', text });
-const tab = (text: string): Saying => ({ kind: 'tab', text });
-const of = (kind: Kind, text: string | RegExp): Saying => ({ kind, text });
-const no = (saying: Saying): Saying => ({ ...saying, absent: true });
+const text = (text: string | RegExp): Expectation => ({ kind: 'text', text });
+const toast = (text: string): Expectation => ({ kind: 'toast', text });
+const heading = (text: string): Expectation => ({ kind: 'heading', text });
+const link = (text: string | RegExp, to: string): Expectation => ({ kind: 'link', text, to });
+const button = (text: string | RegExp): Expectation => ({ kind: 'button', text });
+const disabled = (text: string): Expectation => ({ kind: 'disabled button', text });
+const tab = (text: string): Expectation => ({ kind: 'tab', text });
+const of = (kind: Kind, text: string | RegExp): Expectation => ({ kind, text });
+const no = (saying: Expectation): Expectation => ({ ...saying, absent: true });
 
 const withPayments = (change: Partial<MockApi> = {}) => {
   const api = Object.assign(new MockApi(), change);
@@ -65,7 +65,7 @@ const withResults = () =>
   });
 
 const failing = (...calls: string[]) =>
-  Object.fromEntries(calls.map((call) => [call, { status: 500, body: 'out of order' }]));
+  Object.fromEntries(calls.map((call) => [call, { status: 500, body: 'internal error' }]));
 const freeExists = (call: string) => ({ [call]: { status: 409, body: '{"detail":"Free Exists"}' } });
 const aPhoto: Step = { choose: { x: 800, y: 600 } };
 
@@ -82,7 +82,7 @@ const landing: SpecScreen[] = [
     name: 'the landing page of a visitor',
     at: '/dashboard',
     as: 'visitor',
-    says: [
+    shows: [
       heading('AI Image Editing Made Simple'),
       ...publicLinks,
       link('Try for free', '/signup'),
@@ -114,7 +114,7 @@ const landing: SpecScreen[] = [
     name: 'the landing page of a user',
     at: '/dashboard',
     as: 'user',
-    says: [
+    shows: [
       ...publicLinks,
       link('My Images', '/images'),
       link('20 Credits for $2', '/pricing'),
@@ -129,14 +129,14 @@ const landing: SpecScreen[] = [
     at: '/pricing',
     as: 'user',
     steps: [{ click: 'ada@example.com' }],
-    says: [of('menuitem', 'Checkouts'), of('menuitem', 'Logout')],
+    shows: [of('menuitem', 'Checkouts'), of('menuitem', 'Logout')],
   },
   {
     name: 'the mobile drawer',
     at: '/pricing',
     as: 'user',
     steps: [{ click: 'Open menu' }],
-    says: [...publicLinks, link('My Images', '/images'), link('Checkouts', '/checkouts'), button('Logout')],
+    shows: [...publicLinks, link('My Images', '/images'), link('Checkouts', '/checkouts'), button('Logout')],
   },
 ];
 
@@ -145,7 +145,7 @@ const pricing: SpecScreen[] = [
     name: 'the prices for a visitor',
     at: '/pricing',
     as: 'visitor',
-    says: [
+    shows: [
       heading('Flexible Pricing. Full Control'),
       text('20 Free Credits for New Users'),
       ...['Cheapest', 'Most popular', 'Best Value'].map(heading),
@@ -153,7 +153,7 @@ const pricing: SpecScreen[] = [
       ...['10% More Value', '20% More Value'].map(text),
       link('Try for free', '/signup'),
       no(button('Choose')),
-      // What each run costs.
+      // The price of each run.
       text(/^Remove Background\s*5 credits$/),
       text(/^Upscale 2X\s*3 credits$/),
       text(/^Upscale 4X\s*6 credits$/),
@@ -165,16 +165,16 @@ const pricing: SpecScreen[] = [
     at: '/pricing',
     as: 'user',
     api: withPayments,
-    says: [button('Choose'), no(link('Try for free', '/signup'))],
+    shows: [button('Choose'), no(link('Try for free', '/signup'))],
   },
   {
-    name: 'a payment that cannot be begun',
+    name: 'a payment that cannot be started',
     at: '/pricing',
     as: 'user',
     api: withPayments,
     broken: failing('POST /api/payments/*'),
     steps: [{ click: 'Choose' }],
-    says: [toast('Failed to redirect to payment, please try again later')],
+    shows: [toast('Failed to redirect to payment, please try again later')],
   },
 ];
 
@@ -183,28 +183,28 @@ const signingIn: SpecScreen[] = [
     name: 'the login page',
     at: '/login',
     as: 'visitor',
-    says: ['Google', 'Facebook', 'Username and Password'].map((name) => of('button', `Login with ${name}`)),
+    shows: ['Google', 'Facebook', 'Username and Password'].map((name) => of('button', `Login with ${name}`)),
   },
   {
     name: 'the sign-up page',
     at: '/signup',
     as: 'visitor',
-    says: ['Google', 'Facebook', 'Username and Password'].map((name) =>
+    shows: ['Google', 'Facebook', 'Username and Password'].map((name) =>
       of('button', `Continue with ${name}`),
     ),
   },
-  { name: 'a failed login', at: '/authcallback', as: 'visitor', says: [heading('Login Failed')] },
+  { name: 'a failed login', at: '/authcallback', as: 'visitor', shows: [heading('Login Failed')] },
   {
     name: 'a failed login to Magic Fix',
     at: '/authcallback-magic',
     as: 'visitor',
-    says: [heading('Login Failed')],
+    shows: [heading('Login Failed')],
   },
   {
     name: 'Magic Fix for a visitor',
     at: '/magic',
     as: 'visitor',
-    says: [
+    shows: [
       heading('Magic Fix requires logging in'),
       button('Login'),
       ...['Edit Details', 'Restore Images', 'Remove Details', 'Enhance Details', 'Add Details'].map(tab),
@@ -214,45 +214,45 @@ const signingIn: SpecScreen[] = [
 
 const images: SpecScreen[] = [
   {
-    name: 'the images of somebody new',
+    name: 'the images of a new user',
     at: '/images',
     as: 'user',
-    says: [text('No images to show'), button('Choose a file')],
+    shows: [text('No images to show'), button('Choose a file')],
   },
   {
     name: 'the images',
     at: '/images',
     as: 'user',
     api: withImage,
-    says: [link(/^Select/, '/images/image-1')],
+    shows: [link(/^Select/, '/images/image-1')],
   },
   {
     name: 'images that cannot be loaded',
     at: '/images',
     as: 'user',
     broken: failing('GET /api/images'),
-    says: [text('Failed to load images. Please try again later'), toast('Failed to load your images')],
+    shows: [text('Failed to load images. Please try again later'), toast('Failed to load your images')],
   },
   {
     name: 'a chosen file',
     at: '/images',
     as: 'user',
     steps: [aPhoto],
-    says: [button('Upload'), button('Cancel')],
+    shows: [button('Upload'), button('Cancel')],
   },
   {
     name: 'a file that is too large',
     at: '/images',
     as: 'user',
     steps: [{ choose: { x: 6001, y: 20 } }],
-    says: [text('Image dimensions too big (Max 6000x6000)'), disabled('Upload')],
+    shows: [text('Image dimensions too big (Max 6000x6000)'), disabled('Upload')],
   },
   {
-    name: 'a file that is too large to be upscaled',
+    name: 'a file that is too large to upscale',
     at: '/upscale',
     as: 'user',
     steps: [{ choose: { x: 20, y: 1441 } }],
-    says: [text('Image dimensions too big (Max 1440x1440)'), disabled('Upload')],
+    shows: [text('Image dimensions too big (Max 1440x1440)'), disabled('Upload')],
   },
   {
     name: 'an upload that fails',
@@ -260,7 +260,7 @@ const images: SpecScreen[] = [
     as: 'user',
     broken: failing('POST /api/images/upload'),
     steps: [aPhoto, { click: 'Upload' }],
-    says: [toast('Failed to upload image'), text('HTTP error! status: 500, message: out of order')],
+    shows: [toast('Failed to upload image'), text('HTTP error! status: 500, message: internal error')],
   },
   {
     name: 'the picker',
@@ -268,14 +268,14 @@ const images: SpecScreen[] = [
     as: 'user',
     api: withImage,
     steps: [{ click: /^Image of / }],
-    says: [button('Cancel'), button('Select')],
+    shows: [button('Cancel'), button('Select')],
   },
   {
     name: 'an image without results',
     at: '/images/image-1',
     as: 'user',
     api: withImage,
-    says: [
+    shows: [
       link('Magic Fix', '/magic/image-1'),
       link('Remove Background', '/remove-background/image-1'),
       link('Upscale', '/upscale/image-1'),
@@ -288,15 +288,15 @@ const images: SpecScreen[] = [
     at: '/images/image-1',
     as: 'user',
     api: withResults,
-    says: [button(/^DELETE Background removed/), button(/^DELETE Upscaled/), text('2X'), text('4X')],
+    shows: [button(/^DELETE Background removed/), button(/^DELETE Upscaled/), text('2X'), text('4X')],
   },
   {
-    name: 'the question before an image is deleted',
+    name: 'the confirmation before an image is deleted',
     at: '/images/image-1',
     as: 'user',
     api: withImage,
     steps: [{ click: 'DELETE ALL IMAGES' }],
-    says: [of('dialog', /./), button('Cancel')],
+    shows: [of('dialog', /./), button('Cancel')],
   },
   {
     name: 'an image that cannot be deleted',
@@ -305,7 +305,7 @@ const images: SpecScreen[] = [
     api: withImage,
     broken: failing('DELETE /api/images/:id'),
     steps: [{ click: 'DELETE ALL IMAGES' }, { click: 'Delete all' }],
-    says: [toast('Failed to delete image, try again later')],
+    shows: [toast('Failed to delete image, try again later')],
   },
   {
     name: 'a result that cannot be deleted',
@@ -314,23 +314,23 @@ const images: SpecScreen[] = [
     api: withResults,
     broken: failing('DELETE /api/rmbg-images/:id'),
     steps: [{ click: 'DELETE Background removed, result 1' }, { click: 'Delete' }],
-    says: [toast('Failed to delete image')],
+    shows: [toast('Failed to delete image')],
   },
   {
-    name: 'an image that is not there',
+    name: 'an image that does not exist',
     at: '/images/nobody',
     as: 'user',
-    says: [
+    shows: [
       heading('Failed to find your image'),
       link(/./, '/images'),
       toast('Failed to load your original image'),
     ],
   },
   {
-    name: 'an image of a tool that is not there',
+    name: 'a tool page for an image that does not exist',
     at: '/upscale/nobody',
     as: 'user',
-    says: [heading('Failed to find your image'), link(/./, '/upscale')],
+    shows: [heading('Failed to find your image'), link(/./, '/upscale')],
   },
 ];
 
@@ -340,7 +340,7 @@ const tools: SpecScreen[] = [
     at: '/remove-background/image-1',
     as: 'user',
     api: withResults,
-    says: [
+    shows: [
       button('Remove Bg'),
       button('Remove Bg AI'),
       heading('Results'),
@@ -350,11 +350,11 @@ const tools: SpecScreen[] = [
     ],
   },
   {
-    name: 'the other address of Remove Background',
+    name: 'the other path of Remove Background',
     at: '/background/image-1',
     as: 'user',
     api: withImage,
-    says: [button('Remove Bg AI')],
+    shows: [button('Remove Bg AI')],
   },
   {
     name: 'a new result',
@@ -362,7 +362,7 @@ const tools: SpecScreen[] = [
     as: 'user',
     api: withImage,
     steps: [{ click: 'Remove Bg AI' }],
-    says: [text('NEW'), link('credits 15', '/pricing')],
+    shows: [text('NEW'), link('credits 15', '/pricing')],
   },
   {
     name: 'a run of Remove Background that fails',
@@ -371,9 +371,9 @@ const tools: SpecScreen[] = [
     api: withImage,
     broken: failing('POST /api/rmbg-images/remove-bg-ai'),
     steps: [{ click: 'Remove Bg AI' }],
-    says: [
+    shows: [
       toast('Failed to remove image background'),
-      text('HTTP error! status: 500, message: out of order'),
+      text('HTTP error! status: 500, message: internal error'),
     ],
   },
   {
@@ -383,7 +383,7 @@ const tools: SpecScreen[] = [
     api: withImage,
     broken: freeExists('POST /api/rmbg-images/remove-bg-free'),
     steps: [{ click: 'Remove Bg' }],
-    says: [toast('Free background remove image already created'), disabled('Remove Bg')],
+    shows: [toast('Free background remove image already created'), disabled('Remove Bg')],
   },
   {
     name: 'cut-outs that cannot be loaded',
@@ -391,21 +391,21 @@ const tools: SpecScreen[] = [
     as: 'user',
     api: withImage,
     broken: failing('GET /api/rmbg-images/:id'),
-    says: [toast('Failed to load images with removed background')],
+    shows: [toast('Failed to load images with removed background')],
   },
   {
     name: 'Upscale with results',
     at: '/upscale/image-1',
     as: 'user',
     api: withResults,
-    says: [button('Upscale 2X'), button('Upscale 4X'), button('Free Upscale'), text('2X'), text('4X')],
+    shows: [button('Upscale 2X'), button('Upscale 4X'), button('Free Upscale'), text('2X'), text('4X')],
   },
   {
-    name: 'an image that is too large to be upscaled',
+    name: 'an image that is too large to upscale',
     at: '/upscale/image-1',
     as: 'user',
     api: () => withImage(1441, 20),
-    says: [
+    shows: [
       text('Image dimensions too big (Max 1440x1440)'),
       disabled('Upscale 2X'),
       disabled('Upscale 4X'),
@@ -419,7 +419,7 @@ const tools: SpecScreen[] = [
     api: withImage,
     broken: failing('POST /api/upscale/upscale-ai-2'),
     steps: [{ click: 'Upscale 2X' }],
-    says: [toast('Failed to upscale')],
+    shows: [toast('Failed to upscale')],
   },
   {
     name: 'a second free upscale',
@@ -428,7 +428,7 @@ const tools: SpecScreen[] = [
     api: withImage,
     broken: freeExists('POST /api/upscale/upscale-free'),
     steps: [{ click: 'Free Upscale' }],
-    says: [toast('Free upscale image already created'), disabled('Free Upscale')],
+    shows: [toast('Free upscale image already created'), disabled('Free Upscale')],
   },
   {
     name: 'upscales that cannot be loaded',
@@ -436,14 +436,14 @@ const tools: SpecScreen[] = [
     as: 'user',
     api: withImage,
     broken: failing('GET /api/upscale/:id'),
-    says: [toast('Failed to load upscaled images')],
+    shows: [toast('Failed to load upscaled images')],
   },
   {
     name: 'Magic Fix with a result',
     at: '/magic/image-1',
     as: 'user',
     api: withResults,
-    says: [
+    shows: [
       of('textbox', 'Prompt'),
       of('radio', '10 px'),
       of('checked radio', '20 px'),
@@ -460,7 +460,7 @@ const tools: SpecScreen[] = [
     as: 'user',
     api: withImage,
     steps: [{ click: 'Magic Fix' }],
-    says: [toast('Prompt is required')],
+    shows: [toast('Prompt is required')],
   },
   {
     name: 'Magic Fix with too long a prompt',
@@ -468,7 +468,7 @@ const tools: SpecScreen[] = [
     as: 'user',
     api: withImage,
     steps: [{ type: 'x'.repeat(501), into: 'Prompt' }, { click: 'Magic Fix' }],
-    says: [toast('Prompt is too long, maximum of 500 letters is allowed')],
+    shows: [toast('Prompt is too long, maximum of 500 letters is allowed')],
   },
   {
     name: 'Magic Fix without a stroke',
@@ -476,14 +476,14 @@ const tools: SpecScreen[] = [
     as: 'user',
     api: withImage,
     steps: [{ type: 'remove it', into: 'Prompt' }, { click: 'Magic Fix' }],
-    says: [toast('You have to draw to select area you want to fix 1')],
+    shows: [toast('You have to draw to select area you want to fix 1')],
   },
   {
     name: 'an image that is too large for Magic Fix',
     at: '/magic/image-1',
     as: 'user',
     api: () => withImage(6001, 20),
-    says: [text('Image dimensions too big (Max 6000x6000)'), disabled('Magic Fix')],
+    shows: [text('Image dimensions too big (Max 6000x6000)'), disabled('Magic Fix')],
   },
   {
     name: 'fixes that cannot be loaded',
@@ -491,7 +491,7 @@ const tools: SpecScreen[] = [
     as: 'user',
     api: withImage,
     broken: failing('GET /api/magic-images/:id'),
-    says: [toast('Failed to load magic fix images')],
+    shows: [toast('Failed to load magic fix images')],
   },
 ];
 
@@ -501,21 +501,21 @@ const visitors: SpecScreen[] = [
     at: '/remove-background',
     as: 'visitor',
     steps: [aPhoto],
-    says: [button('Remove Bg'), disabled('Remove Bg AI (Requires login)')],
+    shows: [button('Remove Bg'), disabled('Remove Bg AI (Requires login)')],
   },
   {
-    name: 'the free Remove Background at its other address',
+    name: 'the free Remove Background at its other path',
     at: '/background',
     as: 'visitor',
     steps: [{ choose: { x: 6001, y: 1 } }],
-    says: [text('Image dimensions too big (Max 6000x6000)'), disabled('Remove Bg')],
+    shows: [text('Image dimensions too big (Max 6000x6000)'), disabled('Remove Bg')],
   },
   {
     name: 'the free Remove Background with its result',
     at: '/remove-background',
     as: 'visitor',
     steps: [aPhoto, { click: 'Remove Bg' }],
-    says: [button('Download'), disabled('Remove Bg')],
+    shows: [button('Download'), disabled('Remove Bg')],
   },
   {
     name: 'a failure of the free Remove Background',
@@ -523,14 +523,14 @@ const visitors: SpecScreen[] = [
     as: 'visitor',
     broken: failing('POST /api/free/remove-bg-fr'),
     steps: [aPhoto, { click: 'Remove Bg' }],
-    says: [toast('Failed to remove background, try again later')],
+    shows: [toast('Failed to remove background, try again later')],
   },
   {
     name: 'the free Upscale',
     at: '/upscale',
     as: 'visitor',
     steps: [{ choose: { x: 1441, y: 20 } }],
-    says: [text('Image dimensions too big (Max 1440x1440)'), disabled('Free Upscale')],
+    shows: [text('Image dimensions too big (Max 1440x1440)'), disabled('Free Upscale')],
   },
   {
     name: 'a second free Upscale of a visitor',
@@ -538,7 +538,7 @@ const visitors: SpecScreen[] = [
     as: 'visitor',
     broken: freeExists('POST /api/free/upscale-fr'),
     steps: [aPhoto, { click: 'Free Upscale' }],
-    says: [toast('Free upscale image already created'), disabled('Free Upscale')],
+    shows: [toast('Free upscale image already created'), disabled('Free Upscale')],
   },
 ];
 
@@ -548,7 +548,7 @@ const orders: SpecScreen[] = [
     at: '/checkouts',
     as: 'user',
     api: () => withPayments({ checkouts: [aCheckout(), anOpenCheckout({ id: 'other' })] }),
-    says: [
+    shows: [
       ...['Date', 'Fulfilled', 'Quantity'].map((name) => of('columnheader', name)),
       link(/2026/, '/checkouts/checkout-1'),
       text('20 credits'),
@@ -559,14 +559,14 @@ const orders: SpecScreen[] = [
     at: '/checkouts',
     as: 'user',
     broken: failing('GET /api/checkouts/'),
-    says: [toast('Failed to load checkouts')],
+    shows: [toast('Failed to load checkouts')],
   },
   {
     name: 'a paid order',
     at: '/checkouts/checkout-1',
     as: 'user',
     api: () => withPayments({ checkouts: [aCheckout()] }),
-    says: [
+    shows: [
       heading('Order Details'),
       ...['paid', 'Fulfilled', 'Date', 'Quantity', '20 Credits', 'Customer Email', 'ada@example.com'].map(
         text,
@@ -580,21 +580,21 @@ const orders: SpecScreen[] = [
     at: '/checkouts/checkout-1',
     as: 'user',
     api: () => withPayments({ checkouts: [anOpenCheckout({ total_amount: null })] }),
-    says: [text('open'), text('To be fulfilled'), text('Unknown')],
+    shows: [text('open'), text('To be fulfilled'), text('Unknown')],
   },
   {
     name: 'an order that cannot be loaded',
     at: '/checkouts/checkout-1',
     as: 'user',
     broken: failing('GET /api/checkouts/:id'),
-    says: [toast('Failed to load checkout')],
+    shows: [toast('Failed to load checkout')],
   },
   {
-    name: 'the thanks for an order',
+    name: 'the thank-you page of an order',
     at: '/return?session_id=cs_checkout-1',
     as: 'user',
     api: () => withPayments({ checkouts: [aCheckout()] }),
-    says: [
+    shows: [
       heading('Thank you for your order'),
       text('A confirmation email will be sent to ada@example.com.'),
     ],
@@ -606,7 +606,7 @@ const legal: SpecScreen[] = [
     name: 'the terms',
     at: '/terms',
     as: 'visitor',
-    says: [
+    shows: [
       text(/July 31, 2025/),
       text(/at least 18/),
       text(/non-refundable/),
@@ -622,7 +622,7 @@ const legal: SpecScreen[] = [
     name: 'the privacy policy',
     at: '/privacy',
     as: 'visitor',
-    says: [
+    shows: [
       text(/May 21, 2025/),
       text(/under 16/),
       text(/until you delete them/),

@@ -8,13 +8,13 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
-// jsdom saves nothing.
+// jsdom cannot save files.
 vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
 
 const button = (name: string) => screen.findByRole('button', { name });
 
-describe('the data of an account', () => {
-  test('is handed out as a file', async () => {
+describe('the data export', () => {
+  test('downloads a file', async () => {
     vi.mocked(saveFile).mockReset();
     renderApp('/account', { signedIn: true });
     await userEvent.click(await button('Export my data'));
@@ -24,7 +24,7 @@ describe('the data of an account', () => {
     expect(JSON.parse(String(await blob?.text()))).toMatchObject({ user: { email: 'ada@example.com' } });
   });
 
-  test('says when it cannot be handed out', async () => {
+  test('reports a failure', async () => {
     renderApp('/account', { signedIn: true });
     server.use(http.get('*/api/user/export', () => new HttpResponse(null, { status: 500 })));
     await userEvent.click(await button('Export my data'));
@@ -37,7 +37,7 @@ describe('API keys', () => {
   const field = () => screen.findByRole('textbox', { name: 'Name of a new key' });
   const keys = (...apiKeys: ReturnType<typeof anApiKey>[]) => Object.assign(new MockApi(), { apiKeys });
 
-  test('are listed with what tells them apart', async () => {
+  test('are listed with name, prefix and dates', async () => {
     const api = keys(anApiKey(), anApiKey({ id: 'key-2', name: 'shop', lastUsedAt: '2026-11-21T08:00:00Z' }));
     renderApp('/account', { api, signedIn: true });
     const list = await screen.findByRole('list', { name: 'Your API keys' });
@@ -46,7 +46,7 @@ describe('API keys', () => {
     expect(second).toHaveTextContent(/shop.*last used/);
   });
 
-  test('a new key is shown once, to be copied', async () => {
+  test('a new key is shown once, with a Copy button', async () => {
     const person = userEvent.setup();
     renderApp('/account', { signedIn: true });
     expect(await screen.findByText('No keys yet')).toBeVisible();
@@ -64,7 +64,7 @@ describe('API keys', () => {
     expect(screen.queryByDisplayValue('rt_kJ2v9x-the-whole-key')).toBeNull();
   });
 
-  test('without a clipboard the key is marked, and the way to copy it is said', async () => {
+  test('without clipboard access, the key is selected and a hint explains how to copy it', async () => {
     const person = userEvent.setup();
     renderApp('/account', { signedIn: true });
     await person.type(await field(), 'shop{Enter}');
@@ -76,7 +76,7 @@ describe('API keys', () => {
     expect(key).toHaveFocus();
   });
 
-  test('a key without a name is not asked for', async () => {
+  test('a key without a name is rejected before the call', async () => {
     const { api } = renderApp('/account', { signedIn: true });
     await userEvent.type(await field(), '  {Enter}');
     expect(await screen.findByText('A key needs a name')).toBeVisible();
@@ -91,7 +91,7 @@ describe('API keys', () => {
       'You have 20 keys already; revoke one first',
     ],
     [500, { detail: 'Something broke' }, 'Failed to create the key, try again later'],
-  ])('says why there is no new key after a %i', async (status, body, sentence) => {
+  ])('explains why no key was created after a %i', async (status, body, sentence) => {
     renderApp('/account', { signedIn: true });
     server.use(http.post('*/api/keys', () => HttpResponse.json(body, { status })));
     await userEvent.type(await field(), 'shop{Enter}');
@@ -100,7 +100,7 @@ describe('API keys', () => {
     expect(await field()).toHaveAccessibleDescription(sentence);
   });
 
-  test('a key is revoked after a question', async () => {
+  test('a key is revoked after a confirmation', async () => {
     const { api } = renderApp('/account', { api: keys(anApiKey()), signedIn: true });
     await userEvent.click(await button('Revoke nightly batch'));
     const question = await screen.findByRole('alertdialog', { name: 'Revoke “nightly batch”?' });
@@ -113,7 +113,7 @@ describe('API keys', () => {
   test.each([
     [404, 'No keys yet'],
     [500, 'Failed to revoke the key, try again later'],
-  ])('a revocation that is answered with %i says "%s"', async (status, sentence) => {
+  ])('after a revocation answered with %i the page says "%s"', async (status, sentence) => {
     renderApp('/account', { api: keys(anApiKey()), signedIn: true });
     server.use(http.delete('*/api/keys/:id', () => new HttpResponse(null, { status })));
     await userEvent.click(await button('Revoke nightly batch'));
@@ -123,14 +123,14 @@ describe('API keys', () => {
     expect(await screen.findByText(sentence)).toBeVisible();
   });
 
-  test('hold their place while they are on their way', async () => {
+  test('show a placeholder while loading', async () => {
     renderApp('/account', { signedIn: true });
     server.use(http.get('*/api/keys', () => delay('infinite')));
     expect(await screen.findByRole('status', { name: 'Loading API keys' })).toBeVisible();
     expect(await field()).toBeEnabled();
   });
 
-  test('that cannot be loaded are asked for again', async () => {
+  test('can be loaded again after a failure', async () => {
     renderApp('/account', { signedIn: true });
     server.use(http.get('*/api/keys', () => new HttpResponse(null, { status: 500 }), { once: true }));
     expect(await screen.findByText('Failed to load API keys')).toBeVisible();
@@ -157,15 +157,15 @@ describe('deleting the account', () => {
     server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
   });
 
-  test('says what goes and what stays', async () => {
+  test('lists what is deleted and what is kept', async () => {
     renderApp('/account', { api: api(), signedIn: true });
     const { dialog } = await ask();
-    expect(dialog).toHaveTextContent('all your images and everything made from them');
+    expect(dialog).toHaveTextContent('all your images and their results');
     expect(dialog).toHaveTextContent('the 20 credits you have left, without a refund');
-    expect(dialog).toHaveTextContent('What stays, without your name or address');
+    expect(dialog).toHaveTextContent('What we keep, without your name or address');
   });
 
-  test.each(['DELETE', 'Ada@Example.com'])('needs "%s" typed, and ends signed out', async (words) => {
+  test.each(['DELETE', 'Ada@Example.com'])('needs "%s" typed, then signs out', async (words) => {
     const { api: mock, router } = renderApp('/account', { api: api(), signedIn: true });
     const seen: string[] = [];
     router.subscribe(({ location }) => seen.push(location.pathname));
@@ -181,11 +181,11 @@ describe('deleting the account', () => {
     expect(router.state.location.pathname).toBe('/dashboard');
     expect(seen).not.toContain('/login');
     expect(sessionStorage.length).toBe(0);
-    // A call with the old token could only be refused.
+    // Further calls with the old token would be refused.
     expect(mock.calls.at(-1)).toBe('DELETE /api/user');
   });
 
-  test('is not done without the words, nor after Cancel', async () => {
+  test('does nothing without the typed confirmation or after Cancel', async () => {
     const { api: mock } = renderApp('/account', { api: api(), signedIn: true });
     const { field, dialog } = await ask();
     await userEvent.type(field, 'delete{Enter}');
@@ -195,7 +195,7 @@ describe('deleting the account', () => {
     expect(mock.calls).not.toContain('DELETE /api/user');
   });
 
-  test('says when it failed, and can be tried again', async () => {
+  test('reports a failure and allows a retry', async () => {
     const { router } = renderApp('/account', { api: api(), signedIn: true });
     server.use(http.delete('*/api/user', () => new HttpResponse(null, { status: 503 }), { once: true }));
     const { field, dialog, confirm } = await ask();

@@ -1,6 +1,6 @@
 import { Navigate, useSearchParams } from 'react-router';
 import { LoadFailure } from '@/components/load-failure';
-import { paidOf } from '@/features/checkouts/addresses';
+import { thanksPath } from '@/features/checkouts/addresses';
 import { useCheckouts } from '@/features/checkouts/get-checkouts';
 import { usePaymentStatus } from '@/features/checkouts/get-payment-status';
 import { OpenPayment, OpenPaymentSkeleton } from '@/features/checkouts/open-payment';
@@ -8,7 +8,7 @@ import { checkoutTexts } from '@/features/checkouts/texts';
 import { isProblem } from '@/lib/api-client';
 import { paths } from '@/lib/paths';
 
-/** A payment that was begun: the one that is named, else the newest that is still open. */
+/** Continues the payment named in the URL, or else the newest open one. */
 export default function CheckoutRoute() {
   const [search] = useSearchParams();
   const sessionId = search.get('session_id');
@@ -20,7 +20,7 @@ function NewestPayment() {
   const open = checkouts.data?.find(({ status, session_id }) => status === 'open' && session_id);
 
   if (open?.session_id) return <Payment sessionId={open.session_id} />;
-  // Also while an older list is being asked for again: the order may be newer.
+  // Also waits for a refetch: the order may be newer than the cached list.
   if (checkouts.isPending || (checkouts.data && checkouts.isFetching)) return <OpenPaymentSkeleton />;
   if (checkouts.data) return <Navigate to={paths.pricing} replace />;
   return <Failure text={checkoutTexts.listFailed} query={checkouts} />;
@@ -31,11 +31,11 @@ function Payment({ sessionId }: { sessionId: string }) {
 
   if (payment.isPending) return <OpenPaymentSkeleton />;
   if (!payment.data) {
-    // Not ours, or no payment at all: there is nothing to go on with.
+    // The payment does not exist or belongs to someone else.
     if (isProblem(payment.error, 404)) return <Navigate to={paths.pricing} replace />;
     return <Failure text={checkoutTexts.paymentFailed} query={payment} />;
   }
-  if (payment.data.status === 'complete') return <Navigate to={paidOf(sessionId)} replace />;
+  if (payment.data.status === 'complete') return <Navigate to={thanksPath(sessionId)} replace />;
   if (payment.data.status === 'expired') return <Navigate to={paths.pricing} replace />;
   return <OpenPayment payment={payment.data} />;
 }

@@ -11,11 +11,11 @@ import { server } from '@/testing/server';
 const withOrders = (...checkouts: ReturnType<typeof aCheckout>[]) =>
   Object.assign(new MockApi(), { checkouts, config: aConfig({ features: { payments: true } }) });
 
-/** The value under a title. */
+/** The value below a card's title. */
 const card = (title: string) => screen.getByText(title).nextElementSibling;
 
 describe('the list of orders', () => {
-  test('shows when, whether and how many, and each row leads to its order', async () => {
+  test('shows date, fulfillment and quantity, and links each row to its order', async () => {
     const made = Date.UTC(2026, 9, 3, 8, 30);
     const api = withOrders(
       anOpenCheckout({ id: 'new', credits: 55 }),
@@ -36,20 +36,20 @@ describe('the list of orders', () => {
     expect(links.map((link) => link.getAttribute('href'))).toEqual(['/checkouts/new', '/checkouts/old']);
   });
 
-  test('holds the place of its rows while they are on their way', async () => {
+  test('shows placeholder rows while loading', async () => {
     renderApp('/checkouts', { signedIn: true });
     server.use(http.get('*/api/checkouts/', () => delay('infinite')));
     const place = await screen.findByRole('status', { name: 'Loading checkouts' });
     expect(within(place).getByRole('columnheader', { name: 'Date' })).toBeVisible();
   });
 
-  test('says when there are none, and where to get one', async () => {
+  test('says when there are none, and links to the packs', async () => {
     renderApp('/checkouts', { api: withOrders(), signedIn: true });
     expect(await screen.findByText('No orders to show')).toBeVisible();
     expect(screen.getByRole('link', { name: 'See the packs' })).toHaveAttribute('href', '/pricing');
   });
 
-  test('says Failed to load checkouts, and tries again when asked', async () => {
+  test('says Failed to load checkouts, and can be loaded again', async () => {
     renderApp('/checkouts', { api: withOrders(aCheckout()), signedIn: true });
     server.use(http.get('*/api/checkouts/', () => new HttpResponse(null, { status: 500 }), { once: true }));
     expect(await screen.findByText('Failed to load checkouts')).toBeVisible();
@@ -77,7 +77,7 @@ describe('one order', () => {
     expect(await screen.findByRole('heading', { name: 'Checkouts' })).toBeVisible();
   });
 
-  test('what is not known is Unknown, and an open order can still be paid', async () => {
+  test('shows Unknown for missing values, and links an open order to its payment', async () => {
     const order = anOpenCheckout({ total_amount: null, currency: null });
     renderApp('/checkouts/checkout-1', { api: withOrders(order), signedIn: true });
     expect(await screen.findByText('open')).toBeVisible();
@@ -91,8 +91,8 @@ describe('one order', () => {
   });
 
   test.each([
-    ['refunded', 12, '12 credits of these 20 were taken back, because money was paid back.'],
-    ['disputed', 1, '1 credit of these 20 was taken back, because the payment was disputed.'],
+    ['refunded', 12, '12 of these 20 credits were taken back because the payment was refunded.'],
+    ['disputed', 1, '1 of these 20 credits was taken back because the payment was disputed.'],
   ] as const)('says how many credits a %s order has lost', async (status, taken, sentence) => {
     const order = aCheckout({ status, credits_taken_back: taken });
     renderApp('/checkouts/checkout-1', { api: withOrders(order), signedIn: true });
@@ -100,17 +100,17 @@ describe('one order', () => {
     expect(screen.getByText(status)).toBeVisible();
   });
 
-  test("an order that is somebody else's, or none, cannot be seen", async () => {
+  test('does not show a missing order or one of another user', async () => {
     renderApp('/checkouts/other', { api: withOrders(aCheckout()), signedIn: true });
     expect(
-      await screen.findByText('There is no such order, or it belongs to another account.'),
+      await screen.findByText('This order does not exist, or it belongs to another account.'),
     ).toBeVisible();
     expect(await screen.findByText('Failed to load checkout')).toBeVisible();
     expect(screen.getByRole('link', { name: 'Back to Checkouts' })).toBeVisible();
     expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
   });
 
-  test('says Failed to load checkout, and tries again when asked', async () => {
+  test('says Failed to load checkout, and can be loaded again', async () => {
     renderApp('/checkouts/checkout-1', { api: withOrders(aCheckout()), signedIn: true });
     server.use(http.get('*/api/checkouts/:id', () => HttpResponse.error(), { once: true }));
     expect(await screen.findByText('Failed to load checkout')).toBeVisible();
@@ -118,7 +118,7 @@ describe('one order', () => {
     expect(await screen.findByText('20 Credits')).toBeVisible();
   });
 
-  test('is asked for again every three minutes', async () => {
+  test('is refetched every three minutes', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true });
     try {
       const order = anOpenCheckout();

@@ -6,7 +6,7 @@ import { aConfig } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 
-const MOST_BYTES = 40_000;
+const MAX_BYTES = 40_000;
 
 async function openLanding(options?: Parameters<typeof renderApp>[1]) {
   const app = renderApp('/dashboard', options);
@@ -17,7 +17,7 @@ async function openLanding(options?: Parameters<typeof renderApp>[1]) {
 const titlesOf = (tabs: HTMLElement[]) => tabs.map(({ textContent }) => textContent);
 
 describe('the hero', () => {
-  test('leads to the three tools and invites a visitor', async () => {
+  test('links to the three tools and invites a visitor', async () => {
     await openLanding();
     const main = within(screen.getByRole('main'));
     expect(main.getByRole('link', { name: 'Remove Background' })).toHaveAttribute(
@@ -29,7 +29,7 @@ describe('the hero', () => {
     expect(await main.findByRole('link', { name: 'Try for free' })).toHaveAttribute('href', '/signup');
   });
 
-  test('never invites somebody who is signed in, not even for a moment', async () => {
+  test('never invites a signed-in user, not even for a moment', async () => {
     let wasInvited = false;
     const watch = new MutationObserver(() => {
       wasInvited ||= document.body.textContent.includes('Try for free');
@@ -58,10 +58,10 @@ describe('the hero', () => {
 
 describe('the sections', () => {
   test.each([
-    ['AI-Powered Image Magic Fix', '/magic', '8 credits a picture', 1],
-    ['AI-Powered Background Removal', '/remove-background', '5 credits a picture', 3],
-    ['AI-Powered Image Upscaling', '/upscale', '3 or 6 credits a picture', 2],
-  ])('%s shows what was made, what it costs and the way in', async (name, address, price, pairs) => {
+    ['AI-Powered Image Magic Fix', '/magic', '8 credits per image', 1],
+    ['AI-Powered Background Removal', '/remove-background', '5 credits per image', 3],
+    ['AI-Powered Image Upscaling', '/upscale', '3 or 6 credits per image', 2],
+  ])('%s shows examples, the price and a link', async (name, address, price, pairs) => {
     await openLanding();
     const section = within(screen.getByRole('region', { name }));
     expect(section.getByRole('link', { name: /^Try now/ })).toHaveAttribute('href', address);
@@ -75,10 +75,10 @@ describe('the sections', () => {
     await openLanding({ api: Object.assign(new MockApi(), { config }) });
     const section = within(screen.getByRole('region', { name: 'AI-Powered Image Magic Fix' }));
     expect(section.queryByRole('link')).toBeNull();
-    expect(section.getByText('Not installed here yet')).toBeVisible();
+    expect(section.getByText('Not installed on this server yet')).toBeVisible();
   });
 
-  test('Magic Fix has an example of each of its five uses, with the words in quotes', async () => {
+  test('Magic Fix has an example of each of its five uses, with the prompt in quotes', async () => {
     await openLanding();
     const uses = within(screen.getByRole('tablist', { name: 'Examples of Magic Fix' }));
     expect(titlesOf(uses.getAllByRole('tab'))).toEqual([
@@ -97,7 +97,7 @@ describe('the sections', () => {
     expect(screen.getByRole('tabpanel', { name: 'Restore Images' })).toBeVisible();
   });
 
-  test('a slider shows more of what was before', async () => {
+  test('a slider reveals more of the picture before', async () => {
     await openLanding();
     const slider = screen.getByRole('slider', { name: /a lemur/ });
     fireEvent.change(slider, { target: { value: '80' } });
@@ -105,7 +105,7 @@ describe('the sections', () => {
     expect(slider.parentElement?.style.getPropertyValue('--share')).toBe('80%');
   });
 
-  test('every picture is there, small, and has its place before it is loaded', async () => {
+  test('every picture exists, is small, and reserves its space before it loads', async () => {
     await openLanding();
     const sources = new Set<string>();
     for (const tab of screen.getAllByRole('tab')) {
@@ -119,47 +119,47 @@ describe('the sections', () => {
     }
     expect(sources).toHaveProperty('size', 25);
     for (const source of sources) {
-      expect(readFileSync(`.${source}`).length, source).toBeLessThanOrEqual(MOST_BYTES);
+      expect(readFileSync(`.${source}`).length, source).toBeLessThanOrEqual(MAX_BYTES);
     }
   });
 });
 
-describe('a pair that has not come', () => {
+describe('a pair that is still loading', () => {
   const boxOf = async () => {
     await openLanding();
     const box = screen.getByRole('slider', { name: /a lemur/ }).parentElement;
     if (!box) throw new Error('the slider has no box');
     return box;
   };
-  const waiting = (box: HTMLElement) => box.querySelector('[data-waiting]');
+  const placeholder = (box: HTMLElement) => box.querySelector('[data-loading]');
 
-  test('has its place, and something calm in it until both pictures are there', async () => {
+  test('shows a placeholder until both pictures have loaded', async () => {
     const box = await boxOf();
     expect(box.style.aspectRatio).toBe('660 / 440');
     const [after, before] = within(box).getAllByRole('img');
     expect(after).toHaveAttribute('loading', 'lazy');
-    expect(waiting(box)).not.toBeNull();
+    expect(placeholder(box)).not.toBeNull();
     fireEvent.load(after as HTMLElement);
-    expect(waiting(box)).not.toBeNull();
+    expect(placeholder(box)).not.toBeNull();
     fireEvent.load(before as HTMLElement);
-    expect(waiting(box)).toBeNull();
+    expect(placeholder(box)).toBeNull();
   });
 
-  test('is not waited for in vain', async () => {
+  test('removes the placeholder if loading fails', async () => {
     const box = await boxOf();
     for (const picture of within(box).getAllByRole('img')) fireEvent.error(picture);
-    expect(waiting(box)).toBeNull();
+    expect(placeholder(box)).toBeNull();
   });
 });
 
-describe('the end', () => {
-  test('sends a visitor to the sign-up', async () => {
+describe('the closing section', () => {
+  test('leads a visitor to the sign-up', async () => {
     await openLanding();
     expect(screen.getByRole('heading', { name: 'Start Processing Images With AI' })).toBeVisible();
     expect(screen.getByRole('link', { name: 'Start now' })).toHaveAttribute('href', '/signup');
   });
 
-  test('does not sign anybody out', async () => {
+  test('leads a user to the images, not to a sign-out', async () => {
     await openLanding({ signedIn: true });
     await screen.findByRole('link', { name: 'Go to My Images' });
     expect(screen.getByRole('link', { name: 'Start now' })).toHaveAttribute('href', '/images');
@@ -174,12 +174,12 @@ describe('the rating', () => {
   };
   afterEach(() => localStorage.clear());
 
-  test('is not there when none is configured', async () => {
+  test('is hidden if none is configured', async () => {
     await openLanding();
     expect(screen.queryByText(/What people say/)).toBeNull();
   });
 
-  test('asks nobody before somebody wants to see it, and can be hidden again', async () => {
+  test('loads only on request, and can be hidden again', async () => {
     await openLanding({ api: api() });
     expect(screen.getByRole('heading', { name: 'What people say on Example Reviews' })).toBeVisible();
     expect(screen.getByText(/comes from reviews\.test/)).toBeVisible();
@@ -191,7 +191,7 @@ describe('the rating', () => {
     expect(screen.queryByTitle('Rating on Example Reviews')).toBeNull();
   });
 
-  test('is shown at once to whoever has shown it before', async () => {
+  test('loads at once for a user who has shown it before', async () => {
     const { unmount } = await openLanding({ api: api() });
     await userEvent.click(screen.getByRole('button', { name: 'Show rating' }));
     unmount();

@@ -4,9 +4,9 @@ import { CenteredPage } from '@/components/centered-page';
 
 const reload = () => window.location.reload();
 
-/** A route that broke, most often because its code could not be fetched: no network, or an update. */
+/** A route that failed, usually because its code could not be loaded: no network, or a new release. */
 export function ErrorRoute() {
-  // Without a network a reload would show the browser's own error page, so it waits until there is one.
+  // Offline, a reload would show the browser's error page, so it waits for the network.
   useEffect(() => {
     if (navigator.onLine) return;
     window.addEventListener('online', reload, { once: true });
@@ -14,12 +14,12 @@ export function ErrorRoute() {
   }, []);
 
   return (
-    <CenteredPage icon="warning" title="This page could not be shown">
+    <CenteredPage icon="warning" title="We could not show this page">
       <p>
-        The connection may have been lost, or Retouch was just updated. Your images and credits are not
+        You may have lost the connection, or Retouch was just updated. Your images and credits are not
         affected.
       </p>
-      <Button onClick={reload}>Load it again</Button>
+      <Button onClick={reload}>Reload</Button>
     </CenteredPage>
   );
 }

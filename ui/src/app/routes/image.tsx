@@ -3,17 +3,17 @@ import { Link, useParams } from 'react-router';
 import { Icon, type IconName } from '@/components/icon';
 import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
+import { magicFix } from '@/features/catalog/magic-fix';
+import { removeBackground } from '@/features/catalog/remove-background';
+import { upscale } from '@/features/catalog/upscale';
 import { DeleteImageButton } from '@/features/images/delete-image-button';
 import { useImage } from '@/features/images/get-image';
 import { ImageNotFound } from '@/features/images/image-not-found';
 import { OriginalImage } from '@/features/images/original-image';
-import { magicFix } from '@/features/tools/magic-fix/magic-fix';
-import { removeBackground } from '@/features/tools/remove-background';
-import { ResultSection } from '@/features/tools/results/result-section';
-import { upscale } from '@/features/tools/upscale';
+import { ResultSection } from '@/features/results/result-section';
 import { paths } from '@/lib/paths';
 
-const RunningHere = lazy(() => import('@/features/tools/under-way/running-here'));
+const ActiveJobsOfImage = lazy(() => import('@/features/runs/active-jobs-of-image'));
 
 export default function ImageRoute() {
   const { imageId = '' } = useParams();
@@ -38,17 +38,27 @@ export default function ImageRoute() {
         {image.data ? <OriginalImage image={image.data} /> : <Skeleton className="h-[60dvh] rounded-lg" />}
         <nav aria-label="Tools" className="grid content-start gap-3 sm:max-lg:grid-cols-3">
           <h2 className="text-lg font-semibold sm:max-lg:col-span-full">Edit this image</h2>
-          <ToolLink to={paths.magicOf(imageId)} icon="magic" name="Magic Fix" text="Change what you mark" />
           <ToolLink
-            to={paths.removeBackgroundOf(imageId)}
+            to={paths.magicImage(imageId)}
+            icon="magic"
+            name="Magic Fix"
+            text="Change what you mark"
+          />
+          <ToolLink
+            to={paths.removeBackgroundImage(imageId)}
             icon="cutout"
             name="Remove Background"
             text="Keep only the subject"
           />
-          <ToolLink to={paths.upscaleOf(imageId)} icon="upscale" name="Upscale" text="2X or 4X as large" />
+          <ToolLink
+            to={paths.upscaleImage(imageId)}
+            icon="upscale"
+            name="Upscale"
+            text="Enlarge it 2X or 4X"
+          />
           <div className="sm:max-lg:col-span-full">
             <Suspense>
-              <RunningHere key={imageId} imageId={imageId} />
+              <ActiveJobsOfImage key={imageId} imageId={imageId} />
             </Suspense>
           </div>
         </nav>

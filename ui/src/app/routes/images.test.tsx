@@ -8,7 +8,7 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
-// jsdom decodes no images.
+// jsdom cannot decode images.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
 
 const aFile = (name = 'photo.png', type = 'image/png') => new File(['bytes'], name, { type });
@@ -42,28 +42,28 @@ describe('my images', () => {
     renderApp('/images', { signedIn: true });
     await choose(aFile('photo', type));
     expect(
-      await screen.findByText('This file cannot be read as an image. Choose a JPG, PNG or WebP file.'),
+      await screen.findByText('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
     ).toBeVisible();
     expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
   });
 
-  test('says so when it takes only the first of several', async () => {
+  test('says that it uses only the first of several files', async () => {
     renderApp('/images', { signedIn: true });
     const zone = (await screen.findByText('Drop an image here')).closest('.border-dashed') as Element;
     fireEvent.drop(zone, { dataTransfer: { files: [aFile('one.png'), aFile('two.png')], types: ['Files'] } });
-    expect(await screen.findByText('Only the first of 2 images was taken')).toBeVisible();
+    expect(await screen.findByText('Using only the first of 2 images')).toBeVisible();
     expect(await screen.findByText('one.png')).toBeVisible();
     expect(screen.queryByText('two.png')).toBeNull();
   });
 
-  test('ignores a file that is no image', async () => {
+  test('ignores a file that is not an image', async () => {
     renderApp('/images', { signedIn: true });
     await choose(aFile('notes.txt', 'text/plain'));
     expect(screen.getByRole('button', { name: 'Choose a file' })).toBeVisible();
     expect(screen.queryByRole('button', { name: 'Upload' })).toBeNull();
   });
 
-  test('says Failed to upload image, with the reason the API gave', async () => {
+  test('says Failed to upload image, with the reason from the API', async () => {
     renderApp('/images', { signedIn: true });
     server.use(
       http.post('*/api/images/upload', () =>
@@ -76,7 +76,7 @@ describe('my images', () => {
     expect(screen.getByText('The file is not a JPG, PNG or WebP image.')).toBeVisible();
   });
 
-  test('shows each image with a way to its page', async () => {
+  test('links each image to its page', async () => {
     const api = Object.assign(new MockApi(), { images: [anImage({ id: 'a' }), anImage({ id: 'b' })] });
     renderApp('/images', { api, signedIn: true });
     const links = await screen.findAllByRole('link', { name: /^Select/ });
@@ -88,7 +88,7 @@ describe('my images', () => {
     expect(await screen.findByText('No images to show')).toBeVisible();
   });
 
-  test('says when the list cannot be loaded', async () => {
+  test('says when the list could not be loaded', async () => {
     renderApp('/images', { signedIn: true });
     server.use(http.get('*/api/images', () => new HttpResponse(null, { status: 500 })));
     expect(await screen.findByText('Failed to load images. Please try again later')).toBeVisible();
@@ -97,7 +97,7 @@ describe('my images', () => {
 });
 
 describe('one image', () => {
-  test('deletes the image with everything made from it after a question', async () => {
+  test('deletes the image and its results after a confirmation', async () => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     const { router } = renderApp('/images/image-1', { api, signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: 'DELETE ALL IMAGES' }));
@@ -108,7 +108,7 @@ describe('one image', () => {
     expect(await screen.findByText('No images to show')).toBeVisible();
   });
 
-  test('asks for nothing of an image that was deleted', async () => {
+  test('sends no calls for a deleted image', async () => {
     const api = Object.assign(new MockApi(), {
       images: [anImage()],
       results: [aResult()],
@@ -119,10 +119,10 @@ describe('one image', () => {
     expect(await screen.findByRole('img', { name: 'Background removed, result 1' })).toBeVisible();
     expect(await screen.findByRole('img', { name: 'Upscaled, result 1' })).toBeVisible();
     expect(await screen.findByRole('img', { name: 'Magic fixed, result 1' })).toBeVisible();
-    // A removed query that somebody still looks at is asked again with the next render, whenever that is.
-    const watchedWhenRemoved: string[] = [];
+    // Removing an active query would refetch it with the next render.
+    const activeWhenRemoved: string[] = [];
     queryClient.getQueryCache().subscribe(({ type, query }) => {
-      if (type === 'removed' && query.isActive()) watchedWhenRemoved.push(query.queryHash);
+      if (type === 'removed' && query.isActive()) activeWhenRemoved.push(query.queryHash);
     });
     await userEvent.click(screen.getByRole('button', { name: 'DELETE ALL IMAGES' }));
     await userEvent.click(
@@ -130,7 +130,7 @@ describe('one image', () => {
     );
     await waitFor(() => expect(router.state.location.pathname).toBe('/images'));
     expect(await screen.findByText('No images to show')).toBeVisible();
-    expect(watchedWhenRemoved).toEqual([]);
+    expect(activeWhenRemoved).toEqual([]);
     for (const kind of ['user-image', 'rmbg-images', 'upscaled-images', 'magic-images']) {
       expect(queryClient.getQueryCache().findAll({ queryKey: [kind, 'image-1'] })).toEqual([]);
     }
@@ -157,7 +157,7 @@ describe('the sections of one image', () => {
     return within(heading.closest('section') as HTMLElement);
   };
 
-  test('each shows what its tool made, upscales with their factor', async () => {
+  test('each shows the results of its tool, upscales with their factor', async () => {
     const api = Object.assign(new MockApi(), {
       images: [anImage()],
       results: [aResult({ imageId: 'cut-out' })],
@@ -189,7 +189,7 @@ describe('the sections of one image', () => {
     ['Background removed', '/api/rmbg-images/one', '/api/rmbg-images/image-1'],
     ['Upscaled', '/api/upscale/one', '/api/upscale/image-1'],
     ['Magic fixed', '/api/magic-images/one', '/api/magic-images/image-1'],
-  ])('%s deletes a result after a question', async (name, path, list) => {
+  ])('%s deletes a result after a confirmation', async (name, path, list) => {
     const two = () => [aResult({ imageId: 'one' }), aResult({ imageId: 'two' })];
     const api = Object.assign(new MockApi(), {
       images: [anImage()],
@@ -210,7 +210,7 @@ describe('the sections of one image', () => {
     expect(api.calls.filter((call) => call === `GET ${list}`)).toHaveLength(1);
   });
 
-  test('nothing is said of them when the image itself does not exist', async () => {
+  test('show no failure if the image itself does not exist', async () => {
     renderApp('/images/image-1', { api: new MockApi(), signedIn: true });
     server.use(
       http.get('*/api/upscale/:id', () => HttpResponse.json({ detail: 'Not Found' }, { status: 404 })),
@@ -223,7 +223,7 @@ describe('the sections of one image', () => {
   test.each([
     ['Upscaled', '*/api/upscale/:id', 'Failed to load upscaled images'],
     ['Magic fixed', '*/api/magic-images/:id', 'Failed to load magic fix images'],
-  ])('a section that cannot be loaded says so: %s', async (name, path, text) => {
+  ])('%s says when it could not be loaded', async (name, path, text) => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     renderApp('/images/image-1', { api, signedIn: true });
     server.use(http.get(path, () => new HttpResponse(null, { status: 500 })));

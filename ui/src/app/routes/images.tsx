@@ -5,7 +5,7 @@ import { UploadPanel } from '@/features/images/upload-panel';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 
-const RunningBadge = lazy(() => import('@/features/tools/under-way/running-badge'));
+const ActiveJobsBadge = lazy(() => import('@/features/runs/active-jobs-badge'));
 
 export default function ImagesRoute() {
   const { limits } = useConfig();
@@ -18,7 +18,7 @@ export default function ImagesRoute() {
       <ImageGrid
         badge={(imageId) => (
           <Suspense>
-            <RunningBadge imageId={imageId} />
+            <ActiveJobsBadge imageId={imageId} />
           </Suspense>
         )}
       />

@@ -5,7 +5,7 @@ import { useTool } from '@/lib/env';
 
 const ToolNotInstalled = lazy(() => import('./tool-not-installed'));
 
-/** Its children where this installation has the tool, for one kind of run at least. */
+/** Renders its children if this installation offers the tool, for paid or free runs. */
 export function Installed({ name, children }: { name: ToolName; children: ReactNode }) {
   const offer = useTool(name);
   if (offer?.available || offer?.freeAvailable) return children;

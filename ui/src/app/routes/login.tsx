@@ -3,7 +3,7 @@ import { SignInPanel } from '@/features/auth/sign-in-panel';
 import { paths } from '@/lib/paths';
 
 export default function LoginRoute() {
-  // Whoever was sent here from a page comes back to it by either way.
+  // Passes on the page to return to.
   const { state } = useLocation();
   return (
     <SignInPanel title="Login" text="Welcome back. Your images are where you left them." verb="Login with">

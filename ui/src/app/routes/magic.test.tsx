@@ -5,8 +5,8 @@ import { anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 
-describe('where it begins', () => {
-  test('for a user with the choice of an image', async () => {
+describe('the start page of Magic Fix', () => {
+  test('shows a user the image picker', async () => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     const { router } = renderApp('/magic', { api, signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
@@ -14,7 +14,7 @@ describe('where it begins', () => {
     await waitFor(() => expect(router.state.location.pathname).toBe('/magic/image-1'));
   });
 
-  test('for a visitor with a login and five examples', async () => {
+  test('shows a visitor a login and five examples', async () => {
     renderApp('/magic');
     expect(await screen.findByRole('heading', { name: 'Magic Fix requires logging in' })).toBeVisible();
     expect(screen.getByRole('button', { name: 'Login' })).toBeEnabled();

@@ -5,21 +5,21 @@ import { PageHeader } from '@/components/page-header';
 import { PageSkeleton } from '@/components/page-skeleton';
 import { Skeleton } from '@/components/skeleton';
 import { authTexts } from '@/features/auth/texts';
-import { magicFix } from '@/features/tools/magic-fix/magic-fix';
+import { magicFix } from '@/features/catalog/magic-fix';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 import { toolNames } from '@/lib/tool-names';
 import { Installed } from './installed';
 
-// Nobody needs both: whoever picks has seen what it does.
+// Users need only the picker, visitors only the examples.
 const ImagePicker = lazy(() => import('@/features/images/image-picker'));
-const RunningBadge = lazy(() => import('@/features/tools/under-way/running-badge'));
-const FixExamples = lazy(() => import('@/features/tools/magic-fix/examples/fix-examples'));
+const ActiveJobsBadge = lazy(() => import('@/features/runs/active-jobs-badge'));
+const FixTabs = lazy(() => import('@/features/examples/fix-tabs'));
 
-const place = <Skeleton className="h-96 rounded-lg" />;
+const placeholder = <Skeleton className="h-96 rounded-lg" />;
 
-/** Where Magic Fix begins: with the way in and some examples, or with the choice of an image. */
+/** The start page of Magic Fix: a login and examples for visitors, the image picker for users. */
 export default function MagicRoute() {
   const { isLoading, isSignedIn } = useSession();
   const { limits } = useConfig();
@@ -33,13 +33,13 @@ export default function MagicRoute() {
           title={toolNames['magic-fix']}
           text="Choose one of your images, or upload a new one. Then draw over what should change."
         />
-        <Suspense fallback={place}>
+        <Suspense fallback={placeholder}>
           <ImagePicker
-            prefix={magicFix.address}
+            prefix={magicFix.pagePath}
             maxDimension={limits[magicFix.limit]}
             badge={(imageId) => (
               <Suspense>
-                <RunningBadge imageId={imageId} />
+                <ActiveJobsBadge imageId={imageId} />
               </Suspense>
             )}
           />
@@ -60,8 +60,8 @@ function MagicForVisitors() {
       <div className="grid justify-items-start gap-6 lg:pt-12">
         <h1 className="text-xl font-bold md:text-2xl">{title}</h1>
         <p className="text-soft">
-          Draw over an area and say in words what should happen there. Everything outside your mask stays as
-          it is, and the images you fix are kept in your account.
+          Draw over an area and describe what should happen there. Everything outside your mask stays as it
+          is, and your account keeps the images you fix.
         </p>
         <Button
           size="lg"
@@ -71,9 +71,14 @@ function MagicForVisitors() {
         </Button>
         {hasFailed && <Notice tone="error">{authTexts.unreachable}</Notice>}
       </div>
-      <Suspense fallback={place}>
-        <FixExamples />
-      </Suspense>
+      <section aria-labelledby="examples" className="min-w-0">
+        <h2 id="examples" className="mb-4 text-lg font-semibold">
+          What you can do with it
+        </h2>
+        <Suspense fallback={placeholder}>
+          <FixTabs label="Examples" />
+        </Suspense>
+      </section>
     </div>
   );
 }

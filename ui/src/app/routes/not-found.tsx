@@ -23,15 +23,15 @@ export default function NotFoundRoute() {
   return (
     <CenteredPage title="This page does not exist">
       <p>
-        There is nothing at <code className="font-semibold break-all text-ink">{pathname}</code>. The address
-        may be mistyped, or what was here has been deleted.
+        There is nothing at <code className="font-semibold break-all text-ink">{pathname}</code>. You may have
+        mistyped the address, or the page has been deleted.
       </p>
       <ButtonLink to={paths.dashboard}>Go to the dashboard</ButtonLink>
       <nav aria-label="Where to go from here" className="w-full border-t border-line pt-6">
         <ul className="flex flex-wrap justify-center gap-1">
           {links.map(({ to, icon, label }) => (
             <li key={to}>
-              <ButtonLink to={to} look="quiet" size="sm">
+              <ButtonLink to={to} variant="quiet" size="sm">
                 <span className="text-accent">
                   <Icon name={icon} />
                 </span>
@@ -43,7 +43,7 @@ export default function NotFoundRoute() {
       </nav>
       {address && (
         <p className="text-sm">
-          Did a link of ours lead here?{' '}
+          Did one of our links lead here?{' '}
           <a className="text-accent underline underline-offset-4" href={`mailto:${address}`}>
             Tell us
           </a>

@@ -11,7 +11,7 @@ const RETURN = '/return?session_id=cs_checkout-1';
 const CHECKOUT = '/checkout?session_id=cs_checkout-1';
 const THANKS = 'Thank you for your order';
 const OPEN = 'Your payment is not finished';
-const UNCHECKED = /Your payment could not be checked/;
+const UNCHECKED = /We could not check your payment/;
 
 const withOrders = (...checkouts: ReturnType<typeof aCheckout>[]) =>
   Object.assign(new MockApi(), { checkouts, config: aConfig({ features: { payments: true } }) });
@@ -21,8 +21,8 @@ const addressOf = ({ router }: ReturnType<typeof renderApp>) =>
 
 const main = () => screen.getByRole('main');
 
-describe('coming back from the payment page', () => {
-  test('whoever has paid is thanked, and the new credits are shown', async () => {
+describe('the return from the payment page', () => {
+  test('thanks for a payment and shows the new credits', async () => {
     const api = withOrders(anOpenCheckout());
     api.pay('cs_checkout-1');
     renderApp(RETURN, { api, signedIn: true });
@@ -36,7 +36,7 @@ describe('coming back from the payment page', () => {
     );
   });
 
-  test('the credits are asked for again, even when they were known before', async () => {
+  test('refetches cached credits', async () => {
     const api = withOrders(anOpenCheckout());
     const { router } = renderApp('/pricing', { api, signedIn: true });
     await screen.findByRole('link', { name: 'credits 20' });
@@ -45,7 +45,7 @@ describe('coming back from the payment page', () => {
     expect(await screen.findByRole('link', { name: 'credits 40' })).toBeVisible();
   });
 
-  test('whoever pays later is told that the credits will come, and sees it when they do', async () => {
+  test('says that credits will follow a delayed payment, and shows them when it arrives', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true });
     try {
       const api = withOrders(anOpenCheckout({ status: 'unpaid', email: 'ada@example.com' }));
@@ -60,13 +60,13 @@ describe('coming back from the payment page', () => {
     }
   });
 
-  test('a payment that never came is not thanked for', async () => {
+  test('does not thank for a failed payment', async () => {
     renderApp(RETURN, { api: withOrders(anOpenCheckout({ status: 'failed' })), signedIn: true });
     expect(await screen.findByRole('heading', { name: 'The payment did not go through' })).toBeVisible();
     expect(screen.queryByText(/confirmation email/)).toBeNull();
   });
 
-  test('an open payment leads to where it is continued', async () => {
+  test('redirects an open payment to the checkout', async () => {
     const app = renderApp(RETURN, { api: withOrders(anOpenCheckout()), signedIn: true });
     expect(await screen.findByRole('heading', { name: OPEN })).toBeVisible();
     expect(addressOf(app)).toBe(CHECKOUT);
@@ -75,8 +75,8 @@ describe('coming back from the payment page', () => {
 
   test.each([
     ['an expired payment', RETURN],
-    ["somebody else's payment", '/return?session_id=cs_other'],
-  ])('nothing is shown for %s', async (_, address) => {
+    ["another user's payment", '/return?session_id=cs_other'],
+  ])('is empty for %s', async (_, address) => {
     const api = withOrders(anOpenCheckout({ status: 'expired' }));
     const app = renderApp(address, { api, signedIn: true });
     await waitFor(() => expect(api.calls.some((call) => call.includes('session-status'))).toBe(true));
@@ -85,20 +85,20 @@ describe('coming back from the payment page', () => {
     expect(screen.getByRole('link', { name: 'Privacy Policy' })).toBeVisible();
   });
 
-  test('nothing is shown, and nothing asked, without a payment', async () => {
+  test('is empty without a session id, and sends no calls', async () => {
     const { api } = renderApp('/return', { signedIn: true });
     await screen.findByRole('link', { name: 'credits 20' });
     await waitFor(() => expect(main()).toHaveTextContent(/^$/));
     expect(api.calls.filter((call) => call.includes('/payments/'))).toEqual([]);
   });
 
-  test('says that it is looking', async () => {
+  test('shows a spinner while loading', async () => {
     renderApp(RETURN, { signedIn: true });
     server.use(http.get('*/api/payments/session-status/:id', () => delay('infinite')));
     expect(await screen.findByText('Checking your payment…')).toBeVisible();
   });
 
-  test('a payment that cannot be checked is not lost, and is checked again when asked', async () => {
+  test('says that an unchecked payment is not lost, and can check it again', async () => {
     const api = withOrders(aCheckout());
     renderApp(RETURN, { api, signedIn: true });
     server.use(
@@ -112,8 +112,8 @@ describe('coming back from the payment page', () => {
   });
 });
 
-describe('a payment that was begun', () => {
-  test('shows the pack, the way on and the way to another', async () => {
+describe('the checkout of an open payment', () => {
+  test('shows the pack and links to its payment and the other packs', async () => {
     renderApp(CHECKOUT, { api: withOrders(anOpenCheckout({ credits: 55 })), signedIn: true });
     expect(await screen.findByRole('heading', { name: OPEN })).toBeVisible();
     expect(screen.getByRole('region', { name: 'Your pack' })).toHaveTextContent('Most popular55 credits$5');
@@ -124,7 +124,7 @@ describe('a payment that was begun', () => {
     expect(screen.getByRole('link', { name: 'Choose another pack' })).toHaveAttribute('href', '/pricing');
   });
 
-  test('once it is paid it leads to the thanks', async () => {
+  test('redirects to the thank-you page once paid', async () => {
     const app = renderApp(CHECKOUT, { api: withOrders(aCheckout()), signedIn: true });
     expect(await screen.findByRole('heading', { name: THANKS })).toBeVisible();
     expect(addressOf(app)).toBe(RETURN);
@@ -132,15 +132,15 @@ describe('a payment that was begun', () => {
 
   test.each([
     ['has expired', CHECKOUT, [anOpenCheckout({ status: 'expired' })]],
-    ['belongs to somebody else', '/checkout?session_id=cs_other', [anOpenCheckout()]],
-    ['is not there', '/checkout', [aCheckout()]],
-  ])('leads to the packs where it %s', async (_, address, orders) => {
+    ['belongs to another user', '/checkout?session_id=cs_other', [anOpenCheckout()]],
+    ['does not exist', '/checkout', [aCheckout()]],
+  ])('redirects to the packs if it %s', async (_, address, orders) => {
     const app = renderApp(address, { api: withOrders(...orders), signedIn: true });
     expect(await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' })).toBeVisible();
     expect(addressOf(app)).toBe('/pricing');
   });
 
-  test('without a name it is the newest that is still open', async () => {
+  test('continues the newest open payment if the URL names none', async () => {
     const api = withOrders(
       aCheckout({ id: 'paid' }),
       anOpenCheckout({ id: 'newer' }),
@@ -153,7 +153,7 @@ describe('a payment that was begun', () => {
     );
   });
 
-  test('an order that is newer than the list of before is found', async () => {
+  test('finds an order that is newer than the cached list', async () => {
     const api = withOrders();
     const { router } = renderApp('/checkouts', { api, signedIn: true });
     await screen.findByText('No orders to show');
@@ -162,13 +162,13 @@ describe('a payment that was begun', () => {
     expect(await screen.findByRole('heading', { name: OPEN })).toBeVisible();
   });
 
-  test('holds its place while it is on its way', async () => {
+  test('shows a placeholder while loading', async () => {
     renderApp(CHECKOUT, { signedIn: true });
     server.use(http.get('*/api/payments/session-status/:id', () => delay('infinite')));
     expect(await screen.findByRole('status', { name: 'Loading the payment' })).toBeVisible();
   });
 
-  test('where nothing can be loaded it says so, and tries again when asked', async () => {
+  test('reports failures and can be loaded again', async () => {
     renderApp('/checkout', { api: withOrders(anOpenCheckout()), signedIn: true });
     const failure = () => new HttpResponse(null, { status: 503 });
     server.use(

@@ -8,7 +8,7 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
-// jsdom goes nowhere.
+// jsdom cannot navigate.
 vi.mock('@/lib/leave-page', () => ({ leavePage: vi.fn() }));
 
 const FAILED = 'Failed to redirect to payment, please try again later';
@@ -16,7 +16,7 @@ const LEAVING = 'Taking you to the payment page…';
 
 const aShop = () => Object.assign(new MockApi(), { config: aConfig({ features: { payments: true } }) });
 
-/** The button of the nth pack, from 0. */
+/** The Choose button of a pack, counted from 0. */
 const choose = async (index: number) =>
   (await screen.findAllByRole('button', { name: 'Choose' }))[index] as HTMLElement;
 
@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 describe('for a visitor', () => {
-  test('the packs are shown, and each leads to sign up', async () => {
+  test('shows the packs and links each to the sign-up', async () => {
     renderApp('/pricing', { api: aShop() });
     expect(await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' })).toBeVisible();
     expect(screen.getByText('20 Free Credits for New Users')).toBeVisible();
@@ -42,7 +42,7 @@ describe('for a user', () => {
     [0, 'Cheapest 20 credits', 'POST /api/payments/create-checkout-session-1'],
     [1, 'Most popular 55 credits', 'POST /api/payments/create-checkout-session-2'],
     [2, 'Best Value 180 credits', 'POST /api/payments/create-checkout-session-3'],
-  ])('Choose on pack %i leads to the page where it is paid', async (index, description, call) => {
+  ])('Choose on pack %i opens its payment page', async (index, description, call) => {
     const { api } = renderApp('/pricing', { api: aShop(), signedIn: true });
     const button = await choose(index);
     expect(button).toHaveAccessibleDescription(description);
@@ -54,7 +54,7 @@ describe('for a user', () => {
     expect(api.idempotencyKeys[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('the overlay stays until the browser has left, and is gone for whoever comes back', async () => {
+  test('keeps the overlay until the browser has left, and removes it for users who come back', async () => {
     let leave = () => {};
     vi.mocked(leavePage).mockReturnValue(new Promise((resolve) => (leave = resolve)));
     renderApp('/pricing', { api: aShop(), signedIn: true });
@@ -67,7 +67,7 @@ describe('for a user', () => {
     expect(screen.queryByText(FAILED)).toBeNull();
   });
 
-  test('a double click orders once', async () => {
+  test('a double click creates one order', async () => {
     const { api } = renderApp('/pricing', { api: aShop(), signedIn: true });
     const button = await choose(1);
     fireEvent.click(button);
@@ -78,9 +78,9 @@ describe('for a user', () => {
 
   test.each([
     ['refused', () => new HttpResponse(null, { status: 503 })],
-    ['answered without an address', () => HttpResponse.json({})],
+    ['answered without a URL', () => HttpResponse.json({})],
     ['lost', () => HttpResponse.error()],
-  ])('says so when the order is %s, and another click is another try', async (_, answer) => {
+  ])('says so when the order is %s, and allows another try', async (_, answer) => {
     const { api } = renderApp('/pricing', { api: aShop(), signedIn: true });
     server.use(http.post('*/api/payments/*', answer, { once: true }));
     await userEvent.click(await choose(0));
@@ -93,7 +93,7 @@ describe('for a user', () => {
     expect(api.checkouts).toHaveLength(1);
   });
 
-  test('after a lost answer the same click is repeated, after a refusal a new one is made', async () => {
+  test('reuses the key after a lost response, and creates a new one after a refusal', async () => {
     const keys: (string | null)[] = [];
     renderApp('/pricing', { api: aShop(), signedIn: true });
     const answers = [() => HttpResponse.error(), () => new HttpResponse(null, { status: 503 })];
@@ -110,11 +110,11 @@ describe('for a user', () => {
     }
     expect(keys[1]).toBe(keys[0]);
     expect(keys[2]).not.toBe(keys[0]);
-    // The third is answered: what comes of it must not come in the next test.
+    // The third attempt succeeds; wait, so that it does not leak into the next test.
     await waitFor(() => expect(leavePage).toHaveBeenCalled());
   });
 
-  test('whoever goes elsewhere meanwhile is left there', async () => {
+  test('does not pull back a user who has left the page', async () => {
     let answer = () => {};
     const isAnswered = new Promise<void>((resolve) => (answer = resolve));
     const { router } = renderApp('/pricing', { api: aShop(), signedIn: true });
@@ -129,16 +129,16 @@ describe('for a user', () => {
     await router.navigate('/terms');
     await screen.findByRole('heading', { name: 'Terms of Service' });
     answer();
-    // The next answer comes after the late one.
+    // This response arrives after the late one.
     await router.navigate('/checkouts');
     await screen.findByText('No orders to show');
     expect(leavePage).not.toHaveBeenCalled();
     expect(screen.queryByText(FAILED)).toBeNull();
   });
 
-  test('where payments are off a sentence says so, and nothing looks as if it could be bought', async () => {
+  test('says when payments are off, and shows no Choose buttons', async () => {
     renderApp('/pricing', { signedIn: true });
-    expect(await screen.findByText(/Packs cannot be bought on this server yet/)).toBeVisible();
+    expect(await screen.findByText(/This server does not sell credit packs yet/)).toBeVisible();
     const packs = within(screen.getByRole('main')).getAllByRole('heading', { level: 2 }).slice(0, 3);
     expect(packs.map((pack) => pack.textContent)).toEqual(['Cheapest', 'Most popular', 'Best Value']);
     expect(screen.queryByRole('button', { name: 'Choose' })).toBeNull();

@@ -19,7 +19,7 @@ export default function PricingRoute() {
       </header>
       {isSignedIn && !features.payments && (
         <div className="mb-6">
-          <Notice>Packs cannot be bought on this server yet. Your free credits work all the same.</Notice>
+          <Notice>This server does not sell credit packs yet. You can still use your free credits.</Notice>
         </div>
       )}
       <ul className="grid gap-6 lg:grid-cols-3">
@@ -38,8 +38,8 @@ export default function PricingRoute() {
         </h2>
         <PriceList />
         <p className="mt-3 text-sm text-soft">
-          Credits are held while a run waits and taken when its result is there. A run that fails or is
-          cancelled costs nothing.
+          We hold the credits when you start a run and charge them when the result is ready. A failed or
+          canceled run costs nothing.
         </p>
       </section>
       {buy.isPending && <LeavingOverlay />}

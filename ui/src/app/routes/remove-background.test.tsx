@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 
 describe('the free tool of a visitor', () => {
-  test('removes the background of one picture, once', async () => {
+  test('removes the background of one image, once', async () => {
     renderApp('/remove-background');
     const run = await chooseAFile();
     expect(screen.getByRole('button', { name: 'Remove Bg AI (Requires login)' })).toBeDisabled();
@@ -68,7 +68,7 @@ describe('the free tool of a visitor', () => {
 });
 
 describe('the picker of a signed-in user', () => {
-  test('leads from a selected image to its tool page', async () => {
+  test('opens the tool page of a selected image', async () => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     const { router } = renderApp('/remove-background', { api, signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));

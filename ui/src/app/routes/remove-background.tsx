@@ -1,4 +1,4 @@
-import { removeBackground } from '@/features/tools/remove-background';
+import { removeBackground } from '@/features/catalog/remove-background';
 import { ToolStart } from './tool-start';
 
 export default function RemoveBackgroundRoute() {

@@ -1,19 +1,19 @@
 import { Navigate, useSearchParams } from 'react-router';
 import { LoadFailure } from '@/components/load-failure';
 import { Spinner } from '@/components/spinner';
-import { paymentOf } from '@/features/checkouts/addresses';
+import { paymentPath } from '@/features/checkouts/addresses';
 import { usePaymentStatus } from '@/features/checkouts/get-payment-status';
 import { PaymentThanks } from '@/features/checkouts/payment-thanks';
 import { checkoutTexts } from '@/features/checkouts/texts';
 import { isProblem } from '@/lib/api-client';
 
-/** The page's shell with nothing in it. */
-const nothing = <title>Retouch</title>;
+/** An empty page. */
+const emptyPage = <title>Retouch</title>;
 
-/** Where the payment page sends people back to. */
+/** The return page of the payment provider. */
 export default function ReturnRoute() {
   const [search] = useSearchParams();
-  // What is loaded takes the place of what was waited for, and is read out as it comes.
+  // Screen readers announce the outcome when it replaces the spinner.
   return (
     <div aria-live="polite">
       <Outcome sessionId={search.get('session_id')} />
@@ -21,24 +21,24 @@ export default function ReturnRoute() {
   );
 }
 
-/** Nothing at all for a payment that is neither open nor complete. */
+/** Empty for a payment that is neither open nor complete. */
 function Outcome({ sessionId }: { sessionId: string | null }) {
   const payment = usePaymentStatus(sessionId);
 
-  if (!sessionId) return nothing;
+  if (!sessionId) return emptyPage;
   if (payment.isPending) {
     return (
       <div className="flex items-center justify-center gap-3 py-24 text-soft">
-        {nothing}
+        {emptyPage}
         <Spinner label="Checking your payment…" />
       </div>
     );
   }
   if (!payment.data) {
-    if (isProblem(payment.error, 404)) return nothing;
+    if (isProblem(payment.error, 404)) return emptyPage;
     return (
       <div className="page py-8 md:py-12">
-        {nothing}
+        {emptyPage}
         <LoadFailure
           text={checkoutTexts.paymentFailed}
           isTrying={payment.isFetching}
@@ -47,6 +47,6 @@ function Outcome({ sessionId }: { sessionId: string | null }) {
       </div>
     );
   }
-  if (payment.data.status === 'open') return <Navigate to={paymentOf(sessionId)} replace />;
-  return payment.data.status === 'complete' ? <PaymentThanks payment={payment.data} /> : nothing;
+  if (payment.data.status === 'open') return <Navigate to={paymentPath(sessionId)} replace />;
+  return payment.data.status === 'complete' ? <PaymentThanks payment={payment.data} /> : emptyPage;
 }

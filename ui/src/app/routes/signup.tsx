@@ -4,7 +4,7 @@ import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 
 export default function SignUpRoute() {
-  // Whoever was sent here from a page comes back to it by either way.
+  // Passes on the page to return to.
   const { state } = useLocation();
   const { newUserCredits } = useConfig();
   return (

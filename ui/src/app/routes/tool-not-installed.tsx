@@ -11,14 +11,12 @@ const starts: Record<ToolName, string> = {
   'magic-fix': paths.magic,
 };
 
-/** For a tool that this installation has no model or no page for. */
+/** Shown for a tool that this installation has no model for. */
 export default function ToolNotInstalled({ name }: { name: ToolName }) {
   const other = useConfig().tools.find(({ tool, available }) => available && tool !== name)?.tool;
   return (
     <CenteredPage title={`${toolNames[name]} is not installed on this server yet`}>
-      <p>
-        Nothing is wrong with your image or your account. Once the operator adds it, it appears right here.
-      </p>
+      <p>Your image and your account are fine. The tool will appear here once the operator installs it.</p>
       {other && <ButtonLink to={starts[other]}>{`${toolNames[other]} instead`}</ButtonLink>}
     </CenteredPage>
   );

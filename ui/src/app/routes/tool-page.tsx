@@ -3,10 +3,10 @@ import { useParams } from 'react-router';
 import { ButtonLink } from '@/components/button-link';
 import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
+import type { Tool } from '@/features/catalog/tool';
 import { useImage } from '@/features/images/get-image';
 import { ImageNotFound } from '@/features/images/image-not-found';
-import { useFollowedRun } from '@/features/tools/follow-run';
-import type { Tool } from '@/features/tools/tool';
+import { useActiveJob } from '@/features/runs/use-active-job';
 import type { Image } from '@/lib/api-types';
 import { formatPercent } from '@/lib/format';
 import { toolNames } from '@/lib/tool-names';
@@ -14,7 +14,7 @@ import { Installed } from './installed';
 
 type ToolPageProps = {
   tool: Tool;
-  /** Another image is another page, with nothing selected and no old message: the id is its key. */
+  /** Renders the tool. Use the image id as the key, so that another image starts with fresh state. */
   children: (image: Image) => ReactNode;
 };
 
@@ -30,12 +30,12 @@ export function ToolPage({ tool, children }: ToolPageProps) {
 function InstalledToolPage({ tool, children }: ToolPageProps) {
   const { imageId = '' } = useParams();
   const image = useImage(imageId);
-  const fraction = useFollowedRun(tool, imageId)?.progress?.fraction;
+  const fraction = useActiveJob(tool, imageId)?.progress?.fraction;
 
   if (image.isError && !image.data) {
     return (
       <ImageNotFound
-        backTo={tool.address}
+        backTo={tool.pagePath}
         error={image.error}
         isTrying={image.isFetching}
         onTryAgain={image.refetch}
@@ -48,7 +48,7 @@ function InstalledToolPage({ tool, children }: ToolPageProps) {
         title={toolNames[tool.name]}
         status={fraction === undefined ? null : formatPercent(fraction)}
       >
-        <ButtonLink to={tool.address} look="secondary" size="sm">
+        <ButtonLink to={tool.pagePath} variant="secondary" size="sm">
           Choose another image
         </ButtonLink>
       </PageHeader>

@@ -3,8 +3,8 @@ import userEvent from '@testing-library/user-event';
 import { unzipSync } from 'fflate';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { type Batch, keptBatches, useBatches } from '@/features/tools/batch/batch';
-import { removeBackground } from '@/features/tools/remove-background';
+import { type Batch, restoreBatches, useBatches } from '@/features/batch/batch-store';
+import { removeBackground } from '@/features/catalog/remove-background';
 import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
 import { aJob, anImage, aResult } from '@/testing/builders';
@@ -12,7 +12,7 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
-// jsdom decodes no images and downloads nothing.
+// jsdom cannot decode images or save files.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
 vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
 
@@ -26,7 +26,7 @@ async function choose(files: File[]) {
 
 const rowOf = (name: string) => {
   const row = screen.getByText(name).closest('li');
-  if (!row) throw new Error(`no row of ${name}`);
+  if (!row) throw new Error(`no row for ${name}`);
   return row;
 };
 const start = async (count: number) => {
@@ -46,8 +46,8 @@ beforeEach(() => {
   vi.mocked(saveFile).mockReset();
 });
 
-describe('several files at once', () => {
-  test('are listed with what all of them cost, and nothing is sent before the start', async () => {
+describe('a batch of files', () => {
+  test('is listed with its total price, and nothing is sent before the start', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     const list = await choose(three());
     await waitFor(() => expect(within(list).getAllByText('Ready')).toHaveLength(3));
@@ -56,7 +56,7 @@ describe('several files at once', () => {
     expect(api.calls.filter((call) => call.startsWith('POST'))).toEqual([]);
   });
 
-  test('each goes up, runs and is done; the credits are asked for again', async () => {
+  test('uploads and runs each file, and refetches the credits', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     await choose(three());
     await start(3);
@@ -69,7 +69,7 @@ describe('several files at once', () => {
     expect(page).toMatch(/^\/remove-background\/image-\d+$/);
   });
 
-  test('the action is chosen once for all, and free runs cost nothing', async () => {
+  test('has one action for all files, and free runs cost nothing', async () => {
     const { api } = renderApp('/upscale', { signedIn: true });
     await choose(three());
     expect(await screen.findByText('3 images × 3 credits = 9 credits')).toBeVisible();
@@ -83,7 +83,7 @@ describe('several files at once', () => {
     expect(api.user.credits).toBe(20);
   });
 
-  test('one that is too large is refused with the reason, and the others run', async () => {
+  test('rejects a file that is too large, with the reason, and runs the others', async () => {
     vi.mocked(readImageSize).mockResolvedValueOnce({ x: 1441, y: 10 });
     const { api } = renderApp('/upscale', { signedIn: true });
     await choose(three());
@@ -95,16 +95,16 @@ describe('several files at once', () => {
     expect(api.images).toHaveLength(2);
   });
 
-  test('one that is no picture says so, and shows none', async () => {
+  test('shows no preview for a file that is not an image', async () => {
     vi.mocked(readImageSize).mockRejectedValueOnce(new Error('not decoded'));
     renderApp('/upscale', { signedIn: true });
     await choose([aFile('broken.png'), aFile('two.png')]);
-    expect(await screen.findByText(/cannot be read as an image/)).toBeVisible();
+    expect(await screen.findByText(/can’t read this file as an image/)).toBeVisible();
     expect(rowOf('broken.png').querySelector('img')).toBeNull();
     expect(rowOf('two.png').querySelector('img')).not.toBeNull();
   });
 
-  test('one can be taken out again, and with the last one the picker is back', async () => {
+  test('allows files to be removed, and closes with the last one', async () => {
     renderApp('/remove-background', { signedIn: true });
     await choose([aFile('one.png'), aFile('two.png')]);
     await userEvent.click(screen.getByRole('button', { name: 'Remove one.png' }));
@@ -114,7 +114,7 @@ describe('several files at once', () => {
     expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
   });
 
-  test('a double click takes out one, not the next one too', async () => {
+  test('removes one file with a double click, not two', async () => {
     renderApp('/remove-background', { signedIn: true });
     await choose([aFile('one.png'), aFile('two.png')]);
     fireEvent.click(screen.getByRole('button', { name: 'Remove one.png' }), { detail: 1 });
@@ -123,7 +123,7 @@ describe('several files at once', () => {
     expect(screen.getByText('two.png')).toBeVisible();
   });
 
-  test('what is no image is left out, and a single one goes the usual way', async () => {
+  test('ignores files that are not images, and does not start for a single image', async () => {
     renderApp('/remove-background', { signedIn: true });
     await userEvent.upload(
       await screen.findByLabelText('Image file'),
@@ -134,19 +134,19 @@ describe('several files at once', () => {
   });
 });
 
-describe('what comes between', () => {
-  test('too few credits are said before the start', async () => {
+describe('interruptions of a batch', () => {
+  test('warns about too few credits before the start', async () => {
     const api = new MockApi();
     api.user.credits = 12;
     renderApp('/remove-background', { api, signedIn: true });
     await choose(three());
     expect(
-      await screen.findByText(/Your credits are enough for the first 2 of 3. The others are not started./),
+      await screen.findByText(/You have enough credits for the first 2 of 3. We won’t start the others./),
     ).toBeVisible();
     expect(screen.getByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');
   });
 
-  test('without credits for one more nothing more is sent, and what is done is kept', async () => {
+  test('stops sending when the credits run out, and keeps finished results', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     let asked = 0;
     server.use(
@@ -161,11 +161,11 @@ describe('what comes between', () => {
     expect(screen.getAllByText('Not started: not enough credits')).toHaveLength(4);
     expect(screen.getByRole('link', { name: 'Get more credits' })).toHaveAttribute('href', '/pricing');
     expect(screen.getByRole('button', { name: 'Download all (ZIP)' })).toBeEnabled();
-    // Two were on their way when the answer came; the others were never sent.
+    // Two files were being sent when the credits ran out; the others were never sent.
     expect(api.images.length).toBeLessThanOrEqual(3);
   });
 
-  test('one that failed says why, and is tried again alone', async () => {
+  test('shows why a file failed, and retries it alone', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     server.use(
       http.post(
@@ -183,7 +183,7 @@ describe('what comes between', () => {
     expect(runs(api)).toHaveLength(2);
   });
 
-  test('a repeat of a lost call has the key of the first', async () => {
+  test('retries with the same key after a lost response', async () => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     const lost: (string | null)[] = [];
     server.use(
@@ -199,13 +199,13 @@ describe('what comes between', () => {
     await choose([aFile('one.png'), aFile('two.png')]);
     await start(2);
     expect(await screen.findByText('1 of 2 done · 1 failed')).toBeVisible();
-    await userEvent.click(screen.getByRole('button', { name: /^Retry/ }));
+    await userEvent.click(screen.getByRole('button', { name: /^Retry \S+\.png$/ }));
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
     expect(api.idempotencyKeys).toContain(lost[0]);
     expect(api.images).toHaveLength(2);
   });
 
-  test('a server that has enough for the moment is asked again', async () => {
+  test('retries when the server is busy', async () => {
     renderApp('/remove-background', { signedIn: true });
     server.use(
       http.post(
@@ -216,24 +216,24 @@ describe('what comes between', () => {
     );
     await choose([aFile('one.png'), aFile('two.png')]);
     await start(2);
-    expect(await screen.findByText(/The server has enough for the moment/)).toBeVisible();
+    expect(await screen.findByText(/The server is busy\./)).toBeVisible();
     expect(await screen.findByText('2 of 2 done')).toBeVisible();
   });
 
-  test('all can be cancelled', async () => {
+  test('cancels all runs', async () => {
     const api = Object.assign(new MockApi(), { stepMs: 400 });
     renderApp('/remove-background', { api, signedIn: true });
     await choose(three());
     await start(3);
     await waitFor(() => expect(runs(api)).toHaveLength(3));
     await userEvent.click(await screen.findByRole('button', { name: 'Cancel all' }));
-    expect(await screen.findByText('0 of 3 done · 3 cancelled')).toBeVisible();
+    expect(await screen.findByText('0 of 3 done · 3 canceled')).toBeVisible();
     expect(api.jobs.map(({ state }) => state)).toEqual(['cancelled', 'cancelled', 'cancelled']);
     await userEvent.click(screen.getByRole('button', { name: 'New batch' }));
     expect(await screen.findByRole('button', { name: 'Choose files' })).toBeVisible();
   });
 
-  test('what could not be cancelled is told, and still followed', async () => {
+  test('reports a failed cancellation and keeps following the runs', async () => {
     const api = Object.assign(new MockApi(), { stepMs: 400 });
     renderApp('/remove-background', { api, signedIn: true });
     await choose([aFile('one.png'), aFile('two.png')]);
@@ -241,21 +241,21 @@ describe('what comes between', () => {
     await waitFor(() => expect(runs(api)).toHaveLength(2));
     server.use(http.delete('*/api/jobs/:id', () => HttpResponse.error()));
     await userEvent.click(await screen.findByRole('button', { name: 'Cancel all' }));
-    expect(await screen.findByText('Failed to cancel all of them, try again later')).toBeVisible();
+    expect(await screen.findByText('Failed to cancel all runs, try again later')).toBeVisible();
     expect(await screen.findByRole('button', { name: 'Cancel all' })).toBeEnabled();
   });
 
-  test('a run that the server puts off is not asked for again once it is called off', async () => {
+  test('does not retry a postponed run that was canceled', async () => {
     renderApp('/remove-background', { signedIn: true });
     let answer = () => {};
-    const held = new Promise<void>((resolve) => {
+    const heldBack = new Promise<void>((resolve) => {
       answer = resolve;
     });
     let asked = 0;
     server.use(
       http.post('*/api/rmbg-images/remove-bg-ai', async () => {
         asked += 1;
-        await held;
+        await heldBack;
         return HttpResponse.json({ detail: 'Slow down' }, { status: 429, headers: { 'Retry-After': '1' } });
       }),
     );
@@ -264,12 +264,12 @@ describe('what comes between', () => {
     await waitFor(() => expect(asked).toBe(2));
     await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
     answer();
-    expect(await screen.findByText('0 of 2 done · 2 cancelled')).toBeVisible();
+    expect(await screen.findByText('0 of 2 done · 2 canceled')).toBeVisible();
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     expect(asked).toBe(2);
   });
 
-  test('the top bar counts them, and asks nothing that the batch has asked', async () => {
+  test('is counted in the top bar without additional polls', async () => {
     const api = Object.assign(new MockApi(), { stepMs: 1_500 });
     renderApp('/remove-background', { api, signedIn: true });
     await choose(three());
@@ -277,13 +277,13 @@ describe('what comes between', () => {
     expect(await screen.findByRole('button', { name: '3 running' })).toBeVisible();
     const before = api.calls.length;
     await new Promise((resolve) => setTimeout(resolve, 4_000));
-    const looks = api.calls.slice(before).filter((call) => call === 'GET /api/jobs');
-    expect(looks.length).toBeLessThanOrEqual(3);
+    const polls = api.calls.slice(before).filter((call) => call === 'GET /api/jobs');
+    expect(polls.length).toBeLessThanOrEqual(3);
     await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
     await waitFor(() => expect(screen.queryByRole('button', { name: /running$/ })).toBeNull());
   });
 
-  test('it goes on while another page is looked at', async () => {
+  test('continues while another page is open', async () => {
     const { api, router } = renderApp('/remove-background', { signedIn: true });
     await choose(three());
     await start(3);
@@ -294,19 +294,19 @@ describe('what comes between', () => {
   });
 });
 
-describe('somebody who signs out in the middle', () => {
-  test('leaves nothing behind in this tab, and sends nothing more', async () => {
+describe('a sign-out during a batch', () => {
+  test('clears the batch and stops sending', async () => {
     server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
     const { api } = renderApp('/remove-background', { signedIn: true });
     let answer = () => {};
-    const held = new Promise<void>((resolve) => {
+    const heldBack = new Promise<void>((resolve) => {
       answer = resolve;
     });
     let sent = 0;
     server.use(
       http.post('*/api/images/upload', async () => {
         sent += 1;
-        await held;
+        await heldBack;
       }),
     );
     await choose([...three(), aFile('four.png')]);
@@ -323,13 +323,13 @@ describe('somebody who signs out in the middle', () => {
     expect(sent).toBe(2);
   });
 
-  test('by the server: no file is sent in vain after the first refusal', async () => {
+  test('by the server stops sending after the first refusal', async () => {
     renderApp('/remove-background', { signedIn: true });
     let sent = 0;
     server.use(
       http.post('*/api/images/upload', () => {
         sent += 1;
-        return HttpResponse.json({ detail: 'Who is it?' }, { status: 401 });
+        return HttpResponse.json({ detail: 'Sign in again.' }, { status: 401 });
       }),
     );
     await choose([...three(), aFile('four.png'), aFile('five.png')]);
@@ -344,7 +344,7 @@ describe('somebody who signs out in the middle', () => {
   });
 });
 
-describe('without a network', () => {
+describe('a batch without a network', () => {
   function goOffline() {
     const onLine = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
     window.dispatchEvent(new Event('offline'));
@@ -357,7 +357,7 @@ describe('without a network', () => {
   test.each([
     ['an upload', '*/api/images/upload'],
     ['a run', '*/api/rmbg-images/remove-bg-ai'],
-  ])('%s waits for it, and goes on by itself', async (_, path) => {
+  ])('%s waits for the network and continues automatically', async (_, path) => {
     const { api } = renderApp('/remove-background', { signedIn: true });
     await choose(three());
     const goOnline = goOffline();
@@ -365,7 +365,7 @@ describe('without a network', () => {
     server.use(cut);
     await start(3);
     await waitFor(() =>
-      expect(screen.getAllByText('Waiting for the network; it goes on by itself')).toHaveLength(2),
+      expect(screen.getAllByText('Waiting for the network. This continues automatically.')).toHaveLength(2),
     );
     const leaving = new Event('beforeunload', { cancelable: true });
     window.dispatchEvent(leaving);
@@ -376,26 +376,26 @@ describe('without a network', () => {
     expect(new Set(api.idempotencyKeys).size).toBe(3);
   });
 
-  test('what waits for it can be called off', async () => {
+  test('can be canceled', async () => {
     renderApp('/remove-background', { signedIn: true });
     await choose([aFile('one.png'), aFile('two.png')]);
     const goOnline = goOffline();
     server.use(http.post('*/api/images/upload', () => HttpResponse.error()));
     await start(2);
-    await screen.findAllByText('Waiting for the network; it goes on by itself');
+    await screen.findAllByText('Waiting for the network. This continues automatically.');
     await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
-    expect(await screen.findByText('0 of 2 done · 2 cancelled')).toBeVisible();
+    expect(await screen.findByText('0 of 2 done · 2 canceled')).toBeVisible();
     goOnline();
   });
 });
 
-describe('after a reload', () => {
+describe('a batch after a reload', () => {
   const item = (change: Partial<Batch['items'][number]>): Batch['items'][number] => ({
     id: 'a',
     name: 'one.png',
     bytes: 5,
     file: aFile('one.png'),
-    address: 'blob:one',
+    previewUrl: 'blob:one',
     size: { x: 800, y: 600 },
     key: 'key-a',
     image: { id: 'image-1' },
@@ -410,14 +410,14 @@ describe('after a reload', () => {
     items,
   });
 
-  test('what the server knows of is found again, and asked after', async () => {
+  test('restores the items that the server knows, and polls them', async () => {
     useBatches.setState({
       'remove-background': aBatch([
         item({ jobId: 'job-1' }),
         item({ id: 'b', name: 'never-sent.png', image: null }),
       ]),
     });
-    useBatches.setState(keptBatches(), true);
+    useBatches.setState(restoreBatches(), true);
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     api.jobs = [aJob({ state: 'done', results: [aResult()] })];
     renderApp('/remove-background', { api, signedIn: true });
@@ -425,9 +425,11 @@ describe('after a reload', () => {
     expect(screen.queryByText('never-sent.png')).toBeNull();
   });
 
-  test('one whose run was not started is kept, and is started by nobody but its owner', async () => {
-    useBatches.setState({ 'remove-background': aBatch([item({ state: { kind: 'held', by: 'server' } })]) });
-    useBatches.setState(keptBatches(), true);
+  test('restores an item without a run, and starts it only on request', async () => {
+    useBatches.setState({
+      'remove-background': aBatch([item({ state: { kind: 'paused', cause: 'server' } })]),
+    });
+    useBatches.setState(restoreBatches(), true);
     const { api } = renderApp('/remove-background', {
       api: Object.assign(new MockApi(), { images: [anImage()] }),
       signedIn: true,
@@ -439,7 +441,7 @@ describe('after a reload', () => {
     expect(api.idempotencyKeys).toEqual(['key-a']);
   });
 
-  test('another account sees nothing of it', async () => {
+  test('is hidden from another account', async () => {
     useBatches.setState({
       'remove-background': aBatch([item({ jobId: 'job-1' })], 'user-2'),
     });
@@ -449,7 +451,7 @@ describe('after a reload', () => {
   });
 });
 
-describe('one ZIP file of all results', () => {
+describe('the ZIP file of all results', () => {
   async function zipOfTwo(api = new MockApi()) {
     renderApp('/remove-background', { api, signedIn: true });
     server.use(http.get('*/api/files/:id', () => HttpResponse.arrayBuffer(bytesOf('a picture'))));
@@ -459,26 +461,28 @@ describe('one ZIP file of all results', () => {
     return () => userEvent.click(screen.getByRole('button', { name: 'Download all (ZIP)' }));
   }
 
-  test('does without one that was deleted with its image, and says so', async () => {
+  test('omits a result that was deleted with its image, and says so', async () => {
     const api = new MockApi();
     const download = await zipOfTwo(api);
     api.jobs = api.jobs.slice(1);
     await download();
-    expect(await screen.findByText('1 of them had been deleted and are not in the ZIP file')).toBeVisible();
+    expect(await screen.findByText('The ZIP file lacks 1 result that was deleted')).toBeVisible();
     const [blob] = vi.mocked(saveFile).mock.calls.at(-1) ?? [];
     expect(Object.keys(unzipSync(await readBytes(blob as Blob)))).toHaveLength(1);
   });
 
-  test('is refused with the reason where no program could read it', async () => {
+  test('is refused with the reason if it would be too large', async () => {
     const api = new MockApi();
     const download = await zipOfTwo(api);
     for (const job of api.jobs) for (const result of job.results) result.sizeBytes = 3_000_000_000;
     await download();
-    expect(await screen.findByText('Too much for one ZIP file: download them one by one')).toBeVisible();
+    expect(
+      await screen.findByText('The results are too large for one ZIP file: download them one by one'),
+    ).toBeVisible();
     expect(saveFile).not.toHaveBeenCalled();
   });
 
-  test('has each under the name of its file, each once', async () => {
+  test('names each result after its file, without duplicates', async () => {
     renderApp('/upscale', { signedIn: true });
     server.use(
       http.get('*/api/files/:id', ({ params }) =>

@@ -1,28 +1,28 @@
 import { lazy, Suspense } from 'react';
 import { Skeleton } from '@/components/skeleton';
+import { useBatches } from '@/features/batch/batch-store';
+import type { EditingTool } from '@/features/catalog/tool';
 import { useUser } from '@/features/credits/get-user';
 import ImagePicker from '@/features/images/image-picker';
-import { useBatches } from '@/features/tools/batch/batch';
-import type { EditingTool } from '@/features/tools/tool';
 import { connectionLost } from '@/lib/api-client';
 import { useConfig } from '@/lib/env';
 import { notifyError } from '@/lib/notify';
 import { useSession } from '@/lib/session';
 
-const RunningBadge = lazy(() => import('@/features/tools/under-way/running-badge'));
-const loadAddFiles = () => import('@/features/tools/batch/add-files');
-const loadBatchPanel = () => import('@/features/tools/batch/batch-panel');
+const ActiveJobsBadge = lazy(() => import('@/features/runs/active-jobs-badge'));
+const loadAddFiles = () => import('@/features/batch/add-files');
+const loadBatchPanel = () => import('@/features/batch/batch-panel');
 const BatchPanel = lazy(loadBatchPanel);
 
-/** For a user: one stored image, one new one, or several files at once. */
+/** Picks a stored image, a new one, or several files for a batch. */
 export default function ToolPicker({ tool }: { tool: EditingTool }) {
   const { limits } = useConfig();
   const { userId } = useSession();
   const { data: user } = useUser();
   const batch = useBatches((batches) => batches[tool.name]);
 
-  async function begin(files: File[]) {
-    // Both before anything is changed: without a network the page stays as it is, and says why.
+  async function startBatch(files: File[]) {
+    // Loads both before changing anything: if that fails, the page stays as it is and says why.
     const loaded = await Promise.all([loadAddFiles(), loadBatchPanel()]).catch(() => null);
     if (!loaded) return notifyError(connectionLost);
     const [{ addFiles }] = loaded;
@@ -46,12 +46,12 @@ export default function ToolPicker({ tool }: { tool: EditingTool }) {
   }
   return (
     <ImagePicker
-      prefix={tool.address}
+      prefix={tool.pagePath}
       maxDimension={limits[tool.limit]}
-      onFiles={begin}
+      onFiles={startBatch}
       badge={(imageId) => (
         <Suspense>
-          <RunningBadge imageId={imageId} />
+          <ActiveJobsBadge imageId={imageId} />
         </Suspense>
       )}
     />

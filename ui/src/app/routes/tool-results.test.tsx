@@ -9,7 +9,7 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
-// jsdom decodes no images and has no canvas.
+// jsdom cannot decode images and has no canvas.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
 vi.mock('@/lib/download', () => ({ downloadImage: vi.fn() }));
 
@@ -33,12 +33,12 @@ beforeEach(() => {
   vi.mocked(downloadImage).mockReset().mockResolvedValue();
 });
 
-describe('a closer look', () => {
+describe('the zoom view', () => {
   const frame = () => screen.findByRole('application', { name: /enlarged/ });
   const level = () => screen.findByText(/^\d+%$/);
 
   beforeEach(() => {
-    // A frame of 600 × 400 px: all of an image of 1200 × 800 px is half its size.
+    // A frame of 600 × 400 px: an image of 1200 × 800 px is fitted at half its size.
     vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
     vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
     vi.stubGlobal(
@@ -53,7 +53,7 @@ describe('a closer look', () => {
     );
   });
 
-  test('begins at the pixels themselves, and the keyboard is in it', async () => {
+  test('starts at actual pixels, with the focus in it', async () => {
     open();
     await press('Zoom');
     const surface = await frame();
@@ -61,7 +61,7 @@ describe('a closer look', () => {
     expect(await level()).toHaveTextContent('100%');
   });
 
-  test('keys zoom, move, fit and end it', async () => {
+  test('is controlled with keys', async () => {
     open();
     await press('Zoom');
     const shown = (await frame()).querySelector('img') as HTMLImageElement;
@@ -82,7 +82,7 @@ describe('a closer look', () => {
     expect(await picture()).toBeVisible();
   });
 
-  test('buttons do the same', async () => {
+  test('is controlled with buttons', async () => {
     open();
     await press('Zoom');
     await waitFor(async () => expect(await frame()).toHaveFocus());
@@ -95,7 +95,7 @@ describe('a closer look', () => {
     expect(screen.getByRole('button', { name: 'Zoom out' })).toBeDisabled();
   });
 
-  test('a click on the picture begins it, and dragging moves it', async () => {
+  test('opens with a click on the picture, and pans by dragging', async () => {
     open();
     await userEvent.click(await picture());
     const surface = await frame();
@@ -109,16 +109,16 @@ describe('a closer look', () => {
   });
 });
 
-describe('what lies behind a cut-out', () => {
-  const behind = async () => (await picture()).parentElement?.style.background ?? '';
+describe('the background of a cut-out', () => {
+  const background = async () => (await picture()).parentElement?.style.background ?? '';
 
-  test('is nothing at first; a colour is shown, and goes into the download', async () => {
+  test('is transparent at first; a chosen color is shown and included in the download', async () => {
     open();
-    expect(await behind()).toBe('');
+    expect(await background()).toBe('');
     await press('Background');
     expect(await screen.findByRole('radio', { name: 'Transparent' })).toBeChecked();
     await userEvent.click(screen.getByRole('radio', { name: 'Black' }));
-    expect(await behind()).toBe('rgb(0, 0, 0)');
+    expect(await background()).toBe('rgb(0, 0, 0)');
     await userEvent.selectOptions(screen.getByRole('combobox', { name: 'Format' }), 'webp');
     await press('Download');
     await waitFor(() =>
@@ -129,25 +129,25 @@ describe('what lies behind a cut-out', () => {
     await waitFor(() => expect(downloadImage).toHaveBeenLastCalledWith('/api/files/a', 'webp', null));
   });
 
-  test('is any colour', async () => {
+  test('can be any color', async () => {
     open();
     await press('Background');
-    fireEvent.change(await screen.findByLabelText('Own colour'), { target: { value: '#123456' } });
-    expect(await behind()).toBe('rgb(18, 52, 86)');
+    fireEvent.change(await screen.findByLabelText('Custom color'), { target: { value: '#123456' } });
+    expect(await background()).toBe('rgb(18, 52, 86)');
   });
 
-  test('is a picture of one’s own, if it is one', async () => {
+  test('can be a custom picture', async () => {
     open();
     await press('Background');
     const file = await screen.findByLabelText('Background picture');
     vi.mocked(readImageSize).mockRejectedValueOnce(new Error('no image'));
     await userEvent.upload(file, new File(['bytes'], 'broken.png', { type: 'image/png' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('This file cannot be read as an image');
-    expect(await behind()).toBe('');
+    expect(await screen.findByRole('alert')).toHaveTextContent('We can’t read this file as an image');
+    expect(await background()).toBe('');
 
     const beach = new File(['bytes'], 'beach.png', { type: 'image/png' });
     await userEvent.upload(file, beach);
-    await waitFor(async () => expect(await behind()).toMatch(/url\("?blob:test-/));
+    await waitFor(async () => expect(await background()).toMatch(/url\("?blob:test-/));
     expect(screen.queryByRole('alert')).toBeNull();
     await press('Download');
     await waitFor(() =>
@@ -159,53 +159,53 @@ describe('what lies behind a cut-out', () => {
     );
   });
 
-  test('stays when another result is looked at', async () => {
+  test('is kept when another result is selected', async () => {
     open();
     await press('Background');
     await userEvent.click(await screen.findByRole('radio', { name: 'White' }));
     await press('Result 2');
-    expect(await behind()).toBe('rgb(255, 255, 255)');
+    expect(await background()).toBe('rgb(255, 255, 255)');
   });
 
-  test('is no question where nothing is transparent', async () => {
+  test('is not offered for opaque results', async () => {
     open('/upscale/image-1');
     expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
     expect(screen.queryByRole('button', { name: 'Background' })).toBeNull();
   });
 });
 
-describe('what ran', () => {
-  test('stands in one line, and in full when somebody asks', async () => {
+describe('the facts of a result', () => {
+  test('are shown in one line, and in full on request', async () => {
     open();
     const line = await screen.findByText('1200 × 800 px · isnet · cpu · 1.8 s · 5 credits');
-    expect(screen.queryByText('Processor (CPU)')).toBeNull();
+    expect(screen.queryByText('CPU')).toBeNull();
     await userEvent.click(line);
-    expect(await screen.findByText('Processor (CPU)')).toBeVisible();
+    expect(await screen.findByText('CPU')).toBeVisible();
     const facts = screen.getAllByRole('definition').map(({ textContent }) => textContent);
     expect(facts).toEqual(
       expect.arrayContaining(['isnet', `SHA-256 ${'f'.repeat(64)}`, '1.8 s', '5 credits', 'job-1']),
     );
   });
 
-  test('a demo model is called one, a free run free', async () => {
+  test('label demo models and free runs', async () => {
     const results = [aResult({ credits: 0, demo: true, model: 'tiny', device: 'cuda' })];
     open(undefined, withResults({ results }));
     await userEvent.click(await screen.findByText('1200 × 800 px · tiny · cuda · 1.8 s · free'));
     expect(await screen.findByText('tiny (demo)')).toBeVisible();
-    expect(screen.getByText('Graphics card (CUDA)')).toBeVisible();
+    expect(screen.getByText('GPU (CUDA)')).toBeVisible();
     expect(screen.getByText('Free')).toBeVisible();
   });
 });
 
-test("a result on the page of its image leads to itself on its tool's page", async () => {
+test("a result on its image's page links to the tool page, where it is selected", async () => {
   const { router } = open('/images/image-1');
   await userEvent.click(await screen.findByRole('link', { name: 'Background removed, result 2' }));
   await waitFor(() => expect(router.state.location.pathname).toBe('/remove-background/image-1'));
   expect(await screen.findByRole('button', { name: 'Result 2' })).toHaveAttribute('aria-pressed', 'true');
 });
 
-describe('the keyboard', () => {
-  test('leads along the results with the arrow keys, with one Tab to the selected one', async () => {
+describe('keyboard navigation', () => {
+  test('moves through the results with arrow keys; Tab stops at the selected one', async () => {
     open();
     await press('Result 1');
     await userEvent.keyboard('{ArrowRight}');
@@ -222,7 +222,7 @@ describe('the keyboard', () => {
   test.each([
     ['/remove-background/image-1', 'DELETE', 'Results'],
     ['/images/image-1', 'DELETE Background removed, result 2', 'Background removed'],
-  ])('goes on at the heading when a result was deleted: %s', async (path, button, heading) => {
+  ])('continues at the heading after a deletion: %s', async (path, button, heading) => {
     open(path);
     await press(button);
     const question = within(await screen.findByRole('alertdialog'));
@@ -230,7 +230,7 @@ describe('the keyboard', () => {
     await waitFor(() => expect(screen.getByRole('heading', { name: heading })).toHaveFocus());
   });
 
-  test('leads through the grids', async () => {
+  test('moves through the image grid', async () => {
     const images = ['x', 'y', 'z'].map((id) => anImage({ id }));
     open('/remove-background', withResults({ images }));
     const [first, second, third] = await screen.findAllByRole('button', { name: /^Image of/ });
@@ -246,8 +246,8 @@ describe('the keyboard', () => {
   });
 });
 
-describe('runs elsewhere', () => {
-  test("a run of another tool is shown beside this one's actions, and blocks none", async () => {
+describe('runs on other pages', () => {
+  test('a run of another tool is listed, and does not block this one', async () => {
     const api = withResults();
     api.startJob({ imageId: 'image-1', tool: 'upscale', factor: 4, position: 2 });
     open('/remove-background/image-1', api);
@@ -257,20 +257,20 @@ describe('runs elsewhere', () => {
     await waitFor(() => expect(screen.getByRole('button', { name: 'Remove Bg AI' })).toBeEnabled());
   });
 
-  test('the page of an image shows them too, and what became of them', async () => {
+  test("the image's page lists them, and then their results", async () => {
     const api = withResults({ stepMs: 30 });
     api.startJob({ imageId: 'image-1', tool: 'upscale', factor: 2 });
     open('/images/image-1', api);
     expect(await screen.findByRole('list', { name: 'Running' })).toHaveTextContent('Upscale 2X');
     expect(await screen.findByRole('img', { name: 'Upscaled, result 1' })).toBeVisible();
-    // Ended elsewhere, as in another tab.
+    // Finished by another tab.
     Object.assign(api.jobs[0] ?? {}, { state: 'done' });
     api.upscaled.push(aResult({ imageId: 'larger', factor: 2 }));
     expect(await screen.findByRole('img', { name: 'Upscaled, result 2' })).toBeVisible();
     expect(screen.queryByRole('list', { name: 'Running' })).toBeNull();
   });
 
-  test.each(['/images', '/remove-background', '/magic'])('%s marks the image', async (path) => {
+  test.each(['/images', '/remove-background', '/magic'])('%s shows a badge on the image', async (path) => {
     const images = ['image-1', 'image-2'].map((id) => anImage({ id }));
     const api = withResults({ images, stepMs: 30 });
     api.startJob({ imageId: 'image-2', tool: 'upscale', factor: 2, position: 1 });
@@ -282,23 +282,23 @@ describe('runs elsewhere', () => {
   });
 });
 
-describe('a picture from the clipboard', () => {
+describe('an image from the clipboard', () => {
   const copied = (type: string) => ({
     clipboardData: { files: [new File(['bytes'], 'copied.png', { type })] },
   });
 
-  test.each(['/images', '/remove-background'])('is taken on %s', async (path) => {
+  test.each(['/images', '/remove-background'])('is accepted on %s', async (path) => {
     open(path);
     await screen.findByLabelText('Image file');
     await waitFor(() => {
-      // Again, where the page was drawn but did not listen yet.
+      // Retried, because the page may not listen yet.
       fireEvent.paste(document.body, copied('image/png'));
       expect(screen.getByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
     });
     expect(screen.getByRole('button', { name: 'Upload' })).toBeVisible();
   });
 
-  test('is taken from a visitor too; what is no picture is not', async () => {
+  test('is accepted from a visitor; other files are ignored', async () => {
     renderApp('/upscale');
     await screen.findByLabelText('Image file');
     fireEvent.paste(document.body, copied('text/plain'));
@@ -308,7 +308,7 @@ describe('a picture from the clipboard', () => {
   });
 });
 
-describe('a run that cannot be asked for', () => {
+describe('a run that cannot start', () => {
   async function run() {
     const button = await screen.findByRole('button', { name: 'Remove Bg AI' });
     await waitFor(() => expect(button).toBeEnabled());
@@ -318,7 +318,7 @@ describe('a run that cannot be asked for', () => {
   test('says Authentication token is missing.', async () => {
     const { api } = open();
     const button = await run();
-    // Nobody renewed it while the machine slept.
+    // The token expired while the computer was asleep.
     const later = Date.now() + 2 * 3_600_000;
     vi.spyOn(Date, 'now').mockReturnValue(later);
     await userEvent.click(button);
@@ -327,7 +327,7 @@ describe('a run that cannot be asked for', () => {
     expect(api.calls.filter((call) => call.startsWith('POST'))).toEqual([]);
   });
 
-  test('says what a server answered that has no sentence for it', async () => {
+  test('shows the raw response if it has no detail', async () => {
     open();
     server.use(
       http.post('*/api/rmbg-images/remove-bg-ai', () =>
@@ -339,23 +339,23 @@ describe('a run that cannot be asked for', () => {
   });
 });
 
-describe('what could not be loaded', () => {
+describe('loading failures', () => {
   const failOnce = (path: string) =>
     server.use(http.get(path, () => new HttpResponse(null, { status: 503 }), { once: true }));
 
   test.each(['/remove-background/image-1', '/images/image-1'])(
-    '%s asks for the image again',
+    '%s can load the image again',
     async (path) => {
       open(path);
       failOnce('*/api/images/image-1');
       expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
-      expect(screen.getByText(/The server could not be asked/)).toBeVisible();
+      expect(screen.getByText(/We could not reach the server/)).toBeVisible();
       await press('Try again');
       expect(await screen.findByRole('img', { name: /^Image of/ })).toBeVisible();
     },
   );
 
-  test('an image that is gone is not asked for again', async () => {
+  test('a missing image has no retry button', async () => {
     open('/remove-background/image-9');
     expect(await screen.findByText(/may have been deleted/)).toBeVisible();
     expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
@@ -365,7 +365,7 @@ describe('what could not be loaded', () => {
     ['/images', '*/api/images', 'Failed to load images. Please try again later', /^Image of/],
     ['/upscale', '*/api/images', 'Failed to load images. Please try again later', /^Image of/],
     ['/upscale/image-1', '*/api/upscale/image-1', 'Failed to load upscaled images', /^Result 1/],
-  ])('%s asks for its list again', async (path, call, text, picture) => {
+  ])('%s can load its list again', async (path, call, text, picture) => {
     open(path);
     failOnce(call);
     expect((await screen.findAllByText(text))[0]).toBeVisible();

@@ -1,16 +1,16 @@
 import { lazy, Suspense } from 'react';
 import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
-import type { EditingTool } from '@/features/tools/tool';
+import type { EditingTool } from '@/features/catalog/tool';
 import { useSession } from '@/lib/session';
 import { toolNames } from '@/lib/tool-names';
 import { Installed } from './installed';
 
-// Nobody needs both: a visitor never picks, a user never runs without an account.
+// Users need only the picker, visitors only the free tool.
 const ToolPicker = lazy(() => import('./tool-picker'));
-const FreeTool = lazy(() => import('@/features/tools/free/free-tool'));
+const FreeTool = lazy(() => import('@/features/free/free-tool'));
 
-/** Where a tool begins: with a visitor's one free picture, or with the choice of a stored one. */
+/** The start page of a tool: the free tool for visitors, the image picker for users. */
 export function ToolStart({ tool }: { tool: EditingTool }) {
   const { isLoading, isSignedIn } = useSession();
 

@@ -8,7 +8,7 @@ import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
-// jsdom decodes no images.
+// jsdom cannot decode images.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
 
 const choose = async () =>
@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 
 describe('the free tool of a visitor', () => {
-  test('upscales one picture, once', async () => {
+  test('upscales one image, once', async () => {
     const { api } = renderApp('/upscale');
     const run = await chooseAndFindRun();
     expect(screen.getByRole('button', { name: 'Upscale 2X (Requires login)' })).toBeDisabled();
@@ -52,7 +52,7 @@ describe('the free tool of a visitor', () => {
     expect(await screen.findByRole('img', { name: 'Before' })).toBeVisible();
   });
 
-  test('shows a picture that comes at once in the size it has', async () => {
+  test('shows the size of a picture that the API returns at once', async () => {
     renderApp('/upscale');
     server.use(
       http.post('*/api/free/upscale-fr', () =>
@@ -88,7 +88,7 @@ describe('the free tool of a visitor', () => {
     await waitFor(() => expect(run).toBeEnabled());
   });
 
-  test('takes a picture of 1440 × 1440', async () => {
+  test('accepts an image of 1440 × 1440', async () => {
     vi.mocked(readImageSize).mockResolvedValue({ x: 1440, y: 1440 });
     renderApp('/upscale');
     expect(await screen.findByText(/^Up to 1440 × 1440 px/)).toBeVisible();
@@ -105,15 +105,15 @@ describe('the free tool of a visitor', () => {
     await waitFor(() => expect(api.calls).toContainEqual(oversizeReport));
   });
 
-  test('says when free runs are not offered', async () => {
+  test('says when there are no free runs', async () => {
     renderApp('/upscale', { api: withUpscale({ freeAvailable: false }) });
-    expect(await screen.findByText(/Free runs are not offered on this server/)).toBeVisible();
+    expect(await screen.findByText(/This server offers no free runs/)).toBeVisible();
     expect(screen.queryByLabelText('Image file')).toBeNull();
   });
 });
 
 describe('the picker of a signed-in user', () => {
-  test('leads from a selected image to its tool page', async () => {
+  test('opens the tool page of a selected image', async () => {
     const { router } = renderApp('/upscale', { api: withUpscale({}), signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
     await userEvent.click(screen.getByRole('button', { name: 'Select' }));
@@ -121,7 +121,7 @@ describe('the picker of a signed-in user', () => {
     expect(await screen.findByRole('button', { name: 'Upscale 4X' })).toBeVisible();
   });
 
-  test('leads from an upload to the tool page of the new image', async () => {
+  test('opens the tool page of an uploaded image', async () => {
     const { router, api } = renderApp('/upscale', { signedIn: true });
     await choose();
     await userEvent.click(await screen.findByRole('button', { name: 'Upload' }));

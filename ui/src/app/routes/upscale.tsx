@@ -1,4 +1,4 @@
-import { upscale } from '@/features/tools/upscale';
+import { upscale } from '@/features/catalog/upscale';
 import { ToolStart } from './tool-start';
 
 export default function UpscaleRoute() {

@@ -10,7 +10,7 @@ const item =
 export default function AccountMenu() {
   const session = useSession();
   return (
-    // Not modal: a modal menu locks the scrolling and takes the scroll bar's width away.
+    // Not modal: a modal menu locks scrolling and removes the scroll bar, which shifts the page.
     <Menu.Root modal={false} defaultOpen>
       <Menu.Trigger asChild>
         <AccountButton />

@@ -4,18 +4,18 @@ import { AccountButton } from './account-button';
 const loadMenu = () => import('./account-menu');
 const AccountMenu = lazy(loadMenu);
 
-/** The menu's code is fetched when somebody reaches for it, and stands where its button stood. */
+/** The account button. The menu's code loads on hover or focus and then replaces the button. */
 export function Account() {
-  const [isWanted, setWanted] = useState(false);
+  const [hasMenu, setHasMenu] = useState(false);
   const button = (
     <AccountButton
       aria-haspopup="menu"
       onPointerEnter={loadMenu}
       onFocus={loadMenu}
-      onClick={() => setWanted(true)}
+      onClick={() => setHasMenu(true)}
     />
   );
-  return isWanted ? (
+  return hasMenu ? (
     <Suspense fallback={button}>
       <AccountMenu />
     </Suspense>

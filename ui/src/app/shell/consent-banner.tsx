@@ -3,7 +3,7 @@ import { Button } from '@/components/button';
 import { useConsent } from '@/lib/consent';
 import { paths } from '@/lib/paths';
 
-/** Blocks nothing: until it is answered, the answer is no. Both answers are one click, and look the same. */
+/** Does not block the page: without an answer there is no consent. Both answers take one click and look the same. */
 export default function ConsentBanner() {
   const decide = useConsent((state) => state.decide);
   return (
@@ -16,18 +16,18 @@ export default function ConsentBanner() {
           May we count your sign-up?
         </h2>
         <p className="mt-1 text-sm text-soft">
-          With your consent, Google learns that an advertisement led to an account here, and sets cookies for
-          it. Your images are never shared. You can change your mind in the footer.{' '}
+          With your consent, Google learns that an advertisement led to an account here, and sets cookies. We
+          never share your images. You can change your mind in the footer.{' '}
           <Link to={paths.privacy} className="font-semibold text-accent underline underline-offset-4">
             Privacy Policy
           </Link>
         </p>
       </div>
       <div className="grid grid-cols-2 gap-3">
-        <Button look="secondary" onClick={() => decide('refused')}>
+        <Button variant="secondary" onClick={() => decide('refused')}>
           No
         </Button>
-        <Button look="secondary" onClick={() => decide('given')}>
+        <Button variant="secondary" onClick={() => decide('given')}>
           Yes
         </Button>
       </div>

@@ -11,8 +11,8 @@ const withTag = () => Object.assign(new MockApi(), { config: aConfig({ site: { a
 
 const question = () => screen.findByRole('region', { name: 'May we count your sign-up?' });
 const tagScript = () => document.querySelector('script[src*="googletagmanager"]');
-/** What was sent to the tag; it is told in `arguments` objects. */
-const sent = () => (window.dataLayer ?? []).map((command) => Array.from(command as ArrayLike<unknown>));
+/** The commands sent to the tag, which are `arguments` objects. */
+const commands = () => (window.dataLayer ?? []).map((command) => Array.from(command as ArrayLike<unknown>));
 
 beforeEach(() => {
   useConsent.getState().decide('undecided');
@@ -20,8 +20,8 @@ beforeEach(() => {
   tagScript()?.remove();
 });
 
-describe('where an advertising tag is configured', () => {
-  test('people are asked once, and can change their mind', async () => {
+describe('with an advertising tag', () => {
+  test('asks once, and lets users change their mind', async () => {
     renderApp('/pricing', { api: withTag() });
     await question();
     await userEvent.click(screen.getByRole('button', { name: 'Yes' }));
@@ -33,11 +33,11 @@ describe('where an advertising tag is configured', () => {
     expect(localStorage.getItem('retouch-consent')).toBe('refused');
   });
 
-  test('a sign-in is counted with consent', async () => {
+  test('counts a sign-in with consent', async () => {
     useConsent.getState().decide('given');
     const { router } = renderApp('/authcallback', { api: withTag(), signedIn: true });
     await waitFor(() => expect(router.state.location.pathname).toBe('/dashboard'));
-    expect(sent()).toContainEqual([
+    expect(commands()).toContainEqual([
       'event',
       'conversion',
       { send_to: 'AW-1/signup', value: 1, currency: 'EUR' },
@@ -45,33 +45,33 @@ describe('where an advertising tag is configured', () => {
     expect(tagScript()).toHaveAttribute('src', 'https://www.googletagmanager.com/gtag/js?id=AW-1');
   });
 
-  test('so is one that goes on to Magic Fix', async () => {
+  test('counts a sign-in that continues to Magic Fix', async () => {
     useConsent.getState().decide('given');
     const { router } = renderApp('/authcallback-magic', { api: withTag(), signedIn: true });
     await waitFor(() => expect(router.state.location.pathname).toBe('/magic'));
-    expect(sent().filter(([command]) => command === 'event')).toHaveLength(1);
+    expect(commands().filter(([command]) => command === 'event')).toHaveLength(1);
   });
 
   test.each(['undecided', 'refused'] as const)(
-    'nothing is fetched or told when consent is %s',
+    'loads and sends nothing if consent is %s',
     async (consent) => {
       useConsent.getState().decide(consent);
       const { router } = renderApp('/authcallback', { api: withTag(), signedIn: true });
       await waitFor(() => expect(router.state.location.pathname).toBe('/dashboard'));
-      expect(sent()).toEqual([]);
+      expect(commands()).toEqual([]);
       expect(tagScript()).toBeNull();
     },
   );
 
-  test('a failed login is not counted', async () => {
+  test('does not count a failed login', async () => {
     useConsent.getState().decide('given');
     renderApp('/authcallback', { api: withTag() });
     await screen.findByRole('heading', { name: 'Login Failed' });
-    expect(sent()).toEqual([]);
+    expect(commands()).toEqual([]);
   });
 });
 
-test('where none is configured nobody is asked anything, and nothing is told', async () => {
+test('without an advertising tag, the page asks for no consent and sends nothing', async () => {
   useConsent.getState().decide('given');
   const { router } = renderApp('/authcallback', { signedIn: true });
   await waitFor(() => expect(router.state.location.pathname).toBe('/dashboard'));
@@ -79,5 +79,5 @@ test('where none is configured nobody is asked anything, and nothing is told', a
   expect(await screen.findByRole('link', { name: 'Contact' })).toBeVisible();
   expect(screen.queryByRole('region', { name: /count/ })).toBeNull();
   expect(screen.queryByRole('button', { name: 'Cookies' })).toBeNull();
-  expect(sent()).toEqual([]);
+  expect(commands()).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { useConsent, useNeedsConsent } from '@/lib/consent';
 
 const ConsentBanner = lazy(() => import('./consent-banner'));
 
-/** Most installations have nothing to ask, and never fetch the question. */
+/** The banner loads only on installations that need consent. */
 export function Consent() {
   const needsConsent = useNeedsConsent();
   const isUndecided = useConsent(({ consent }) => consent === 'undecided');

@@ -1,19 +1,19 @@
 import { useEffect } from 'react';
 
-/** A file dropped where nothing takes it would replace the page with the picture. */
+/** Ignores files dropped outside a drop area; the browser would open them instead of the page. */
 export function useDropGuard() {
   useEffect(() => {
-    window.addEventListener('dragover', refuse);
-    window.addEventListener('drop', refuse);
+    window.addEventListener('dragover', ignoreFiles);
+    window.addEventListener('drop', ignoreFiles);
     return () => {
-      window.removeEventListener('dragover', refuse);
-      window.removeEventListener('drop', refuse);
+      window.removeEventListener('dragover', ignoreFiles);
+      window.removeEventListener('drop', ignoreFiles);
     };
   }, []);
 }
 
-function refuse(event: DragEvent) {
-  // Text may be dragged into a field, and what takes files has said so already.
+function ignoreFiles(event: DragEvent) {
+  // Drop areas have already handled the event, and text may be dragged into a field.
   if (event.defaultPrevented || !event.dataTransfer?.types.includes('Files')) return;
   event.preventDefault();
   event.dataTransfer.dropEffect = 'none';

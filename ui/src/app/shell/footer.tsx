@@ -14,7 +14,7 @@ export function Footer() {
   return (
     <footer className="mt-16 border-t border-line">
       <div className="page flex flex-wrap items-center justify-between gap-x-8 gap-y-2 py-6 text-sm text-soft">
-        <p>Retouch edits your images on this server. They are yours until you delete them.</p>
+        <p>Retouch edits your images on this server. They stay here until you delete them.</p>
         <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 sm:flex sm:flex-wrap">
           <ThemeToggle />
           <Link to={paths.privacy} className={link}>

@@ -60,16 +60,16 @@ export default function MobileDrawer({ links, onClose, onClosed }: MobileDrawerP
           <div className="mt-auto grid gap-3 border-t border-line pt-4">
             {isSignedIn ? (
               <>
-                <ButtonLink to={paths.pricing} look="secondary" onClick={onClose}>
+                <ButtonLink to={paths.pricing} variant="secondary" onClick={onClose}>
                   <Promotion />
                 </ButtonLink>
-                <Button look="quiet" onClick={signOut}>
+                <Button variant="quiet" onClick={signOut}>
                   Logout
                 </Button>
               </>
             ) : (
               <>
-                <ButtonLink to={paths.login} look="secondary" onClick={onClose}>
+                <ButtonLink to={paths.login} variant="secondary" onClick={onClose}>
                   Login
                 </ButtonLink>
                 <ButtonLink to={paths.signup} onClick={onClose}>

@@ -10,7 +10,7 @@ export const publicLinks = [
 
 export const ownLinks = [{ to: paths.images, label: 'My Images' }];
 
-/** In the menu on the email. */
+/** The links of the account menu. */
 export const menuLinks = [
   { to: paths.checkouts, label: 'Checkouts' },
   { to: paths.account, label: 'Account' },

@@ -10,7 +10,7 @@ import { server } from '@/testing/server';
 const main = () => screen.getByRole('main');
 
 describe('the top bar', () => {
-  test('offers the smallest pack for what it costs here', async () => {
+  test('offers the smallest pack at its configured price', async () => {
     const [pack, ...others] = aConfig().packs;
     if (!pack) throw new Error('there are packs');
     const config = aConfig({ packs: [{ ...pack, credits: 30, amount: 250 }, ...others] });
@@ -21,11 +21,11 @@ describe('the top bar', () => {
     );
   });
 
-  test('says what running jobs hold of the credits, and goes silent at Escape', async () => {
+  test('shows the held credits in a tooltip, which Escape hides', async () => {
     const api = Object.assign(new MockApi(), { user: aUser({ credits: 12, reserved: 8 }) });
     renderApp('/pricing', { api, signedIn: true });
     const button = await screen.findByRole('link', { name: 'credits 12' });
-    expect(button).toHaveAccessibleDescription('8 credits held for running jobs');
+    expect(button).toHaveAccessibleDescription('8 credits held for runs in progress');
     const hint = screen.getByRole('tooltip', { hidden: true });
     expect(hint.className).toContain('group-has-focus-visible');
     button.focus();
@@ -35,14 +35,14 @@ describe('the top bar', () => {
     expect(hint.className).toContain('group-has-focus-visible');
   });
 
-  test('shows no number of credits that is not known', async () => {
+  test('shows a dash while the credits are unknown', async () => {
     renderApp('/pricing', { signedIn: true });
     server.use(http.get('*/api/user/get', () => delay('infinite')));
     expect(await screen.findByRole('link', { name: 'credits –' })).toBeVisible();
   });
 });
 
-test('logging out leads to the login page and forgets who was here', async () => {
+test('logging out clears all user data and shows the login page', async () => {
   server.use(http.get('http://identity.test/*', () => HttpResponse.error()));
   const { queryClient } = renderApp('/images', { signedIn: true });
   await userEvent.click(await screen.findByRole('button', { name: 'ada@example.com' }));
@@ -52,7 +52,7 @@ test('logging out leads to the login page and forgets who was here', async () =>
   expect(queryClient.getQueryData(['user'])).toBeUndefined();
 });
 
-test('nothing of a protected page is shown while it is not known who is there', async () => {
+test('a protected page is empty while the session is loading', async () => {
   server.use(http.get('http://identity.test/*', () => delay('infinite')));
   const { router } = renderApp('/images', { signedIn: true });
   await screen.findByText('No images to show');
@@ -63,7 +63,7 @@ test('nothing of a protected page is shown while it is not known who is there', 
   expect(screen.queryByRole('link', { name: 'Login' })).toBeNull();
 });
 
-test('the drawer leads everywhere, and closes at Escape with the focus where it was', async () => {
+test('the drawer has all links, and returns the focus when Escape closes it', async () => {
   renderApp('/terms', { signedIn: true });
   const opener = await screen.findByRole('button', { name: 'Open menu' });
   await userEvent.click(opener);
@@ -77,7 +77,7 @@ test('the drawer leads everywhere, and closes at Escape with the focus where it 
   expect(screen.queryByRole('dialog')).toBeNull();
 });
 
-test('where no address is configured there is no link to write to', async () => {
+test('there is no contact link without a configured address', async () => {
   renderApp('/terms', {
     api: Object.assign(new MockApi(), {
       config: aConfig({ site: { contactEmail: null, adTag: null, rating: null } }),
@@ -88,7 +88,7 @@ test('where no address is configured there is no link to write to', async () => 
   expect(main()).toBeVisible();
 });
 
-describe('a file dropped where nothing takes it', () => {
+describe('a file dropped outside a drop area', () => {
   test.each(['dragOver', 'drop'] as const)('does not replace the page: %s', async (kind) => {
     renderApp('/terms');
     await screen.findByRole('heading', { name: 'Terms of Service' });
@@ -103,7 +103,7 @@ describe('a file dropped where nothing takes it', () => {
   });
 });
 
-test('the notice of a lost connection lies under the end of the page, not over it', async () => {
+test('the offline notice does not cover the footer', async () => {
   renderApp('/terms');
   await screen.findByRole('heading', { name: 'Terms of Service' });
   vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);

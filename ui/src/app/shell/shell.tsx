@@ -14,7 +14,7 @@ export function Shell() {
 
   useDropGuard();
 
-  // After a navigation the keyboard and the screen reader continue at the new page, not at the old link.
+  // After a navigation, keyboard and screen reader users continue at the new page, not at the old link.
   useEffect(() => {
     if (shown.current === pathname) return;
     shown.current = pathname;
@@ -35,7 +35,7 @@ export function Shell() {
           <div className="h-full w-[30%] animate-slide bg-accent" />
         </div>
       )}
-      {/* At least the window's height, so that the footer never jumps up while a page loads. */}
+      {/* At least as tall as the window, so that the footer does not jump while a page loads. */}
       <main id="content" ref={main} tabIndex={-1} className="min-h-[calc(100dvh-4rem)] flex-1">
         <Outlet />
       </main>

@@ -6,11 +6,11 @@ const Container = lazy(async () => {
   return { default: ToastContainer };
 });
 
-/** The library's defaults (top right, 5 s, Alt+T) are the product's. */
+/** Relies on the library's defaults: top right, 5 s, Alt+T. */
 export function Toasts() {
-  const areNeeded = useToasts((state) => state.areNeeded);
+  const isNeeded = useToasts((state) => state.isNeeded);
 
-  // The first touch of the page fetches them: a lost connection could not be told of otherwise.
+  // Loads the library on the first interaction: it could not be loaded to report a lost connection.
   useEffect(() => {
     const load = () => void loadToasts().catch(() => {});
     window.addEventListener('pointerdown', load, { once: true });
@@ -22,7 +22,7 @@ export function Toasts() {
   }, []);
 
   return (
-    areNeeded && (
+    isNeeded && (
       <Suspense>
         <Container />
       </Suspense>

@@ -12,12 +12,12 @@ import { useSession } from '@/lib/session';
 import { Account } from './account';
 import { ownLinks, publicLinks } from './navigation-links';
 
-// Fetched when somebody reaches for it, which keeps it out of the first load.
+// Loads on hover, to keep it out of the first load.
 const loadDrawer = () => import('./mobile-drawer');
 const MobileDrawer = lazy(loadDrawer);
-// Only a user has runs. Without a network the bar does without it, and does not take the page along.
-const RunningIndicator = lazy(() =>
-  import('@/features/tools/under-way/running-indicator').catch(() => ({ default: () => null })),
+// Only users have runs. If it cannot be loaded, the bar renders without it rather than failing.
+const ActiveJobsIndicator = lazy(() =>
+  import('@/features/runs/active-jobs-indicator').catch(() => ({ default: () => null })),
 );
 
 export function TopBar() {
@@ -29,7 +29,7 @@ export function TopBar() {
   return (
     <header className="group/bar sticky top-0 z-30 border-b border-line bg-surface">
       <div className="page flex h-16 items-center gap-2 lg:gap-4">
-        {/* On a small phone its word gives way to what runs. */}
+        {/* On a small phone, the name makes room for the indicator of active jobs. */}
         <Link
           to={paths.dashboard}
           className="-ml-1 inline-flex min-h-11 items-center rounded-md px-1 max-[24rem]:group-has-data-running/bar:w-10 max-[24rem]:group-has-data-running/bar:overflow-hidden"
@@ -38,7 +38,7 @@ export function TopBar() {
           <Logo />
         </Link>
 
-        {/* Signed in there is more to show, so the drawer gives way to the links later. */}
+        {/* Users have more links than visitors, so the links replace the drawer at a larger width. */}
         <nav aria-label="Main" className={classNames('hidden', isSignedIn ? 'xl:block' : 'lg:block')}>
           <ul className="flex">
             {links.map(({ to, label }) => (
@@ -64,17 +64,17 @@ export function TopBar() {
             <Skeleton className="h-9 thumb:h-11 w-32" />
           ) : isSignedIn ? (
             <>
-              {/* First in its row: what comes and goes moves nothing else. */}
+              {/* First in its row, so that it shifts nothing else when it appears. */}
               <Suspense>
-                <RunningIndicator />
+                <ActiveJobsIndicator />
               </Suspense>
               <span className="hidden md:block">
-                <ButtonLink to={paths.pricing} look="quiet" size="sm">
+                <ButtonLink to={paths.pricing} variant="quiet" size="sm">
                   <Promotion />
                 </ButtonLink>
               </span>
               <CreditsButton />
-              {/* A long email is the first to give way. */}
+              {/* A long email is the first item to shrink. */}
               <span className="hidden min-w-0 xl:block">
                 <Account />
               </span>
@@ -82,7 +82,7 @@ export function TopBar() {
           ) : (
             <>
               <span className="hidden sm:block">
-                <ButtonLink to={paths.login} look="quiet" size="sm">
+                <ButtonLink to={paths.login} variant="quiet" size="sm">
                   Login
                 </ButtonLink>
               </span>

@@ -12,7 +12,7 @@ export function ApiKeyList({ onRevoked }: { onRevoked: (keyId: string) => void }
   const keys = useApiKeys();
   const list = useRef<HTMLDivElement>(null);
   const revoke = useRevokeApiKey((keyId) => {
-    // Its button is gone, and the keyboard with it.
+    // The Revoke button disappears with its row; the focus moves here.
     list.current?.focus();
     onRevoked(keyId);
   });
@@ -76,13 +76,13 @@ function Row({ apiKey: { name, prefix, createdAt, lastUsedAt }, isBusy, onRevoke
         </p>
       </div>
       <ConfirmButton
-        look="danger"
+        variant="danger"
         size="sm"
         isBusy={isBusy}
         aria-label={`Revoke ${name}`}
         question={{
           title: `Revoke “${name}”?`,
-          text: 'Programs that use this key can do nothing more with it, from this moment on. This cannot be undone.',
+          text: 'Programs that use this key lose access at once. You cannot undo this.',
           action: 'Revoke',
           onConfirm: onRevoke,
         }}

@@ -6,20 +6,20 @@ import { NewKeyForm } from './new-key-form';
 import { Section } from './section';
 
 export function ApiKeysSection() {
-  const [made, setMade] = useState<NewApiKey | null>(null);
+  const [created, setCreated] = useState<NewApiKey | null>(null);
   return (
     <Section
       title="API keys"
       text={
         <>
-          With a key a program edits images for you and spends your credits. It sends the key in the header{' '}
-          <code>X-Api-Key</code>. <ApiReference />
+          With an API key, a program can edit images for you and spend your credits. It sends the key in the
+          header <code>X-Api-Key</code>. <ApiReference />
         </>
       }
     >
-      <NewKeyForm onMade={setMade} />
-      {made && <NewKey key={made.id} made={made} onDone={() => setMade(null)} />}
-      <ApiKeyList onRevoked={(keyId) => setMade((shown) => (shown?.id === keyId ? null : shown))} />
+      <NewKeyForm onCreated={setCreated} />
+      {created && <NewKey key={created.id} created={created} onDone={() => setCreated(null)} />}
+      <ApiKeyList onRevoked={(keyId) => setCreated((shown) => (shown?.id === keyId ? null : shown))} />
     </Section>
   );
 }

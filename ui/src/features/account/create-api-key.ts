@@ -7,7 +7,7 @@ export function useCreateApiKey() {
   return useMutation({
     mutationFn: async (name: string) => unwrap(await api.POST('/api/keys', { body: { name } })),
     onSuccess: () => void queryClient.invalidateQueries({ queryKey: apiKeysKey }),
-    // The key is shown once and kept nowhere.
+    // The full key is shown once and never cached.
     gcTime: 0,
   });
 }

@@ -8,10 +8,10 @@ export function DataSection() {
   return (
     <Section
       title="Your data"
-      text="Everything this server keeps of you, in one JSON file. Your images are links in it, which work for an hour at least."
+      text="Everything stored about you, in one JSON file. It links to your images; the links work for at least an hour."
     >
       <div>
-        <Button look="secondary" isBusy={exporting.isPending} onClick={() => exporting.mutate()}>
+        <Button variant="secondary" isBusy={exporting.isPending} onClick={() => exporting.mutate()}>
           {!exporting.isPending && <Icon name="download" />}
           Export my data
         </Button>

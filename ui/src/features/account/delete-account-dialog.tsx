@@ -14,20 +14,20 @@ type DeleteAccountDialogProps = {
   onClosed: () => void;
 };
 
-/** Says what goes and what stays, and lets nobody delete an account by a slip. */
+/** Lists what is deleted and what is kept, and asks for a typed confirmation. */
 export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
   const { email, creditsLeft, onClose, onClosed } = props;
   const [typed, setTyped] = useState('');
   const remove = useDeleteAccount();
-  const isGoing = remove.isPending || remove.isSuccess;
+  const isDeleting = remove.isPending || remove.isSuccess;
 
   function submit(event: FormEvent) {
     event.preventDefault();
-    if (isConfirmed(typed, email) && !isGoing) remove.mutate();
+    if (isConfirmed(typed, email) && !isDeleting) remove.mutate();
   }
 
   return (
-    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && !isGoing && onClose()}>
+    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && !isDeleting && onClose()}>
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-scrim" />
         <Dialog.Content
@@ -36,13 +36,13 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
         >
           <Dialog.Title className="text-lg font-semibold">Delete your account?</Dialog.Title>
           <Dialog.Description className="mt-2 text-sm text-soft">
-            This happens at once and cannot be undone.
+            We delete it at once, and you cannot undo this.
           </Dialog.Description>
           <div className="mt-4 grid gap-4 text-sm">
             <div>
-              <h3 className="font-semibold">What goes</h3>
+              <h3 className="font-semibold">What we delete</h3>
               <ul className="mt-1 list-disc pl-5">
-                <li>all your images and everything made from them; what is still running is cancelled</li>
+                <li>all your images and their results; runs in progress are canceled</li>
                 <li>
                   {creditsLeft === null
                     ? 'the credits you have left'
@@ -53,11 +53,11 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
               </ul>
             </div>
             <div>
-              <h3 className="font-semibold">What stays, without your name or address</h3>
+              <h3 className="font-semibold">What we keep, without your name or address</h3>
               <ul className="mt-1 list-disc pl-5">
-                <li>the record of orders and spent credits, for the books</li>
+                <li>the record of your orders and spent credits, for our accounting</li>
                 <li>
-                  for twelve months, a fingerprint of your sign-in: a new account gets no free credits again
+                  for twelve months, a fingerprint of your sign-in, so that a new account gets no free credits
                 </li>
               </ul>
             </div>
@@ -74,17 +74,22 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
                 autoCapitalize="off"
                 spellCheck={false}
                 value={typed}
-                disabled={isGoing}
+                disabled={isDeleting}
                 onChange={(event) => setTyped(event.target.value)}
                 className="min-h-11 rounded-md border border-control bg-surface px-3"
               />
             </div>
             {remove.isError && <Notice tone="error">{accountTexts.deleteFailed}</Notice>}
             <div className="flex flex-wrap justify-end gap-3">
-              <Dialog.Cancel disabled={isGoing} className={buttonStyle('secondary')}>
+              <Dialog.Cancel disabled={isDeleting} className={buttonStyle('secondary')}>
                 Cancel
               </Dialog.Cancel>
-              <Button type="submit" look="danger" disabled={!isConfirmed(typed, email)} isBusy={isGoing}>
+              <Button
+                type="submit"
+                variant="danger"
+                disabled={!isConfirmed(typed, email)}
+                isBusy={isDeleting}
+              >
                 Delete my account
               </Button>
             </div>

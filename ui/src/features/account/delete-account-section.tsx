@@ -14,12 +14,12 @@ export function DeleteAccountSection({ email, creditsLeft }: DeleteAccountSectio
   return (
     <Section
       title="Delete my account"
-      text="With all images and credits, at once and for good. Download first what you want to keep."
+      text="Deletes all your images and credits, at once and for good. First download what you want to keep."
     >
       <div>
         <Button
           ref={trigger}
-          look="danger"
+          variant="danger"
           aria-haspopup="dialog"
           onPointerEnter={loadDialog}
           onFocus={loadDialog}

@@ -7,20 +7,20 @@ import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 import { accountTexts } from './texts';
 
-/** Deletes the account, and leaves this browser signed out at the first page. */
+/** Deletes the account, then signs out and shows the landing page. */
 export function useDeleteAccount() {
   const navigate = useNavigate();
-  const { forget } = useSession();
-  const afterLeaving = useRef(() => {});
+  const { signOutLocally } = useSession();
+  const onUnmount = useRef(() => {});
 
-  useEffect(() => () => afterLeaving.current(), []);
+  useEffect(() => () => onUnmount.current(), []);
 
   return useMutation({
     mutationFn: async () => unwrap(await api.DELETE('/api/user')),
     onSuccess: () => {
-      // Not before this page is left: whoever is signed out on it is led to /login.
-      afterLeaving.current = () => {
-        void forget();
+      // Only after this page is left: it redirects signed-out users to /login.
+      onUnmount.current = () => {
+        signOutLocally();
         notifySuccess(accountTexts.deleted);
       };
       void navigate(paths.root, { replace: true });

@@ -3,7 +3,7 @@ import { api, unwrap } from '@/lib/api-client';
 import { notifyError } from '@/lib/notify';
 import { accountTexts } from './texts';
 
-/** All that is kept of the user, as a file. */
+/** Downloads everything stored about the user. */
 export function useExportData() {
   return useMutation({
     mutationFn: async () => {

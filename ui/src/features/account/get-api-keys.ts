@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
-import { keepFor } from '@/lib/query-client';
+import { cacheTime } from '@/lib/query-client';
 import { apiKeysKey } from '@/lib/query-keys';
 import { accountTexts } from './texts';
 
@@ -8,7 +8,7 @@ export function useApiKeys() {
   return useQuery({
     queryKey: apiKeysKey,
     queryFn: async ({ signal }) => unwrap(await api.GET('/api/keys', { signal })).keys,
-    gcTime: keepFor.account,
+    gcTime: cacheTime.account,
     meta: { failure: accountTexts.keysFailedToast },
   });
 }

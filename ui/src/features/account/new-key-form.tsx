@@ -8,7 +8,7 @@ import { accountTexts } from './texts';
 
 const MAX_NAME_LENGTH = 60;
 
-export function NewKeyForm({ onMade }: { onMade: (made: NewApiKey) => void }) {
+export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => void }) {
   const create = useCreateApiKey();
   const field = useRef<HTMLInputElement>(null);
   const [name, setName] = useState('');
@@ -17,21 +17,21 @@ export function NewKeyForm({ onMade }: { onMade: (made: NewApiKey) => void }) {
   function submit(event: FormEvent) {
     event.preventDefault();
     if (create.isPending) return;
-    if (!name.trim()) return refuse('A key needs a name');
+    if (!name.trim()) return reject('A key needs a name');
     setProblem(null);
     create.mutate(name.trim(), {
-      onSuccess: (made) => {
+      onSuccess: (created) => {
         setName('');
-        onMade(made);
-        // Its key is on the screen now and need not stay anywhere else.
+        onCreated(created);
+        // Drops the full key, which only the screen still needs.
         create.reset();
       },
-      onError: (error) => refuse(reasonOf(error)),
+      onError: (error) => reject(problemText(error)),
     });
   }
 
-  function refuse(why: string) {
-    setProblem(why);
+  function reject(reason: string) {
+    setProblem(reason);
     field.current?.focus();
   }
 
@@ -74,7 +74,7 @@ export function NewKeyForm({ onMade }: { onMade: (made: NewApiKey) => void }) {
   );
 }
 
-function reasonOf(error: Error): string {
+function problemText(error: Error): string {
   if (!(error instanceof ApiError)) return connectionLost;
-  return error.status < 500 && error.detail ? error.detail : accountTexts.keyNotMade;
+  return error.status < 500 && error.detail ? error.detail : accountTexts.keyNotCreated;
 }

@@ -13,7 +13,7 @@ export function useRevokeApiKey(onRevoked: (keyId: string) => void) {
       try {
         unwrap(answer);
       } catch (error) {
-        // Revoked already, in another tab: what was wanted is true.
+        // Already revoked, perhaps in another tab.
         if (!isProblem(error, 404)) throw error;
       }
     },

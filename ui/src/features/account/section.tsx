@@ -2,7 +2,7 @@ import { type ReactNode, useId } from 'react';
 
 type SectionProps = { title: string; text: ReactNode; children: ReactNode };
 
-/** One thing to do with an account: what it is on the left, the doing on the right. */
+/** A section of the account page: the description on the left, the controls on the right. */
 export function Section({ title, text, children }: SectionProps) {
   const id = useId();
   return (

@@ -1,8 +1,8 @@
 export const accountTexts = {
   exportFailed: 'Failed to export your data, try again later',
   keysFailedToast: 'Failed to load API keys',
-  keysFailed: 'Your API keys could not be loaded. Please try again later.',
-  keyNotMade: 'Failed to create the key, try again later',
+  keysFailed: 'We could not load your API keys. Please try again later.',
+  keyNotCreated: 'Failed to create the key, try again later',
   keyNotRevoked: 'Failed to revoke the key, try again later',
   deleteFailed: 'Failed to delete your account, try again later',
   deleted: 'Your account was deleted',

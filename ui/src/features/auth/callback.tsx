@@ -10,7 +10,7 @@ import { useSession } from '@/lib/session';
 import { reportConversion } from './report-conversion';
 import { authTexts } from './texts';
 
-/** Where the identity provider sends people back to; `to` is where they go on who were not sent to sign in. */
+/** The return page of the identity provider. Redirects to the page that required the sign-in, otherwise to `to`. */
 export function Callback({ to }: { to: string }) {
   const { isLoading, isSignedIn, error, returnTo } = useSession();
   const adTag = useConfig().site.adTag;
@@ -30,7 +30,7 @@ export function Callback({ to }: { to: string }) {
   if (isSignedIn && !error) return <Navigate to={returnTo ?? to} replace />;
   return (
     <CenteredPage icon="warning" title={authTexts.loginFailed}>
-      <p>The sign-in was cancelled, or its link is too old. Nothing was changed.</p>
+      <p>The sign-in was canceled, or its link has expired. Nothing has changed.</p>
       <ButtonLink to={paths.login}>Try again</ButtonLink>
     </CenteredPage>
   );

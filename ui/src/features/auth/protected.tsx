@@ -2,12 +2,12 @@ import { Navigate, Outlet, useLocation } from 'react-router';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
 
-/** Routes for signed-in people. Nothing is shown until it is known who is there. */
+/** Routes for signed-in users. Renders nothing while the session is loading. */
 export function Protected() {
   const { isLoading, isSignedIn, hasSignedOut } = useSession();
   const { pathname, search } = useLocation();
   if (isLoading) return null;
   if (isSignedIn) return <Outlet />;
-  // The page that was asked for, to be shown after the sign-in.
+  // The state is the page to return to after the sign-in.
   return <Navigate to={paths.login} replace state={hasSignedOut ? null : pathname + search} />;
 }

@@ -8,7 +8,7 @@ declare global {
 
 const SCRIPT = 'https://www.googletagmanager.com/gtag/js';
 
-/** Tells the operator's advertising account that somebody signed in. Never without their consent. */
+/** Reports a sign-in to the operator's advertising account. Call only with the user's consent. */
 export function reportConversion({ id, conversion }: AdTag) {
   window.dataLayer ??= [];
   const commands = window.dataLayer;

@@ -19,33 +19,33 @@ type SignInPanelProps = {
 
 export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
   const { identity } = useConfig();
-  // What works here comes first.
+  // Configured providers come first.
   const isOffered = (provider: Provider) => identity.providers[provider] != null;
   const providers = [...order.filter(isOffered), ...order.filter((provider) => !isOffered(provider))];
   const { isLoading, isSignedIn, signIn, signOut } = useSession();
-  // What the guard of a page has left here.
+  // The page to return to, set by `Protected`.
   const { state } = useLocation();
-  const [going, setGoing] = useState<Provider | null>(null);
+  const [pending, setPending] = useState<Provider | null>(null);
   const [hasFailed, setFailed] = useState(false);
   const isSigningOut = useRef(false);
 
-  // Whoever comes here signed in wants to be someone else: the old session ends without a question.
+  // A signed-in user who comes here wants to switch accounts: end the session without asking.
   useEffect(() => {
     if (isLoading || !isSignedIn || isSigningOut.current) return;
     isSigningOut.current = true;
     void signOut();
   }, [isLoading, isSignedIn, signOut]);
 
-  async function go(provider: Provider) {
-    setGoing(provider);
+  async function startSignIn(provider: Provider) {
+    setPending(provider);
     setFailed(false);
     try {
       await signIn(provider, { returnTo: pathWithin(state) });
     } catch {
       setFailed(true);
     } finally {
-      // Whoever comes back from the provider's page finds the buttons as they were.
-      setGoing(null);
+      // Re-enables the buttons in case the user comes back with the Back button.
+      setPending(null);
     }
   }
 
@@ -65,9 +65,9 @@ export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
                 provider={provider}
                 label={`${verb} ${providerNames[provider]}`}
                 isOffered={isOffered(provider)}
-                isGoing={going === provider}
-                isBlocked={going !== null}
-                onClick={() => go(provider)}
+                isPending={pending === provider}
+                isBlocked={pending !== null}
+                onClick={() => startSignIn(provider)}
               />
             ),
           )}
@@ -83,21 +83,21 @@ type ProviderButtonProps = {
   provider: Provider;
   label: string;
   isOffered: boolean;
-  isGoing: boolean;
+  isPending: boolean;
   isBlocked: boolean;
   onClick: () => void;
 };
 
-function ProviderButton({ provider, label, isOffered, isGoing, isBlocked, onClick }: ProviderButtonProps) {
+function ProviderButton({ provider, label, isOffered, isPending, isBlocked, onClick }: ProviderButtonProps) {
   const reason = `${provider}-reason`;
   return (
     <div>
       <Button
-        look={provider === 'password' ? 'primary' : 'secondary'}
+        variant={provider === 'password' ? 'primary' : 'secondary'}
         size="lg"
         className="w-full"
         disabled={!isOffered || isBlocked}
-        isBusy={isGoing}
+        isBusy={isPending}
         aria-describedby={isOffered ? undefined : reason}
         onClick={onClick}
       >

@@ -3,7 +3,7 @@ import type { Provider } from '@/lib/session';
 export const authTexts = {
   loginFailed: 'Login Failed',
   unavailable: (name: string) => `Signing in with ${name} is not set up on this server`,
-  unreachable: 'The sign-in service cannot be reached. Please try again later.',
+  unreachable: 'We can’t reach the sign-in service. Please try again later.',
 };
 
 export const providerNames: Record<Provider, string> = {

@@ -5,7 +5,7 @@ import { Notice } from '@/components/notice';
 import { Skeleton } from '@/components/skeleton';
 import type { Checkout } from '@/lib/api-types';
 import { credits, formatMoney } from '@/lib/format';
-import { paymentOf } from './addresses';
+import { paymentPath } from './addresses';
 import { Chip } from './chip';
 
 const cards = 'grid gap-4 sm:grid-cols-2';
@@ -15,7 +15,7 @@ export function CheckoutDetails({ checkout }: { checkout: Checkout }) {
   return (
     <>
       <div className="mb-6 flex flex-wrap gap-2">
-        {/* As the API names it; only its look begins with a capital. */}
+        {/* The API's word; only its styling is capitalized. */}
         <Chip tone={status === 'paid' ? 'success' : 'error'}>
           <span className="inline-block first-letter:uppercase">{status}</span>
         </Chip>
@@ -33,11 +33,11 @@ export function CheckoutDetails({ checkout }: { checkout: Checkout }) {
       </dl>
       {checkout.credits_taken_back > 0 && (
         <div className="mt-6">
-          <Notice>{takenBack(checkout)}</Notice>
+          <Notice>{revocationText(checkout)}</Notice>
         </div>
       )}
       {status === 'open' && sessionId && (
-        <ButtonLink to={paymentOf(sessionId)} className="mt-6">
+        <ButtonLink to={paymentPath(sessionId)} className="mt-6">
           Continue payment
         </ButtonLink>
       )}
@@ -45,9 +45,9 @@ export function CheckoutDetails({ checkout }: { checkout: Checkout }) {
   );
 }
 
-function takenBack({ credits_taken_back: taken, credits: bought, status }: Checkout): string {
-  const why = status === 'disputed' ? 'the payment was disputed' : 'money was paid back';
-  return `${credits(taken)} of these ${bought} ${taken === 1 ? 'was' : 'were'} taken back, because ${why}.`;
+function revocationText({ credits_taken_back: taken, credits: bought, status }: Checkout): string {
+  const reason = status === 'disputed' ? 'the payment was disputed' : 'the payment was refunded';
+  return `${taken} of these ${credits(bought)} ${taken === 1 ? 'was' : 'were'} taken back because ${reason}.`;
 }
 
 function Card({ title, children }: { title: string; children: ReactNode }) {

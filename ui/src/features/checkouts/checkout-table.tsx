@@ -10,7 +10,7 @@ import type { Checkout } from '@/lib/api-types';
 import { useConfig } from '@/lib/env';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
-import { checkoutOf } from './addresses';
+import { checkoutPath } from './addresses';
 import { useCheckouts } from './get-checkouts';
 import { checkoutTexts } from './texts';
 
@@ -32,9 +32,9 @@ export function CheckoutTable() {
     return (
       <EmptyState
         icon="info"
-        title={features.payments ? 'No orders to show' : 'Packs cannot be bought on this server yet'}
+        title={features.payments ? 'No orders to show' : 'This server does not sell credit packs yet'}
       >
-        <ButtonLink to={paths.pricing} look="secondary" size="sm" className="mt-2">
+        <ButtonLink to={paths.pricing} variant="secondary" size="sm" className="mt-2">
           See the packs
         </ButtonLink>
       </EmptyState>
@@ -49,13 +49,13 @@ export function CheckoutTable() {
   );
 }
 
-/** The link is the date's, and its hit area the whole row. */
+/** The date is the link; its hit area covers the whole row. */
 function Row({ checkout }: { checkout: Checkout }) {
   return (
     <tr className="relative hover:bg-accent-wash has-focus-visible:bg-accent-wash">
       <td className="px-3 py-4 md:px-6">
         <Link
-          to={checkoutOf(checkout.id)}
+          to={checkoutPath(checkout.id)}
           className="font-semibold text-pretty underline-offset-4 after:absolute after:inset-0 hover:underline"
         >
           <DateTime at={new Date(checkout.created_at * 1000)} />

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
-import { keepFor } from '@/lib/query-client';
+import { cacheTime } from '@/lib/query-client';
 import { checkoutKey } from '@/lib/query-keys';
 import { checkoutTexts } from './texts';
 
@@ -12,7 +12,7 @@ export function useCheckout(checkoutId: string) {
     queryFn: async ({ signal }) =>
       unwrap(await api.GET('/api/checkouts/{checkoutId}', { params: { path: { checkoutId } }, signal }))
         .checkout,
-    gcTime: keepFor.account,
+    gcTime: cacheTime.account,
     refetchInterval: POLL_MS,
     meta: { failure: checkoutTexts.oneFailedToast },
   });

@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
-import { keepFor } from '@/lib/query-client';
+import { cacheTime } from '@/lib/query-client';
 import { queryKeys } from '@/lib/query-keys';
 import { checkoutTexts } from './texts';
 
-/** All orders of the user, the newest first. */
+/** The user's orders, newest first. */
 export function useCheckouts() {
   return useQuery({
     queryKey: queryKeys.checkouts,
     queryFn: async ({ signal }) => unwrap(await api.GET('/api/checkouts/', { signal })).sessions,
-    gcTime: keepFor.account,
+    gcTime: cacheTime.account,
     meta: { failure: checkoutTexts.listFailedToast },
   });
 }

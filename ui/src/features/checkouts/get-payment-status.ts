@@ -4,15 +4,15 @@ import type { PaymentStatus } from '@/lib/api-types';
 import { checkoutKey, paymentKey, queryKeys } from '@/lib/query-keys';
 
 const POLL_MS = 15_000;
-/** Long enough for the way from /return to /checkout or back, which need not ask twice. */
+/** Avoids a second request on the redirect between /return and /checkout. */
 const FRESH_MS = 2_000;
 
-/** Ordered, but the money comes later, as with a bank transfer. */
-export function isOnItsWay({ status, order_status }: PaymentStatus): boolean {
+/** Whether the order is complete but unpaid, as with a bank transfer. */
+export function isAwaitingMoney({ status, order_status }: PaymentStatus): boolean {
   return status === 'complete' && (order_status === 'open' || order_status === 'unpaid');
 }
 
-/** How the payment on one page of the payment provider stands. */
+/** The status of one session at the payment provider. */
 export function usePaymentStatus(sessionId: string | null) {
   const queryClient = useQueryClient();
   return useQuery({
@@ -22,7 +22,7 @@ export function usePaymentStatus(sessionId: string | null) {
       const payment = unwrap(
         await api.GET('/api/payments/session-status/{sessionId}', { params: { path }, signal }),
       );
-      // The API grants what is paid for on the way, so what was known of credits and orders is old.
+      // This request made the API grant the credits, so cached credits and orders are stale.
       if (payment.status === 'complete') {
         for (const queryKey of [queryKeys.user, queryKeys.checkouts, checkoutKey(payment.checkout_id)]) {
           void queryClient.invalidateQueries({ queryKey, exact: true });
@@ -32,8 +32,8 @@ export function usePaymentStatus(sessionId: string | null) {
     },
     enabled: sessionId !== null,
     staleTime: FRESH_MS,
-    // Somebody may have paid in another tab.
+    // The user may have paid in another tab.
     refetchOnWindowFocus: true,
-    refetchInterval: ({ state }) => (state.data && isOnItsWay(state.data) ? POLL_MS : false),
+    refetchInterval: ({ state }) => (state.data && isAwaitingMoney(state.data) ? POLL_MS : false),
   });
 }

@@ -10,15 +10,15 @@ import { paths } from '@/lib/paths';
 
 const title = 'Your payment is not finished';
 
-/** An order that waits for its payment: back to the page where it is paid, or to another pack. */
+/** An unpaid order, with links to its payment page and to the other packs. */
 export function OpenPayment({ payment }: { payment: PaymentStatus }) {
   const { packs } = useConfig();
-  // The status names no pack; the packs differ in their credits.
+  // The status does not name the pack, but each pack has a different number of credits.
   const pack = packs.find((one) => one.credits === payment.credits);
 
   return (
     <CenteredPage title={title}>
-      <p>Nothing has been charged. You can go on where you left, or choose another pack.</p>
+      <p>You have not been charged. Continue where you left off, or choose another pack.</p>
       <section
         aria-label="Your pack"
         className="grid w-full gap-1 rounded-lg border border-line bg-surface p-6 text-ink"
@@ -27,14 +27,14 @@ export function OpenPayment({ payment }: { payment: PaymentStatus }) {
         <p className="text-xl font-bold">{credits(payment.credits)}</p>
         {pack && <p className="text-lg tabular-nums">{formatMoney(pack.amount, pack.currency)}</p>}
       </section>
-      {!payment.url && <Notice tone="warning">This payment cannot be continued at the moment.</Notice>}
+      {!payment.url && <Notice tone="warning">You cannot continue this payment at the moment.</Notice>}
       <div className="flex flex-wrap justify-center gap-3">
         {payment.url && (
           <a href={payment.url} className={buttonStyle()}>
             Continue payment
           </a>
         )}
-        <ButtonLink to={paths.pricing} look="secondary">
+        <ButtonLink to={paths.pricing} variant="secondary">
           Choose another pack
         </ButtonLink>
       </div>

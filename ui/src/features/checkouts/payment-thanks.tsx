@@ -3,10 +3,10 @@ import { CenteredPage } from '@/components/centered-page';
 import type { PaymentStatus } from '@/lib/api-types';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
-import { checkoutOf } from './addresses';
-import { isOnItsWay } from './get-payment-status';
+import { checkoutPath } from './addresses';
+import { isAwaitingMoney } from './get-payment-status';
 
-/** After the payment page, when all was done there that could be done. */
+/** Shown after the payment page, for a completed payment. */
 export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
   if (payment.order_status === 'failed') return <PaymentFailed payment={payment} />;
   return (
@@ -24,16 +24,16 @@ export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
         {payment.order_status === 'paid' && payment.fulfilled && (
           <p>{credits(payment.credits)} were added to your account.</p>
         )}
-        {isOnItsWay(payment) && (
+        {isAwaitingMoney(payment) && (
           <p>
-            Your payment is on its way. The {credits(payment.credits)} are added as soon as it has arrived;
-            you can leave this page.
+            Your payment is on its way. We add the {credits(payment.credits)} as soon as it arrives. You can
+            leave this page.
           </p>
         )}
       </div>
       <div className="flex flex-wrap justify-center gap-3">
         <ButtonLink to={paths.images}>Go to My Images</ButtonLink>
-        <ButtonLink to={checkoutOf(payment.checkout_id)} look="secondary">
+        <ButtonLink to={checkoutPath(payment.checkout_id)} variant="secondary">
           See the order
         </ButtonLink>
       </div>
@@ -47,7 +47,7 @@ function PaymentFailed({ payment }: { payment: PaymentStatus }) {
       <p>No credits were added. You can buy the pack again, or pay another way.</p>
       <div className="flex flex-wrap justify-center gap-3">
         <ButtonLink to={paths.pricing}>Choose a pack</ButtonLink>
-        <ButtonLink to={checkoutOf(payment.checkout_id)} look="secondary">
+        <ButtonLink to={checkoutPath(payment.checkout_id)} variant="secondary">
           See the order
         </ButtonLink>
       </div>

@@ -1,8 +1,8 @@
 export const checkoutTexts = {
   listFailedToast: 'Failed to load checkouts',
-  listFailed: 'Your orders could not be loaded. Please try again later.',
+  listFailed: 'We could not load your orders. Please try again later.',
   oneFailedToast: 'Failed to load checkout',
-  oneFailed: 'This order could not be loaded. Please try again later.',
-  notFound: 'There is no such order, or it belongs to another account.',
-  paymentFailed: 'Your payment could not be checked. It is not lost: an order that is paid gets its credits.',
+  oneFailed: 'We could not load this order. Please try again later.',
+  notFound: 'This order does not exist, or it belongs to another account.',
+  paymentFailed: 'We could not check your payment. It is not lost: a paid order always gets its credits.',
 };

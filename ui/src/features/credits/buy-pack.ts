@@ -16,14 +16,14 @@ export type PackNumber = keyof typeof checkoutSessions;
 
 type Purchase = { pack: PackNumber; key: string };
 
-/** From the click on a pack to the payment provider's page. */
+/** Orders a pack and navigates to the payment provider's page. */
 export function useBuyPack() {
   const queryClient = useQueryClient();
-  // One key a click. It is kept when the connection broke: the order may exist, and a repeat must find it.
-  const open = useRef<Purchase | null>(null);
+  // Each click has its own idempotency key. After a lost connection the key is reused, because the order may exist.
+  const pending = useRef<Purchase | null>(null);
   const sending = useRef<AbortController | null>(null);
 
-  // Whoever has gone elsewhere in the page meanwhile is not pulled away from there.
+  // A user who has left this page stays where they are.
   useEffect(() => () => sending.current?.abort(), []);
 
   const buy = useMutation({
@@ -31,13 +31,13 @@ export function useBuyPack() {
       const { url } = unwrap(
         await api.POST(checkoutSessions[pack], { params: { header: { 'Idempotency-Key': key } }, signal }),
       );
-      open.current = null;
-      if (!url) throw new Error('The answer names no page to pay on');
+      pending.current = null;
+      if (!url) throw new Error('The response has no payment URL');
       void queryClient.invalidateQueries({ queryKey: queryKeys.checkouts });
       if (!signal.aborted) await leavePage(url);
     },
     onError: (error, { signal }) => {
-      if (error instanceof ApiError) open.current = null;
+      if (error instanceof ApiError) pending.current = null;
       if (!signal.aborted) notifyError('Failed to redirect to payment, please try again later');
     },
     onSettled: () => {
@@ -46,11 +46,11 @@ export function useBuyPack() {
   });
 
   function start(pack: PackNumber) {
-    // The second click of a double click comes before the first has changed anything on the screen.
+    // The second click of a double click arrives before the next render.
     if (sending.current) return;
     sending.current = new AbortController();
-    if (open.current?.pack !== pack) open.current = { pack, key: newId() };
-    buy.mutate({ ...open.current, signal: sending.current.signal });
+    if (pending.current?.pack !== pack) pending.current = { pack, key: newId() };
+    buy.mutate({ ...pending.current, signal: sending.current.signal });
   }
 
   return { start, isPending: buy.isPending };

@@ -9,12 +9,12 @@ export function CreditsButton() {
   return (
     <Tooltip
       align="end"
-      text={user?.reserved ? `${credits(user.reserved)} held for running jobs` : undefined}
+      text={user?.reserved ? `${credits(user.reserved)} held for runs in progress` : undefined}
     >
       {(describedBy) => (
         <ButtonLink
           to={paths.pricing}
-          look="secondary"
+          variant="secondary"
           size="sm"
           className="min-w-26 tabular-nums"
           aria-describedby={describedBy}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
-import { keepFor } from '@/lib/query-client';
+import { cacheTime } from '@/lib/query-client';
 import { queryKeys } from '@/lib/query-keys';
 import { useSession } from '@/lib/session';
 
@@ -9,7 +9,7 @@ export function useUser() {
   return useQuery({
     queryKey: queryKeys.user,
     queryFn: async ({ signal }) => unwrap(await api.GET('/api/user/get', { signal })),
-    gcTime: keepFor.account,
+    gcTime: cacheTime.account,
     enabled: isSignedIn,
   });
 }

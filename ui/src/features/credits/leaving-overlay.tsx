@@ -1,6 +1,6 @@
 import { Spinner } from '@/components/spinner';
 
-/** Over everything, so that nothing else is begun on the way to the payment page. */
+/** Covers the page until the browser leaves for the payment page. */
 export function LeavingOverlay() {
   return (
     <div className="fixed inset-0 z-50 grid place-items-center bg-scrim p-4">

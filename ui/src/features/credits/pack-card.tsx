@@ -1,7 +1,7 @@
 import { useId } from 'react';
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
-import type { ButtonLook } from '@/components/button-style';
+import type { ButtonVariant } from '@/components/button-style';
 import { Skeleton } from '@/components/skeleton';
 import type { Pack } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
@@ -19,7 +19,7 @@ export function PackCard({ pack, isHighlighted, onChoose }: PackCardProps) {
   return (
     <li
       className={classNames(
-        // Between a phone and a desktop a card is a row: three columns would be too narrow for its words.
+        // On a tablet each card is a row: three columns would be too narrow.
         'grid gap-6 rounded-lg border bg-surface p-6 sm:max-lg:grid-cols-[1fr_12rem] sm:max-lg:items-center lg:gap-8 lg:p-8',
         isHighlighted ? 'border-accent shadow-raised ring-1 ring-accent' : 'border-line',
       )}
@@ -44,8 +44,8 @@ export function PackCard({ pack, isHighlighted, onChoose }: PackCardProps) {
         </p>
       </div>
       <div className="grid content-start gap-2">
-        <WayIn
-          look={isHighlighted ? 'primary' : 'secondary'}
+        <PackAction
+          variant={isHighlighted ? 'primary' : 'secondary'}
           description={`${id}-label ${id}-credits`}
           onChoose={onChoose}
         />
@@ -54,10 +54,10 @@ export function PackCard({ pack, isHighlighted, onChoose }: PackCardProps) {
   );
 }
 
-type WayInProps = { look: ButtonLook; description: string; onChoose: () => void };
+type PackActionProps = { variant: ButtonVariant; description: string; onChoose: () => void };
 
-/** For a visitor to an account, for a user to the payment. */
-function WayIn({ look, description, onChoose }: WayInProps) {
+/** Leads visitors to the sign-up and users to the payment. */
+function PackAction({ variant, description, onChoose }: PackActionProps) {
   const { isLoading, isSignedIn } = useSession();
   const { features, newUserCredits } = useConfig();
 
@@ -65,7 +65,7 @@ function WayIn({ look, description, onChoose }: WayInProps) {
   if (!isSignedIn) {
     return (
       <>
-        <ButtonLink to={paths.signup} look={look}>
+        <ButtonLink to={paths.signup} variant={variant}>
           Try for free
         </ButtonLink>
         <p className="text-center text-xs text-soft">Starts with {newUserCredits} free credits</p>
@@ -76,7 +76,7 @@ function WayIn({ look, description, onChoose }: WayInProps) {
     return <p className="grid min-h-11 place-items-center text-center text-sm text-soft">Not for sale yet</p>;
   }
   return (
-    <Button look={look} aria-describedby={description} onClick={onChoose}>
+    <Button variant={variant} aria-describedby={description} onClick={onChoose}>
       Choose
     </Button>
   );

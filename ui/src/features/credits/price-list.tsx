@@ -2,7 +2,7 @@ import { useConfig } from '@/lib/env';
 import { credits } from '@/lib/format';
 import { toolNames } from '@/lib/tool-names';
 
-/** What a run costs, as the API charges it. */
+/** The price of each kind of run, from the API. */
 export function PriceList() {
   const { tools } = useConfig();
   return (

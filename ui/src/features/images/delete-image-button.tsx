@@ -9,13 +9,13 @@ export function DeleteImageButton({ imageId }: { imageId: string }) {
   const remove = useDeleteImage(imageId);
   return (
     <ConfirmButton
-      look="danger"
+      variant="danger"
       isBusy={remove.isPending || remove.isSuccess}
       question={{
         title: 'Delete this image and all its results?',
-        text: 'The original and everything made from it are removed from this server for good. This cannot be undone.',
+        text: 'This deletes the original and all its results from the server for good. You cannot undo this.',
         action: 'Delete all',
-        // Not for somebody who has gone elsewhere in the meantime: this is called only while the button is there.
+        // This callback runs only while the button is mounted, so a user who has left the page stays there.
         onConfirm: () => remove.mutate(undefined, { onSuccess: () => void navigate(paths.images) }),
       }}
     >

@@ -2,11 +2,11 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
 import type { Image } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
-import { forgetWhenLeft } from '@/lib/query-client';
+import { removeWhenUnused } from '@/lib/query-client';
 import { queryKeys } from '@/lib/query-keys';
 import { imageTexts } from './texts';
 
-/** Deletes an image with everything made from it. */
+/** Deletes an image and all its results. */
 export function useDeleteImage(imageId: string) {
   const queryClient = useQueryClient();
 
@@ -14,11 +14,11 @@ export function useDeleteImage(imageId: string) {
     mutationFn: async () =>
       unwrap(await api.DELETE('/api/images/{imageId}', { params: { path: { imageId } } })),
     onSuccess: () => {
-      forgetWhenLeft(queryClient, queryKeys.userImage(imageId));
-      forgetWhenLeft(queryClient, queryKeys.rmbgImages(imageId));
-      forgetWhenLeft(queryClient, queryKeys.upscaledImages(imageId));
-      forgetWhenLeft(queryClient, queryKeys.magicImages(imageId));
-      // At once, so that the list never shows it again; asked anew all the same.
+      removeWhenUnused(queryClient, queryKeys.userImage(imageId));
+      removeWhenUnused(queryClient, queryKeys.rmbgImages(imageId));
+      removeWhenUnused(queryClient, queryKeys.upscaledImages(imageId));
+      removeWhenUnused(queryClient, queryKeys.magicImages(imageId));
+      // Hides the image at once; the refetch confirms it.
       queryClient.setQueryData<Image[]>(queryKeys.userImages, (old) =>
         old?.filter(({ id }) => id !== imageId),
       );

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
-import { keepFor } from '@/lib/query-client';
+import { cacheTime } from '@/lib/query-client';
 import { queryKeys } from '@/lib/query-keys';
 import { imageTexts } from './texts';
 
@@ -8,7 +8,7 @@ export function useImages() {
   return useQuery({
     queryKey: queryKeys.userImages,
     queryFn: async ({ signal }) => unwrap(await api.GET('/api/images', { signal })).images,
-    gcTime: keepFor.account,
+    gcTime: cacheTime.account,
     meta: { failure: imageTexts.listFailedToast },
   });
 }

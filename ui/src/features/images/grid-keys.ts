@@ -1,16 +1,16 @@
 import type { KeyboardEvent } from 'react';
 
-/** Lets the arrow keys lead through the buttons or links of a grid, as they lie on the screen. */
+/** Moves the focus through the links or buttons of a grid with the arrow keys, Home and End. */
 export function moveInGrid(event: KeyboardEvent<HTMLElement>) {
   const items = Array.from(event.currentTarget.querySelectorAll<HTMLElement>('a, button'));
   const at = items.indexOf(event.target as HTMLElement);
-  const next = items[targetOf(event.key, at, items.length, columnsOf(items))];
+  const next = items[targetIndex(event.key, at, items.length, countColumns(items))];
   if (at < 0 || !next) return;
   event.preventDefault();
   next.focus();
 }
 
-function targetOf(key: string, at: number, count: number, columns: number): number {
+function targetIndex(key: string, at: number, count: number, columns: number): number {
   if (key === 'Home') return 0;
   if (key === 'End') return count - 1;
   const steps: Record<string, number> = {
@@ -23,8 +23,8 @@ function targetOf(key: string, at: number, count: number, columns: number): numb
   return step === undefined ? -1 : at + step;
 }
 
-/** How many lie in the first row. */
-function columnsOf(items: HTMLElement[]): number {
+/** Counts the items in the first row. */
+function countColumns(items: HTMLElement[]): number {
   const top = items[0]?.getBoundingClientRect().top;
   const below = items.findIndex((item) => item.getBoundingClientRect().top !== top);
   return below < 0 ? items.length : below;

@@ -12,7 +12,7 @@ import { imageTexts } from './texts';
 
 const grid = 'grid grid-cols-2 gap-4 sm:grid-cols-3 md:grid-cols-4 lg:grid-cols-6 xl:grid-cols-8';
 
-/** Every stored image with the way to its page; `badge` is what the page has to say of one. */
+/** All stored images with links to their pages. `badge` adds an overlay to an image. */
 export function ImageGrid({ badge }: { badge?: (imageId: string) => ReactNode }) {
   const images = useImages();
 
@@ -41,9 +41,9 @@ export function ImageGrid({ badge }: { badge?: (imageId: string) => ReactNode })
           </div>
           <ButtonLink
             to={paths.image(image.id)}
-            look="secondary"
+            variant="secondary"
             size="sm"
-            // The picture is a part of it: a click there leads on as well.
+            // The link's hit area includes the picture.
             className="after:absolute after:inset-0 after:rounded-md group-hover:bg-sunken"
             aria-label={`Select ${imageName(image)}`}
           >

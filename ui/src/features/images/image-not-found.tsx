@@ -11,7 +11,7 @@ type ImageNotFoundProps = {
   onTryAgain: () => void;
 };
 
-/** In place of an image that is not there, or of which nobody can tell at the moment. */
+/** Shown for an image that does not exist or could not be loaded. */
 export function ImageNotFound({ backTo, error, isTrying, onTryAgain }: ImageNotFoundProps) {
   const isGone = isProblem(error, 404);
   return (
@@ -19,7 +19,7 @@ export function ImageNotFound({ backTo, error, isTrying, onTryAgain }: ImageNotF
       <p>
         {isGone
           ? 'It may have been deleted, or it belongs to another account.'
-          : 'The server could not be asked. That says nothing about your image: it is kept until you delete it.'}
+          : 'We could not reach the server. Your image is safe: we keep it until you delete it.'}
       </p>
       <div className="flex flex-wrap justify-center gap-3">
         {!isGone && (
@@ -27,7 +27,7 @@ export function ImageNotFound({ backTo, error, isTrying, onTryAgain }: ImageNotF
             Try again
           </Button>
         )}
-        <ButtonLink to={backTo} look={isGone ? 'primary' : 'secondary'}>
+        <ButtonLink to={backTo} variant={isGone ? 'primary' : 'secondary'}>
           Choose another image
         </ButtonLink>
       </div>

@@ -17,13 +17,13 @@ import { UploadPanel } from './upload-panel';
 type ImagePickerProps = {
   prefix: string;
   maxDimension: number;
-  /** For a tool that takes several files at once. */
+  /** Set by tools that accept several files at once. */
   onFiles?: (files: File[]) => void;
-  /** What the page has to say of an image. */
+  /** Adds an overlay to an image. */
   badge?: (imageId: string) => ReactNode;
 };
 
-/** One of the stored images, or a new one; then on to `{prefix}/{imageId}`. */
+/** Selects a stored image or uploads a new one, then navigates to `{prefix}/{imageId}`. */
 export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: ImagePickerProps) {
   const [selected, setSelected] = useState<Image | null>(null);
   const navigate = useNavigate();
@@ -32,7 +32,7 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
     <div className="grid gap-8 lg:grid-cols-2">
       <section aria-label={selected ? 'Selected image' : 'Upload an image'} className="lg:order-2">
         <h2 className="mb-4 text-lg font-semibold">
-          {selected ? 'Selected' : onFiles ? 'Upload new ones' : 'Upload a new one'}
+          {selected ? 'Selected' : onFiles ? 'Upload new images' : 'Upload a new image'}
         </h2>
         {selected ? (
           <div className="grid gap-4">
@@ -44,7 +44,7 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
               />
             </PictureBox>
             <div className="flex justify-end gap-3">
-              <Button look="secondary" onClick={() => setSelected(null)}>
+              <Button variant="secondary" onClick={() => setSelected(null)}>
                 Cancel
               </Button>
               <Button onClick={() => void navigate(`${prefix}/${selected.id}`)}>Select</Button>

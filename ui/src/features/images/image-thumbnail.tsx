@@ -1,6 +1,6 @@
 import type { Image } from '@/lib/api-types';
 
-/** A square of fixed shape, whatever the picture's own is: a grid that never moves while it loads. */
+/** Always a square, so that a grid does not shift while it loads. */
 export function ImageThumbnail({ image, alt }: { image: Image; alt: string }) {
   return (
     <img

@@ -2,7 +2,7 @@ import type { Image } from '@/lib/api-types';
 import { formatBytes } from '@/lib/format';
 import { imageName } from './image-name';
 
-/** The uploaded picture in a box of its own shape: width and height are known, so nothing jumps. */
+/** The uploaded image. Its size is known in advance, so nothing shifts when it loads. */
 export function OriginalImage({ image }: { image: Image }) {
   return (
     <figure>
@@ -12,7 +12,7 @@ export function OriginalImage({ image }: { image: Image }) {
           alt={imageName(image)}
           width={image.x}
           height={image.y}
-          // Its attributes give it its shape, but only where one side is settled: the width, up to its own.
+          // The size attributes set the aspect ratio once the width is fixed.
           className="checkerboard h-auto w-full"
           style={{ maxWidth: `min(${image.x}px, calc(60dvh * ${image.x / image.y}))` }}
         />

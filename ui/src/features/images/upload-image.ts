@@ -17,7 +17,7 @@ export function useUploadImage(onUploaded: (image: Image) => void) {
       return JSON.parse(await body.text()) as Image;
     },
     onSuccess: async (image) => {
-      // Not waited for: the new image's page must not hang on the list of all the others.
+      // Not awaited: the new image's page does not need the list.
       void queryClient.invalidateQueries({ queryKey: queryKeys.userImages });
       onUploaded(image);
     },

@@ -5,8 +5,8 @@ import { ChosenPreview } from '@/components/chosen-preview';
 import { FileDrop } from '@/components/file-drop';
 import { Notice } from '@/components/notice';
 import { ProgressBar } from '@/components/progress-bar';
-import { ApiError, connectionLost } from '@/lib/api-client';
 import { useConfig } from '@/lib/env';
+import { failureText } from '@/lib/failure-text';
 import { formatBytes } from '@/lib/format';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useUploadImage } from './upload-image';
@@ -14,11 +14,11 @@ import { useUploadImage } from './upload-image';
 type UploadPanelProps = {
   prefix: string;
   maxDimension: number;
-  /** For several files at once; without it only the first of them is taken. */
+  /** Accepts several files at once; without it, only the first is used. */
   onFiles?: (files: File[]) => void;
 };
 
-/** Choose, look, upload; then on to `{prefix}/{newImageId}`. */
+/** Chooses, previews and uploads an image, then navigates to `{prefix}/{newImageId}`. */
 export function UploadPanel({ prefix, maxDimension, onFiles }: UploadPanelProps) {
   const { limits } = useConfig();
   const navigate = useNavigate();
@@ -36,7 +36,7 @@ export function UploadPanel({ prefix, maxDimension, onFiles }: UploadPanelProps)
     );
   }
 
-  const reason = upload.error && reasonOf(upload.error);
+  const reason = upload.error && upload.error.name !== 'AbortError' && failureText(upload.error);
 
   function send(file: File) {
     sending.current = new AbortController();
@@ -57,7 +57,7 @@ export function UploadPanel({ prefix, maxDimension, onFiles }: UploadPanelProps)
       )}
       {reason && <Notice tone="error">{reason}</Notice>}
       <div className="flex justify-end gap-3">
-        <Button look="secondary" onClick={cancel}>
+        <Button variant="secondary" onClick={cancel}>
           Cancel
         </Button>
         <Button
@@ -70,12 +70,4 @@ export function UploadPanel({ prefix, maxDimension, onFiles }: UploadPanelProps)
       </div>
     </div>
   );
-}
-
-/** An answer without a sentence of its own may be a whole page of some proxy. */
-const LONGEST = 300;
-
-function reasonOf(error: Error): string | null {
-  if (error.name === 'AbortError') return null;
-  return error instanceof ApiError ? error.detail || error.message.slice(0, LONGEST) : connectionLost;
 }

@@ -11,10 +11,10 @@ export function Closing() {
       <h2 className="text-xl font-bold md:text-2xl">Start Processing Images With AI</h2>
       <p className="mx-auto mt-3 max-w-xl text-soft">
         {isSignedIn
-          ? 'Images are kept until you delete them, and only you can see them.'
-          : `The first ${newUserCredits} credits are free. Images are kept until you delete them, and only you can see them.`}
+          ? 'We keep your images until you delete them, and only you can see them.'
+          : `Your first ${newUserCredits} credits are free. We keep your images until you delete them, and only you can see them.`}
       </p>
-      {/* The sign-up page signs out whoever comes to it signed in. */}
+      {/* The sign-up page would sign out a signed-in user. */}
       <ButtonLink to={isSignedIn ? paths.images : paths.signup} size="lg" className="mt-8">
         Start now
       </ButtonLink>

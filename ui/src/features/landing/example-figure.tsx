@@ -1,4 +1,4 @@
-import { ComparisonSlider, type ExamplePair } from '@/components/comparison-slider';
+import { ExampleComparison, type ExamplePair } from '@/features/examples/example-comparison';
 
 type ExampleFigureProps = {
   example: ExamplePair & { title: string; model: string; credit: string; note?: string };
@@ -8,7 +8,7 @@ export function ExampleFigure({ example }: ExampleFigureProps) {
   const { title, model, credit, note } = example;
   return (
     <figure className="min-w-0">
-      <ComparisonSlider pair={example} />
+      <ExampleComparison pair={example} />
       <figcaption className="mt-3">
         <span className="font-semibold">{title}</span>
         <span className="block text-sm text-soft text-pretty">

@@ -7,7 +7,7 @@ import type { SectionTexts } from './texts';
 
 type ExampleSectionProps = { texts: SectionTexts; isRaised?: boolean; children: ReactNode };
 
-/** One tool: what it does, what it costs, the way in, and pictures that it made. */
+/** One tool: its description, its price, a link to it, and examples. */
 export function ExampleSection({ texts, isRaised = false, children }: ExampleSectionProps) {
   const id = useId();
   const offer = useTool(texts.tool);
@@ -25,13 +25,17 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
           <div className="flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
             {offer?.available ? (
               <>
-                <ButtonLink to={texts.to} look="secondary" aria-label={`Try now: ${toolNames[texts.tool]}`}>
+                <ButtonLink
+                  to={texts.to}
+                  variant="secondary"
+                  aria-label={`Try now: ${toolNames[texts.tool]}`}
+                >
                   Try now
                 </ButtonLink>
-                <span className="text-sm text-soft tabular-nums">{prices} credits a picture</span>
+                <span className="text-sm text-soft tabular-nums">{prices} credits per image</span>
               </>
             ) : (
-              <span className="text-sm text-soft">Not installed here yet</span>
+              <span className="text-sm text-soft">Not installed on this server yet</span>
             )}
           </div>
         </header>

@@ -13,9 +13,9 @@ export function Hero() {
         <div className="min-w-0">
           <h1 className="text-2xl font-bold md:text-3xl">AI Image Editing Made Simple</h1>
           <p className="mt-4 max-w-xl text-lg text-soft">
-            Clean cut-outs, larger pictures and repaired details, made by AI models that run on this server.
+            Clean cut-outs, larger images and repaired details, by AI models that run on this server.
           </p>
-          {/* The place is kept while it is unknown who is here, so that nothing below moves. */}
+          {/* Reserves the space while the session loads, so that nothing below shifts. */}
           <div className="mt-8 grid min-h-12 content-start">
             <Invitation />
           </div>
@@ -24,8 +24,8 @@ export function Hero() {
               <li key={to}>
                 <ButtonLink
                   to={to}
-                  look="quiet"
-                  // On a phone the name stands under its sign, where it has two lines.
+                  variant="quiet"
+                  // On a phone the name is below the icon and may wrap.
                   className="max-sm:w-full max-sm:flex-col max-sm:px-1 max-sm:whitespace-normal sm:-ml-4"
                 >
                   <span className="text-accent">

@@ -1,12 +1,13 @@
-import { ComparisonSlider } from '@/components/comparison-slider';
 import { Tabs } from '@/components/tabs';
-import examples from './examples.json';
+import cutOuts from '@/features/examples/cut-outs.json';
+import { ExampleComparison } from '@/features/examples/example-comparison';
+import fixes from '@/features/examples/fixes.json';
+import upscales from '@/features/examples/upscales.json';
 
-// What each tool does best, at one glance.
 const previews = [
-  { title: 'Magic Fix', example: examples.fixes.find(({ id }) => id === 'remove') },
-  { title: 'Remove Background', example: examples.cutOuts[0] },
-  { title: 'Upscale image', example: examples.upscales[0] },
+  { title: 'Magic Fix', example: fixes.find(({ id }) => id === 'remove') },
+  { title: 'Remove Background', example: cutOuts[0] },
+  { title: 'Upscale image', example: upscales[0] },
 ];
 
 export function Preview() {
@@ -15,7 +16,7 @@ export function Preview() {
       label="What Retouch does"
       tabs={previews.map(({ title, example }, index) => ({
         title,
-        content: example && <ComparisonSlider key={example.id} pair={example} isFirst={index === 0} />,
+        content: example && <ExampleComparison key={example.id} pair={example} isFirst={index === 0} />,
       }))}
     />
   );

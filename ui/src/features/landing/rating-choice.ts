@@ -1,6 +1,6 @@
 const KEY = 'retouch-rating';
 
-/** Whether this browser has been allowed to fetch the rating. */
+/** Whether the user has chosen to show the rating in this browser. */
 export function mayShowRating(): boolean {
   try {
     return localStorage.getItem(KEY) === 'shown';
@@ -14,6 +14,6 @@ export function rememberRating(isShown: boolean) {
     if (isShown) localStorage.setItem(KEY, 'shown');
     else localStorage.removeItem(KEY);
   } catch {
-    // A browser that keeps nothing asks again with the next visit.
+    // Storage is blocked: the page asks again on the next visit.
   }
 }

@@ -4,17 +4,17 @@ import { useConfig } from '@/lib/env';
 import { mayShowRating, rememberRating } from './rating-choice';
 
 /**
- * What a review service says of this installation. In a frame of another origin, so that its scripts reach nothing of ours,
- * and not before somebody has asked for it: the service learns the address of whoever looks.
+ * The rating of a review service. In a frame of another origin, so that its scripts cannot reach this page, and loaded
+ * only on request, because the service learns the user's network address.
  */
 export function Rating() {
   const { rating } = useConfig().site;
   const [isShown, setShown] = useState(mayShowRating);
   if (!rating) return null;
 
-  function show(wish: boolean) {
-    rememberRating(wish);
-    setShown(wish);
+  function show(isVisible: boolean) {
+    rememberRating(isVisible);
+    setShown(isVisible);
   }
 
   return (
@@ -24,7 +24,7 @@ export function Rating() {
           <h2 id="rating" className="text-lg font-semibold">
             What people say on {rating.service}
           </h2>
-          <Button look="secondary" size="sm" onClick={() => show(!isShown)}>
+          <Button variant="secondary" size="sm" onClick={() => show(!isShown)}>
             {isShown ? 'Hide rating' : 'Show rating'}
           </Button>
         </div>
@@ -40,8 +40,8 @@ export function Rating() {
           />
         ) : (
           <p className="mt-2 max-w-xl text-sm text-soft">
-            It comes from {new URL(rating.url).host}, which learns your network address when you show it. We
-            remember your choice in this browser.
+            It comes from {new URL(rating.url).host}, which learns your network address when you show it. This
+            browser remembers your choice.
           </p>
         )}
       </div>

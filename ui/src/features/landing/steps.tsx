@@ -5,7 +5,7 @@ export function Steps() {
     <section className="border-y border-line bg-surface" aria-labelledby="steps">
       <div className="page py-12 md:py-20">
         <h2 id="steps" className="text-xl font-bold md:text-2xl">
-          How a picture gets done
+          How it works
         </h2>
         <ol className="mt-8 grid gap-8 md:grid-cols-3 md:gap-6">
           {steps.map(({ title, text }, index) => (

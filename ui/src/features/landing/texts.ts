@@ -15,33 +15,33 @@ export const sections = {
     tool: 'magic-fix',
     to: paths.magic,
     title: 'AI-Powered Image Magic Fix',
-    text: 'Paint over a part of the picture and say what should happen there. Every pixel outside your mask stays exactly as it was.',
+    text: 'Paint over part of an image and say what should happen there. Every pixel outside your mask stays exactly as it was.',
   },
   cutOuts: {
     tool: 'remove-background',
     to: paths.removeBackground,
     title: 'AI-Powered Background Removal',
-    text: 'The subject at full resolution, with soft edges for fur and hair and no rim in the colour of the old background.',
+    text: 'Your subject at full resolution, with soft edges around fur and hair and no fringe of the old background color.',
   },
   upscales: {
     tool: 'upscale',
     to: paths.upscale,
     title: 'AI-Powered Image Upscaling',
-    text: 'Two or four times as wide and high, with detail where enlarging alone leaves a blur. Transparency is kept.',
+    text: 'Two or four times the width and height, with detail where plain enlarging leaves a blur. Transparency is preserved.',
   },
 } satisfies Record<string, SectionTexts>;
 
 export const steps = [
   {
-    title: 'Upload a picture',
-    text: 'Drop a JPG, PNG or WebP file. Camera metadata such as your location is removed.',
+    title: 'Upload an image',
+    text: 'Drop a JPG, PNG or WebP file. We remove camera metadata such as your location.',
   },
   {
     title: 'Watch it happen',
-    text: 'You see your place in the queue, the progress and what a run costs before you start it.',
+    text: 'You see what a run costs before you start it, then your place in the queue and the progress.',
   },
   {
     title: 'Download the result',
-    text: 'As PNG, JPG or WebP, in the size you uploaded. A failed run costs nothing.',
+    text: 'As PNG, JPG or WebP, at full resolution. A failed run costs nothing.',
   },
 ];

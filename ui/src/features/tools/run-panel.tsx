@@ -2,27 +2,27 @@ import type { ReactNode } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { Notice } from '@/components/notice';
+import { costNote, freeNote } from '@/features/catalog/cost-note';
+import type { EditingTool, ToolAction } from '@/features/catalog/tool';
+import { RunProblemNotice } from '@/features/runs/run-problem-notice';
 import type { Image } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
-import { costNote, freeNote } from './cost-note';
-import { RunProblemNotice } from './run-problem-notice';
-import type { useRunTool } from './run-tool';
-import type { EditingTool, ToolAction } from './tool';
+import type { useToolRun } from './use-tool-run';
 
 type RunPanelProps = {
   tool: EditingTool;
   image: Image;
-  run: ReturnType<typeof useRunTool>;
+  run: ReturnType<typeof useToolRun>;
   onStart: () => void;
 };
 
-/** What can be done with the image, and what it costs. */
+/** The tool's actions on the image, with their prices. */
 export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
   const offer = useTool(tool.name);
   const maxDimension = useConfig().limits[tool.limit];
 
-  const isFreeUsed = image.freeRuns[tool.freeRun] || run.freeRefused;
+  const isFreeUsed = image.freeRuns[tool.freeRun] || run.isFreeRefused;
   const isOversize = isTooBig(image, maxDimension);
   const isBlocked = run.isBusy || isOversize;
 
@@ -35,7 +35,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
     <div className="grid gap-3">
       <ul className="grid gap-x-3 gap-y-4 sm:grid-cols-2 md:grid-cols-1 lg:grid-cols-2">
         {tool.paid.map((action) => (
-          <Choice key={action.path} note={costNote(offer, action.factor)}>
+          <Action key={action.path} note={costNote(offer, action.factor)}>
             <Button
               size="lg"
               disabled={isBlocked || !offer?.available}
@@ -45,11 +45,11 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
               <Icon name={tool.icon} />
               {action.label}
             </Button>
-          </Choice>
+          </Action>
         ))}
-        <Choice note={isFreeUsed ? 'Free run used for this image' : freeNote(tool.free, offer)}>
+        <Action note={isFreeUsed ? 'Free run used for this image' : freeNote(tool.free, offer)}>
           <Button
-            look="secondary"
+            variant="secondary"
             size="lg"
             disabled={isBlocked || isFreeUsed || !offer?.freeAvailable}
             isBusy={run.starting === tool.free}
@@ -57,7 +57,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
           >
             {tool.free.label}
           </Button>
-        </Choice>
+        </Action>
       </ul>
       {isOversize && <Notice tone="error">{tooBigText(maxDimension)}</Notice>}
       <RunProblemNotice problem={run.problem} />
@@ -65,8 +65,8 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
   );
 }
 
-/** A button and what must be known before it is clicked; alone in its row, it takes the whole row. */
-function Choice({ note, children }: { note: string; children: ReactNode }) {
+/** A button with its note. Alone in its row, it takes the whole row. */
+function Action({ note, children }: { note: string; children: ReactNode }) {
   return (
     <li className="grid content-start gap-1.5 last:odd:col-span-full">
       {children}

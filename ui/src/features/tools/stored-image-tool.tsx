@@ -1,20 +1,20 @@
 import { lazy, type ReactNode, Suspense, useRef } from 'react';
+import type { EditingTool } from '@/features/catalog/tool';
+import { ResultsSide, scrollToResults } from '@/features/results/results-side';
+import { useSelectedResult } from '@/features/results/use-selected-result';
 import type { Image } from '@/lib/api-types';
-import { useSelected } from './results/use-selected';
-import { bringIntoSight, ResultsSide } from './results-side';
 import { RunPanel } from './run-panel';
-import { useRunTool } from './run-tool';
-import type { EditingTool } from './tool';
+import { useToolRun } from './use-tool-run';
 
-const RunningList = lazy(() => import('./under-way/running-list'));
+const ActiveJobsList = lazy(() => import('@/features/runs/active-jobs-list'));
 
 type StoredImageToolProps = { tool: EditingTool; image: Image; original: ReactNode };
 
-/** Original and actions on the left, results on the right. */
+/** The original and the actions on the left, the results on the right. */
 export function StoredImageTool({ tool, image, original }: StoredImageToolProps) {
-  const [selectedId, setSelectedId] = useSelected();
+  const [selectedId, setSelectedId] = useSelectedResult();
   const results = useRef<HTMLElement>(null);
-  const run = useRunTool(tool, image.id, (made) => setSelectedId(made.at(-1)?.imageId ?? null));
+  const run = useToolRun(tool, image.id, (added) => setSelectedId(added.at(-1)?.imageId ?? null));
 
   return (
     <div className="grid gap-8 md:grid-cols-[2fr_3fr]">
@@ -23,10 +23,10 @@ export function StoredImageTool({ tool, image, original }: StoredImageToolProps)
           Original
         </h2>
         {original}
-        <RunPanel tool={tool} image={image} run={run} onStart={() => bringIntoSight(results.current)} />
-        {run.others.length > 0 && (
+        <RunPanel tool={tool} image={image} run={run} onStart={() => scrollToResults(results.current)} />
+        {run.otherJobs.length > 0 && (
           <Suspense>
-            <RunningList jobs={run.others} />
+            <ActiveJobsList jobs={run.otherJobs} />
           </Suspense>
         )}
       </section>

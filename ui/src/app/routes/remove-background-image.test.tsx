@@ -1,0 +1,199 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { HttpResponse, http } from 'msw';
+import { describe, expect, test } from 'vitest';
+import { aJob, anImage, aResult } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+function withImage(change: Partial<MockApi> = {}) {
+  return Object.assign(new MockApi(), { images: [anImage()], ...change });
+}
+
+const results = () => screen.findByRole('list', { name: 'All results' });
+const countOf = (api: MockApi, call: string) => api.calls.filter((made) => made === call).length;
+
+describe('the background tool on a stored image', () => {
+  test('appends a new result, marks only it as new, and refetches the credits', async () => {
+    const api = withImage({ results: [aResult({ imageId: 'old' })] });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    expect(await screen.findByRole('link', { name: 'credits 20' })).toBeVisible();
+    expect(await within(await results()).findAllByRole('img')).toHaveLength(1);
+    expect(screen.queryByText('NEW')).toBeNull();
+
+    await userEvent.click(await screen.findByRole('button', { name: 'Remove Bg AI' }));
+
+    await waitFor(() => expect(screen.getAllByRole('img', { name: /^Result \d/ })).toHaveLength(2));
+    expect(screen.getByRole('img', { name: 'Result 2' }).closest('li')).toHaveTextContent('NEW');
+    expect(screen.getByRole('img', { name: 'Result 1' }).closest('li')).not.toHaveTextContent('NEW');
+    expect(await screen.findByRole('link', { name: 'credits 15' })).toBeVisible();
+  });
+
+  test('resets earlier results to not new when the next one arrives', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await screen.findByRole('img', { name: 'Result 1' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    const second = await screen.findByRole('img', { name: 'Result 2' });
+    expect(second.closest('li')).toHaveTextContent('NEW');
+    expect(screen.getByRole('img', { name: 'Result 1' }).closest('li')).not.toHaveTextContent('NEW');
+  });
+
+  test('a double click starts one run with one key', async () => {
+    const api = withImage({ stepMs: 20 });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.dblClick(run);
+    await results();
+    expect(countOf(api, 'POST /api/rmbg-images/remove-bg-ai?imageId=image-1')).toBe(1);
+    expect(api.idempotencyKeys).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  });
+
+  test('retries with the same key after a lost response', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const lost: (string | null)[] = [];
+    server.use(
+      http.post(
+        '*/api/rmbg-images/remove-bg-ai',
+        ({ request }) => {
+          lost.push(request.headers.get('Idempotency-Key'));
+          return HttpResponse.error();
+        },
+        { once: true },
+      ),
+    );
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Failed to remove image background')).toBeVisible();
+    await userEvent.click(run);
+    await results();
+    expect(api.idempotencyKeys).toEqual(lost);
+  });
+
+  test('says Not enough credits with a link to the packs', async () => {
+    const api = withImage();
+    api.user.credits = 3;
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    const notice = await screen.findByRole('alert');
+    expect(notice).toHaveTextContent('Not enough credits');
+    expect(within(notice).getByRole('link')).toHaveAttribute('href', '/pricing');
+  });
+
+  test('refuses a second free run of the same image', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(
+      http.post('*/api/rmbg-images/remove-bg-free', () =>
+        HttpResponse.json({ detail: 'Free Exists', status: 409 }, { status: 409 }),
+      ),
+    );
+    const run = await screen.findByRole('button', { name: 'Remove Bg' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Free background remove image already created')).toBeVisible();
+    expect(run).toHaveAttribute('aria-disabled', 'true');
+  });
+
+  test('shows a failed run with its reason', async () => {
+    const api = withImage();
+    const failed = aJob({
+      state: 'failed',
+      failure: { code: 'decode', detail: 'The file is damaged and cannot be read.' },
+    });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(http.post('*/api/rmbg-images/remove-bg-ai', () => HttpResponse.json(failed, { status: 202 })));
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    expect(await screen.findByText('Failed to remove image background')).toBeVisible();
+    expect(screen.getByText('The file is damaged and cannot be read.')).toBeVisible();
+  });
+
+  test('follows a job that was running before the page loaded', async () => {
+    const api = withImage();
+    api.startJob({ imageId: 'image-1' });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
+  });
+
+  test('keeps a result that arrives before the list has loaded', async () => {
+    const api = withImage({ results: [aResult({ imageId: 'old' })] });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    let answerLate = () => {};
+    const late = new Promise<void>((resolve) => {
+      answerLate = resolve;
+    });
+    server.use(
+      http.get(
+        '*/api/rmbg-images/:id',
+        async () => {
+          const before = [...api.results];
+          await late;
+          return HttpResponse.json(before);
+        },
+        { once: true },
+      ),
+    );
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await waitFor(() => expect(api.results).toHaveLength(2));
+    answerLate();
+    expect(await screen.findByRole('img', { name: 'Result 2' })).toBeVisible();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(screen.getAllByRole('img', { name: /^Result \d/ })).toHaveLength(2);
+  });
+
+  test('cancels a queued run', async () => {
+    const api = withImage({ stepMs: 60 });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    const run = await screen.findByRole('button', { name: 'Remove Bg AI' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }));
+    await waitFor(() => expect(screen.queryByRole('progressbar')).toBeNull());
+    expect(run).toBeEnabled();
+    expect(screen.getByText('No images to show')).toBeVisible();
+  });
+
+  test('deletes a result after a confirmation and selects the first one left', async () => {
+    const api = withImage({ results: [aResult({ imageId: 'a' }), aResult({ imageId: 'b' })] });
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: 'Result 2' }));
+    await userEvent.click(screen.getByRole('button', { name: 'DELETE' }));
+    await userEvent.click(
+      within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Delete' }),
+    );
+    await waitFor(() => expect(screen.queryByRole('button', { name: 'Result 2' })).toBeNull());
+    expect(screen.getByRole('button', { name: 'Result 1' })).toHaveAttribute('aria-pressed', 'true');
+    expect(api.results.map(({ imageId }) => imageId)).toEqual(['a']);
+  });
+
+  test('says Failed to find your image and links back to the selection', async () => {
+    renderApp('/remove-background/nothing', { signedIn: true });
+    expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
+    expect(screen.getByRole('link', { name: 'Choose another image' })).toHaveAttribute(
+      'href',
+      '/remove-background',
+    );
+    expect(await screen.findByText('Failed to load your original image')).toBeVisible();
+  });
+
+  test('says Failed to load images with removed background', async () => {
+    const api = withImage();
+    renderApp('/remove-background/image-1', { api, signedIn: true });
+    server.use(http.get('*/api/rmbg-images/:id', () => new HttpResponse(null, { status: 500 })));
+    expect((await screen.findAllByText('Failed to load images with removed background'))[0]).toBeVisible();
+  });
+});

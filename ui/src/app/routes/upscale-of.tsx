@@ -1,6 +1,0 @@
-import { upscale } from '@/features/tools/upscale';
-import { ToolOfImage } from './tool-of-image';
-
-export default function UpscaleOfRoute() {
-  return <ToolOfImage tool={upscale} />;
-}

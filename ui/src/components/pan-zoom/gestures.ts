@@ -1,0 +1,118 @@
+import type { Pointer } from './pointer';
+import type { Point, View } from './view';
+
+/** The view that the gestures change. */
+export type PanZoomTarget = {
+  readonly view: View;
+  zoom: (factor: number, anchor: Point) => void;
+  move: (dx: number, dy: number) => void;
+};
+
+/** What a single pointer does while it is down. */
+export type Drag = {
+  /** `points` are the positions since the last call, oldest first. */
+  move: (points: Point[]) => void;
+  end: () => void;
+  /** The system took the pointer away: discards the drag. */
+  cancel: () => void;
+  /** A second finger came down and starts a pinch: ends or discards the drag. */
+  interrupt: () => void;
+};
+
+/**
+ * Turns mouse, touch and pen input into drags and pinches: one pointer drags, two fingers zoom and pan. While a pen is
+ * down, touches are ignored: the hand holding the pen may rest on the screen.
+ *
+ * `startDrag` decides what a single pointer does; null ignores the press.
+ */
+export function createGestures(
+  target: PanZoomTarget,
+  startDrag: (pointer: Pointer) => Drag | null = (pointer) => pan(target, pointer),
+) {
+  const down = new Map<number, Pointer>();
+  let mode: 'idle' | 'drag' | 'pinch' | 'ignore' = 'idle';
+  let drag: Drag | null = null;
+
+  const pointers = () => [...down.values()];
+
+  function press(pointer: Pointer) {
+    if (pointer.type === 'touch' && pointers().some(({ type }) => type === 'pen')) return;
+    if (pointer.type === 'pen' && pointers().some(({ type }) => type === 'touch')) {
+      finish('cancel');
+      down.clear();
+    }
+    down.set(pointer.id, pointer);
+    if (down.size > 1) {
+      finish('interrupt');
+      mode = 'pinch';
+      return;
+    }
+    drag = startDrag(pointer);
+    mode = drag ? 'drag' : 'ignore';
+  }
+
+  /** `points` are the positions the browser coalesced into this event. */
+  function move(pointer: Pointer, points: Point[] = [pointer]) {
+    const before = down.get(pointer.id);
+    if (!before) return;
+    if (mode === 'pinch') pinch(before, pointer);
+    down.set(pointer.id, pointer);
+    if (mode === 'drag') drag?.move(points);
+  }
+
+  function release({ id }: { id: number }) {
+    if (!down.delete(id)) return;
+    finish('end');
+    settle();
+  }
+
+  function cancel({ id }: { id: number }) {
+    if (!down.delete(id)) return;
+    finish('cancel');
+    settle();
+  }
+
+  function finish(how: 'end' | 'cancel' | 'interrupt') {
+    drag?.[how]();
+    drag = null;
+  }
+
+  /** After a pinch, the finger that stays down does not start a drag. */
+  function settle() {
+    mode = down.size === 0 ? 'idle' : 'ignore';
+  }
+
+  function pinch(before: Pointer, now: Pointer) {
+    const [first, second] = pointers();
+    if (!first || !second) return;
+    const other = first.id === now.id ? second : first;
+    // A third finger changes nothing.
+    if (now.id !== first.id && now.id !== second.id) return;
+    const factor = distance(now, other) / Math.max(1, distance(before, other));
+    const from = middle(before, other);
+    const to = middle(now, other);
+    target.zoom(factor, from);
+    target.move(to.x - from.x, to.y - from.y);
+  }
+
+  return { press, move, release, cancel, isDown: (id: number) => down.has(id) };
+}
+
+/** A drag that moves the view. */
+export function pan(target: PanZoomTarget, start: Point): Drag {
+  let last = start;
+  const stop = () => {};
+  return {
+    move: (points) => {
+      const now = points.at(-1) ?? last;
+      target.move(now.x - last.x, now.y - last.y);
+      last = now;
+    },
+    end: stop,
+    cancel: stop,
+    interrupt: stop,
+  };
+}
+
+const distance = (a: Point, b: Point) => Math.hypot(a.x - b.x, a.y - b.y);
+const middle = (a: Point, b: Point) => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });

@@ -1,0 +1,31 @@
+import { type RefObject, useEffect } from 'react';
+import { pointIn } from './pointer';
+import type { ViewControl } from './use-view';
+
+const WHEEL_SPEED = 0.0015;
+/** Pixels per line, for browsers that report the wheel in lines. */
+const LINE_PX = 16;
+/** A trackpad pinch sends much smaller steps than a wheel. */
+const PINCH_BOOST = 5;
+
+/**
+ * The wheel zooms while the frame has the focus, and always with Ctrl, which is also how browsers report a trackpad
+ * pinch. Otherwise, and when the image is fitted again, it scrolls the page, so that nobody gets stuck over the image.
+ */
+export function useWheelZoom(frame: RefObject<HTMLElement | null>, control: ViewControl) {
+  useEffect(() => {
+    const element = frame.current;
+    if (!element) return;
+    const zoom = (event: WheelEvent) => {
+      const isZoom = event.ctrlKey || event.metaKey || element.contains(document.activeElement);
+      if (!isZoom || (control.isFitted && event.deltaY > 0 && !event.ctrlKey)) return;
+      event.preventDefault();
+      const speed = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? WHEEL_SPEED * LINE_PX : WHEEL_SPEED;
+      const factor = Math.exp(-event.deltaY * (event.ctrlKey ? speed * PINCH_BOOST : speed));
+      control.zoom(Math.min(2, Math.max(0.5, factor)), pointIn(element, event));
+    };
+    // React's own wheel listener is passive and could not keep the page from scrolling.
+    element.addEventListener('wheel', zoom, { passive: false });
+    return () => element.removeEventListener('wheel', zoom);
+  }, [frame, control]);
+}

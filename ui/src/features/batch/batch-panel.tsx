@@ -1,0 +1,143 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useEffectEvent, useRef } from 'react';
+import { Button } from '@/components/button';
+import type { EditingTool } from '@/features/catalog/tool';
+import { classNames } from '@/lib/class-names';
+import { useConfig } from '@/lib/env';
+import { useSession } from '@/lib/session';
+import { addFiles } from './add-files';
+import { BatchPlan, countImages } from './batch-plan';
+import { BatchProgress } from './batch-progress';
+import { BatchRow } from './batch-row';
+import { batchRunner } from './batch-runner';
+import { type Batch, type BatchItem, closeBatch, updateBatch } from './batch-store';
+
+type BatchPanelProps = {
+  tool: EditingTool;
+  batch: Batch;
+  /** Credits the user can spend; null while unknown. */
+  available: number | null;
+  onClose: () => void;
+};
+
+/** A batch of files: first the action and its price, then the progress of each file. */
+export default function BatchPanel({ tool, batch, available, onClose }: BatchPanelProps) {
+  const { limits } = useConfig();
+  const { userId } = useSession();
+  const runner = batchRunner(tool, useQueryClient());
+  const input = useRef<HTMLInputElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { items, hasStarted } = batch;
+  // Rejected files stay in the list with the reason.
+  const accepted = items.filter(({ state }) => state.kind !== 'rejected').length;
+
+  // Resumes a batch that was restored after a reload.
+  const resume = useEffectEvent(() => hasStarted && runner.work());
+  useEffect(() => {
+    resume();
+    heading.current?.focus({ preventScroll: true });
+  }, []);
+
+  function start() {
+    updateBatch(tool.name, ({ items }) => ({
+      hasStarted: true,
+      items: items.map((item) =>
+        item.state.kind === 'ready' ? { ...item, state: { kind: 'waiting' } } : item,
+      ),
+    }));
+    runner.work();
+    heading.current?.focus();
+  }
+
+  function remove(item: BatchItem) {
+    if (item.previewUrl) URL.revokeObjectURL(item.previewUrl);
+    const remaining = items.filter(({ id }) => id !== item.id);
+    if (remaining.length === 0) return close();
+    updateBatch(tool.name, () => ({ items: remaining }));
+    // The Remove button disappears with its row; the focus moves here, without scrolling a long list.
+    heading.current?.focus({ preventScroll: true });
+  }
+
+  function retryAll() {
+    for (const item of items) {
+      if (['failed', 'unpaid', 'canceled'].includes(item.state.kind)) runner.retry(item);
+    }
+  }
+
+  function close() {
+    closeBatch(tool.name);
+    onClose();
+  }
+
+  return (
+    <div className="grid items-start gap-6 lg:grid-cols-[3fr_2fr] lg:gap-8">
+      <section aria-labelledby="batch" className="min-w-0">
+        <div className="mb-4 flex min-h-9 items-center justify-between gap-4">
+          <h2 id="batch" ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
+            {countImages(accepted)}
+          </h2>
+          {!hasStarted && (
+            <>
+              <input
+                ref={input}
+                type="file"
+                accept="image/*"
+                multiple
+                aria-label="More image files"
+                hidden
+                onChange={({ target }) => {
+                  const files = Array.from(target.files ?? []).filter(({ type }) =>
+                    type.startsWith('image/'),
+                  );
+                  void addFiles(tool, files, userId, {
+                    maxDimension: limits[tool.limit],
+                    maxBytes: limits.maxUploadBytes,
+                  });
+                  target.value = '';
+                }}
+              />
+              <Button variant="secondary" size="sm" onClick={() => input.current?.click()}>
+                Add files
+              </Button>
+            </>
+          )}
+        </div>
+        <ul
+          aria-labelledby="batch"
+          className="divide-y divide-line overflow-hidden rounded-lg border border-line bg-surface"
+        >
+          {items.map((item) => (
+            <BatchRow
+              key={item.id}
+              item={item}
+              pagePath={(imageId) => `${tool.pagePath}/${imageId}`}
+              onRetry={() => runner.retry(item)}
+              onRemove={hasStarted ? null : () => remove(item)}
+            />
+          ))}
+        </ul>
+      </section>
+      {/* On narrow screens the plan follows the files, but the progress precedes them. */}
+      <div className={classNames('lg:sticky lg:top-24', hasStarted && 'max-lg:order-first')}>
+        {hasStarted ? (
+          <BatchProgress
+            batch={batch}
+            zipName={`retouch-${tool.name}.zip`}
+            onCancelAll={runner.cancelAll}
+            onRetryAll={retryAll}
+            onClose={close}
+          />
+        ) : (
+          <BatchPlan
+            tool={tool}
+            batch={batch}
+            available={available}
+            onAction={(action) => updateBatch(tool.name, () => ({ action }))}
+            onStart={start}
+            onDiscard={close}
+          />
+        )}
+      </div>
+    </div>
+  );
+}

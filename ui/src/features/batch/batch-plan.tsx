@@ -1,0 +1,96 @@
+import { Link } from 'react-router';
+import { Button } from '@/components/button';
+import { Notice } from '@/components/notice';
+import { costNote, freeNote } from '@/features/catalog/cost-note';
+import type { EditingTool, ToolAction } from '@/features/catalog/tool';
+import { classNames } from '@/lib/class-names';
+import { useTool } from '@/lib/env';
+import { credits } from '@/lib/format';
+import { paths } from '@/lib/paths';
+import type { Batch } from './batch-store';
+
+type BatchPlanProps = {
+  tool: EditingTool;
+  batch: Batch;
+  /** Credits the user can spend; null while unknown. */
+  available: number | null;
+  onAction: (action: ToolAction) => void;
+  onStart: () => void;
+  onDiscard: () => void;
+};
+
+/** The action for the files and its total price, before anything is sent. */
+export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard }: BatchPlanProps) {
+  const offer = useTool(tool.name);
+  const { action, items } = batch;
+  const ready = items.filter(({ state }) => state.kind === 'ready').length;
+  const isChecking = items.some(({ state }) => state.kind === 'checking');
+  const isFree = action === tool.free;
+  const each = isFree
+    ? 0
+    : (offer?.costs.find(({ factor }) => (factor ?? null) === action.factor)?.credits ?? 0);
+  const total = ready * each;
+  const affordable = each > 0 && available !== null ? Math.floor(available / each) : ready;
+  const isOffered = isFree ? offer?.freeAvailable : offer?.available;
+
+  return (
+    <div className="grid gap-4 rounded-lg border border-line bg-surface p-4 md:p-6">
+      <fieldset className="grid gap-2">
+        <legend className="mb-2 text-lg font-semibold">Choose an action</legend>
+        {[...tool.paid, tool.free].map((option) => (
+          <label
+            key={option.path}
+            className={classNames(
+              'grid min-h-11 cursor-pointer grid-cols-[auto_1fr] items-center gap-x-3 rounded-md border px-4 py-2 has-focus-visible:outline-2 has-focus-visible:outline-accent',
+              option.path === action.path
+                ? 'border-accent bg-accent-wash'
+                : 'border-line hover:border-control',
+            )}
+          >
+            <input
+              type="radio"
+              name="batch-action"
+              checked={option.path === action.path}
+              onChange={() => onAction(option)}
+              className="size-4 outline-none"
+            />
+            <span className="font-semibold">{option.label}</span>
+            <span className="col-start-2 text-sm text-soft">
+              {option === tool.free ? freeNote(option, offer) : costNote(offer, option.factor)}
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <div role="status" className="tabular-nums">
+        <p className="text-lg font-semibold">
+          {isFree
+            ? `${countImages(ready)}, free`
+            : `${countImages(ready)} × ${credits(each)} = ${credits(total)}`}
+        </p>
+        {!isFree && available !== null && (
+          <p className="text-sm text-soft">{`You have ${credits(available)}.`}</p>
+        )}
+      </div>
+      {affordable < ready && (
+        <Notice tone="warning">
+          {affordable > 0
+            ? `You have enough credits for the first ${affordable} of ${ready}. We won’t start the others.`
+            : 'You don’t have enough credits for any of them.'}{' '}
+          <Link to={paths.pricing} className="font-semibold underline underline-offset-4">
+            Get more credits
+          </Link>
+        </Notice>
+      )}
+      <div className="flex flex-wrap justify-end gap-3">
+        <Button variant="secondary" onClick={onDiscard}>
+          Cancel
+        </Button>
+        <Button disabled={ready === 0 || isChecking || affordable === 0 || !isOffered} onClick={onStart}>
+          {`Start ${ready === 1 ? '1 run' : `${ready} runs`}`}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+export const countImages = (count: number) => (count === 1 ? '1 image' : `${count} images`);

@@ -1,0 +1,128 @@
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Button } from '@/components/button';
+import { Icon } from '@/components/icon';
+import { NotEnoughCredits } from '@/components/not-enough-credits';
+import { ProgressBar } from '@/components/progress-bar';
+import { notifyError } from '@/lib/notify';
+import { type Batch, type BatchItem, isFinished } from './batch-store';
+import { resultNames } from './file-names';
+
+const loadZip = () => import('./zip');
+
+type BatchProgressProps = {
+  batch: Batch;
+  zipName: string;
+  onCancelAll: () => Promise<void>;
+  onRetryAll: () => void;
+  onClose: () => void;
+};
+
+/** The progress of the whole batch, and the actions on it. */
+export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose }: BatchProgressProps) {
+  const { items } = batch;
+  const accepted = items.filter(({ state }) => state.kind !== 'rejected');
+  const count = (kind: BatchItem['state']['kind']) =>
+    accepted.filter(({ state }) => state.kind === kind).length;
+  const isAllFinished = accepted.every(isFinished);
+  const retryable = count('failed') + count('unpaid') + count('canceled');
+  const cancel = useMutation({
+    mutationFn: onCancelAll,
+    onError: () => notifyError('Failed to cancel all runs, try again later'),
+  });
+
+  return (
+    <div className="grid gap-4 rounded-lg border border-line bg-surface p-4 md:p-6">
+      <div className="grid gap-2">
+        <p role="status" className="text-lg font-semibold tabular-nums">
+          {[
+            `${count('done')} of ${accepted.length} done`,
+            count('failed') > 0 && `${count('failed')} failed`,
+            count('unpaid') > 0 && `${count('unpaid')} not started`,
+            count('canceled') > 0 && `${count('canceled')} canceled`,
+          ]
+            .filter(Boolean)
+            .join(' · ')}
+        </p>
+        {!isAllFinished && (
+          <>
+            <ProgressBar
+              label="Overall progress"
+              fraction={sum(accepted.map(completion)) / accepted.length}
+            />
+            <p className="text-sm text-soft">
+              You can leave this page. Runs continue, and you’ll find the results with your images.
+            </p>
+          </>
+        )}
+      </div>
+      {count('unpaid') > 0 && (
+        <div className="grid gap-2">
+          <NotEnoughCredits />
+          <p className="text-sm text-soft">Finished results are kept, and runs in progress continue.</p>
+        </div>
+      )}
+      <div className="flex flex-wrap justify-end gap-3 max-sm:*:grow">
+        {!isAllFinished && (
+          <Button variant="secondary" isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
+            Cancel all
+          </Button>
+        )}
+        {retryable > 0 && (
+          <Button variant="secondary" onClick={onRetryAll}>
+            {`Retry all (${retryable})`}
+          </Button>
+        )}
+        {isAllFinished && (
+          <Button variant="secondary" onClick={onClose}>
+            New batch
+          </Button>
+        )}
+        {count('done') > 0 && <ZipButton batch={batch} fileName={zipName} />}
+      </div>
+    </div>
+  );
+}
+
+function ZipButton({ batch, fileName }: { batch: Batch; fileName: string }) {
+  const [fetched, setFetched] = useState(0);
+  const done = batch.items.filter(({ state }) => state.kind === 'done');
+  const zip = useMutation({
+    mutationFn: async () => {
+      setFetched(0);
+      const { factor } = batch.action;
+      const names = resultNames(
+        done.map(({ name }) => name),
+        factor ? `-${factor}x` : '',
+      );
+      const files = done.map(({ jobId }, index) => ({ jobId: jobId ?? '', name: names[index] ?? '' }));
+      const missing = await (await loadZip()).downloadZip(files, fileName, setFetched);
+      if (missing > 0)
+        notifyError(
+          `The ZIP file lacks ${missing === 1 ? '1 result that was' : `${missing} results that were`} deleted`,
+        );
+    },
+    onError: ({ name }) =>
+      notifyError(
+        name === 'ZipTooLarge'
+          ? 'The results are too large for one ZIP file: download them one by one'
+          : 'Failed to download image',
+      ),
+  });
+  return (
+    <Button isBusy={zip.isPending} onPointerEnter={loadZip} onClick={() => zip.mutate()}>
+      {!zip.isPending && <Icon name="download" />}
+      {zip.isPending ? `Fetching ${fetched} of ${done.length}` : 'Download all (ZIP)'}
+    </Button>
+  );
+}
+
+/** The completed share of an item, from 0 to 1. Uploading counts for a fifth. */
+function completion({ state }: BatchItem): number {
+  if (state.kind === 'uploading') return state.fraction * 0.2;
+  if (state.kind === 'queued') return 0.2;
+  if (state.kind === 'running') return 0.2 + (state.fraction ?? 0) * 0.8;
+  return state.kind === 'waiting' || state.kind === 'paused' ? 0 : 1;
+}
+
+const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);

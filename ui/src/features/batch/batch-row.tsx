@@ -1,0 +1,152 @@
+import { Button } from '@/components/button';
+import { ButtonLink } from '@/components/button-link';
+import { Icon } from '@/components/icon';
+import { ProgressBar } from '@/components/progress-bar';
+import { classNames } from '@/lib/class-names';
+import { formatBytes, formatCount, formatTimeLeft } from '@/lib/format';
+import type { BatchItem, ItemState } from './batch-store';
+
+/** Large enough for a thumb on small screens. */
+const thumb = 'max-sm:min-h-11';
+
+type BatchRowProps = {
+  item: BatchItem;
+  /** The path of an image's tool page. */
+  pagePath: (imageId: string) => string;
+  onRetry: () => void;
+  /** Null once the batch has started. */
+  onRemove: (() => void) | null;
+};
+
+/** One file of a batch, with its progress and its actions. */
+export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
+  const { name, bytes, size, state, image } = item;
+  // The browser cannot show a picture that it could not measure.
+  const isUnreadable = state.kind === 'rejected' && !size;
+  const picture = state.kind === 'done' ? state.result.thumbnailUrl : isUnreadable ? null : item.previewUrl;
+  const fraction = fractionOf(state);
+  const isProblem = state.kind === 'rejected' || state.kind === 'failed' || state.kind === 'unpaid';
+  return (
+    <li className="flex items-center gap-3 px-4 py-3 sm:gap-4">
+      <span className="checkerboard grid size-12 shrink-0 place-items-center overflow-hidden rounded-sm">
+        {picture ? (
+          <img src={picture} alt="" decoding="async" className="size-full object-cover" />
+        ) : (
+          <Icon name="image" className="size-5 text-soft" />
+        )}
+      </span>
+      {/* Name and state: stacked on a phone, side by side elsewhere. The actions follow both. */}
+      <span className="grid min-w-0 flex-1 gap-1 sm:grid-cols-2 sm:items-center sm:gap-4">
+        <span className="min-w-0">
+          <span className="block truncate font-medium" title={name}>
+            {name}
+          </span>
+          <span className="block truncate text-sm text-soft tabular-nums">
+            {size && `${size.x} × ${size.y} px · `}
+            {formatBytes(bytes)}
+          </span>
+        </span>
+        <span className="grid min-w-0 gap-1.5">
+          <span className={classNames('flex gap-2 text-sm', isProblem ? 'text-danger' : 'text-soft')}>
+            {state.kind === 'done' && <Icon name="check" className="mt-0.5 size-4 text-accent" />}
+            {isProblem && <Icon name="warning" className="mt-0.5 size-4" />}
+            <span className={classNames('min-w-0 tabular-nums', state.kind === 'done' && 'text-ink')}>
+              {stateText(state)}
+            </span>
+          </span>
+          {fraction !== undefined && (
+            <ProgressBar
+              label={`Progress of ${name}`}
+              fraction={fraction}
+              detail={state.kind === 'running' ? formatCount(state.count) : null}
+            />
+          )}
+        </span>
+      </span>
+      <span className="flex shrink-0 justify-end sm:w-20">
+        {(state.kind === 'failed' || state.kind === 'unpaid' || state.kind === 'canceled') && (
+          <Button
+            variant="secondary"
+            size="sm"
+            className={thumb}
+            aria-label={`Retry ${name}`}
+            onClick={onRetry}
+          >
+            Retry
+          </Button>
+        )}
+        {state.kind === 'done' && image && (
+          <ButtonLink
+            variant="secondary"
+            size="sm"
+            className={thumb}
+            to={pagePath(image.id)}
+            aria-label={`Open ${name}`}
+          >
+            Open
+          </ButtonLink>
+        )}
+        {onRemove && (
+          <Button
+            variant="quiet"
+            size="md"
+            className="-mr-2"
+            aria-label={`Remove ${name}`}
+            title="Remove"
+            // The second click of a double click would remove the file that moved under the pointer.
+            onClick={({ detail }) => detail !== 2 && onRemove()}
+          >
+            <Icon name="close" />
+          </Button>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function stateText(state: ItemState): string {
+  switch (state.kind) {
+    case 'checking':
+      return 'Checking';
+    case 'ready':
+      return 'Ready';
+    case 'rejected':
+    case 'failed':
+      return state.reason;
+    case 'waiting':
+      return 'Waiting';
+    case 'uploading':
+      return state.fraction < 1 ? `Uploading ${percent(state.fraction)}` : 'Starting';
+    case 'paused':
+      return state.cause === 'server'
+        ? 'The server is busy. This continues automatically.'
+        : 'Waiting for the network. This continues automatically.';
+    case 'queued':
+      return [state.position ? `Queued, ${state.position} ahead` : 'Queued', left(state.etaSeconds)]
+        .filter(Boolean)
+        .join(' · ');
+    case 'running':
+      return [
+        state.fraction === null ? 'Running' : `Running ${percent(state.fraction)}`,
+        formatCount(state.count),
+        left(state.etaSeconds),
+      ]
+        .filter(Boolean)
+        .join(' · ');
+    case 'done':
+      return 'Done';
+    case 'canceled':
+      return 'Canceled';
+    case 'unpaid':
+      return 'Not started: not enough credits';
+  }
+}
+
+/** Undefined if there is no progress to show; null if it is unknown. */
+function fractionOf(state: ItemState): number | null | undefined {
+  if (state.kind === 'uploading' || state.kind === 'running') return state.fraction;
+  return undefined;
+}
+
+const percent = (fraction: number) => `${Math.round(fraction * 100)}%`;
+const left = (seconds: number | null) => (seconds === null ? null : formatTimeLeft(seconds));

@@ -1,0 +1,122 @@
+import { create } from 'zustand';
+import type { ToolAction } from '@/features/catalog/tool';
+import type { Count, Image, Result, ToolName } from '@/lib/api-types';
+import type { ImageSize } from '@/lib/image-size';
+import { onSignOut } from '@/lib/sign-out-cleanup';
+
+/** Several files for one action of a tool. */
+export type Batch = {
+  /** The user it belongs to: another account may sign in to the same tab. */
+  owner: string | null;
+  action: ToolAction;
+  hasStarted: boolean;
+  items: BatchItem[];
+};
+
+export type BatchItem = {
+  id: string;
+  name: string;
+  bytes: number;
+  /** Null after a reload: a page cannot reopen a file. */
+  file: File | null;
+  /** Object URL of the file. */
+  previewUrl: string | null;
+  size: ImageSize | null;
+  /** The idempotency key of the run; a retry after a lost connection finds the existing job by it. */
+  key: string;
+  image: Pick<Image, 'id'> | null;
+  jobId: string | null;
+  state: ItemState;
+};
+
+export type ItemState =
+  | { kind: 'checking' }
+  | { kind: 'ready' }
+  /** Rejected before upload. */
+  | { kind: 'rejected'; reason: string }
+  | { kind: 'waiting' }
+  | { kind: 'uploading'; fraction: number }
+  /** Waits for the server or the network and then continues automatically. */
+  | { kind: 'paused'; cause: 'server' | 'network' }
+  | { kind: 'queued'; position: number | null; etaSeconds: number | null }
+  | { kind: 'running'; fraction: number | null; count: Count | null; etaSeconds: number | null }
+  | { kind: 'done'; result: Result }
+  | { kind: 'failed'; reason: string }
+  | { kind: 'canceled' }
+  /** Not started: not enough credits. */
+  | { kind: 'unpaid' };
+
+type BatchStore = Partial<Record<ToolName, Batch>>;
+
+const STORAGE_KEY = 'retouch-batches';
+
+/** Outside the component tree, so that a batch continues while another page is open. */
+export const useBatches = create<BatchStore>(restoreBatches);
+
+export function updateBatch(tool: ToolName, change: (batch: Batch) => Partial<Batch>) {
+  const batch = useBatches.getState()[tool];
+  if (batch) useBatches.setState({ [tool]: { ...batch, ...change(batch) } });
+}
+
+export function updateItem(tool: ToolName, id: string, change: Partial<BatchItem>) {
+  updateBatch(tool, ({ items }) => ({
+    items: items.map((item) => (item.id === id ? { ...item, ...change } : item)),
+  }));
+}
+
+export function closeBatch(tool: ToolName) {
+  for (const { previewUrl } of useBatches.getState()[tool]?.items ?? []) {
+    if (previewUrl) URL.revokeObjectURL(previewUrl);
+  }
+  useBatches.setState({ [tool]: undefined });
+}
+
+/** Whether the item would be lost if the page were closed now. */
+export function isUnsent({ state: { kind } }: BatchItem): boolean {
+  return ['waiting', 'uploading', 'paused'].includes(kind);
+}
+
+/** Whether the item stays as it is unless the user retries it. */
+export function isFinished({ state: { kind } }: BatchItem): boolean {
+  return ['rejected', 'done', 'failed', 'canceled', 'unpaid'].includes(kind);
+}
+
+onSignOut(() => {
+  for (const tool of Object.keys(useBatches.getState())) closeBatch(tool as ToolName);
+});
+
+// Items that the server knows survive a reload of the tab; unsent files do not.
+useBatches.subscribe((batches) => {
+  try {
+    const stored = JSON.stringify(batches, (name, value) =>
+      name === 'file' || name === 'previewUrl' ? null : value,
+    );
+    if (stored === '{}') sessionStorage.removeItem(STORAGE_KEY);
+    else sessionStorage.setItem(STORAGE_KEY, stored);
+  } catch {
+    // Storage is full or blocked: the batch lasts as long as the page.
+  }
+});
+
+/** Reads what survives a reload. */
+export function restoreBatches(): BatchStore {
+  try {
+    const stored: BatchStore = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? '{}');
+    const sent = Object.entries(stored).flatMap(([tool, batch]) => {
+      const items = batch?.items.filter(({ jobId, image }) => jobId || image) ?? [];
+      return batch && items.length > 0 ? [[tool, { ...batch, items: items.map(restoreItem) }]] : [];
+    });
+    return Object.fromEntries(sent);
+  } catch {
+    return {};
+  }
+}
+
+function restoreItem(item: BatchItem): BatchItem {
+  // Its job knows the current state, with picture URLs that have not expired.
+  if (item.jobId) return { ...item, state: { kind: 'queued', position: null, etaSeconds: null } };
+  // Spends no credits without a click. If the job exists after all, a retry finds it by its key.
+  return isFinished(item)
+    ? item
+    : { ...item, state: { kind: 'failed', reason: 'Not started before the reload' } };
+}

@@ -1,0 +1,67 @@
+import { useState } from 'react';
+import { Comparison } from '@/components/comparison';
+import { Icon } from '@/components/icon';
+import { pictureUrl } from './picture-url';
+
+/** A before and an after picture of the same shape, made by `examples/make.py`. */
+export type ExamplePair = {
+  id: string;
+  width: number;
+  height: number;
+  /** What the picture shows before the run. */
+  alt: string;
+  /** What it shows after the run. */
+  result: string;
+};
+
+const tag = 'absolute bottom-3 rounded-sm bg-surface px-2 py-1 text-xs font-medium text-ink';
+
+type ExampleComparisonProps = { pair: ExamplePair; isFirst?: boolean };
+
+export function ExampleComparison({ pair, isFirst = false }: ExampleComparisonProps) {
+  const [settledCount, setSettledCount] = useState(0);
+  const { id, width, height, alt, result } = pair;
+  const settle = () => setSettledCount((count) => count + 1);
+  const picture = {
+    width,
+    height,
+    className: 'size-full',
+    decoding: 'async' as const,
+    onLoad: settle,
+    // A picture that fails to load shows its alt text.
+    onError: settle,
+    // Only the first picture of a page may delay other requests.
+    ...(isFirst ? { fetchPriority: 'high' as const } : { loading: 'lazy' as const }),
+  };
+
+  return (
+    <Comparison
+      label={`Compare before and after: ${alt}`}
+      className="relative rounded-lg border border-line bg-sunken has-focus-visible:outline-offset-2"
+      style={{ aspectRatio: `${width} / ${height}` }}
+      after={
+        <>
+          <img src={pictureUrl(id, 'after')} alt={`After: ${result}`} {...picture} />
+          <span className={`${tag} right-3`}>After</span>
+        </>
+      }
+      before={
+        <>
+          <img src={pictureUrl(id, 'before')} alt={`Before: ${alt}`} {...picture} />
+          <span className={`${tag} left-3`}>Before</span>
+        </>
+      }
+    >
+      {/* Hides half a pair: there is nothing to compare until both pictures have loaded. */}
+      {settledCount < 2 && (
+        <div
+          data-loading
+          aria-hidden="true"
+          className="pointer-events-none absolute inset-0 grid place-items-center bg-sunken text-soft"
+        >
+          <Icon name="image" className="size-8" />
+        </div>
+      )}
+    </Comparison>
+  );
+}

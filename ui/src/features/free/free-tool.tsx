@@ -1,0 +1,117 @@
+import { lazy, Suspense } from 'react';
+import { Button } from '@/components/button';
+import { ButtonLink } from '@/components/button-link';
+import { ChosenPreview } from '@/components/chosen-preview';
+import { FileDrop } from '@/components/file-drop';
+import { Notice } from '@/components/notice';
+import { ProgressBar } from '@/components/progress-bar';
+import type { EditingTool } from '@/features/catalog/tool';
+import { resultReady } from '@/features/runs/announcements';
+import { useConfig, useTool } from '@/lib/env';
+import { formatBytes } from '@/lib/format';
+import { paths } from '@/lib/paths';
+import { useChosenImage } from '@/lib/use-chosen-image';
+import { useFreeRun } from './use-free-run';
+
+const loadResultView = () => import('./free-result-view');
+const FreeResultView = lazy(loadResultView);
+const JobProgress = lazy(() => import('@/features/runs/job-progress'));
+
+/** A tool for visitors: one image, and nothing is saved. */
+export default function FreeTool({ tool }: { tool: EditingTool }) {
+  const { limits, newUserCredits } = useConfig();
+  const maxDimension = limits[tool.limit];
+  const offer = useTool(tool.name);
+  const { chosen, choose, clear } = useChosenImage(maxDimension);
+  const run = useFreeRun(tool);
+
+  if (!offer?.freeAvailable) {
+    return (
+      <Notice>
+        This server offers no free runs.{' '}
+        <ButtonLink to={paths.signup} variant="quiet" size="sm" className="underline">
+          Sign up
+        </ButtonLink>
+      </Notice>
+    );
+  }
+
+  function start(file: File) {
+    // Loads during the run, so that the result does not wait for its code.
+    void loadResultView().catch(() => {});
+    run.start(file);
+  }
+
+  function startOver() {
+    run.reset();
+    clear();
+  }
+
+  return (
+    <div className="grid gap-6 lg:grid-cols-[1fr_20rem] lg:gap-8">
+      <div className="min-w-0">
+        {!chosen ? (
+          <FileDrop
+            hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
+            onFile={choose}
+          />
+        ) : run.result ? (
+          <Suspense fallback={<ChosenPreview chosen={chosen} />}>
+            <FreeResultView
+              result={run.result}
+              alt={tool.texts.result}
+              original={chosen.url}
+              isCutOut={tool.isCutOut}
+            />
+          </Suspense>
+        ) : (
+          <ChosenPreview chosen={chosen} />
+        )}
+      </div>
+      <div className="grid content-start gap-6">
+        {chosen && (
+          <div className="grid gap-3">
+            <Button
+              size="lg"
+              disabled={!chosen.size || chosen.problem !== null || run.isRefused || run.result !== null}
+              isBusy={run.isBusy}
+              onClick={() => start(chosen.file)}
+            >
+              {tool.free.label}
+            </Button>
+            {tool.paid.map(({ path, label }) => (
+              <Button key={path} disabled>
+                {`${label} (Requires login)`}
+              </Button>
+            ))}
+            <Button variant="secondary" onClick={startOver}>
+              {run.result ? 'Choose another image' : 'Cancel'}
+            </Button>
+            {run.uploadFraction !== null && (
+              <ProgressBar label="Upload" fraction={run.uploadFraction < 1 ? run.uploadFraction : null} />
+            )}
+            {run.job && (
+              <Suspense>
+                <JobProgress job={run.job} texts={tool.texts} />
+              </Suspense>
+            )}
+            <p aria-live="polite" className="sr-only">
+              {run.result && resultReady}
+            </p>
+            {run.isRefused && <Notice tone="warning">{tool.texts.freeExists}</Notice>}
+            {run.advice && <Notice tone="warning">{run.advice}</Notice>}
+          </div>
+        )}
+        <div className="grid justify-items-start gap-3 rounded-lg bg-accent-wash p-4 md:p-6">
+          <p className="text-sm">
+            <strong>{tool.texts.withAccount}</strong> New accounts start with {newUserCredits} free credits,
+            and we keep your images.
+          </p>
+          <ButtonLink to={paths.signup} size="sm">
+            Try for free
+          </ButtonLink>
+        </div>
+      </div>
+    </div>
+  );
+}

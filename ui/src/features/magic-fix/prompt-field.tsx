@@ -1,0 +1,104 @@
+import { type ReactNode, type Ref, useImperativeHandle, useRef } from 'react';
+import { Icon } from '@/components/icon';
+import { classNames } from '@/lib/class-names';
+import { useConfig } from '@/lib/env';
+import { countLetters, possibilities, suggestions } from './prompt-rules';
+
+/** The share of the limit from which the letter count is shown. */
+const SHOW_COUNT_FROM = 0.8;
+
+type PromptFieldProps = {
+  ref: Ref<{ focus: () => void }>;
+  prompt: string;
+  problem: string | null;
+  onPrompt: (prompt: string) => void;
+  onSubmit: () => void;
+};
+
+/** The prompt for the marked area, with suggestions. */
+export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: PromptFieldProps) {
+  const { magicFix, limits } = useConfig();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const maxLetters = limits.maxPromptLength;
+  const letters = countLetters(prompt);
+  useImperativeHandle(ref, () => ({ focus: () => field.current?.focus() }));
+
+  return (
+    <div className="grid gap-2">
+      <div className="flex items-baseline justify-between gap-4">
+        <label htmlFor="prompt" className="font-semibold">
+          Prompt
+        </label>
+        {letters >= maxLetters * SHOW_COUNT_FROM && (
+          <span
+            className={classNames('text-xs tabular-nums', letters > maxLetters ? 'text-danger' : 'text-soft')}
+          >{`${letters} of ${maxLetters}`}</span>
+        )}
+      </div>
+      <textarea
+        ref={field}
+        id="prompt"
+        name="prompt"
+        dir="auto"
+        rows={2}
+        value={prompt}
+        placeholder="What should happen there?"
+        aria-required
+        aria-invalid={problem !== null}
+        aria-describedby={problem ? 'prompt-problem prompt-hint' : 'prompt-hint'}
+        onChange={(event) => onPrompt(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          onSubmit();
+        }}
+        className={classNames(
+          'w-full resize-y rounded-md border bg-surface px-3 py-2.5 placeholder:text-soft',
+          problem ? 'border-danger' : 'border-control',
+        )}
+      />
+      {problem && (
+        <p id="prompt-problem" role="alert" className="flex gap-2 text-sm text-danger">
+          <Icon name="warning" />
+          <span className="min-w-0">{withQuotes(problem)}</span>
+        </p>
+      )}
+      <p id="prompt-hint" className="text-sm text-soft">
+        {possibilities(magicFix)}
+      </p>
+      {magicFix.demo && magicFix.vocabulary && (
+        <details className="text-sm text-soft">
+          <summary className="w-fit thumb:py-3 cursor-pointer rounded-sm font-medium underline-offset-4 hover:text-ink hover:underline">
+            Words the demo model knows
+          </summary>
+          <p className="mt-1">{magicFix.vocabulary.join(', ')}</p>
+        </details>
+      )}
+      <ul aria-label="Suggestions" className="flex flex-wrap gap-2">
+        {suggestions(magicFix).map((suggestion) => (
+          <li key={suggestion}>
+            <button
+              type="button"
+              onClick={() => {
+                onPrompt(suggestion);
+                field.current?.focus();
+              }}
+              className="min-h-9 thumb:min-h-11 rounded-full border border-line bg-surface px-3 text-sm font-medium hover:border-control hover:bg-sunken"
+            >
+              {suggestion}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** Isolates quoted words: without `<bdi>`, several words of a right-to-left script would swap places. */
+function withQuotes(sentence: string): ReactNode[] {
+  return sentence.split(/(“[^”]*”)/).map((part, index) => {
+    const isQuoted = index % 2 === 1;
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence never reorder.
+    return isQuoted ? <bdi key={index}>{part}</bdi> : part;
+  });
+}

@@ -1,0 +1,71 @@
+import { useState } from 'react';
+import { magicFix } from '@/features/catalog/magic-fix';
+import type { Shape } from '@/features/mask/marks';
+import { useRun } from '@/features/runs/use-run';
+import { sendFile } from '@/lib/api-client';
+import type { Job, Result } from '@/lib/api-types';
+
+type FixRequest = { shapes: Shape[]; mask: File; prompt: string };
+
+/** The API's explanation of a refusal, and the field it belongs to. */
+type FixRefusal = { field: 'prompt' | 'mask'; detail: string };
+
+const fieldByCode: Record<string, FixRefusal['field']> = {
+  prompt_not_possible: 'prompt',
+  prompt_required: 'prompt',
+  prompt_too_long: 'prompt',
+  mask_invalid: 'mask',
+  mask_empty: 'mask',
+};
+
+type FixEvents = {
+  onDone: (results: Result[]) => void;
+  onAccepted: () => void;
+  /** The run was refused, failed or was canceled. */
+  onUnsuccessful: () => void;
+  onRefused: (refusal: FixRefusal) => void;
+};
+
+/** A run with a mask and a prompt. */
+export function useFixRun(imageId: string, events: FixEvents) {
+  const { onDone, onAccepted, onUnsuccessful } = events;
+  const [refusal, setRefusal] = useState<FixRefusal | null>(null);
+
+  const run = useRun<FixRequest>({
+    tool: magicFix,
+    imageId,
+    onDone,
+    isRetry: (request, earlier) => request.prompt === earlier.prompt && request.shapes === earlier.shapes,
+    send: async ({ mask, prompt }, idempotencyKey) => {
+      const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(imageId)}`, mask, {
+        headers: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
+        fields: { prompt },
+      });
+      const answer: Job | Result[] = JSON.parse(await body.text());
+      onAccepted();
+      return answer;
+    },
+    onRefused: ({ code, detail }) => {
+      onUnsuccessful();
+      const field = code ? fieldByCode[code] : undefined;
+      if (!field) return false;
+      setRefusal({ field, detail });
+      events.onRefused({ field, detail });
+      return true;
+    },
+  });
+
+  return {
+    ...run,
+    refusal,
+    start: (request: FixRequest) => {
+      setRefusal(null);
+      run.start(request);
+    },
+    onCancelResponse: (job: Job) => {
+      onUnsuccessful();
+      run.onCancelResponse(job);
+    },
+    clearRefusal: () => setRefusal(null),
+  };
+}

@@ -1,0 +1,206 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Pointer } from '@/components/pan-zoom/pointer';
+import { createMaskGestures } from './gestures';
+import type { Stroke } from './marks';
+
+const zoom = vi.fn();
+const move = vi.fn();
+let committed: Stroke[];
+let active: Stroke | null;
+let isMoving: boolean;
+let kind: Stroke['kind'];
+let view: { scale: number; x: number; y: number };
+
+function start() {
+  return createMaskGestures({
+    control: {
+      get view() {
+        return view;
+      },
+      zoom,
+      move,
+    },
+    brush: () => ({ kind, size: 20 }),
+    isMoving: () => isMoving,
+    setActiveStroke: (stroke) => {
+      active = stroke;
+    },
+    commit: (stroke) => committed.push(stroke),
+  });
+}
+
+const at = (x: number, y: number, change: Partial<Pointer> = {}): Pointer => ({
+  id: 1,
+  type: 'mouse',
+  button: 0,
+  buttons: 1,
+  x,
+  y,
+  ...change,
+});
+const finger = (id: number, x: number, y: number) => at(x, y, { id, type: 'touch' });
+const pen = (x: number, y: number, buttons = 1) => at(x, y, { id: 9, type: 'pen', buttons });
+
+beforeEach(() => {
+  committed = [];
+  active = null;
+  isMoving = false;
+  kind = 'paint';
+  view = { scale: 0.5, x: 0, y: 0 };
+  zoom.mockReset();
+  move.mockReset();
+});
+
+describe('one pointer', () => {
+  test('draws a stroke in image pixels, as wide as the brush on the screen', () => {
+    const gestures = start();
+    gestures.press(at(10, 10));
+    gestures.move(at(20, 10));
+    gestures.move(at(30, 25));
+    expect(active?.points).toEqual([20, 20, 40, 20, 60, 50]);
+    gestures.release({ id: 1 });
+    expect(committed).toEqual([{ kind: 'paint', size: 40, points: [20, 20, 40, 20, 60, 50] }]);
+    expect(active).toBeNull();
+  });
+
+  test('draws finer when zoomed in', () => {
+    view = { scale: 4, x: -100, y: -200 };
+    const gestures = start();
+    gestures.press(at(100, 100));
+    gestures.move(at(120, 100));
+    gestures.release({ id: 1 });
+    expect(committed).toEqual([{ kind: 'paint', size: 5, points: [50, 75, 55, 75] }]);
+  });
+
+  test('a click is a dot', () => {
+    const gestures = start();
+    gestures.press(at(10, 10));
+    gestures.move(at(10.5, 10));
+    gestures.release({ id: 1 });
+    expect(committed.map(({ points }) => points)).toEqual([[20, 20]]);
+  });
+
+  test('includes the points the browser coalesced into one event', () => {
+    const gestures = start();
+    gestures.press(at(0, 0));
+    gestures.move(at(30, 0), [
+      { x: 10, y: 0 },
+      { x: 20, y: 5 },
+      { x: 30, y: 0 },
+    ]);
+    expect(active?.points).toEqual([0, 0, 20, 0, 40, 10, 60, 0]);
+  });
+
+  test('erases with the eraser, and with the eraser end of a pen', () => {
+    kind = 'erase';
+    const gestures = start();
+    gestures.press(at(10, 10));
+    gestures.release({ id: 1 });
+    kind = 'paint';
+    gestures.press(pen(10, 10, 32));
+    gestures.release({ id: 9 });
+    expect(committed.map((stroke) => stroke.kind)).toEqual(['erase', 'erase']);
+  });
+
+  test('moves the image with the middle button, and in move mode', () => {
+    const gestures = start();
+    gestures.press(at(10, 10, { button: 1, buttons: 4 }));
+    gestures.move(at(15, 12));
+    gestures.release({ id: 1 });
+    isMoving = true;
+    gestures.press(at(0, 0));
+    gestures.move(at(-3, 4));
+    gestures.release({ id: 1 });
+    expect(move.mock.calls).toEqual([
+      [5, 2],
+      [-3, 4],
+    ]);
+    expect(committed).toEqual([]);
+  });
+
+  test('ignores the right button', () => {
+    const gestures = start();
+    gestures.press(at(10, 10, { button: 2, buttons: 2 }));
+    gestures.move(at(40, 40));
+    gestures.release({ id: 1 });
+    expect(committed).toEqual([]);
+  });
+
+  test('discards a stroke that the system cancels', () => {
+    const gestures = start();
+    gestures.press(finger(1, 0, 0));
+    gestures.move(finger(1, 100, 0));
+    gestures.cancel({ id: 1 });
+    expect(committed).toEqual([]);
+    expect(active).toBeNull();
+  });
+});
+
+describe('two fingers', () => {
+  test('zoom and pan, and leave no stroke behind', () => {
+    const gestures = start();
+    gestures.press(finger(1, 100, 100));
+    gestures.press(finger(2, 200, 100));
+    gestures.move(finger(2, 300, 100));
+    expect(zoom).toHaveBeenCalledWith(2, { x: 150, y: 100 });
+    expect(move).toHaveBeenCalledWith(50, 0);
+    gestures.release({ id: 2 });
+    // The remaining finger does not start to draw.
+    gestures.move(finger(1, 160, 160));
+    gestures.release({ id: 1 });
+    expect(committed).toEqual([]);
+  });
+
+  test('keep a long stroke drawn before the second finger came down', () => {
+    const gestures = start();
+    gestures.press(finger(1, 0, 0));
+    gestures.move(finger(1, 60, 0));
+    gestures.press(finger(2, 200, 100));
+    expect(committed).toHaveLength(1);
+  });
+
+  test('a third finger changes nothing', () => {
+    const gestures = start();
+    gestures.press(finger(1, 0, 0));
+    gestures.press(finger(2, 100, 0));
+    gestures.press(finger(3, 50, 50));
+    gestures.move(finger(3, 90, 90));
+    expect(zoom).not.toHaveBeenCalled();
+  });
+
+  test('after a pinch, one finger draws again', () => {
+    const gestures = start();
+    gestures.press(finger(1, 0, 0));
+    gestures.press(finger(2, 100, 0));
+    gestures.release({ id: 1 });
+    gestures.release({ id: 2 });
+    gestures.press(finger(4, 10, 10));
+    gestures.release({ id: 4 });
+    expect(committed).toHaveLength(1);
+  });
+});
+
+describe('a pen', () => {
+  test('draws on while the hand rests on the screen', () => {
+    const gestures = start();
+    gestures.press(pen(0, 0));
+    gestures.press(finger(1, 300, 300));
+    gestures.move(finger(1, 320, 320));
+    gestures.move(pen(30, 0));
+    gestures.release({ id: 1 });
+    gestures.release({ id: 9 });
+    expect(committed.map(({ points }) => points)).toEqual([[0, 0, 60, 0]]);
+    expect(zoom).not.toHaveBeenCalled();
+  });
+
+  test('takes over from a hand that touched first', () => {
+    const gestures = start();
+    gestures.press(finger(1, 300, 300));
+    gestures.move(finger(1, 340, 300));
+    gestures.press(pen(0, 0));
+    gestures.move(pen(30, 0));
+    gestures.release({ id: 9 });
+    gestures.release({ id: 1 });
+    expect(committed.map(({ points }) => points)).toEqual([[0, 0, 60, 0]]);
+  });
+});

@@ -1,0 +1,44 @@
+// What the user has drawn, as plain data. Coordinates and sizes are image pixels, so neither the zoom nor the window's
+// width changes a mask.
+
+/** A line of the brush; a single point is a dot. `points` is x, y, x, y, …; `size` is the width. */
+export type Stroke = { kind: 'paint' | 'erase'; size: number; points: number[]; startsNewMask?: boolean };
+
+/** An imported area. `spans` is row, from, to (exclusive), row, from, to, … */
+export type Area = { kind: 'area'; spans: number[]; startsNewMask?: boolean };
+
+type Clear = { kind: 'clear' };
+
+/** One undo step. With `startsNewMask`, earlier marks no longer count. */
+export type Mark = Stroke | Area | Clear;
+
+export type Shape = Stroke | Area;
+
+export type History = { done: Mark[]; undone: Mark[] };
+
+export const emptyHistory: History = { done: [], undone: [] };
+
+export function add({ done }: History, mark: Mark): History {
+  return { done: [...done, mark], undone: [] };
+}
+
+export function undo({ done, undone }: History): History {
+  const last = done.at(-1);
+  return last ? { done: done.slice(0, -1), undone: [...undone, last] } : { done, undone };
+}
+
+export function redo({ done, undone }: History): History {
+  const next = undone.at(-1);
+  return next ? { done: [...done, next], undone: undone.slice(0, -1) } : { done, undone };
+}
+
+/** The shapes of the current mask: everything since it was last cleared or started over. */
+export function shapesOf(done: Mark[]): Shape[] {
+  const start = done.findLastIndex((mark) => mark.kind === 'clear' || mark.startsNewMask);
+  return done.slice(Math.max(0, start)).filter((mark) => mark.kind !== 'clear');
+}
+
+/** Whether anything was drawn. Erasing may have removed it again; only the finished mask shows that. */
+export function isDrawn(shapes: Shape[]): boolean {
+  return shapes.some(({ kind }) => kind !== 'erase');
+}

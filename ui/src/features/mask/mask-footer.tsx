@@ -1,0 +1,113 @@
+import { useRef, useState } from 'react';
+import { Icon } from '@/components/icon';
+import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
+import { ZoomControls } from '@/components/pan-zoom/zoom-controls';
+import { Spinner } from '@/components/spinner';
+import { MaskIcon } from './mask-icon';
+
+const textButton =
+  'inline-flex min-h-10 thumb:min-h-11 thumb:min-w-11 items-center gap-2 rounded-sm px-2.5 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60';
+
+/** Narrow screens show icons only; screen readers always get the words. */
+const wideOnly = 'max-sm:sr-only';
+
+type MaskFooterProps = {
+  placement: Placement | null;
+  control: ViewControl;
+  canExport: boolean;
+  onImport: (file: File) => void;
+  onExport: () => Promise<void>;
+  /** Null while there is no result to compare with. */
+  onCompare: ((isHeld: boolean) => void) | null;
+};
+
+/** Zoom, import, export and comparison with the result. */
+export function MaskFooter({
+  placement,
+  control,
+  canExport,
+  onImport,
+  onExport,
+  onCompare,
+}: MaskFooterProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [isExporting, setExporting] = useState(false);
+
+  async function exportMask() {
+    setExporting(true);
+    await onExport();
+    setExporting(false);
+  }
+
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-x-3 gap-y-1">
+      <div className="-ml-2.5 flex items-center">
+        <ZoomControls
+          control={control}
+          level={
+            <span className="min-w-12 text-center text-sm text-soft tabular-nums">
+              {placement && `${Math.round(placement.view.scale * 100)}%`}
+            </span>
+          }
+        />
+      </div>
+      <div className="-mr-2.5 flex flex-wrap items-center">
+        {onCompare && <HoldButton onHold={onCompare} />}
+        <input
+          ref={input}
+          type="file"
+          accept="image/png"
+          aria-label="Mask file"
+          hidden
+          onChange={({ target }) => {
+            const file = target.files?.[0];
+            if (file) onImport(file);
+            // Lets the user choose the same file again.
+            target.value = '';
+          }}
+        />
+        <button
+          type="button"
+          title="Import mask (PNG)"
+          className={textButton}
+          onClick={() => input.current?.click()}
+        >
+          <Icon name="upload" />
+          <span className={wideOnly}>Import mask</span>
+        </button>
+        <button
+          type="button"
+          title="Export mask (PNG)"
+          className={textButton}
+          disabled={!canExport || isExporting}
+          onClick={exportMask}
+        >
+          {isExporting ? <Spinner /> : <Icon name="download" />}
+          <span className={wideOnly}>Export mask</span>
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function HoldButton({ onHold }: { onHold: (isHeld: boolean) => void }) {
+  const release = () => onHold(false);
+  return (
+    <button
+      type="button"
+      title="Hold to see the result"
+      className={`${textButton} touch-none`}
+      onPointerDown={() => onHold(true)}
+      onPointerUp={release}
+      onPointerLeave={release}
+      onPointerCancel={release}
+      onContextMenu={(event) => event.preventDefault()}
+      onKeyDown={({ key }) => (key === ' ' || key === 'Enter') && onHold(true)}
+      onKeyUp={release}
+      onBlur={release}
+    >
+      <MaskIcon name="eye" />
+      <span className={wideOnly}>Hold to see the result</span>
+    </button>
+  );
+}

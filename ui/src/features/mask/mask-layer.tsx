@@ -1,0 +1,87 @@
+import 'konva/lib/shapes/Image';
+import 'konva/lib/shapes/Line';
+import { useMemo } from 'react';
+import { Group, Image, Layer, Line, Stage } from 'react-konva/lib/ReactKonvaCore';
+import type { Box, View } from '@/components/pan-zoom/view';
+import type { ImageSize } from '@/lib/image-size';
+import { areaCanvas, MASK_COLOR } from './area-canvas';
+import type { Area, Shape, Stroke } from './marks';
+
+type MaskLayerProps = {
+  image: ImageSize;
+  shapes: Shape[];
+  activeStroke: Stroke | null;
+  box: Box;
+  view: View;
+};
+
+/**
+ * Draws the mask over the image. The only file that imports the drawing library, so that it loads separately.
+ *
+ * The stroke in progress has its own layer, so that a long mask is not redrawn with every point. An eraser has to be on
+ * the layer it erases.
+ */
+export default function MaskLayer({ image, shapes, activeStroke, box, view }: MaskLayerProps) {
+  const inImage = {
+    x: view.x,
+    y: view.y,
+    scaleX: view.scale,
+    scaleY: view.scale,
+    clipX: 0,
+    clipY: 0,
+    clipWidth: image.x,
+    clipHeight: image.y,
+  };
+  // Not rebuilt while only the active stroke grows.
+  const finished = useMemo(
+    () =>
+      shapes.map((shape, index) => {
+        // Stable keys: shapes are only added or removed at the end.
+        const key = `${index}-${shape.kind}`;
+        return shape.kind === 'area' ? (
+          <AreaShape key={key} area={shape} image={image} />
+        ) : (
+          <StrokeLine key={key} stroke={shape} />
+        );
+      }),
+    [shapes, image],
+  );
+  const erasing = activeStroke?.kind === 'erase' ? activeStroke : null;
+  return (
+    <div data-mask className="pointer-events-none absolute inset-0 opacity-55">
+      <Stage width={box.width} height={box.height} listening={false}>
+        <Layer listening={false}>
+          <Group {...inImage}>
+            {finished}
+            {erasing && <StrokeLine stroke={erasing} />}
+          </Group>
+        </Layer>
+        <Layer listening={false}>
+          <Group {...inImage}>{activeStroke && !erasing && <StrokeLine stroke={activeStroke} />}</Group>
+        </Layer>
+      </Stage>
+    </div>
+  );
+}
+
+function StrokeLine({ stroke: { kind, size, points } }: { stroke: Stroke }) {
+  const [x = 0, y = 0] = points;
+  return (
+    <Line
+      // Konva draws nothing for a line of length zero.
+      points={points.length > 2 ? points : [x, y, x + 0.01, y]}
+      stroke={MASK_COLOR}
+      strokeWidth={size}
+      lineCap="round"
+      lineJoin="round"
+      perfectDrawEnabled={false}
+      shadowForStrokeEnabled={false}
+      globalCompositeOperation={kind === 'erase' ? 'destination-out' : 'source-over'}
+    />
+  );
+}
+
+function AreaShape({ area, image }: { area: Area; image: ImageSize }) {
+  const picture = useMemo(() => areaCanvas(area, image), [area, image]);
+  return <Image image={picture} width={image.x} height={image.y} />;
+}

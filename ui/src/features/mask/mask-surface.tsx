@@ -1,0 +1,77 @@
+import { lazy, type RefObject, Suspense } from 'react';
+import { PlacedImage } from '@/components/pan-zoom/placed-image';
+import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
+import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
+import type { Image } from '@/lib/api-types';
+import { classNames } from '@/lib/class-names';
+import type { Shape, Stroke } from './marks';
+import { useMaskStore } from './mask-store';
+import { useDrawing } from './use-drawing';
+
+const MaskLayer = lazy(() => import('./mask-layer'));
+
+type MaskSurfaceProps = {
+  image: Image;
+  shapes: Shape[];
+  /** The next stroke starts a new mask and hides this one. */
+  isSubmitted: boolean;
+  frame: RefObject<HTMLDivElement | null>;
+  placement: Placement | null;
+  control: ViewControl;
+  isSpaceDown: RefObject<boolean>;
+  onStroke: (stroke: Stroke) => void;
+  /** Shown instead of the image and its mask, for comparison. */
+  comparedUrl: string | null;
+};
+
+const noShapes: Shape[] = [];
+
+/** The image with the mask over it and the brush cursor. */
+export function MaskSurface(props: MaskSurfaceProps) {
+  const { image, shapes, isSubmitted, frame, placement, control, isSpaceDown, onStroke, comparedUrl } = props;
+  const { brush, brushSize } = useMaskStore();
+  const { activeStroke, ring, handlers } = useDrawing(control, isSpaceDown, onStroke);
+  useWheelZoom(frame, control);
+  const shown = isSubmitted && activeStroke?.kind === 'paint' ? noShapes : shapes;
+
+  return (
+    <div
+      ref={frame}
+      role="application"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also draw with the keyboard.
+      tabIndex={0}
+      aria-label="Image to draw on"
+      aria-describedby="drawing-help"
+      onContextMenu={(event) => event.preventDefault()}
+      {...handlers}
+      className={classNames(
+        'absolute inset-0 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
+        brush === 'move' ? 'cursor-grab active:cursor-grabbing' : 'cursor-crosshair pointer-fine:cursor-none',
+        'group-data-moving/editor:cursor-grab',
+      )}
+    >
+      {placement && (
+        <>
+          <PlacedImage src={comparedUrl ?? image.url} size={image} view={placement.view} />
+          {!comparedUrl && (
+            <Suspense>
+              <MaskLayer image={image} shapes={shown} activeStroke={activeStroke} {...placement} />
+            </Suspense>
+          )}
+        </>
+      )}
+      <div
+        ref={ring}
+        hidden
+        data-ring
+        className={classNames(
+          'pointer-events-none absolute top-0 left-0 rounded-full border-[1.5px] border-white shadow-[0_0_0_1.5px_rgb(0_0_0/0.7),inset_0_0_0_1px_rgb(0_0_0/0.45)]',
+          brush === 'move' && 'invisible',
+          brush === 'erase' && 'border-dashed',
+          'group-data-moving/editor:invisible',
+        )}
+        style={{ width: brushSize, height: brushSize, margin: -brushSize / 2 }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+import type { ReactNode } from 'react';
+import { IconButton } from '@/components/icon-button';
+import { classNames } from '@/lib/class-names';
+import { MaskIcon, type MaskIconName } from './mask-icon';
+import { type Brush, brushSizes, useMaskStore } from './mask-store';
+
+const brushes: { brush: Brush; icon: MaskIconName; label: string; key: string }[] = [
+  { brush: 'paint', icon: 'brush', label: 'Brush', key: 'B' },
+  { brush: 'erase', icon: 'eraser', label: 'Eraser', key: 'E' },
+  { brush: 'move', icon: 'hand', label: 'Move', key: 'H' },
+];
+
+type MaskToolbarProps = {
+  canUndo: boolean;
+  canRedo: boolean;
+  canClear: boolean;
+  onUndo: () => void;
+  onRedo: () => void;
+  onClear: () => void;
+};
+
+/** The brush, its size, and undo. */
+export function MaskToolbar({ canUndo, canRedo, canClear, onUndo, onRedo, onClear }: MaskToolbarProps) {
+  const { brush, brushSize } = useMaskStore();
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <RadioGroup label="Tool">
+        {brushes.map((option) => (
+          <RadioOption
+            key={option.brush}
+            name="brush"
+            label={option.label}
+            title={`${option.label} (${option.key})`}
+            isChosen={brush === option.brush}
+            onChoose={() => useMaskStore.setState({ brush: option.brush })}
+          >
+            <MaskIcon name={option.icon} />
+          </RadioOption>
+        ))}
+      </RadioGroup>
+      <RadioGroup label="Brush size">
+        {brushSizes.map((size) => (
+          <RadioOption
+            key={size}
+            name="brush-size"
+            label={`${size} px`}
+            title={`${size} px ([ and ])`}
+            isChosen={brushSize === size}
+            onChoose={() => useMaskStore.setState({ brushSize: size })}
+          >
+            <span className="rounded-full bg-current" style={{ width: size, height: size }} />
+          </RadioOption>
+        ))}
+      </RadioGroup>
+      {/* biome-ignore lint/a11y/useSemanticElements: three buttons are not a form. */}
+      <div role="group" aria-label="History" className="flex rounded-md border border-line bg-surface p-0.5">
+        <IconButton label="Undo" title="Undo (Ctrl+Z)" disabled={!canUndo} onClick={onUndo}>
+          <MaskIcon name="undo" />
+        </IconButton>
+        <IconButton label="Redo" title="Redo (Ctrl+Shift+Z)" disabled={!canRedo} onClick={onRedo}>
+          <MaskIcon name="redo" />
+        </IconButton>
+        <button
+          type="button"
+          disabled={!canClear}
+          onClick={onClear}
+          className="min-h-10 thumb:min-h-11 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
+        >
+          Clear
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function RadioGroup({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <fieldset aria-label={label} className="flex rounded-md border border-line bg-surface p-0.5">
+      {children}
+    </fieldset>
+  );
+}
+
+type RadioOptionProps = {
+  name: string;
+  label: string;
+  title: string;
+  isChosen: boolean;
+  onChoose: () => void;
+  children: ReactNode;
+};
+
+function RadioOption({ name, label, title, isChosen, onChoose, children }: RadioOptionProps) {
+  return (
+    <label
+      title={title}
+      className={classNames(
+        'grid size-10 thumb:size-11 cursor-pointer place-items-center rounded-sm has-focus-visible:outline-2 has-focus-visible:outline-accent',
+        isChosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
+      )}
+    >
+      <input
+        type="radio"
+        name={name}
+        aria-label={label}
+        checked={isChosen}
+        onChange={onChoose}
+        className="sr-only"
+      />
+      {children}
+    </label>
+  );
+}

@@ -1,0 +1,104 @@
+import { type KeyboardEvent, type PointerEvent, type RefObject, useRef, useState } from 'react';
+import { capturePointer, type Pointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
+import type { ViewControl } from '@/components/pan-zoom/use-view';
+import type { Point } from '@/components/pan-zoom/view';
+import { createMaskGestures } from './gestures';
+import type { Stroke } from './marks';
+import { useMaskStore } from './mask-store';
+
+/** The pointer id of the keyboard, which draws like any other pointer. */
+const KEYBOARD = -1;
+/** Screen pixels per press of an arrow key, without and with Shift. */
+const KEY_STEP = 12;
+const FINE_STEP = 2;
+
+const arrows: Record<string, [x: number, y: number]> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
+
+/** Connects mouse, touch, pen and keyboard to the mask gestures. */
+export function useDrawing(
+  control: ViewControl,
+  isSpaceDown: RefObject<boolean>,
+  onStroke: (stroke: Stroke) => void,
+) {
+  const [activeStroke, setActiveStroke] = useState<Stroke | null>(null);
+  /** The circle that shows the brush's position and size; moved without a render. */
+  const ring = useRef<HTMLDivElement>(null);
+  const cursor = useRef<Point | null>(null);
+  // Created once, because it tracks the pointers that are down; its arguments never change.
+  const [gestures] = useState(() =>
+    createMaskGestures({
+      control,
+      brush: () => {
+        const { brush, brushSize } = useMaskStore.getState();
+        return { kind: brush === 'erase' ? 'erase' : 'paint', size: brushSize };
+      },
+      isMoving: () => useMaskStore.getState().brush === 'move' || isSpaceDown.current,
+      setActiveStroke,
+      commit: onStroke,
+    }),
+  );
+
+  function showRing(at: Point | null) {
+    cursor.current = at;
+    if (!ring.current) return;
+    ring.current.hidden = !at;
+    if (at) ring.current.style.translate = `${at.x}px ${at.y}px`;
+  }
+
+  function press(event: PointerEvent<HTMLElement>) {
+    event.currentTarget.focus({ preventScroll: true });
+    capturePointer(event);
+    gestures.press(toPointer(event));
+  }
+
+  function move(event: PointerEvent<HTMLElement>) {
+    // A finger would cover the ring.
+    showRing(event.pointerType === 'touch' ? null : pointIn(event.currentTarget, event));
+    const coalesced = event.nativeEvent.getCoalescedEvents?.() ?? [];
+    const positions = coalesced.length > 0 ? coalesced : [event];
+    gestures.move(
+      toPointer(event),
+      positions.map((position) => pointIn(event.currentTarget, position)),
+    );
+  }
+
+  function key(event: KeyboardEvent) {
+    const at = cursor.current ?? control.middle;
+    const pointer: Pointer = { id: KEYBOARD, type: 'key', button: 0, buttons: 1, ...at };
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      showRing(at);
+      if (gestures.isDown(KEYBOARD)) gestures.release(pointer);
+      else gestures.press(pointer);
+    }
+    const arrow = arrows[event.key];
+    if (!arrow) return;
+    event.preventDefault();
+    const step = event.shiftKey ? FINE_STEP : KEY_STEP;
+    const next = { x: at.x + arrow[0] * step, y: at.y + arrow[1] * step };
+    showRing(next);
+    gestures.move({ ...pointer, ...next });
+  }
+
+  return {
+    activeStroke,
+    ring,
+    handlers: {
+      onPointerDown: press,
+      onPointerMove: move,
+      onPointerUp: (event: PointerEvent) => gestures.release({ id: event.pointerId }),
+      onPointerCancel: (event: PointerEvent) => gestures.cancel({ id: event.pointerId }),
+      onPointerLeave: () => showRing(null),
+      onKeyDown: key,
+      onBlur: () => {
+        gestures.release({ id: KEYBOARD });
+        showRing(null);
+      },
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import { type ReactNode, useRef, useState } from 'react';
+import { Icon } from '@/components/icon';
+import { classNames } from '@/lib/class-names';
+import type { Backdrop } from '@/lib/download';
+import { readImageSize } from '@/lib/image-size';
+
+type BackdropPanelProps = { backdrop: Backdrop; onBackdrop: (backdrop: Backdrop) => void };
+
+// Colors for the user's picture, not for the page: the same in both themes.
+const swatches = [
+  { name: 'White', color: '#ffffff' },
+  { name: 'Light gray', color: '#e5e7eb' },
+  { name: 'Black', color: '#000000' },
+  { name: 'Cream', color: '#f5ecd9' },
+  { name: 'Rose', color: '#f9d5d8' },
+  { name: 'Sky', color: '#cfe5fb' },
+  { name: 'Mint', color: '#cdeedd' },
+  { name: 'Yellow', color: '#fde68a' },
+];
+
+const round =
+  'relative grid size-10 thumb:size-11 cursor-pointer place-items-center overflow-hidden rounded-full ring-offset-2 ring-offset-surface has-focus-visible:outline-2 has-focus-visible:outline-offset-4 has-focus-visible:outline-accent';
+const ringStyle = (isChosen: boolean) =>
+  isChosen ? 'ring-2 ring-accent' : 'ring-1 ring-control hover:ring-2';
+
+/** Chooses the backdrop of a cut-out: none, a color or a picture. The download includes it. */
+export default function BackdropPanel({ backdrop, onBackdrop }: BackdropPanelProps) {
+  const file = useRef<HTMLInputElement>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const color = backdrop && 'color' in backdrop ? backdrop.color : null;
+  const picture = backdrop && 'url' in backdrop ? backdrop : null;
+  const isCustomColor = color !== null && !swatches.some((swatch) => swatch.color === color);
+
+  function change(next: Backdrop) {
+    if (picture) URL.revokeObjectURL(picture.url);
+    setProblem(null);
+    onBackdrop(next);
+  }
+
+  async function choose(chosen: File) {
+    const url = URL.createObjectURL(chosen);
+    try {
+      await readImageSize(url);
+      change({ picture: chosen, url });
+    } catch {
+      URL.revokeObjectURL(url);
+      setProblem('We can’t read this file as an image. Choose a JPG, PNG or WebP file.');
+    }
+  }
+
+  return (
+    <fieldset className="grid gap-3 rounded-md border border-line bg-surface p-4">
+      <legend className="sr-only">Background</legend>
+      <div className="flex flex-wrap items-center gap-3">
+        <Swatch name="Transparent" isChosen={backdrop === null} onChoose={() => change(null)}>
+          <span className="checkerboard absolute inset-0" />
+        </Swatch>
+        {swatches.map((swatch) => (
+          <Swatch
+            key={swatch.color}
+            name={swatch.name}
+            isChosen={color === swatch.color}
+            onChoose={() => change({ color: swatch.color })}
+          >
+            <span className="absolute inset-0" style={{ background: swatch.color }} />
+          </Swatch>
+        ))}
+        <label title="Custom color" className={classNames(round, ringStyle(isCustomColor))}>
+          <span
+            className="absolute inset-0"
+            style={{
+              background: isCustomColor ? color : 'conic-gradient(#f66, #fd6, #6d6, #6cf, #86f, #f6c, #f66)',
+            }}
+          />
+          <input
+            type="color"
+            aria-label="Custom color"
+            value={color ?? '#ffffff'}
+            onChange={({ target }) => change({ color: target.value })}
+            className="absolute inset-0 size-full cursor-pointer opacity-0"
+          />
+        </label>
+        <input
+          ref={file}
+          type="file"
+          accept="image/*"
+          aria-label="Background picture"
+          hidden
+          onChange={({ target }) => {
+            const chosen = target.files?.[0];
+            if (chosen) void choose(chosen);
+            // Lets the user choose the same file again.
+            target.value = '';
+          }}
+        />
+        <button
+          type="button"
+          aria-pressed={picture !== null}
+          onClick={() => file.current?.click()}
+          className={classNames(
+            'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-full px-4 text-sm font-medium ring-offset-2 ring-offset-surface',
+            ringStyle(picture !== null),
+          )}
+        >
+          {picture ? (
+            <img src={picture.url} alt="" className="-ml-2 size-7 rounded-full object-cover" />
+          ) : (
+            <Icon name="image" />
+          )}
+          Custom picture
+        </button>
+      </div>
+      {problem && (
+        <p role="alert" className="text-sm text-danger">
+          {problem}
+        </p>
+      )}
+      <p className="text-xs text-soft">
+        Downloads include the background. JPG has no transparency, so it gets white.
+      </p>
+    </fieldset>
+  );
+}
+
+type SwatchProps = { name: string; isChosen: boolean; onChoose: () => void; children: ReactNode };
+
+function Swatch({ name, isChosen, onChoose, children }: SwatchProps) {
+  return (
+    <label title={name} className={classNames(round, ringStyle(isChosen))}>
+      {children}
+      <input
+        type="radio"
+        name="backdrop"
+        aria-label={name}
+        checked={isChosen}
+        onChange={onChoose}
+        className="sr-only"
+      />
+    </label>
+  );
+}

@@ -1,0 +1,20 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Tool } from '@/features/catalog/tool';
+import { api, unwrap } from '@/lib/api-client';
+import type { ResultItem } from '@/lib/api-types';
+import { notifyError } from '@/lib/notify';
+
+export function useDeleteResult(tool: Tool, imageId: string, onDeleted?: () => void) {
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn: async (resultId: string) =>
+      unwrap(await api.DELETE(tool.resultsPath, { params: { path: { imageId: resultId } } })),
+    onSuccess: (_, resultId) => {
+      queryClient.setQueryData<ResultItem[]>(tool.resultsKey(imageId), (old) =>
+        old?.filter((result) => result.imageId !== resultId),
+      );
+      onDeleted?.();
+    },
+    onError: () => notifyError('Failed to delete image'),
+  });
+}

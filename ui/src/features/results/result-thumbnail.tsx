@@ -1,0 +1,16 @@
+import type { ResultItem } from '@/lib/api-types';
+import { classNames } from '@/lib/class-names';
+
+/** Fits the square and keeps its aspect ratio, so that the empty sides do not look transparent. */
+export function ResultThumbnail({ result, alt }: { result: ResultItem; alt: string }) {
+  const { thumbnailUrl, width, height } = result;
+  return (
+    <img
+      src={thumbnailUrl}
+      alt={alt}
+      loading="lazy"
+      style={{ aspectRatio: `${width} / ${height}` }}
+      className={classNames('checkerboard min-h-0 min-w-0', width >= height ? 'w-full' : 'h-full')}
+    />
+  );
+}

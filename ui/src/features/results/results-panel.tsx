@@ -1,0 +1,58 @@
+import type { ReactNode } from 'react';
+import { LoadFailure } from '@/components/load-failure';
+import { PictureBox } from '@/components/picture-box';
+import { Skeleton } from '@/components/skeleton';
+import type { Tool } from '@/features/catalog/tool';
+import type { Image, ResultItem } from '@/lib/api-types';
+import { useDeleteResult } from './delete-result';
+import { useResults } from './get-results';
+import { ResultGallery } from './result-gallery';
+
+type ResultsPanelProps = {
+  tool: Tool;
+  image: Image;
+  selectedId: string | null;
+  onSelect: (resultId: string | null) => void;
+  onDeleted: () => void;
+  progress: ReactNode;
+  describe?: (result: ResultItem) => ReactNode;
+};
+
+/** The results of one tool for the image. */
+export function ResultsPanel(props: ResultsPanelProps) {
+  const { tool, image, selectedId, onSelect, onDeleted, progress, describe } = props;
+  const results = useResults(tool, image.id);
+  // After a deletion the first result is selected.
+  const remove = useDeleteResult(tool, image.id, () => {
+    onSelect(null);
+    onDeleted();
+  });
+
+  if (results.isPending) {
+    return (
+      <PictureBox width={image.x} height={image.y}>
+        <Skeleton className="absolute inset-0" />
+      </PictureBox>
+    );
+  }
+  if (!results.data) {
+    return (
+      <LoadFailure text={tool.texts.listFailed} isTrying={results.isFetching} onTryAgain={results.refetch} />
+    );
+  }
+  return (
+    <ResultGallery
+      results={results.data}
+      original={image}
+      alt={tool.texts.result}
+      isCutOut={tool.isCutOut}
+      selectedId={selectedId}
+      onSelect={onSelect}
+      onDelete={remove.mutate}
+      isDeleting={remove.isPending}
+      progress={progress}
+      describe={describe}
+      empty="Start a run to see its result here."
+    />
+  );
+}

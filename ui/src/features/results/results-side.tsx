@@ -1,0 +1,84 @@
+import { lazy, type ReactNode, type Ref, Suspense, useEffectEvent, useLayoutEffect, useRef } from 'react';
+import type { Tool } from '@/features/catalog/tool';
+import { useCancelJob } from '@/features/runs/cancel-job';
+import type { Image, Job, ResultItem } from '@/lib/api-types';
+import { ResultsPanel } from './results-panel';
+
+const JobProgress = lazy(() => import('@/features/runs/job-progress'));
+
+type ResultsSideProps = {
+  ref: Ref<HTMLElement>;
+  tool: Tool;
+  image: Image;
+  run: { job: Job | null; announcement: string; onCancelResponse: (job: Job) => void };
+  selectedId: string | null;
+  onSelect: (resultId: string | null) => void;
+  /** Adds what only this tool shows about a result. */
+  describe?: (result: ResultItem) => ReactNode;
+};
+
+/** The results of a tool and the progress of the current run. */
+export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, describe }: ResultsSideProps) {
+  const cancel = useCancelJob(run.onCancelResponse);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { job } = run;
+  return (
+    <section ref={ref} aria-labelledby="results" className="min-w-0">
+      <h2 id="results" ref={heading} tabIndex={-1} className="mb-4 text-lg font-semibold outline-none">
+        Results
+      </h2>
+      {/* Always rendered: a live region must exist before its text changes. Failures are alerts elsewhere. */}
+      <p aria-live="polite" className="sr-only">
+        {run.announcement}
+      </p>
+      <ResultsPanel
+        tool={tool}
+        image={image}
+        selectedId={selectedId}
+        onSelect={onSelect}
+        // The Delete button disappears with its result; the focus moves here.
+        onDeleted={() => heading.current?.focus()}
+        describe={describe}
+        progress={
+          job && (
+            <FocusGuard onLost={() => heading.current?.focus()}>
+              <Suspense>
+                <JobProgress
+                  job={job}
+                  texts={tool.texts}
+                  isCanceling={cancel.isPending}
+                  onCancel={() => cancel.mutate(job.id)}
+                />
+              </Suspense>
+            </FocusGuard>
+          )
+        }
+      />
+    </section>
+  );
+}
+
+/** Calls `onLost` when it unmounts together with the focused element, such as the Cancel button. */
+function FocusGuard({ onLost, children }: { onLost: () => void; children: ReactNode }) {
+  const box = useRef<HTMLDivElement>(null);
+  const lose = useEffectEvent(onLost);
+  // A layout effect is cleaned up while the button is still in the page.
+  useLayoutEffect(
+    () => () => {
+      if (box.current?.contains(document.activeElement)) lose();
+    },
+    [],
+  );
+  return (
+    <div ref={box} className="absolute inset-x-3 bottom-3">
+      {children}
+    </div>
+  );
+}
+
+/** Scrolls to `element` on narrow screens, where the results are below the fold. */
+export function scrollToResults(element: HTMLElement | null, narrow = '(width < 48rem)') {
+  if (!window.matchMedia?.(narrow).matches) return;
+  const isReduced = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+  element?.scrollIntoView({ behavior: isReduced ? 'instant' : 'smooth' });
+}

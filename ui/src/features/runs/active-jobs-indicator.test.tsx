@@ -1,0 +1,153 @@
+import { act, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { anImage, aResult, aUser } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+
+const POLL_MS = 3_000;
+
+const polls = (api: MockApi) => api.calls.filter((call) => call === 'GET /api/jobs').length;
+const indicator = (count: number) => screen.findByRole('button', { name: `${count} running` });
+const noIndicator = () => expect(screen.queryByRole('button', { name: /running$/ })).toBeNull();
+
+/** `waitFor` needs timers that advance with the clock. */
+const fakeIntervals = () =>
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'], shouldAdvanceTime: true });
+
+function withRuns(...images: string[]) {
+  const api = new MockApi();
+  for (const imageId of images) api.startJob({ imageId, tool: 'upscale', factor: 4, position: 2 });
+  return api;
+}
+
+describe('the indicator of active jobs', () => {
+  afterEach(() => vi.useRealTimers());
+
+  test('is hidden without jobs, and stops polling', async () => {
+    fakeIntervals();
+    const { api } = renderApp('/pricing', { signedIn: true });
+    await waitFor(() => expect(polls(api)).toBe(1));
+    await act(() => vi.advanceTimersByTimeAsync(10 * POLL_MS));
+    expect(polls(api)).toBe(1);
+    noIndicator();
+  });
+
+  test('polls a job and links to its page', async () => {
+    fakeIntervals();
+    const { api, router } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    const button = await indicator(1);
+    expect(polls(api)).toBe(1);
+    await act(() => vi.advanceTimersByTimeAsync(POLL_MS));
+    await waitFor(() => expect(polls(api)).toBe(2));
+    vi.useRealTimers();
+    api.images = [anImage()];
+    await userEvent.click(button);
+    const item = await screen.findByRole('menuitem', { name: /^Upscale 4X/ });
+    expect(item).toHaveTextContent('2 ahead · about 4 s left');
+    await userEvent.click(item);
+    await waitFor(() => expect(router.state.location.pathname).toBe('/upscale/image-1'));
+    expect(screen.queryByRole('menu')).toBeNull();
+  });
+
+  test('links each job to the page of its image', async () => {
+    renderApp('/terms', { api: withRuns('image-1', 'image-2', 'image-3'), signedIn: true });
+    await userEvent.click(await indicator(3));
+    const menu = within(await screen.findByRole('menu', { name: '3 running' }));
+    expect(menu.getAllByRole('menuitem').map((item) => item.getAttribute('href'))).toEqual([
+      '/upscale/image-1',
+      '/upscale/image-2',
+      '/upscale/image-3',
+    ]);
+  });
+
+  test('shows only an icon and a number on a phone, with the same name', async () => {
+    renderApp('/pricing', { api: withRuns('image-1', 'image-2'), signedIn: true });
+    const button = await indicator(2);
+    expect(within(button).getByText('running')).toHaveClass('hidden', 'sm:max-xl:inline');
+    expect(within(button).getByText('2')).toBeVisible();
+    expect(button).toHaveClass('max-sm:min-h-11');
+  });
+
+  test('says that nothing is running when the last job ends while the menu is open', async () => {
+    const { api } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await userEvent.click(await indicator(1));
+    await screen.findByRole('menuitem');
+    for (const job of api.jobs) job.state = 'done';
+    expect(await screen.findByText('Nothing is running')).toBeVisible();
+    await userEvent.keyboard('{Escape}');
+    await waitFor(noIndicator);
+  });
+
+  test('shows a run of the current page at once, and hides at its end', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()], stepMs: 40 });
+    renderApp('/upscale/image-1', { api, signedIn: true });
+    const run = await screen.findByRole('button', { name: 'Upscale 2X' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await waitFor(() => expect(polls(api)).toBe(1));
+    await userEvent.click(run);
+    expect(await indicator(1)).toBeVisible();
+    await screen.findByRole('img', { name: 'Result 1' });
+    noIndicator();
+    // The page follows the job's events; no poll was needed.
+    expect(polls(api)).toBe(1);
+  });
+
+  test('shows a toast for a run that ends on another page, and refreshes its results and the credits', async () => {
+    const api = withRuns('image-1');
+    const { router, queryClient } = renderApp('/pricing', { api, signedIn: true });
+    await indicator(1);
+    queryClient.setQueryData(['upscaled-images', 'image-1'], []);
+    api.images = [anImage()];
+    api.upscaled = [aResult({ imageId: 'a', factor: 2 }), aResult({ imageId: 'b', factor: 4 })];
+    api.user = aUser({ credits: 14 });
+    for (const job of api.jobs) Object.assign(job, { state: 'done', results: [api.upscaled[1]] });
+
+    const toast = await screen.findByRole('alert');
+    expect(toast).toHaveTextContent('Upscale 4X is ready');
+    expect(await screen.findByRole('link', { name: 'credits 14' })).toBeVisible();
+    expect(queryClient.getQueryState(['upscaled-images', 'image-1'])?.isInvalidated).toBe(true);
+    noIndicator();
+    await userEvent.click(within(toast).getByRole('link', { name: 'Show it' }));
+    await waitFor(() => expect(router.state.location.pathname).toBe('/upscale/image-1'));
+    expect(await screen.findByRole('button', { name: 'Result 2' })).toHaveAttribute('aria-pressed', 'true');
+  });
+
+  test.each([
+    ['failed', 'Upscale 4X failed and cost nothing'],
+    ['cancelled', 'Upscale 4X was canceled and cost nothing'],
+  ] as const)('shows a toast for a run that ends on another page as %s', async (state, text) => {
+    const { api } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await indicator(1);
+    for (const job of api.jobs) job.state = state;
+    expect(await screen.findByRole('alert')).toHaveTextContent(text);
+    expect(screen.queryByText(/4X is ready/)).toBeNull();
+  });
+
+  test('shows no toast for a run that was deleted with its image', async () => {
+    const { api } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await indicator(1);
+    api.jobs = [];
+    await waitFor(noIndicator);
+    await waitFor(() => expect(api.calls).toContain('GET /api/jobs/job-2'));
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+
+  test('shows no toast for a run of the current page', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()], stepMs: 40 });
+    renderApp('/upscale/image-1', { api, signedIn: true });
+    const run = await screen.findByRole('button', { name: 'Upscale 2X' });
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    const added = await screen.findByRole('img', { name: 'Result 1' });
+    expect(added.closest('li')).toHaveTextContent('NEW');
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+
+  test('is hidden for visitors, without polling', async () => {
+    const { api } = renderApp('/pricing', { api: withRuns('image-1') });
+    await screen.findByRole('heading', { level: 1 });
+    noIndicator();
+    expect(polls(api)).toBe(0);
+  });
+});

@@ -1,0 +1,2 @@
+/** Announced to screen readers. */
+export const resultReady = 'The result is ready';

@@ -1,0 +1,11 @@
+import { useMutation } from '@tanstack/react-query';
+import { api, unwrap } from '@/lib/api-client';
+import type { Job } from '@/lib/api-types';
+
+export function useCancelJob(onResponse: (job: Job) => void) {
+  return useMutation({
+    mutationFn: async (jobId: string) =>
+      unwrap(await api.DELETE('/api/jobs/{jobId}', { params: { path: { jobId } } })),
+    onSuccess: onResponse,
+  });
+}

@@ -1,0 +1,23 @@
+import type { Job } from '@/lib/api-types';
+import { formatCount, formatPercent, formatTimeLeft } from '@/lib/format';
+import { toolNames } from '@/lib/tool-names';
+import { secondsLeft } from './job-state';
+
+/** The name of the tool and, for an upscale, the factor. */
+export function jobTitle({ tool, factor }: Job): string {
+  return factor ? `${toolNames[tool]} ${factor}X` : toolNames[tool];
+}
+
+/** The progress in a word or two. */
+export function shortProgress({ state, position, progress }: Job): string {
+  if (state === 'running') return progress ? formatPercent(progress.fraction) : 'Starting';
+  return position ? `${position} ahead` : 'Next in line';
+}
+
+/** The progress with the tile or step count and the time left, as far as known. */
+export function fullProgress(job: Job): string {
+  const count = job.state === 'running' ? formatCount(job.progress?.count) : null;
+  const seconds = secondsLeft(job);
+  const left = seconds === null ? null : formatTimeLeft(seconds);
+  return [shortProgress(job), count, left].filter(Boolean).join(' · ');
+}

@@ -1,0 +1,102 @@
+import { useMutation } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import type { Tool } from '@/features/catalog/tool';
+import { ApiError, isProblem } from '@/lib/api-client';
+import type { Job, Result } from '@/lib/api-types';
+import { failureText } from '@/lib/failure-text';
+import { newId } from '@/lib/new-id';
+import { notifyError } from '@/lib/notify';
+import { resultReady } from './announcements';
+import { usePreconditionCheck } from './check-preconditions';
+import { loadFollowJob } from './load-follow-job';
+import { useFollowActiveJob } from './use-active-job';
+
+export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; detail: string };
+
+/** Why the API refused a run, or why its job failed. */
+type Refusal = { code?: string | null; detail: string };
+
+type RunOptions<Request> = {
+  tool: Tool;
+  imageId: string;
+  send: (request: Request, idempotencyKey: string) => Promise<Job | Result[]>;
+  /** Whether two requests are equal, so that the second one retries the first. */
+  isRetry: (request: Request, earlier: Request) => boolean;
+  onDone: (results: Result[]) => void;
+  /** Handles a refusal that the tool explains itself; returns false to have it shown in the usual way. */
+  onRefused: (refusal: Refusal, request: Request | null) => boolean;
+};
+
+/** A run on a stored image, from the click to the new results in the list. */
+export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefused }: RunOptions<Request>) {
+  const [problem, setProblem] = useState<RunProblem | null>(null);
+  /** Announced to screen readers. */
+  const [announcement, setAnnouncement] = useState('');
+  // Each click has its own idempotency key. After a lost connection the key is reused, because the job may exist.
+  const pending = useRef<{ request: Request; key: string } | null>(null);
+  const checkPreconditions = usePreconditionCheck(imageId);
+
+  function fail(detail: string) {
+    notifyError(tool.texts.runFailed);
+    setProblem(detail ? { kind: 'refused', detail } : null);
+  }
+
+  const active = useFollowActiveJob({
+    imageId,
+    tool: tool.name,
+    resultsKey: tool.resultsKey(imageId),
+    onDone: (results) => {
+      setAnnouncement(resultReady);
+      onDone(results);
+    },
+    onFailed: ({ failure }) => {
+      if (!failure || !onRefused(failure, null)) fail(failure?.detail ?? '');
+    },
+  });
+
+  const submit = useMutation({
+    mutationFn: async ({ request, key }: { request: Request; key: string }) => {
+      checkPreconditions();
+      // Loads in parallel with the request.
+      void loadFollowJob().catch(() => {});
+      return send(request, key);
+    },
+    onSuccess: (answer) => {
+      pending.current = null;
+      if (Array.isArray(answer)) active.complete(answer);
+      else active.update(answer);
+    },
+    onError: (error, { request }) => {
+      if (error instanceof ApiError) pending.current = null;
+      if (isProblem(error, 402)) return setProblem({ kind: 'not-enough-credits' });
+      if (error instanceof ApiError && onRefused(error, request)) return;
+      fail(failureText(error));
+    },
+  });
+
+  function start(request: Request) {
+    if (submit.isPending || active.job) return;
+    setProblem(null);
+    setAnnouncement('');
+    if (!pending.current || !isRetry(request, pending.current.request)) {
+      pending.current = { request, key: newId() };
+    }
+    submit.mutate(pending.current);
+  }
+
+  return {
+    start,
+    /** The request being sent. */
+    starting: submit.isPending ? (submit.variables?.request ?? null) : null,
+    job: active.job,
+    otherJobs: active.otherJobs,
+    /** Takes the API's answer to a cancellation; the job may have ended before it. */
+    onCancelResponse: (job: Job) => {
+      if (job.state === 'cancelled') setAnnouncement('The run was canceled');
+      active.update(job);
+    },
+    isBusy: submit.isPending || active.job !== null || active.isLoading,
+    problem,
+    announcement,
+  };
+}

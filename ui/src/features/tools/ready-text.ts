@@ -1,2 +1,0 @@
-/** Announced to those who cannot see it happen. */
-export const readyText = 'The result is ready';

@@ -1,0 +1,37 @@
+import { useState } from 'react';
+import type { EditingTool, ToolAction } from '@/features/catalog/tool';
+import { useRun } from '@/features/runs/use-run';
+import { api, unwrap } from '@/lib/api-client';
+import type { Result } from '@/lib/api-types';
+import { notifyError } from '@/lib/notify';
+
+/** A run that needs nothing but the image and a click. */
+export function useToolRun(tool: EditingTool, imageId: string, onDone: (results: Result[]) => void) {
+  const [isFreeRefused, setFreeRefused] = useState(false);
+
+  const run = useRun<ToolAction>({
+    tool,
+    imageId,
+    onDone,
+    isRetry: (action, earlier) => action === earlier,
+    send: async (action, idempotencyKey) =>
+      unwrap(
+        await api.POST(action.path, {
+          params: {
+            query: { imageId },
+            header: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
+          },
+        }),
+      ),
+    onRefused: ({ detail }, action) => {
+      const isUsed = action === tool.free && detail === 'Free Exists';
+      if (isUsed) {
+        setFreeRefused(true);
+        notifyError(tool.texts.freeExists);
+      }
+      return isUsed;
+    },
+  });
+
+  return { ...run, isFreeRefused };
+}

@@ -1,0 +1,14 @@
+import { ApiError, connectionLost } from './api-client';
+
+/** An error whose message the user may read. */
+export class UserError extends Error {}
+
+/** A response without a `detail` may be a proxy's whole error page. */
+const MAX_LENGTH = 300;
+
+/** Why a call failed, for the user: the API's `detail` if there is one. */
+export function failureText(error: Error): string {
+  if (error instanceof UserError) return error.message;
+  if (!(error instanceof ApiError)) return connectionLost;
+  return error.detail || error.message.slice(0, MAX_LENGTH);
+}
