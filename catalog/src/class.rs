@@ -1,17 +1,16 @@
-//! Classes of jobs.
+//! Job classes.
 
 use std::fmt;
 
 use crate::tier::Tier;
 use crate::tool::ToolName;
 
-/// A tool and a tier: the unit that has a stream of its own in the queue and a model of its own in
-/// `models/tools.toml`.
+/// A tool and a tier. Each class has its own stream in Redis and its own binding in `models/tools.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobClass {
-    /// How urgent it is; first, so that classes sort by urgency.
+    /// The tier; the first field, so that classes sort by urgency.
     pub tier: Tier,
-    /// What is to be done.
+    /// The tool.
     pub tool: ToolName,
 }
 

@@ -1,35 +1,38 @@
-//! What of a run can be counted.
+//! Countable progress of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// What a run is counted in.
+/// The unit of a [`Count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CountUnit {
-    /// Parts of a picture that the model makes one after the other.
+    /// Parts of a picture that the model processes separately.
     Tiles,
-    /// Steps of diffusion.
+    /// Diffusion steps.
     Steps,
 }
 
-/// How many of a run's tiles or steps are done.
+/// The number of finished tiles or steps of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Count {
-    /// What is counted.
+    /// The unit.
     pub unit: CountUnit,
-    /// Those that are done, at most `total`.
+    /// The finished ones, from 0 to `total`.
     pub done: u32,
-    /// All of them, at least one. Memory that runs short makes more of fewer.
+    /// All of them, at least 1. Grows if memory runs short and the tiles become smaller.
     pub total: u32,
 }
 
 impl Count {
-    /// The share that is done, from 0 to 1.
+    /// Returns the finished fraction, from 0 to 1.
     pub fn fraction(self) -> f32 {
         self.done as f32 / self.total as f32
     }
 
-    /// The same count as part `index` of `parts` alike.
+    /// Returns the count over `parts` equal parts, of which this is number `index`, from 0, and all before it are
+    /// finished.
     #[must_use]
     pub const fn in_part(self, index: u32, parts: u32) -> Self {
         Self { unit: self.unit, done: index * self.total + self.done, total: parts * self.total }

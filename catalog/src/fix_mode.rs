@@ -7,21 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::UnknownName;
 
-/// What is to happen to the masked area.
+/// What Magic Fix does to the masked area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "sqlx", sqlx(type_name = "text", rename_all = "lowercase"))]
 pub enum FixMode {
-    /// It becomes what the words say.
+    /// Repaints it as the prompt describes.
     Edit,
-    /// Damage goes, what was there stays.
+    /// Repairs damage and keeps the content.
     Restore,
-    /// What was there goes; its surroundings go on.
+    /// Removes the content and continues the surroundings.
     Remove,
-    /// What is there becomes clearer.
+    /// Makes the content clearer.
     Enhance,
-    /// Something that the words name appears.
+    /// Adds a thing that the prompt names.
     Add,
 }
 
@@ -29,7 +30,7 @@ impl FixMode {
     /// Every mode.
     pub const ALL: [Self; 5] = [Self::Edit, Self::Restore, Self::Remove, Self::Enhance, Self::Add];
 
-    /// The mode as text, e.g. `remove`.
+    /// Returns its name, for example `remove`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Edit => "edit",
@@ -40,7 +41,7 @@ impl FixMode {
         }
     }
 
-    /// Whether only an engine that understands words can do it.
+    /// Returns true if only a text-guided model can do it.
     pub const fn needs_words(self) -> bool {
         matches!(self, Self::Edit | Self::Add)
     }

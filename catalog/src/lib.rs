@@ -1,7 +1,7 @@
-//! What Retouch offers: tools, their modes and factors, and the tiers that runs belong to.
+//! What Retouch offers: tools, their factors and modes, and tiers.
 //!
-//! API, workers and models agree on these names: they appear in the database, in the queue, in `models/tools.toml` and
-//! in JSON. The crate knows nothing else, so that [`JobClass`] means the same wherever it is used.
+//! API, workers and models share these names. They appear in the database, in Redis, in `models/tools.toml` and in
+//! JSON.
 
 mod class;
 mod count;
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_parse_back_to_what_they_were_written_from() {
+    fn names_parse_back_to_their_values() {
         for tool in ToolName::ALL {
             assert_eq!(tool.as_str().parse::<ToolName>().expect("a known name"), tool);
         }

@@ -1,11 +1,11 @@
 //! The error for a name that the catalog does not contain.
 
-/// A text that names no known tool, tier or state.
+/// A text that is not the name of a tool, mode or tier.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown {what} {text:?}")]
 pub struct UnknownName {
-    /// What was looked for, e.g. `tool`.
+    /// The kind of name expected, for example `tool`.
     pub what: &'static str,
-    /// The text that was found.
+    /// The text.
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! The tiers.
+//! Tiers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::UnknownName;
 
-/// Who a job is run for: decides its price, its model and its place in the queue.
+/// Whom a job is for. Decides its price, its model and its place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "sqlx", sqlx(type_name = "text", rename_all = "kebab-case"))]
 pub enum Tier {
     /// Paid with credits; always served first.
     Paid,
-    /// A signed-in user's free run, one an image.
+    /// A signed-in user's free run, one per image and tool.
     Free,
     /// A visitor's free run.
     Visitor,
@@ -25,7 +26,7 @@ impl Tier {
     /// Every tier, the most urgent first.
     pub const ALL: [Self; 3] = [Self::Paid, Self::Free, Self::Visitor];
 
-    /// The name as text, e.g. `paid`.
+    /// Returns its name, for example `paid`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Paid => "paid",

@@ -1,4 +1,4 @@
-//! The tools, with and without their parameters.
+//! Tools, with and without their parameters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::fix_mode::FixMode;
 use crate::name::UnknownName;
 
-/// How many times larger an upscale makes each side.
+/// The factor by which an upscale enlarges each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Factor {
     /// Twice as wide and twice as high.
@@ -20,7 +20,7 @@ pub enum Factor {
 }
 
 impl Factor {
-    /// The number itself: 2 or 4.
+    /// Returns the number, 2 or 4.
     pub const fn get(self) -> u8 {
         match self {
             Self::X2 => 2,
@@ -28,7 +28,7 @@ impl Factor {
         }
     }
 
-    /// The factor that a row holds.
+    /// Returns the factor with this number; `None` unless it is 2 or 4.
     pub const fn from_number(number: i16) -> Option<Self> {
         match number {
             2 => Some(Self::X2),
@@ -38,18 +38,18 @@ impl Factor {
     }
 }
 
-/// A kind of work, without its parameters: the name of a tool in the database, in the queue, in
-/// `models/tools.toml` and in JSON.
+/// A tool without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Tool))]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "sqlx", sqlx(type_name = "text", rename_all = "kebab-case"))]
 pub enum ToolName {
     /// Cuts the subject out of its background.
     RemoveBackground,
-    /// Makes the picture larger.
+    /// Enlarges the picture.
     Upscale,
-    /// Repaints a masked area as a prompt says.
+    /// Repaints a masked area as a prompt describes.
     MagicFix,
 }
 
@@ -57,7 +57,7 @@ impl ToolName {
     /// Every tool, in the order the product lists them.
     pub const ALL: [Self; 3] = [Self::RemoveBackground, Self::Upscale, Self::MagicFix];
 
-    /// The name as text, e.g. `remove-background`.
+    /// Returns its name, for example `remove-background`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::RemoveBackground => "remove-background",
@@ -84,19 +84,19 @@ impl FromStr for ToolName {
     }
 }
 
-/// A tool with everything a run of it needs besides the image.
+/// A tool with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tool {
     /// Cuts the subject out of its background; the result has a soft alpha channel.
     RemoveBackground,
-    /// Makes the picture larger by `factor`.
+    /// Enlarges the picture by a factor.
     Upscale(Factor),
-    /// Repaints a masked area. The mask and the prompt belong to the job.
+    /// Repaints a masked area in a mode. The mask and the prompt belong to the job.
     MagicFix(FixMode),
 }
 
 impl Tool {
-    /// The kind of work this is.
+    /// Returns the tool without its parameters.
     pub const fn name(self) -> ToolName {
         match self {
             Self::RemoveBackground => ToolName::RemoveBackground,
@@ -105,7 +105,7 @@ impl Tool {
         }
     }
 
-    /// The factor of an upscale.
+    /// Returns the factor of an upscale; `None` for other tools.
     pub const fn factor(self) -> Option<Factor> {
         match self {
             Self::Upscale(factor) => Some(factor),
@@ -113,7 +113,7 @@ impl Tool {
         }
     }
 
-    /// The mode of a Magic Fix.
+    /// Returns the mode of a Magic Fix; `None` for other tools.
     pub const fn mode(self) -> Option<FixMode> {
         match self {
             Self::MagicFix(mode) => Some(mode),
@@ -121,7 +121,7 @@ impl Tool {
         }
     }
 
-    /// The tool that a row names; `None` when its columns do not fit together.
+    /// Returns the tool in the columns of a row; `None` if they contradict each other.
     pub const fn from_columns(
         name: ToolName,
         factor: Option<i16>,
@@ -138,7 +138,7 @@ impl Tool {
         }
     }
 
-    /// The factor as its column holds it.
+    /// Returns the factor for its column.
     pub fn factor_column(self) -> Option<i16> {
         self.factor().map(|factor| i16::from(factor.get()))
     }
