@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { expectAccessible } from './accessible';
+import { checkScreen } from './check-screen';
 import { signInAsSomeoneNew } from './sign-in';
-import { expectSound } from './sound';
 import { expect, test } from './test';
 import { credits } from './tool';
 
-test('a key lets a program in until it is revoked', async ({ page }) => {
+test('an API key works until it is revoked', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await page.goto('/account');
   await expect(page.getByText('No keys yet')).toBeVisible();
@@ -14,12 +14,12 @@ test('a key lets a program in until it is revoked', async ({ page }) => {
   const field = page.getByLabel('Your new key “nightly batch”');
   await expect(field).toBeFocused();
   const key = await field.inputValue();
-  await expectSound(page);
+  await checkScreen(page);
 
   const call = () => page.request.get('/api/user/get', { headers: { 'X-Api-Key': key } });
   expect(await (await call()).json()).toMatchObject({ credits: 20 });
 
-  // It was shown once.
+  // The full key is shown only once.
   await page.reload();
   await expect(page.getByRole('list', { name: 'Your API keys' })).toContainText('nightly batch');
   await expect(field).toBeHidden();
@@ -33,7 +33,7 @@ test('a key lets a program in until it is revoked', async ({ page }) => {
   expect((await call()).status()).toBe(401);
 });
 
-test('an account is taken along and deleted', async ({ page }) => {
+test('an account is exported and deleted', async ({ page }) => {
   const email = await signInAsSomeoneNew(page);
   await page.getByRole('button', { name: email }).click();
   await page.getByRole('menuitem', { name: 'Account' }).click();
@@ -48,7 +48,7 @@ test('an account is taken along and deleted', async ({ page }) => {
   await remove.click();
   const dialog = page.getByRole('alertdialog');
   await expect(dialog).toContainText('the 20 credits you have left');
-  await expectSound(page);
+  await checkScreen(page);
   await page.keyboard.press('Escape');
   await expect(remove).toBeFocused();
 

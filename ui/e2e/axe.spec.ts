@@ -5,9 +5,9 @@ import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { openTool } from './tool';
 
-// What opens over a page, each in both themes. The pages themselves are in screens.spec.ts.
+// Everything that opens over a page, in both themes. screens.spec.ts covers the pages themselves.
 
-const desk = { width: 1440, height: 900 };
+const desktop = { width: 1440, height: 900 };
 const phone = { width: 360, height: 740 };
 
 async function expectBothThemes(page: Page) {
@@ -19,7 +19,7 @@ async function expectBothThemes(page: Page) {
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
-test('what opens for a visitor', async ({ page }) => {
+test('menus, previews and the consent banner of a visitor', async ({ page }) => {
   await page.setViewportSize(phone);
   await page.goto('/pricing');
   await button(page, 'Open menu').click();
@@ -54,7 +54,7 @@ test('what opens for a visitor', async ({ page }) => {
 });
 
 test.describe('for a user', () => {
-  test.use({ viewport: desk, expectedRefusals: [404, 500] });
+  test.use({ viewport: desktop, expectedRefusals: [404, 500] });
 
   test('menus, drawers and dialogs', async ({ page }) => {
     const email = await signInAsSomeoneNew(page);
@@ -71,7 +71,7 @@ test.describe('for a user', () => {
     await page.keyboard.press('Escape');
     await expect(button(page, 'Open menu')).toBeFocused();
 
-    await page.setViewportSize(desk);
+    await page.setViewportSize(desktop);
     await page.goto('/account');
     await page.getByLabel('Name of a new key').fill('nightly');
     await button(page, 'Create key').click();
@@ -102,7 +102,7 @@ test.describe('for a user', () => {
     await expectBothThemes(page);
   });
 
-  test('failures, toasts, and the way to the payment page', async ({ page }) => {
+  test('failures, toasts, and the overlay before the payment page', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await page.route('**/api/checkouts/', (route) => route.fulfill({ status: 500 }));
     await page.goto('/checkouts');

@@ -2,33 +2,33 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from '@playwright/test';
 import { unzipSync } from 'fflate';
 import { expectAccessible } from './accessible';
+import { checkScreen } from './check-screen';
 import { aPhoto, aPicture } from './photo';
 import { signInAsSomeoneNew } from './sign-in';
-import { expectSound } from './sound';
 import { expect, test } from './test';
 import { credits, expectResults } from './tool';
 
 const named = (name: string, file = aPicture(96, 64)) => ({ ...file, name });
 
-/** Chooses files, of which so many can be worked on. */
-async function choose(page: Page, tool: string, files: ReturnType<typeof aPhoto>[], good = files.length) {
+/** Chooses files and waits until `accepted` of them have passed the checks. */
+async function choose(page: Page, tool: string, files: ReturnType<typeof aPhoto>[], accepted = files.length) {
   await page.goto(tool);
   await page.getByLabel('Image file').setInputFiles(files);
-  await expect(page.getByRole('heading', { name: `${good} images` })).toBeVisible();
+  await expect(page.getByRole('heading', { name: `${accepted} images` })).toBeVisible();
 }
 const row = (page: Page, name: string) => page.getByRole('listitem').filter({ hasText: name });
 const start = (page: Page, count: number) => page.getByRole('button', { name: `Start ${count} runs` });
 const done = (page: Page, text: string) =>
   expect(page.getByText(text, { exact: true })).toBeVisible({ timeout: 90_000 });
 
-test('several pictures are upscaled at once and come back as one ZIP file', async ({ page }) => {
+test('a batch of images is upscaled and downloaded as one ZIP file', async ({ page }) => {
   await signInAsSomeoneNew(page);
   const large = named('large.png', aPicture(1441, 20));
   const files = [named('cat.png'), named('cat.png'), named('dog.png', aPicture(64, 96)), large];
   await choose(page, '/upscale', files, 3);
   await expect(row(page, 'large.png')).toContainText('Image dimensions too big (Max 1440x1440)');
   await expect(page.getByText('3 images × 3 credits = 9 credits')).toBeVisible();
-  await expectSound(page);
+  await checkScreen(page);
   await start(page, 3).click();
   await done(page, '3 of 3 done');
   await expect(credits(page, 11)).toBeVisible();
@@ -43,7 +43,7 @@ test('several pictures are upscaled at once and come back as one ZIP file', asyn
   const dog = Buffer.from(made['dog-2x.png'] ?? []);
   expect([dog.readUInt32BE(16), dog.readUInt32BE(20)]).toEqual([128, 192]);
 
-  // They are kept like any other: each on the page of its image.
+  // Each result is also on the page of its image.
   await row(page, 'dog.png').getByRole('link').click();
   await expect(page).toHaveURL(/\/upscale\/[0-9a-f-]{36}$/);
   await expectResults(page, 1);
@@ -53,41 +53,41 @@ test('several pictures are upscaled at once and come back as one ZIP file', asyn
   await expect(page.getByRole('link', { name: /^Select/ })).toHaveCount(3);
 });
 
-test('on a phone each file is one row, and its way out is made for a thumb', async ({ page }) => {
+test('on a phone each file is one row with a thumb-sized Remove button', async ({ page }) => {
   await page.setViewportSize({ width: 360, height: 740 });
   await signInAsSomeoneNew(page);
   const name = 'a-long-name-that-no-phone-has-the-room-for.png';
   await choose(page, '/upscale', [named(name), named('b.png')]);
   const remove = page.getByRole('button', { name: `Remove ${name}` });
   const [button, text] = [await remove.boundingBox(), await page.getByTitle(name).boundingBox()];
-  if (!button || !text) throw new Error('the row is not to be seen');
+  if (!button || !text) throw new Error('the row is not visible');
   expect(Math.min(button.width, button.height)).toBeGreaterThanOrEqual(44);
   expect(button.x).toBeGreaterThanOrEqual(text.x + text.width);
   expect(button.y).toBeLessThan(text.y + text.height);
-  await expectSound(page);
+  await checkScreen(page);
 });
 
-test('a reload in the middle loses none that was sent', async ({ page }) => {
+test('a reload keeps every file that was sent', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await choose(page, '/remove-background', [named('a.jpg', aPhoto()), named('b.jpg', aPhoto())]);
   await page.getByRole('radio', { name: /^Remove Bg Free/ }).check();
   await expect(page.getByText('2 images, free')).toBeVisible();
   await start(page, 2).click();
-  // Both are with the server when neither waits to be sent any more.
+  // Both have been sent once they are queued.
   await expect(page.getByText(/^(Queued|Running|Done)/)).toHaveCount(2);
   await page.reload();
   await done(page, '2 of 2 done');
   await expect(credits(page, 20)).toBeVisible();
 });
 
-test('all that still runs can be cancelled, and costs nothing', async ({ page }) => {
+test('a batch can be canceled and then costs nothing', async ({ page }) => {
   await signInAsSomeoneNew(page);
   const slow = () => aPicture(640, 640);
   await choose(page, '/upscale', [named('a.png', slow()), named('b.png', slow())]);
   await start(page, 2).click();
   await expect(page.getByText(/^(Queued|Running)/).first()).toBeVisible();
   await page.getByRole('button', { name: 'Cancel all' }).click();
-  await done(page, '0 of 2 done · 2 cancelled');
+  await done(page, '0 of 2 done · 2 canceled');
   await expect(credits(page, 20)).toBeVisible();
   await page.getByRole('button', { name: 'New batch' }).click();
   await expect(page.getByRole('button', { name: 'Choose files' })).toBeVisible();
@@ -96,7 +96,7 @@ test('all that still runs can be cancelled, and costs nothing', async ({ page })
 test.describe('refusals', () => {
   test.use({ expectedRefusals: [402] });
 
-  test('when the credits are used up it stops, says so and keeps what is done', async ({ page }) => {
+  test('stops when the credits run out, says so, and keeps the results', async ({ page }) => {
     await signInAsSomeoneNew(page);
     const names = ['a.png', 'b.png', 'c.png', 'd.png', 'e.png'];
     await choose(
@@ -106,12 +106,12 @@ test.describe('refusals', () => {
     );
     await page.getByRole('radio', { name: /^Upscale 4X/ }).check();
     await expect(page.getByText('5 images × 6 credits = 30 credits')).toBeVisible();
-    await expect(page.getByText(/enough for the first 3 of 5/)).toBeVisible();
+    await expect(page.getByText(/enough credits for the first 3 of 5/)).toBeVisible();
     await expectAccessible(page);
     await start(page, 5).click();
     await done(page, '3 of 5 done · 2 not started');
     await expect(credits(page, 2)).toBeVisible();
-    await expect(page.getByText('What is done is kept, and what runs goes on.')).toBeVisible();
+    await expect(page.getByText('Finished results are kept, and runs in progress continue.')).toBeVisible();
     await expectAccessible(page);
     await page.getByRole('link', { name: 'Get more credits' }).click();
     await expect(page).toHaveURL(/\/pricing$/);

@@ -1,31 +1,33 @@
 import type { Page } from '@playwright/test';
-import { firstLoad, growth, keep, total } from './first-load';
+import { firstLoad, growth, saveBaseline, total } from './first-load';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { expectResults, freeButton, openTool } from './tool';
 
 const BUDGET_BYTES = 150_000;
-/** Magic Fix draws with konva, and react-konva brings a renderer of its own. */
+/** Magic Fix draws with konva, and react-konva contains its own renderer. */
 const EDITOR_BUDGET_BYTES = 245_000;
-/** `KEEP_FIRST_LOAD=1` writes perf/first-load.json anew, which a failure is explained with. */
-const isKeeping = Boolean(process.env.KEEP_FIRST_LOAD);
+/** `KEEP_FIRST_LOAD=1` rewrites perf/first-load.json, the baseline that failures are compared with. */
+const isUpdating = Boolean(process.env.KEEP_FIRST_LOAD);
 
 async function expectSmall(page: Page, address: string, { name = address, draws = false } = {}) {
   const { scripts, canDraw } = await firstLoad(page, address);
   await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible();
-  if (isKeeping) keep(name, scripts);
+  if (isUpdating) saveBaseline(name, scripts);
   expect(total(scripts), growth(name, scripts)).toBeLessThan(draws ? EDITOR_BUDGET_BYTES : BUDGET_BYTES);
-  expect(canDraw, `${name} has the drawing library`).toBe(draws);
+  expect(canDraw, `${name} loads the drawing library`).toBe(draws);
 }
 
-test('no page of a visitor loads too much', async ({ page }) => {
+test('every page of a visitor stays within its budget', async ({ page }) => {
   const pages = ['/dashboard', '/pricing', '/remove-background', '/upscale', '/magic', '/terms', '/privacy'];
   for (const address of [...pages, '/login', '/signup', '/authcallback', '/nothing']) {
     await expectSmall(page, address);
   }
 });
 
-test('no page of a user loads too much, and only the mask editor can draw', async ({ page }) => {
+test('every page of a user stays within its budget, and only the mask editor loads the drawing library', async ({
+  page,
+}) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   await freeButton(page).click();

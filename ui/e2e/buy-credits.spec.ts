@@ -1,16 +1,16 @@
 import type { Page } from '@playwright/test';
 import { expectAccessible } from './accessible';
+import { checkScreen } from './check-screen';
 import { signInAsSomeoneNew } from './sign-in';
-import { expectSound } from './sound';
 import { expect, test } from './test';
 import { credits } from './tool';
 
-// The payment page is the local stand-in's; with a provider's real one these tests would need a test card.
+// The payment page is the local stand-in's. A real provider's page would need a test card.
 const thanks = (page: Page) => page.getByRole('heading', { name: 'Thank you for your order' });
 const payButton = (page: Page) => page.getByRole('button', { name: /^Pay \$/ });
 const onPage = (page: Page, text: string) => page.getByRole('main').getByText(text);
 
-/** Chooses a pack and waits for the page where it is paid. */
+/** Chooses a pack and waits for its payment page. */
 async function choose(page: Page, pack: string) {
   await page.goto('/pricing');
   const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: pack }) });
@@ -19,7 +19,7 @@ async function choose(page: Page, pack: string) {
   expect(new URL(page.url()).hostname).toBe('127.0.0.1');
 }
 
-test('a new user buys a pack and finds it among the orders', async ({ page }) => {
+test('a new user buys a pack and finds the order', async ({ page }) => {
   const email = await signInAsSomeoneNew(page);
   await expect(credits(page, 20)).toBeVisible();
   await choose(page, 'Cheapest');
@@ -30,9 +30,9 @@ test('a new user buys a pack and finds it among the orders', async ({ page }) =>
   await expect(onPage(page, email)).toBeVisible();
   await expect(onPage(page, 'A confirmation email will be sent to')).toBeVisible();
   await expect(credits(page, 40)).toBeVisible();
-  await expectSound(page);
+  await checkScreen(page);
 
-  // Coming here again grants nothing again.
+  // A reload grants nothing again.
   await page.reload();
   await expect(thanks(page)).toBeVisible();
   await expect(credits(page, 40)).toBeVisible();
@@ -43,9 +43,9 @@ test('a new user buys a pack and finds it among the orders', async ({ page }) =>
   await expect(rows).toHaveCount(2);
   await expect(rows.last().getByRole('cell').nth(1)).toHaveText('Fulfilled');
   await expect(rows.last().getByRole('cell').nth(2)).toHaveText('20 credits');
-  await expectSound(page);
+  await checkScreen(page);
 
-  // Anywhere in the row leads to the order: the link lies over its cells, which Playwright would wait for to end.
+  // The whole row is a link. It covers the cell, so Playwright needs `force`.
   await rows.last().getByRole('cell').last().click({ force: true });
   await expect(page).toHaveURL(/\/checkouts\/[0-9a-f-]{36}$/);
   await expect(page.getByRole('heading', { name: 'Order Details' })).toBeVisible();
@@ -54,12 +54,12 @@ test('a new user buys a pack and finds it among the orders', async ({ page }) =>
   for (const text of ['20 Credits', email, '$2']) {
     await expect(page.getByRole('definition').filter({ hasText: text })).toBeVisible();
   }
-  await expectSound(page);
+  await checkScreen(page);
   await page.getByRole('link', { name: 'Back to Checkouts' }).click();
   await expect(page).toHaveURL(/\/checkouts$/);
 });
 
-test('whoever leaves the payment page can go on later', async ({ page }) => {
+test('an abandoned payment can be continued later', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await choose(page, 'Most popular');
   await page.getByRole('button', { name: 'Back to the shop' }).click();
@@ -69,24 +69,24 @@ test('whoever leaves the payment page can go on later', async ({ page }) => {
   await page.goto('/checkout');
   await expect(page.getByRole('heading', { name: 'Your payment is not finished' })).toBeVisible();
   await expect(page.getByRole('region', { name: 'Your pack' })).toContainText('55 credits');
-  await expectSound(page);
-  const address = page.getByRole('link', { name: 'Continue payment' });
-  const session = new URL(String(await address.getAttribute('href'))).pathname.split('/').at(-1);
+  await checkScreen(page);
+  const link = page.getByRole('link', { name: 'Continue payment' });
+  const session = new URL(String(await link.getAttribute('href'))).pathname.split('/').at(-1);
 
-  // Nothing is thanked for that is not paid.
+  // The thank-you page redirects an unpaid order.
   await page.goto(`/return?session_id=${session}`);
   await expect(page).toHaveURL(`/checkout?session_id=${session}`);
-  await address.click();
+  await link.click();
   await payButton(page).click();
   await expect(thanks(page)).toBeVisible();
   await expect(credits(page, 75)).toBeVisible();
 
-  // Now there is nothing to go on with.
+  // Now there is no open payment.
   await page.goto('/checkout');
   await expect(page).toHaveURL(/\/pricing$/);
 });
 
-test('the Back button of the browser leads to packs that can be chosen', async ({ page }) => {
+test('the Back button of the browser leads to a usable pricing page', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await choose(page, 'Cheapest');
   await page.goBack();
@@ -98,7 +98,7 @@ test('the Back button of the browser leads to packs that can be chosen', async (
   await expect(credits(page, 200)).toBeVisible();
 });
 
-test('a double click opens one order', async ({ page }) => {
+test('a double click creates one order', async ({ page }) => {
   const opened: string[] = [];
   page.on('request', (request) => {
     if (request.url().includes('/create-checkout-session-')) opened.push(request.url());
@@ -110,7 +110,7 @@ test('a double click opens one order', async ({ page }) => {
   expect(opened).toHaveLength(1);
 });
 
-test('money that comes later brings the credits later', async ({ page }) => {
+test('a delayed payment grants the credits when it arrives', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await choose(page, 'Cheapest');
   const paymentPage = page.url();
@@ -127,7 +127,7 @@ test('money that comes later brings the credits later', async ({ page }) => {
   await expect(credits(page, 40)).toBeVisible();
 });
 
-test('a payment that has expired shows nothing and leads to the packs', async ({ page }) => {
+test('an expired payment shows nothing and redirects to the packs', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await choose(page, 'Cheapest');
   const session = new URL(page.url()).pathname.split('/').at(-1);
@@ -147,7 +147,7 @@ test('a payment that has expired shows nothing and leads to the packs', async ({
 test.describe('refusals', () => {
   test.use({ expectedRefusals: [503] });
 
-  test('says so when the payment page cannot be opened', async ({ page }) => {
+  test('a payment page that cannot be opened is reported', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await page.goto('/pricing');
     await page.route('**/api/payments/create-checkout-session-*', (route) =>
@@ -165,7 +165,7 @@ test.describe('refusals', () => {
     await expect(payButton(page)).toBeVisible();
   });
 
-  test('a failure can be read where motion is reduced', async ({ page }) => {
+  test('a toast stays readable with reduced motion', async ({ page }) => {
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await signInAsSomeoneNew(page);
     await page.goto('/pricing');

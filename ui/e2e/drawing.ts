@@ -4,11 +4,11 @@ export const surface = (page: Page) => page.getByRole('application', { name: 'Im
 export const prompt = (page: Page) => page.getByRole('textbox', { name: 'Prompt' });
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
-/** A place on the image, each way from 0 to 1, in pixels of the window. */
-export async function placeOn(image: Locator, x: number, y: number) {
+/** Converts a position on the image, from 0 to 1 on each axis, to window pixels. */
+export async function positionOn(image: Locator, x: number, y: number) {
   await image.scrollIntoViewIfNeeded();
   const box = await image.boundingBox();
-  if (!box) throw new Error('the image is not there');
+  if (!box) throw new Error('the image is not visible');
   return { x: box.x + x * box.width, y: box.y + y * box.height };
 }
 
@@ -21,24 +21,24 @@ const across: Path = [
 
 export async function drawWithMouse(page: Page, path: Path = across) {
   for (const [index, [x, y]] of path.entries()) {
-    const place = await placeOn(surface(page), x, y);
-    await page.mouse.move(place.x, place.y, { steps: 4 });
+    const position = await positionOn(surface(page), x, y);
+    await page.mouse.move(position.x, position.y, { steps: 4 });
     if (index === 0) await page.mouse.down();
   }
   await page.mouse.up();
 }
 
-/** What the page keeps of the mask, once it has been written. */
+/** Reads the strokes from the session storage, after the page has written them. */
 export async function strokes(page: Page): Promise<{ kind: string; size: number; points: number[] }[]> {
   await page.waitForTimeout(400);
   return page.evaluate(() => {
-    const kept = JSON.parse(sessionStorage.getItem('retouch-magic-fix') ?? '{}');
+    const stored = JSON.parse(sessionStorage.getItem('retouch-magic-fix') ?? '{}');
     const id = window.location.pathname.split('/').at(-1) ?? '';
-    return kept.state?.works?.[id]?.done ?? [];
+    return stored.state?.drafts?.[id]?.done ?? [];
   });
 }
 
-/** A pointer of a kind that no machine here has, through the events that it would send. */
+/** Dispatches the events of a pen or a finger, which the test browser does not have. */
 export async function sendPointer(
   page: Page,
   name: string,

@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Page, Response } from '@playwright/test';
 
-/** Gzip bytes of each script that a first visit of a page fetches, by the script's name without its hash. */
-export type FirstLoad = Record<string, number>;
+/** Gzip bytes of each script that the first visit to a page loads, by the script's name without its hash. */
+type FirstLoad = Record<string, number>;
 
-const KEPT = fileURLToPath(new URL('../perf/first-load.json', import.meta.url));
-const HASH_AND_ENDING = /-[\w-]{8}\.js$|\.js$/;
-/** Konva names itself where it looks for a second copy of itself, and no minifier takes that away. */
+const BASELINE = fileURLToPath(new URL('../perf/first-load.json', import.meta.url));
+const HASH_AND_EXTENSION = /-[\w-]{8}\.js$|\.js$/;
+/** Konva's check for a second copy contains its name, which survives minification. */
 const DRAWING_LIBRARY = 'Konva';
 
 export async function firstLoad(page: Page, path: string): Promise<{ scripts: FirstLoad; canDraw: boolean }> {
@@ -25,7 +25,7 @@ export async function firstLoad(page: Page, path: string): Promise<{ scripts: Fi
   let canDraw = false;
   for (const address of addresses) {
     const body = await (await page.request.get(address)).body();
-    const name = (address.split('/').at(-1) ?? address).replace(HASH_AND_ENDING, '');
+    const name = (address.split('/').at(-1) ?? address).replace(HASH_AND_EXTENSION, '');
     scripts[name] = (scripts[name] ?? 0) + gzipSync(body).length;
     canDraw ||= body.includes(DRAWING_LIBRARY);
   }
@@ -36,25 +36,25 @@ export function total(scripts: FirstLoad): number {
   return Object.values(scripts).reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** What is larger than when the sizes were last kept, the worst first: for whoever has to make room. */
+/** Lists the scripts that have grown since the baseline, largest growth first. */
 export function growth(page: string, scripts: FirstLoad): string {
-  const before = kept()[page] ?? {};
+  const before = baseline()[page] ?? {};
   const lines = Object.entries(scripts)
     .map(([name, now]) => ({ name, now, was: before[name] ?? 0 }))
     .filter(({ now, was }) => now > was)
     .sort((a, b) => b.now - b.was - (a.now - a.was))
     .map(({ name, now, was }) => `  ${name}: ${was} -> ${now} (+${now - was})`);
-  return [`${page}: ${total(scripts)} bytes, kept as ${total(before)}. What grew:`, ...lines].join('\n');
+  return [`${page}: ${total(scripts)} bytes, ${total(before)} in the baseline. Growth:`, ...lines].join('\n');
 }
 
-function kept(): Record<string, FirstLoad> {
-  return JSON.parse(readFileSync(KEPT, 'utf8'));
+function baseline(): Record<string, FirstLoad> {
+  return JSON.parse(readFileSync(BASELINE, 'utf8'));
 }
 
-/** Keeps these sizes as the ones to compare with. */
-export function keep(page: string, scripts: FirstLoad) {
-  const all = { ...kept(), [page]: sorted(scripts) };
-  writeFileSync(KEPT, `${JSON.stringify(sorted(all), null, 2)}\n`);
+/** Saves these sizes as the baseline. */
+export function saveBaseline(page: string, scripts: FirstLoad) {
+  const all = { ...baseline(), [page]: sorted(scripts) };
+  writeFileSync(BASELINE, `${JSON.stringify(sorted(all), null, 2)}\n`);
 }
 
 function sorted<T>(values: Record<string, T>): Record<string, T> {

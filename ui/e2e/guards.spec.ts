@@ -5,17 +5,17 @@ import { expect, test } from './test';
 import { credits, openTool, runButton } from './tool';
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true });
-const kept = (page: Page) =>
+const storedSessions = (page: Page) =>
   page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith('oidc.user')));
 
-/** Through the provider's page; the local one knows an account by its email. */
+/** Signs in on the provider's page. The local provider identifies accounts by email. */
 async function enter(page: Page, { email, password }: { email: string; password: string }) {
   await page.getByLabel('Email').fill(email);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Continue' }).click();
 }
 
-test('somebody signs up, logs out, and logs in again', async ({ page }) => {
+test('a user signs up, logs out, and logs in again', async ({ page }) => {
   const person = { email: `e2e-${randomUUID()}@example.com`, password: `e2e-${randomUUID()}` };
   await page.goto('/signup');
   for (const name of ['Google', 'Facebook', 'Username and Password']) {
@@ -30,7 +30,7 @@ test('somebody signs up, logs out, and logs in again', async ({ page }) => {
   await page.getByRole('menuitem', { name: 'Logout' }).click();
   await expect(page).toHaveURL(/\/login/);
   await expect(heading(page, 'Login')).toBeVisible();
-  expect(await kept(page)).toEqual([]);
+  expect(await storedSessions(page)).toEqual([]);
 
   await page.getByRole('button', { name: 'Login with Username and Password' }).click();
   await enter(page, person);
@@ -40,18 +40,18 @@ test('somebody signs up, logs out, and logs in again', async ({ page }) => {
 });
 
 for (const path of ['/login', '/signup']) {
-  test(`whoever comes to ${path} signed in is signed out without a question`, async ({ page }) => {
+  test(`${path} signs out a user without asking`, async ({ page }) => {
     await signInAsSomeoneNew(page);
     await page.goto(path);
     await expect(page).toHaveURL(/\/login/);
     await expect(page.getByRole('button', { name: 'Login with Username and Password' })).toBeEnabled();
-    expect(await kept(page)).toEqual([]);
+    expect(await storedSessions(page)).toEqual([]);
     await page.goto('/images');
     await expect(page).toHaveURL(/\/login$/);
   });
 }
 
-test('whoever was sent to sign in comes back to the page that was asked for', async ({ page }) => {
+test('a sign-in returns to the requested page', async ({ page }) => {
   await page.goto('/checkouts');
   await expect(page).toHaveURL(/\/login/);
   await page.getByRole('button', { name: 'Login with Username and Password' }).click();
@@ -60,7 +60,7 @@ test('whoever was sent to sign in comes back to the page that was asked for', as
   await expect(credits(page, 20)).toBeVisible();
 });
 
-test('a login from Magic Fix leads back there', async ({ page }) => {
+test('a login from Magic Fix returns there', async ({ page }) => {
   await page.goto('/magic');
   await page.getByRole('main').getByRole('button', { name: 'Login' }).click();
   await enter(page, { email: `e2e-${randomUUID()}@example.com`, password: `e2e-${randomUUID()}` });
@@ -68,13 +68,13 @@ test('a login from Magic Fix leads back there', async ({ page }) => {
   await expect(page.getByText('No images to show')).toBeVisible();
 });
 
-test('while a login is being finished there is a spinner, and nothing else', async ({ page }) => {
+test('shows only a spinner while a login finishes', async ({ page }) => {
   let answer = () => {};
-  const held = new Promise<void>((resolve) => {
+  const heldBack = new Promise<void>((resolve) => {
     answer = resolve;
   });
   await page.route('**/token', async (route) => {
-    await held;
+    await heldBack;
     await route.continue();
   });
   await page.goto('/login');
@@ -89,7 +89,7 @@ test('while a login is being finished there is a spinner, and nothing else', asy
 });
 
 for (const callback of ['/authcallback', '/authcallback-magic']) {
-  test(`an answer at ${callback} that nobody asked for is a failed login`, async ({ page }) => {
+  test(`an unsolicited answer at ${callback} is a failed login`, async ({ page }) => {
     await page.goto(`${callback}?code=made-up&state=made-up`);
     await expect(heading(page, 'Login Failed')).toBeVisible();
     await page.getByRole('link', { name: 'Try again' }).click();
@@ -100,11 +100,11 @@ for (const callback of ['/authcallback', '/authcallback-magic']) {
 test.describe('a session that cannot be renewed', () => {
   test.use({ expectedRefusals: [400] });
 
-  test('ends at the login page, and is forgotten', async ({ page }) => {
+  test('ends at the login page and is cleared', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await page.goto('/images');
     await expect(page.getByText('No images to show')).toBeVisible();
-    // The page holds a token in its last minute, and the provider will not renew it.
+    // The token is in its last minute, and the provider refuses to renew it.
     await page.route('**/token', (route) =>
       route.fulfill({
         status: 400,
@@ -125,11 +125,11 @@ test.describe('a session that cannot be renewed', () => {
     await page.reload();
     await expect(page.getByText('No images to show')).toBeVisible();
     await expect(page).toHaveURL(/\/login$/);
-    expect(await kept(page)).toEqual([]);
+    expect(await storedSessions(page)).toEqual([]);
   });
 });
 
-test('the other addresses of Remove Background work as well', async ({ page }) => {
+test('the other paths of Remove Background work too', async ({ page }) => {
   await page.goto('/background');
   await expect(heading(page, 'Remove Background')).toBeVisible();
   await expect(page.getByRole('button', { name: 'Choose a file' })).toBeVisible();

@@ -9,13 +9,13 @@ const sections = [
   'AI-Powered Image Upscaling',
 ];
 
-/** How much of the picture is still what was before. */
+/** The share of the width that shows the picture before. */
 async function shareOf(slider: Locator): Promise<number> {
   return slider.evaluate((input) => {
     const layers = [...(input.parentElement?.children ?? [])].map(
       (layer) => getComputedStyle(layer).clipPath,
     );
-    // "inset(0px 50% 0px 0px)": what is cut off on the right.
+    // "inset(0px 50% 0px 0px)": the part cut off on the right.
     const cut = layers.find((clip) => clip.startsWith('inset'))?.split(' ')[1];
     return 1 - Number.parseFloat(cut ?? '') / 100;
   });
@@ -28,7 +28,7 @@ async function expectPicturesLoaded(page: Page) {
   }
 }
 
-test('a visitor is shown what the tools make and how to begin', async ({ page }) => {
+test('a visitor sees examples of the tools and how to start', async ({ page }) => {
   await page.goto('/');
   await expect(page).toHaveURL(/\/dashboard$/);
   await expect(page.getByRole('heading', { name: 'AI Image Editing Made Simple' })).toBeVisible();
@@ -75,7 +75,7 @@ test('a slider follows the pointer', async ({ page }) => {
   await page.goto('/dashboard');
   const slider = page.getByRole('slider').first();
   const box = await slider.boundingBox();
-  if (!box) throw new Error('the slider is not to be seen');
+  if (!box) throw new Error('the slider is not visible');
   await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.8, box.y + box.height / 2, { steps: 4 });
@@ -83,7 +83,7 @@ test('a slider follows the pointer', async ({ page }) => {
   expect(await shareOf(slider)).toBeCloseTo(0.8, 1);
 });
 
-test('no picture moves anything when it comes, on a phone as on a desk', async ({ page }) => {
+test('pictures cause no layout shift, on a phone or a desktop', async ({ page }) => {
   for (const size of [
     { width: 360, height: 740 },
     { width: 1440, height: 900 },
@@ -91,31 +91,31 @@ test('no picture moves anything when it comes, on a phone as on a desk', async (
     await page.setViewportSize(size);
     await page.goto('/dashboard');
     await page.getByRole('heading', { level: 1 }).waitFor();
-    const begin = await page.evaluate(() => performance.now());
+    const start = await page.evaluate(() => performance.now());
     await expectPicturesLoaded(page);
-    expect(await shiftSince(page, begin)).toBeLessThan(0.01);
+    expect(await shiftSince(page, start)).toBeLessThan(0.01);
   }
 });
 
-/** How much has moved by itself, as web vitals count it. */
-async function shiftSince(page: Page, begin: number): Promise<number> {
+/** The cumulative layout shift since `start`, as web vitals define it. */
+async function shiftSince(page: Page, start: number): Promise<number> {
   type Shift = PerformanceEntry & { value: number; hadRecentInput: boolean };
   return page.evaluate(
-    (begin) =>
+    (start) =>
       new Promise<number>((resolve) => {
         let sum = 0;
         new PerformanceObserver((list) => {
           for (const { startTime, value, hadRecentInput } of list.getEntries() as Shift[]) {
-            if (startTime >= begin && !hadRecentInput) sum += value;
+            if (startTime >= start && !hadRecentInput) sum += value;
           }
         }).observe({ type: 'layout-shift', buffered: true });
         setTimeout(() => resolve(sum), 300);
       }),
-    begin,
+    start,
   );
 }
 
-test('a user is led to the images, and not invited', async ({ page }) => {
+test('a user sees a link to the images instead of an invitation', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await page.goto('/dashboard');
   await expect(page.getByRole('link', { name: 'Go to My Images' })).toBeVisible();
@@ -125,19 +125,19 @@ test('a user is led to the images, and not invited', async ({ page }) => {
   await expect(page).toHaveURL(/\/images$/);
 });
 
-test('a page that is loaded anew begins at its top, and a reload keeps its place', async ({ page }) => {
-  const place = () => page.evaluate(() => Math.round(scrollY));
+test('a newly loaded page starts at the top, and a reload keeps the scroll position', async ({ page }) => {
+  const scrollPosition = () => page.evaluate(() => Math.round(scrollY));
   await page.goto('/');
   await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
   await page.evaluate(() => scrollTo(0, 600));
-  await expect.poll(place).toBe(600);
+  await expect.poll(scrollPosition).toBe(600);
   await page.reload();
   await expect(page.getByRole('heading', { level: 1 })).toBeAttached();
-  await expect.poll(place).toBe(600);
+  await expect.poll(scrollPosition).toBe(600);
   for (const address of ['/terms', '/pricing']) {
     await page.goto(address);
     await expect(page.getByRole('heading', { level: 1 })).toBeInViewport();
-    expect(await place(), address).toBe(0);
+    expect(await scrollPosition(), address).toBe(0);
     await page.evaluate(() => scrollTo(0, 200));
   }
 });

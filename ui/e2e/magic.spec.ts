@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expectAccessible } from './accessible';
-import { button, drawWithMouse, type Path, placeOn, prompt, strokes, surface } from './drawing';
+import { button, drawWithMouse, type Path, positionOn, prompt, strokes, surface } from './drawing';
 import { aPhoto } from './photo';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
@@ -35,14 +35,14 @@ test('a new user removes an object for 8 credits and downloads the result', asyn
   await button(page, 'Compare').click();
   await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
 
-  // What was made is still there after a reload, and the credits too.
+  // The result and the credits survive a reload.
   await page.reload();
   await expectResults(page, 1);
   await expect(page.getByText('“remove the object”')).toBeVisible();
   await expect(credits(page, 12)).toBeVisible();
 });
 
-test('after a run the strokes stay, and the next one begins a new mask', async ({ page }) => {
+test('after a run the strokes stay, and the next stroke starts a new mask', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openMagicFix(page);
   await drawWithMouse(page);
@@ -54,13 +54,13 @@ test('after a run the strokes stay, and the next one begins a new mask', async (
     [0.2, 0.8],
     [0.3, 0.8],
   ]);
-  expect((await strokes(page)).at(-1)).toMatchObject({ kind: 'paint', isFresh: true });
+  expect((await strokes(page)).at(-1)).toMatchObject({ kind: 'paint', startsNewMask: true });
 });
 
 test.describe('refusals', () => {
   test.use({ expectedRefusals: [402, 422] });
 
-  test('a prompt that nothing here can follow costs nothing and says why', async ({ page }) => {
+  test('a prompt that no model can follow costs nothing and is explained', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await openMagicFix(page);
     await drawWithMouse(page);
@@ -74,7 +74,7 @@ test.describe('refusals', () => {
     expect(await strokes(page)).toHaveLength(1);
     await expectAccessible(page);
 
-    // The same strokes with words that can be followed.
+    // The same strokes with a prompt that works.
     await prompt(page).fill('remove the object');
     await expect(page.locator('#prompt-problem')).toBeHidden();
     await magicFix(page).click();
@@ -82,7 +82,7 @@ test.describe('refusals', () => {
     await expect(credits(page, 12)).toBeVisible();
   });
 
-  test('after two runs the credits do not suffice for a third', async ({ page }) => {
+  test('after two runs there are not enough credits for a third', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await openMagicFix(page);
     await drawWithMouse(page);
@@ -101,7 +101,7 @@ test.describe('refusals', () => {
   });
 });
 
-test('nothing drawn and nothing written is said at its place', async ({ page }) => {
+test('a missing mask and a missing prompt are reported at their fields', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openMagicFix(page);
   await magicFix(page).click();
@@ -133,18 +133,18 @@ test("an image's page lists its fixes and deletes them", async ({ page }) => {
   await expect(credits(page, 12)).toBeVisible();
 });
 
-test.describe('with fingers on a narrow screen', () => {
+test.describe('with touch on a narrow screen', () => {
   test.use({ viewport: { width: 360, height: 740 }, hasTouch: true });
 
-  test('one draws, two zoom, and a run works', async ({ page, context }) => {
+  test('one finger draws, two fingers zoom, and a run works', async ({ page, context }) => {
     await signInAsSomeoneNew(page);
     await openMagicFix(page);
-    const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-    expect(excess).toBeLessThanOrEqual(0);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    expect(overflow).toBeLessThanOrEqual(0);
 
     const screen = await context.newCDPSession(page);
     const touch = async (type: 'touchStart' | 'touchMove' | 'touchEnd', path: Path) => {
-      const touchPoints = await Promise.all(path.map(([x, y]) => placeOn(surface(page), x, y)));
+      const touchPoints = await Promise.all(path.map(([x, y]) => positionOn(surface(page), x, y)));
       await screen.send('Input.dispatchTouchEvent', {
         type,
         touchPoints: touchPoints.map((place, id) => ({ ...place, id })),
@@ -181,7 +181,7 @@ test.describe('with fingers on a narrow screen', () => {
   });
 });
 
-test('a visitor is shown what it is for, and the way in', async ({ page }) => {
+test('a visitor sees the examples and can log in', async ({ page }) => {
   await page.goto('/magic');
   await expect(page.getByRole('heading', { name: 'Magic Fix requires logging in' })).toBeVisible();
   for (const name of ['Restore Images', 'Remove Details', 'Enhance Details', 'Add Details', 'Edit Details']) {

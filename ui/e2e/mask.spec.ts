@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import { button, drawWithMouse, placeOn, sendPointer, strokes, surface } from './drawing';
+import { button, drawWithMouse, positionOn, sendPointer, strokes, surface } from './drawing';
 import { aPicture } from './photo';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { openMagicFix } from './tool';
 
-test('strokes outlive a reload, and can be undone, redone and cleared', async ({ page }) => {
+test('strokes survive a reload, and can be undone, redone and cleared', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openMagicFix(page);
   await drawWithMouse(page);
-  const dot = await placeOn(surface(page), 0.5, 0.7);
+  const dot = await positionOn(surface(page), 0.5, 0.7);
   await page.mouse.click(dot.x, dot.y);
   expect((await strokes(page)).map(({ points }) => points.length > 2)).toEqual([true, false]);
 
@@ -26,7 +26,7 @@ test('strokes outlive a reload, and can be undone, redone and cleared', async ({
   await expect(button(page, 'Export mask')).toBeEnabled();
 });
 
-test('a mask goes out as a PNG of the size of the image, and comes in again', async ({ page }) => {
+test('a mask is exported as a PNG of the image’s size, and can be imported again', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openMagicFix(page, aPicture(1200, 700));
   await drawWithMouse(page);
@@ -58,10 +58,10 @@ test('a mask goes out as a PNG of the size of the image, and comes in again', as
   expect((await save()).equals(mask)).toBe(true);
 
   await page.getByLabel('Mask file').setInputFiles(aPicture(300, 300));
-  await expect(page.getByText('This mask has 300 × 300 px')).toBeVisible();
+  await expect(page.getByText('This mask is 300 × 300 px')).toBeVisible();
 });
 
-test('a pen draws while the hand lies on the screen', async ({ page }) => {
+test('a pen draws while the hand rests on the screen', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openMagicFix(page);
   await sendPointer(page, 'pointerdown', 'pen', 51, 0.3, 0.3);
@@ -79,7 +79,7 @@ test('zoom, move and the eraser work with the mouse and the keyboard', async ({ 
   await openMagicFix(page);
   await drawWithMouse(page);
   const [first] = await strokes(page);
-  const middle = await placeOn(surface(page), 0.5, 0.5);
+  const middle = await positionOn(surface(page), 0.5, 0.5);
   await page.mouse.move(middle.x, middle.y);
   await page.mouse.wheel(0, -600);
   await expect(button(page, 'Fit')).toBeEnabled();
@@ -91,20 +91,20 @@ test('zoom, move and the eraser work with the mouse and the keyboard', async ({ 
   await expect(page.getByRole('radio', { name: 'Eraser' })).toBeChecked();
   await drawWithMouse(page);
   const second = (await strokes(page)).at(-1);
-  // Twenty pixels of the screen are fewer of the image now.
+  // When zoomed in, twenty screen pixels are fewer image pixels.
   expect(second?.kind).toBe('erase');
   expect(second?.size).toBeLessThan(first?.size ?? 0);
   await button(page, 'Fit').click();
   await expect(button(page, 'Fit')).toBeDisabled();
 });
 
-test('a picture of any shape stays within the window', async ({ page }) => {
+test('an image of any aspect ratio stays within the window', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await page.setViewportSize({ width: 360, height: 780 });
   for (const file of [aPicture(1600, 80), aPicture(80, 1600), aPicture(32, 32)]) {
     await openMagicFix(page, file);
-    const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-    expect(excess).toBeLessThanOrEqual(0);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    expect(overflow).toBeLessThanOrEqual(0);
     const words = await page.getByText('No images to show').boundingBox();
     expect(words?.height).toBeLessThan(32);
   }

@@ -3,7 +3,7 @@ import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults, openTool, runButton } from './tool';
 
-test('without a network a run says so, and works when it is back', async ({ page, context }) => {
+test('a run fails offline with a message, and works when the network is back', async ({ page, context }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   await context.setOffline(true);
@@ -19,7 +19,7 @@ test('without a network a run says so, and works when it is back', async ({ page
   await expect(credits(page, 15)).toBeVisible();
 });
 
-test('a run goes on while the network is away', async ({ page, context }) => {
+test('a run continues while the browser is offline', async ({ page, context }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   await runButton(page).click();
@@ -32,7 +32,7 @@ test('a run goes on while the network is away', async ({ page, context }) => {
   await expect(credits(page, 15)).toBeVisible();
 });
 
-test('a slow upload shows its progress and can be called off', async ({ page, context }) => {
+test('a slow upload shows its progress and can be canceled', async ({ page, context }) => {
   await signInAsSomeoneNew(page);
   await page.goto('/images');
   await page.getByLabel('Image file').setInputFiles(aPhoto());
@@ -51,7 +51,7 @@ test('a slow upload shows its progress and can be called off', async ({ page, co
   await expect(page.getByText('No images to show')).toBeVisible();
 });
 
-test('back and forward lead through the pages, never through the sign-in', async ({ page }) => {
+test('Back and Forward move through the pages, never through the sign-in', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   const tool = page.url();

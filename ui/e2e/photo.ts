@@ -11,7 +11,7 @@ const astronaut = readFileSync(
 
 const size = { width: 512, height: 512 };
 
-/** A real photo; a comment in the file makes its bytes new, so that no run meets the file of an earlier one. */
+/** A real photo. A random comment makes its bytes unique, so that it is never the file of an earlier test. */
 export function aPhoto() {
   const comment = Buffer.from(randomUUID());
   const segment = Buffer.from([0xff, 0xfe, 0, comment.length + 2]);
@@ -22,7 +22,7 @@ export function aPhoto() {
   };
 }
 
-/** A drawn picture of any size, as a PNG; its colours are new each time, for the same reason. */
+/** A drawn PNG of any size. Its colors are random, for the same reason. */
 export function aPicture(width: number, height: number) {
   const shade = randomBytes(3);
   const rows = Buffer.alloc(height * (1 + width * 3));
@@ -61,7 +61,7 @@ function pngChunk(name: string, data: Buffer): Buffer {
   return Buffer.concat([length, named, sum]);
 }
 
-/** The download is a PNG, so many times as large as the photo. */
+/** Checks that the download is a PNG, `factor` times as large as the photo. */
 export async function expectUpscaled(download: Download, factor: number) {
   expect(download.suggestedFilename()).toBe('downloaded_image.png');
   const bytes = await readFile(await download.path());
@@ -72,7 +72,7 @@ export async function expectUpscaled(download: Download, factor: number) {
   });
 }
 
-/** The download is a PNG in the size of the photo: the subject opaque, its old background gone. */
+/** Checks that the download is a PNG of the photo's size with an opaque subject and a transparent background. */
 export async function expectCutOut(page: Page, download: Download) {
   expect(download.suggestedFilename()).toBe('downloaded_image.png');
   const bytes = await readFile(await download.path());

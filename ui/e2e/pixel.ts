@@ -3,15 +3,15 @@ import type { Download, Page } from '@playwright/test';
 
 type Picture = { type: string; size: string; at: (x: number, y: number) => number[] };
 
-/** A downloaded picture as a browser reads it. */
+/** Decodes a downloaded picture in the browser. */
 export async function pictureOf(
   page: Page,
   download: Download,
-  places: [x: number, y: number][],
+  positions: [x: number, y: number][],
 ): Promise<Picture> {
   const bytes = await readFile(await download.path());
   const found = await page.evaluate(
-    async ({ base64, places }) => {
+    async ({ base64, positions }) => {
       const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
       const bitmap = await createImageBitmap(new Blob([bytes]));
       const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
@@ -19,19 +19,19 @@ export async function pictureOf(
       context.drawImage(bitmap, 0, 0);
       return {
         size: `${bitmap.width} × ${bitmap.height}`,
-        colours: places.map(([x, y]) => Array.from(context.getImageData(x, y, 1, 1).data)),
+        colors: positions.map(([x, y]) => Array.from(context.getImageData(x, y, 1, 1).data)),
       };
     },
-    { base64: bytes.toString('base64'), places },
+    { base64: bytes.toString('base64'), positions },
   );
   return {
     type: typeOf(bytes),
     size: found.size,
-    at: (x, y) => found.colours[places.findIndex(([left, top]) => left === x && top === y)] ?? [],
+    at: (x, y) => found.colors[positions.findIndex(([left, top]) => left === x && top === y)] ?? [],
   };
 }
 
-/** By what is in the file, not by its name. */
+/** Detects the type by content, not by name. */
 function typeOf(bytes: Buffer): string {
   if (bytes.subarray(1, 4).toString() === 'PNG') return 'png';
   if (bytes.subarray(8, 12).toString() === 'WEBP') return 'webp';

@@ -25,13 +25,13 @@ test('a new user removes a background for 5 credits and downloads the result', a
   await page.getByRole('button', { name: 'Download' }).click();
   await expectCutOut(page, await downloading);
 
-  // What was made is still there after a reload, and the credits too.
+  // The result and the credits survive a reload.
   await page.reload();
   await expectResults(page, 1);
   await expect(credits(page, 15)).toBeVisible();
 });
 
-test('a cut-out is laid on a colour or a picture, in every format', async ({ page }) => {
+test('a cut-out gets a color or a picture as background, in every format', async ({ page }) => {
   const wall = [330, 60] as const;
   const download = async (format: string) => {
     await page.getByRole('combobox', { name: 'Format' }).selectOption(format);
@@ -49,7 +49,7 @@ test('a cut-out is laid on a colour or a picture, in every format', async ({ pag
   await openTool(page);
   await freeButton(page).click();
   await expectResults(page, 1);
-  // Nothing behind it: transparent where a format can be, else white.
+  // Without a background: transparent if the format allows it, otherwise white.
   expect((await download('webp'))[3]).toBeLessThan(5);
   for (const part of await download('jpg')) expect(part).toBeGreaterThan(248);
 
@@ -63,16 +63,16 @@ test('a cut-out is laid on a colour or a picture, in every format', async ({ pag
   }
 
   await page.getByLabel('Background picture').setInputFiles(aPicture(200, 100));
-  await expect(page.getByRole('button', { name: 'Own picture' })).toHaveAttribute('aria-pressed', 'true');
+  await expect(page.getByRole('button', { name: 'Custom picture' })).toHaveAttribute('aria-pressed', 'true');
   const [red, green, , alpha] = await download('png');
   expect(alpha).toBe(255);
-  // Left to right it goes from no red to all of it; covering a square, its middle half is seen.
+  // Red rises from left to right; covering a square, only the middle half is visible.
   expect(red).toBeGreaterThan(130);
   expect(red).toBeLessThan(200);
   expect(green).toBeLessThan(60);
 });
 
-test('a result can be looked at closely with wheel, keys and buttons', async ({ page }) => {
+test('a result can be zoomed with wheel, keys and buttons', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   await freeButton(page).click();
@@ -103,7 +103,7 @@ test('a result can be looked at closely with wheel, keys and buttons', async ({ 
   await expectAccessible(page);
 });
 
-test('a picture is pasted', async ({ page }) => {
+test('an image can be pasted', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await page.goto('/remove-background');
   await expect(page.getByRole('button', { name: 'Choose files' })).toBeVisible();
@@ -138,7 +138,7 @@ test('the grids have three, eight and ten columns', async ({ page }) => {
   expect(await columns(page.getByRole('list').filter({ has: result }))).toBe(10);
 });
 
-test('a reload in the middle of a run picks it up again', async ({ page }) => {
+test('a reload during a run continues to follow it', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   await runButton(page).click();
@@ -150,7 +150,7 @@ test('a reload in the middle of a run picks it up again', async ({ page }) => {
   await expect(credits(page, 15)).toBeVisible();
 });
 
-test('a cancelled run costs nothing, and the next one works', async ({ page }) => {
+test('a canceled run costs nothing, and the next one works', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   await runButton(page).click();
@@ -163,7 +163,7 @@ test('a cancelled run costs nothing, and the next one works', async ({ page }) =
   await expect(credits(page, 15)).toBeVisible();
 });
 
-test('on a narrow screen a run brings the place of its result into sight', async ({ page }) => {
+test('on a narrow screen a run scrolls to the results', async ({ page }) => {
   await page.setViewportSize({ width: 360, height: 740 });
   await signInAsSomeoneNew(page);
   await openTool(page);
@@ -189,7 +189,7 @@ test.describe('refusals', () => {
   test('a second free run of an image is refused', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await openTool(page);
-    // The second page does not know of the first one's run.
+    // The second page does not know about the run of the first.
     const other = await openAgain(page);
     await expect(freeButton(other)).toBeEnabled();
 

@@ -1,9 +1,9 @@
 import { expectAccessible } from './accessible';
+import { checkScreen } from './check-screen';
 import { button, drawWithMouse, prompt } from './drawing';
 import { aPhoto } from './photo';
 import { signInAsSomeoneNew } from './sign-in';
 import { folder, snapshot } from './snapshot';
-import { expectSound } from './sound';
 import { expect, test } from './test';
 import { expectResults, freeButton, freeUpscale, magicFix, openTool, upscale2 } from './tool';
 
@@ -18,11 +18,11 @@ const everyone = [
   '/nothing',
 ];
 
-test('the screens of a visitor are sound', async ({ page }) => {
+test('the screens of a visitor have no overflow and are accessible', async ({ page }) => {
   for (const path of [...everyone, '/login', '/signup', '/authcallback']) {
     await page.goto(path, { waitUntil: 'networkidle' });
     await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
-    await expectSound(page);
+    await checkScreen(page);
   }
   await page.setViewportSize({ width: 360, height: 740 });
   await page.getByRole('button', { name: 'Open menu' }).click();
@@ -30,7 +30,7 @@ test('the screens of a visitor are sound', async ({ page }) => {
   await expectAccessible(page);
 });
 
-test('the screens of a user are sound', async ({ page }) => {
+test('the screens of a user have no overflow and are accessible', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   const tool = new URL(page.url()).pathname;
@@ -38,7 +38,7 @@ test('the screens of a user are sound', async ({ page }) => {
   await expectResults(page, 1);
   await page.getByRole('button', { name: 'Compare' }).click();
   await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
-  await expectSound(page);
+  await checkScreen(page);
 
   const upscale = tool.replace('remove-background', 'upscale');
   await page.goto(upscale);
@@ -46,12 +46,12 @@ test('the screens of a user are sound', async ({ page }) => {
   await expectResults(page, 1);
   await page.getByRole('button', { name: 'Compare' }).click();
   await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
-  await expectSound(page);
+  await checkScreen(page);
 
   const magic = tool.replace('remove-background', 'magic');
   await page.goto(magic);
   await expect(page.getByRole('application', { name: 'Image to draw on' })).toBeVisible();
-  await expectSound(page);
+  await checkScreen(page);
 
   const image = tool.replace('remove-background', 'images');
   for (const path of [
@@ -69,7 +69,7 @@ test('the screens of a user are sound', async ({ page }) => {
   ]) {
     await page.goto(path, { waitUntil: 'networkidle' });
     await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
-    await expectSound(page);
+    await checkScreen(page);
   }
 
   await page.getByRole('button', { name: /@example\.com/ }).click();
@@ -91,8 +91,8 @@ test('the screens of a user are sound', async ({ page }) => {
 });
 
 test.describe('pictures of the main screens', () => {
-  // `RETOUCH_SCREENS=../docs/screens npx playwright test screens -g pictures`, to be looked at by people.
-  test.skip(!folder, 'made on demand');
+  // `RETOUCH_SCREENS=../docs/screens npx playwright test screens -g pictures`, for people to review.
+  test.skip(!folder, 'on demand only');
   test.setTimeout(300_000);
 
   test('of a visitor', async ({ page }) => {

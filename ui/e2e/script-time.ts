@@ -11,9 +11,9 @@ type TraceEvent = {
   args: { data?: { type?: string } };
 };
 
-// Those that say more cost more: they would double what is measured.
+// More detailed categories would double the measured time.
 const CATEGORIES = ['devtools.timeline'];
-/** What the browser does because a script is there: running it, and what it holds up meanwhile. */
+/** Trace events of running scripts and of the work they cause. */
 const SCRIPT = new Set([
   'EventDispatch',
   'FunctionCall',
@@ -28,19 +28,18 @@ const SCRIPT = new Set([
 ]);
 
 /**
- * Milliseconds of script for each event of a type while `act` runs: its listeners, and the renders, timers and
- * frames up to the next one. Processor time of the page's main thread, so that what else runs on the machine counts
- * for nothing.
+ * Milliseconds of script per event of a type while `act` runs: its listeners, and the renders, timers and frames until
+ * the next event. Measures CPU time of the page's main thread, so that the load of the machine does not matter.
  */
 export async function scriptPerEvent(page: Page, type: string, act: () => Promise<void>): Promise<number[]> {
   const browser = page.context().browser();
-  if (!browser) throw new Error('This context has no browser of its own');
+  if (!browser) throw new Error('This context has no browser');
   await browser.startTracing(page, { categories: CATEGORIES });
   await act();
   const trace = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: TraceEvent[] };
 
-  const isAwaited = ({ name, args }: TraceEvent) => name === 'EventDispatch' && args.data?.type === type;
-  const first = trace.traceEvents.find(isAwaited);
+  const isCounted = ({ name, args }: TraceEvent) => name === 'EventDispatch' && args.data?.type === type;
+  const first = trace.traceEvents.find(isCounted);
   if (!first) throw new Error(`No ${type} was dispatched`);
   const events = trace.traceEvents
     .filter(
@@ -52,10 +51,10 @@ export async function scriptPerEvent(page: Page, type: string, act: () => Promis
   let covered = Number.NEGATIVE_INFINITY;
   for (const event of events) {
     if (event.tts === undefined || event.tdur === undefined) {
-      throw new Error('This browser measures no processor time');
+      throw new Error('This browser does not measure CPU time');
     }
-    if (isAwaited(event)) spent.push(0);
-    // What lies within another counts once.
+    if (isCounted(event)) spent.push(0);
+    // Nested events count once.
     if (event.tts < covered) continue;
     covered = event.tts + event.tdur;
     const last = spent.length - 1;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, type Page } from '@playwright/test';
 
-/** A new person, through the provider's own page; the local one creates unknown accounts. */
+/** Signs in as a new user on the provider's page; the local provider creates unknown accounts. */
 export async function signInAsSomeoneNew(page: Page): Promise<string> {
   const email = `e2e-${randomUUID()}@example.com`;
   await page.goto('/login');

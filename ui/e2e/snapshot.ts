@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 
-/** Where pictures of the screens go; without it none are made. */
+/** The folder for screenshots; none are taken without it. */
 export const folder = process.env.RETOUCH_SCREENS;
 
 const views = [
@@ -12,9 +12,9 @@ const views = [
   { name: 'desk-dark', width: 1440, height: 900, theme: 'dark' },
 ] as const;
 
-/** What fits on a window, in each size and theme, as WebP: Playwright itself writes only PNG and JPEG. */
+/** Captures the viewport in each size and theme as WebP, which Playwright itself does not support. */
 export async function snapshot(page: Page, screen: string, only?: (typeof views)[number]['name'][]) {
-  if (!folder) throw new Error('RETOUCH_SCREENS names no folder');
+  if (!folder) throw new Error('RETOUCH_SCREENS is not set');
   mkdirSync(folder, { recursive: true });
   const browser = await page.context().newCDPSession(page);
   for (const { name, width, height, theme } of views.filter((view) => !only || only.includes(view.name))) {

@@ -1,12 +1,12 @@
 import type { Page } from '@playwright/test';
-import { placeOn, surface } from './drawing';
+import { positionOn, surface } from './drawing';
 import { aPicture } from './photo';
 import { percentile, scriptPerEvent } from './script-time';
 import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { openMagicFix } from './tool';
 
-// A record of the page would be taken in the page, and be measured with it.
+// Playwright's trace would run in the page and be measured too.
 test.use({ trace: 'off' });
 
 const SIDE = 6000;
@@ -14,7 +14,7 @@ const BUDGET_MS = 8;
 const STROKES = 40;
 const MOVES = 150;
 
-/** A wavy line over the picture, each way from 0 to 1. */
+/** A wavy line over the image, from 0 to 1 on each axis. */
 function* wave(moves: number): Generator<[x: number, y: number]> {
   for (let move = 0; move <= moves; move += 1) {
     const along = move / moves;
@@ -23,21 +23,21 @@ function* wave(moves: number): Generator<[x: number, y: number]> {
 }
 
 async function follow(page: Page, moves: number) {
-  const { x: left, y: top } = await placeOn(surface(page), 0, 0);
-  const { x: right, y: bottom } = await placeOn(surface(page), 1, 1);
+  const { x: left, y: top } = await positionOn(surface(page), 0, 0);
+  const { x: right, y: bottom } = await positionOn(surface(page), 1, 1);
   for (const [x, y] of wave(moves))
     await page.mouse.move(left + x * (right - left), top + y * (bottom - top));
 }
 
 async function drag(page: Page, moves: number) {
-  const start = await placeOn(surface(page), 0.1, 0.5);
+  const start = await positionOn(surface(page), 0.1, 0.5);
   await page.mouse.move(start.x, start.y);
   await page.mouse.down();
   await follow(page, moves);
   await page.mouse.up();
 }
 
-async function expectQuick(page: Page, what: string, act: () => Promise<void>) {
+async function expectFast(page: Page, what: string, act: () => Promise<void>) {
   const spent = await scriptPerEvent(page, 'pointermove', act);
   const [p50, p95] = [percentile(spent, 0.5), percentile(spent, 0.95)];
   const line = `${what}: ${spent.length} moves, script p50 ${p50.toFixed(2)} ms, p95 ${p95.toFixed(2)} ms`;
@@ -46,13 +46,13 @@ async function expectQuick(page: Page, what: string, act: () => Promise<void>) {
   expect(p95, line).toBeLessThanOrEqual(BUDGET_MS);
 }
 
-test(`drawing on ${SIDE} × ${SIDE} pixels keeps up with the hand`, async ({ page }) => {
+test(`drawing on ${SIDE} × ${SIDE} pixels keeps up with the pointer`, async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openMagicFix(page, aPicture(SIDE, SIDE));
   const layers = surface(page).locator('canvas');
   await expect(layers.first()).toBeVisible();
 
-  // As many pixels as are on the screen, not as many as the picture has.
+  // The canvas has the size of the screen area, not of the image.
   const frame = await surface(page).boundingBox();
   const sizes = await layers.evaluateAll((found) =>
     found.map((canvas) => [(canvas as HTMLCanvasElement).width, (canvas as HTMLCanvasElement).height]),
@@ -62,16 +62,16 @@ test(`drawing on ${SIDE} × ${SIDE} pixels keeps up with the hand`, async ({ pag
     expect(height).toBeLessThanOrEqual((frame?.height ?? 0) + 1);
   }
 
-  await expectQuick(page, 'pointing', () => follow(page, MOVES));
-  await expectQuick(page, 'the first stroke', () => drag(page, MOVES));
+  await expectFast(page, 'pointing', () => follow(page, MOVES));
+  await expectFast(page, 'the first stroke', () => drag(page, MOVES));
   for (let stroke = 0; stroke < STROKES; stroke += 1) await drag(page, 12);
-  await expectQuick(page, `a stroke over ${STROKES} others`, () => drag(page, MOVES));
+  await expectFast(page, `a stroke over ${STROKES} others`, () => drag(page, MOVES));
   await page.keyboard.press('e');
-  await expectQuick(page, 'erasing', () => drag(page, MOVES));
-  const middle = await placeOn(surface(page), 0.5, 0.5);
+  await expectFast(page, 'erasing', () => drag(page, MOVES));
+  const middle = await positionOn(surface(page), 0.5, 0.5);
   await page.mouse.move(middle.x, middle.y);
   await page.mouse.wheel(0, -900);
   await page.keyboard.down(' ');
-  await expectQuick(page, 'moving the picture, zoomed in', () => drag(page, MOVES));
+  await expectFast(page, 'panning the zoomed image', () => drag(page, MOVES));
   await page.keyboard.up(' ');
 });

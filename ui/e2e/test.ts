@@ -1,8 +1,8 @@
 import { test as base, expect } from '@playwright/test';
 
-/** Fails on whatever the browser complains about: errors, refused loads, violations of the policy. */
+/** Fails on errors and warnings in the browser's console, such as failed loads and CSP violations. */
 export const test = base.extend<{ expectedRefusals: number[]; complaints: undefined }>({
-  // Chromium reports every refused call; a test names the statuses that it provokes.
+  // Chromium logs every error response; a test lists the statuses that it provokes.
   expectedRefusals: [[], { option: true }],
   complaints: [
     async ({ context, expectedRefusals }, use) => {
@@ -11,7 +11,7 @@ export const test = base.extend<{ expectedRefusals: number[]; complaints: undefi
       context.on('console', (message) => {
         if (message.type() !== 'error' && message.type() !== 'warning') return;
         if (expectedRefusals.some((status) => message.text().includes(`status of ${status} `))) return;
-        // A network that a test takes away is no mistake of the page.
+        // Tests that go offline cause this.
         if (message.text().includes('net::ERR_INTERNET_DISCONNECTED')) return;
         complaints.push(`${message.text()} (${message.location().url})`);
       });

@@ -3,11 +3,11 @@ import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { credits } from './tool';
 
-// The specification's numbers that only a browser's layout can show; its words are in src/testing/spec-texts.ts.
+// Numbers of the specification that need a real browser. src/testing/spec-texts.ts covers the texts.
 
 test.use({ viewport: { width: 1440, height: 900 } });
 
-test('a picture of 6001 pixels is refused before it is sent, and reported', async ({ page }) => {
+test('an image of 6001 pixels is rejected before upload, and reported', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await page.goto('/images');
   const report = page.waitForRequest((request) => request.url().includes('/api/free/upload'));
@@ -35,8 +35,8 @@ test('a tooltip is at most 300 pixels wide, and inside the window', async ({ pag
     const hint = page.getByRole('tooltip');
     await expect(hint).toBeHidden();
     await credits(page, 20).hover();
-    await expect(hint).toHaveText('123456789 credits held for running jobs');
-    // However long its words are.
+    await expect(hint).toHaveText('123456789 credits held for runs in progress');
+    // Even with a long text.
     await hint.evaluate((element) => {
       const box = element.firstElementChild ?? element;
       box.textContent = 'many words '.repeat(20);

@@ -13,7 +13,7 @@ export const freeUpscale = (page: Page) => action(page, 'Free Upscale');
 export const credits = (page: Page, count: number) =>
   page.getByRole('link', { name: `credits ${count}`, exact: true });
 
-/** Uploads a photo from the picker; the page is then the tool's, ready for a run. */
+/** Uploads a photo in the picker, then waits until the tool page is ready for a run. */
 export async function openTool(page: Page) {
   await uploadTo(page, '/remove-background', aPhoto());
   await expect(runButton(page)).toBeEnabled();
@@ -38,7 +38,7 @@ async function uploadTo(page: Page, address: string, file: Picture) {
   await expect(page).toHaveURL(new RegExp(`${address}/[0-9a-f-]{36}$`));
 }
 
-/** The same page in another tab, signed in as well: tabs do not share their session storage. */
+/** Opens the same page in another tab, with a copy of the session storage, which tabs do not share. */
 export async function openAgain(page: Page): Promise<Page> {
   const session = await page.evaluate(() => ({ ...sessionStorage }));
   const other = await page.context().newPage();

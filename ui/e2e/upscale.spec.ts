@@ -7,7 +7,7 @@ import { credits, expectResults, freeUpscale, openAgain, openUpscale, upscale2, 
 
 const TOO_BIG = 'Image dimensions too big (Max 1440x1440)';
 
-/** Takes a processor some seconds: long enough to come in between. */
+/** Takes a CPU several seconds, so that a test can interrupt the run. */
 const slowPicture = () => aPicture(640, 640);
 
 const stripItem = (page: Page, result: number) =>
@@ -52,14 +52,14 @@ test('a new user upscales for 3, for 6 and for no credits, and downloads the res
   await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
   await expectAccessible(page);
 
-  // What was made is still there after a reload, and the credits too.
+  // The results and the credits survive a reload.
   await page.reload();
   await expectResults(page, 3);
   await expect(freeUpscale(page)).toBeDisabled();
   await expect(credits(page, 11)).toBeVisible();
 });
 
-test('a reload in the middle of an upscale loses nothing', async ({ page }) => {
+test('a reload during an upscale loses nothing', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openUpscale(page, slowPicture());
   const accepted = page.waitForResponse(
@@ -74,7 +74,7 @@ test('a reload in the middle of an upscale loses nothing', async ({ page }) => {
   await expect(upscale2(page)).toBeEnabled();
 });
 
-test('a run that ends while another page is shown is told there', async ({ page }) => {
+test('a run that ends while another page is open shows a toast', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openUpscale(page, slowPicture());
   const { pathname } = new URL(page.url());
@@ -83,16 +83,16 @@ test('a run that ends while another page is shown is told there', async ({ page 
   await expect(page).toHaveTitle(/^\d+% · Upscale · Retouch$/);
   await page.getByRole('link', { name: 'My Images' }).first().click();
 
-  const news = page.getByRole('alert').filter({ hasText: 'Upscale 4X is ready' });
-  await expect(news).toBeVisible({ timeout: 90_000 });
+  const toast = page.getByRole('alert').filter({ hasText: 'Upscale 4X is ready' });
+  await expect(toast).toBeVisible({ timeout: 90_000 });
   await expect(credits(page, 14)).toBeVisible();
-  await news.getByRole('link', { name: 'Show it' }).click();
+  await toast.getByRole('link', { name: 'Show it' }).click();
   await expect(page).toHaveURL(pathname);
   await expectResults(page, 1);
   await expect(page.getByText(/^2560 × 2560 px/)).toBeVisible();
 });
 
-test('two tools work on an image at once, and each shows the other', async ({ page }) => {
+test('two tools process an image at once, and each page lists the other run', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openUpscale(page, slowPicture());
   const upscale = page.url();
@@ -107,7 +107,7 @@ test('two tools work on an image at once, and each shows the other', async ({ pa
 
   await page.goto(upscale.replace('/upscale/', '/images/'));
   await expect(elsewhere.getByRole('link', { name: /^Upscale 4X/ })).toBeVisible();
-  // What becomes of them appears without a reload.
+  // The results appear without a reload.
   await expect(page.getByRole('img', { name: 'Background removed, result 1' })).toBeVisible({
     timeout: 90_000,
   });
@@ -116,7 +116,7 @@ test('two tools work on an image at once, and each shows the other', async ({ pa
   await expect(credits(page, 14)).toBeVisible();
 });
 
-test('a cancelled upscale costs nothing, and the next one works', async ({ page }) => {
+test('a canceled upscale costs nothing, and the next one works', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openUpscale(page, slowPicture());
   await upscale4(page).click();
@@ -129,7 +129,7 @@ test('a cancelled upscale costs nothing, and the next one works', async ({ page 
   await expect(credits(page, 17)).toBeVisible();
 });
 
-test('a picture above the limit is not taken, and a stored one not upscaled', async ({ page }) => {
+test('an image above the limit is rejected, and a stored one cannot be upscaled', async ({ page }) => {
   const picture = aPicture(1441, 200);
   await signInAsSomeoneNew(page);
   await page.goto('/upscale');
@@ -166,7 +166,7 @@ test("an image's page lists its upscales and deletes them", async ({ page }) => 
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click();
   await expect(section.getByText('No Images to Show')).toBeVisible();
 
-  // Deleting the result does not bring the free run back.
+  // Deleting the result does not restore the free run.
   await page.goto(tool);
   await expect(page.getByText('No images to show')).toBeVisible();
   await expect(upscale2(page)).toBeEnabled();
@@ -179,7 +179,7 @@ test.describe('refusals', () => {
   test('a second free upscale of an image is refused', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await openUpscale(page);
-    // The second page does not know of the first one's run.
+    // The second page does not know about the run of the first.
     const other = await openAgain(page);
     await expect(freeUpscale(other)).toBeEnabled();
 
@@ -193,7 +193,7 @@ test.describe('refusals', () => {
     await expect(credits(other, 20)).toBeVisible();
   });
 
-  test('after three 4X upscales the credits do not suffice for a 2X', async ({ page }) => {
+  test('after three 4X upscales there are not enough credits for a 2X', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await openUpscale(page);
     for (const run of [1, 2, 3]) {

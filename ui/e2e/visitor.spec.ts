@@ -4,11 +4,11 @@ import { pictureOf } from './pixel';
 import { expect, test } from './test';
 import { freeButton, freeUpscale } from './tool';
 
-// An address has ten free runs an hour: these tests take two of them together.
+// A network address has ten free runs per hour; these tests use two of them.
 test.describe('a visitor', () => {
   test.use({ expectedRefusals: [409] });
 
-  test('removes one background without an account, and not twice from the same picture', async ({ page }) => {
+  test('removes one background without an account, but not twice from the same image', async ({ page }) => {
     const photo = aPhoto();
     await page.goto('/remove-background');
     await page.getByLabel('Image file').setInputFiles(photo);
@@ -36,7 +36,7 @@ test.describe('a visitor', () => {
     await expect(freeButton(page)).toBeDisabled();
   });
 
-  test('upscales one picture without an account, and not twice the same one', async ({ page }) => {
+  test('upscales one image without an account, but not twice', async ({ page }) => {
     const photo = aPhoto();
     await page.goto('/upscale');
     await page.getByLabel('Image file').setInputFiles(aPicture(40, 1441));
@@ -64,7 +64,7 @@ test.describe('a visitor', () => {
     await expect(freeUpscale(page)).toBeDisabled();
   });
 
-  test('sees nothing of an account', async ({ page }) => {
+  test('is redirected from every page of an account', async ({ page }) => {
     const image = '01a1fccb-f6fe-70f2-a7cb-20c7a37d0121';
     for (const path of [
       '/images',

@@ -15,35 +15,35 @@ const pages: [address: string, files: string[]][] = [
   ['/checkouts', []],
   ['/nothing', []],
   [`/images/${image}`, ['image-']],
-  [`/background/${image}`, ['remove-background-of-', 'tool-at-work-']],
-  [`/remove-background/${image}`, ['remove-background-of-', 'tool-at-work-']],
-  [`/upscale/${image}`, ['upscale-of-', 'tool-at-work-']],
-  [`/magic/${image}`, ['magic-of-', 'tool-at-work-']],
+  [`/background/${image}`, ['remove-background-image-', 'tool-page-']],
+  [`/remove-background/${image}`, ['remove-background-image-', 'tool-page-']],
+  [`/upscale/${image}`, ['upscale-image-', 'tool-page-']],
+  [`/magic/${image}`, ['magic-image-', 'tool-page-']],
 ];
 
-test('what a page needs is asked for before the first script runs, and nothing of another page', async ({
+test('a page preloads what it needs before the first script runs, and nothing of other pages', async ({
   page,
 }) => {
-  // Without it, only index.html is left to ask.
+  // Without the main script, only index.html can request anything.
   await page.route(/\/assets\/index-[^/]*\.js$/, (route) =>
     route.fulfill({ contentType: 'text/javascript', body: '' }),
   );
   for (const [address, files] of pages) {
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    const requested: string[] = [];
+    page.on('request', (request) => requested.push(new URL(request.url()).pathname));
     await page.goto(address, { waitUntil: 'load' });
     for (const file of files) {
-      const found = asked.some((path) => path.startsWith(`/assets/${file}`));
-      expect(found, `${address} asks for ${file}: ${asked}`).toBe(true);
+      const found = requested.some((path) => path.startsWith(`/assets/${file}`));
+      expect(found, `${address} requests ${file}: ${requested}`).toBe(true);
     }
-    expect(asked, address).toContain('/api/config');
+    expect(requested, address).toContain('/api/config');
     const isLanding = files.includes('dashboard-');
-    expect(asked.some((path) => path.startsWith('/assets/dashboard-'))).toBe(isLanding);
+    expect(requested.some((path) => path.startsWith('/assets/dashboard-'))).toBe(isLanding);
     page.removeAllListeners('request');
   }
 });
 
-test('the chosen theme is there before the first script runs', async ({ page }) => {
+test('the chosen theme applies before the first script runs', async ({ page }) => {
   await page.route(/\/assets\/index-[^/]*\.js$/, (route) =>
     route.fulfill({ contentType: 'text/javascript', body: '' }),
   );

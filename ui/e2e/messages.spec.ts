@@ -5,8 +5,8 @@ import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { expectResults, freeButton, freeUpscale, magicFix, openTool, runButton, upscale2 } from './tool';
 
-// Every message of the catalogue, each by making its one call fail. What is refused for a reason of its own
-// (Free Exists, credits, limits) is tested with the tools.
+// Every message for a failed call. Refusals for a specific reason (Free Exists, credits, limits) are tested with the
+// tools.
 
 const toast = (page: Page, text: string) =>
   page
@@ -14,23 +14,23 @@ const toast = (page: Page, text: string) =>
     .getByRole('alert')
     .filter({ hasText: new RegExp(`^${text}$`) });
 
-type Refusal = { method: string; path: string };
+type Call = { method: string; path: string };
 
-/** Fails one call with the text of a proxy that knows nothing of us. */
-async function breakCall(page: Page, { method, path }: Refusal) {
+/** Makes one call fail with the plain text of a proxy. */
+async function breakCall(page: Page, { method, path }: Call) {
   await page.route(
     ({ pathname }) => new RegExp(`^${path}$`).test(pathname),
     (route) =>
       route.request().method() === method
-        ? route.fulfill({ status: 500, contentType: 'text/plain', body: 'out of order' })
+        ? route.fulfill({ status: 500, contentType: 'text/plain', body: 'internal error' })
         : route.fallback(),
   );
 }
 
-/** Opens a page again with the call broken, and nothing else. */
-async function openBroken(page: Page, address: string, refusal: Refusal) {
+/** Opens a page with only this call broken. */
+async function openBroken(page: Page, address: string, call: Call) {
   await page.unrouteAll({ behavior: 'ignoreErrors' });
-  await breakCall(page, refusal);
+  await breakCall(page, call);
   await page.goto(address);
 }
 
@@ -39,7 +39,7 @@ const clickUpload = (page: Page) => page.getByRole('button', { name: 'Upload', e
 
 test.use({ expectedRefusals: [500] });
 
-test('what a user is told when a call fails', async ({ page }) => {
+test('messages for a user when a call fails', async ({ page }) => {
   test.setTimeout(240_000);
   await signInAsSomeoneNew(page);
   await openTool(page);
@@ -71,7 +71,7 @@ test('what a user is told when a call fails', async ({ page }) => {
   await choose(page);
   await clickUpload(page);
   await expect(toast(page, 'Failed to upload image')).toBeVisible();
-  await expect(page.getByText('HTTP error! status: 500, message: out of order')).toBeVisible();
+  await expect(page.getByText('HTTP error! status: 500, message: internal error')).toBeVisible();
 
   await openBroken(page, tool('remove-background'), {
     method: 'POST',
@@ -79,7 +79,7 @@ test('what a user is told when a call fails', async ({ page }) => {
   });
   await runButton(page).click();
   await expect(toast(page, 'Failed to remove image background')).toBeVisible();
-  await expect(page.getByText('HTTP error! status: 500, message: out of order')).toBeVisible();
+  await expect(page.getByText('HTTP error! status: 500, message: internal error')).toBeVisible();
   await expect(runButton(page)).toBeEnabled();
 
   await openBroken(page, tool('upscale'), { method: 'POST', path: '/api/upscale/upscale-ai-2' });
@@ -103,7 +103,7 @@ test('what a user is told when a call fails', async ({ page }) => {
   await expect(toast(page, 'Failed to export your data, try again later')).toBeVisible();
 });
 
-test('what Magic Fix says of what it was asked', async ({ page }) => {
+test('messages of Magic Fix', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openTool(page);
   await page.goto(page.url().replace('/remove-background/', '/magic/'));
@@ -122,7 +122,7 @@ test('what Magic Fix says of what it was asked', async ({ page }) => {
   await expect(toast(page, 'Failed to magic fix image, please try again')).toBeVisible();
 });
 
-test('what a visitor is told when a free run fails', async ({ page }) => {
+test('messages for a visitor when a free run fails', async ({ page }) => {
   await openBroken(page, '/remove-background', { method: 'POST', path: '/api/free/remove-bg-fr' });
   await choose(page);
   await freeButton(page).click();
@@ -135,14 +135,16 @@ test('what a visitor is told when a free run fails', async ({ page }) => {
   await expect(toast(page, 'Failed to upscale')).toBeVisible();
 });
 
-test('toasts come top right, can be reached with Alt+T, and go after five seconds', async ({ page }) => {
+test('toasts appear at the top right, are reachable with Alt+T, and close after five seconds', async ({
+  page,
+}) => {
   await signInAsSomeoneNew(page);
   await openBroken(page, '/checkouts', { method: 'GET', path: '/api/checkouts/' });
   const alert = toast(page, 'Failed to load checkouts');
   await expect(alert).toBeVisible();
   const shown = Date.now();
   const region = page.getByRole('region', { name: 'Notifications Alt+T' });
-  // Its own box is empty: what it holds is laid over the page.
+  // The region itself has no size: its toasts are positioned over the page.
   await expect(region).toBeAttached();
   const box = await alert.boundingBox();
   const { width } = page.viewportSize() ?? { width: 0 };
@@ -153,7 +155,7 @@ test('toasts come top right, can be reached with Alt+T, and go after five second
   expect(Date.now() - shown).toBeGreaterThan(4_000);
   expect(Date.now() - shown).toBeLessThan(8_000);
 
-  // While one is on its way out, the same words are the same toast.
+  // While a toast is closing, the same text would still be the same toast.
   await page.waitForTimeout(1_000);
   await page.getByRole('button', { name: 'Try again' }).click();
   await expect(alert).toBeVisible();
