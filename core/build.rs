@@ -1,4 +1,4 @@
-//! Makes cargo look at the migrations: they are embedded, and a new file alone would not be noticed.
+//! Rebuilds the crate if a migration changes: they are embedded, and Cargo would not notice a new file.
 
 fn main() {
     println!("cargo::rerun-if-changed=../migrations");

@@ -1,41 +1,40 @@
-//! A person's whole account: deleting it, handing it out, looking it up.
+//! Whole accounts: deleting one, exporting it, looking it up.
 //!
-//! Deleting takes the pictures, the results, the keys and the name. What stays is what the books need: the
-//! ledger, the jobs that were paid for (without their words) and the orders (without an address), all of a
-//! user who is called by nothing but an id.
+//! Deletion removes the images, the results, the API keys and the identity. The books keep what they need: the
+//! ledger, the paid jobs (without prompts) and the orders (without email addresses), under an id alone.
 
 mod export;
 mod lookup;
 
 use sqlx::{PgConnection, PgPool};
 
-use crate::jobs::AllOf;
+use crate::jobs::CancelScope;
 use crate::{JobId, UserId, api_keys, credits, db, images, jobs};
 
 pub use export::{
-    LedgerEntry, LedgerKind, Profile, images_after, jobs_after, last_changes, ledger_after,
-    profile, results_after,
+    LedgerEntry, LedgerKind, Profile, images_after, jobs_after, ledger_after, profile,
+    recent_ledger, results_after,
 };
 pub use lookup::{Account, find, get};
 
-/// What deleting an account left for others to do.
+/// What the caller of [`delete`] still has to do.
 #[derive(Clone, Debug, Default)]
 pub struct Deleted {
-    /// Jobs that were called off: tell those who work on them or wait for them.
+    /// Canceled jobs, whose workers and waiting requests need an event.
     pub cancelled: Vec<JobId>,
-    /// Pages at the payment provider on which an order could still be paid: have them closed.
+    /// Open checkout pages at the payment provider, to be closed.
     pub open_sessions: Vec<String>,
 }
 
-/// Deletes the account of `user`, in one transaction. `None` when that had been done before.
+/// Deletes the account of `user` in one transaction. Returns `None` if it was already deleted.
 ///
-/// Active jobs are cancelled and their holds given back; pictures, results and masks go, their objects are
-/// left to the janitor; keys stop working at once; what is left of the credits is forfeited. For twelve
-/// months the account is remembered by `identity_hash`, a keyed hash of issuer and subject that only the
-/// caller can make, so that the same person's next account gets no free credits.
+/// Cancels active jobs and releases their holds; deletes images, results and masks, and dooms their objects;
+/// revokes API keys; forfeits the remaining credits. Stores `identity_hash`, a keyed hash of issuer and subject
+/// that only the caller can compute, for twelve months, so that the same person's next account gets no free
+/// credits.
 ///
-/// Whatever runs at the same time either ends before or finds nothing: submit, finish, orders and uploads
-/// all lock the user's row first.
+/// Submit, finish, orders and uploads lock the user's row first, so a concurrent one either completes before or
+/// finds no account.
 pub async fn delete(
     pool: &PgPool,
     user: UserId,
@@ -51,11 +50,11 @@ pub async fn delete(
     if found.is_none() {
         return Ok(None);
     }
-    let cancelled = jobs::cancel_all(&mut tx, AllOf::Owner(user)).await?;
-    images::delete_all_of(&mut tx, user).await?;
-    jobs::forget_all_of(&mut tx, user).await?;
-    api_keys::revoke_all_of(&mut tx, user).await?;
-    let open_sessions = forget_buyer(&mut tx, user).await?;
+    let cancelled = jobs::cancel_all(&mut tx, CancelScope::Owner(user)).await?;
+    images::delete_all(&mut tx, user).await?;
+    jobs::erase_jobs_of(&mut tx, user).await?;
+    api_keys::revoke_all(&mut tx, user).await?;
+    let open_sessions = erase_buyer(&mut tx, user).await?;
     credits::forfeit(&mut tx, user).await?;
     sqlx::query!(
         "insert into former_users (identity_hash) values ($1)
@@ -64,7 +63,7 @@ pub async fn delete(
     )
     .execute(&mut *tx)
     .await?;
-    let nameless = sqlx::query!(
+    let anonymized = sqlx::query!(
         "update users set issuer = 'deleted', subject = id::text, email = null, email_checked_at = null,
                           deleted_at = now()
          where id = $1",
@@ -72,15 +71,15 @@ pub async fn delete(
     )
     .execute(&mut *tx)
     .await?;
-    credits::exactly_one(nameless.rows_affected())?;
+    db::exactly_one(anonymized.rows_affected())?;
     tx.commit().await?;
     tracing::info!(user.id = %user, "Deleted the account of user {user}");
     Ok(Some(Deleted { cancelled, open_sessions }))
 }
 
-/// Takes the buyer's address off their orders, and whatever leads to a page that names them. Returns the
-/// pages on which an order could still be paid.
-async fn forget_buyer(conn: &mut PgConnection, user: UserId) -> sqlx::Result<Vec<String>> {
+/// Erases the buyer's email address, links to checkout pages, and stored provider messages, which name the buyer.
+/// Returns the checkout pages that are still open.
+async fn erase_buyer(conn: &mut PgConnection, user: UserId) -> sqlx::Result<Vec<String>> {
     let open = sqlx::query_scalar!(
         r#"select session as "session!" from orders
            where user_id = $1 and status = 'open' and session is not null"#,
@@ -104,8 +103,8 @@ async fn forget_buyer(conn: &mut PgConnection, user: UserId) -> sqlx::Result<Vec
     Ok(open)
 }
 
-/// Forgets who deleted an account more than twelve months ago. Returns how many.
-pub async fn forget_former(pool: &PgPool) -> sqlx::Result<u64> {
+/// Deletes the identity hashes of accounts deleted more than twelve months ago. Returns their number.
+pub async fn forget_former_users(pool: &PgPool) -> sqlx::Result<u64> {
     let forgotten =
         sqlx::query!("delete from former_users where deleted_at < now() - interval '12 months'")
             .execute(pool)

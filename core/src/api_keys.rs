@@ -1,7 +1,7 @@
-//! Keys for programs: they act for their owner and spend the owner's credits.
+//! API keys: programs that use one act for its owner and spend the owner's credits.
 //!
-//! Only the SHA-256 of a key is kept, and only that comes here. A key has 256 random bits, so that a plain
-//! hash is enough: there is nothing to guess, and finding it is one look into an index whatever was sent.
+//! The database stores only the SHA-256 of a key. A key has 256 random bits and cannot be guessed, so a plain hash
+//! is enough, and finding a key is one index lookup.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -9,59 +9,59 @@ use sqlx::{PgConnection, PgPool};
 use crate::users::User;
 use crate::{ApiKeyId, UserId, db};
 
-/// What every key begins with.
+/// The prefix of every key.
 pub const PREFIX: &str = "rt_";
-/// How many keys a user may have.
-pub const MOST_KEYS: i64 = 20;
+/// The most keys a user can have.
+pub const MAX_KEYS: i64 = 20;
 /// The longest name of a key, in characters.
 pub const MAX_NAME_LENGTH: usize = 60;
-/// How much of a key its owner sees again, to tell it from the others.
+/// The number of leading characters that its owner can see later, to tell keys apart.
 pub const SHOWN_LENGTH: usize = 9;
 
-/// A key as its owner sees it later.
+/// A key, as its owner sees it after creation.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     /// Its id.
     pub id: ApiKeyId,
-    /// What its owner calls it.
+    /// Its name, chosen by the owner.
     pub name: String,
-    /// How it begins.
+    /// Its first [`SHOWN_LENGTH`] characters.
     pub shown: String,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: DateTime<Utc>,
-    /// When it was last used, give or take a minute.
+    /// The time of its last use, to the minute.
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
-/// Why there is no new key.
+/// Why a key was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// The name is empty, too long or no plain text.
-    #[error("A key needs a name of 1 to 60 characters")]
+    /// The name is empty, too long, or contains control characters.
+    #[error("The name must have 1 to 60 characters.")]
     Name,
-    /// The user has as many as they may have.
-    #[error("You have 20 keys already; revoke one first")]
+    /// The user has [`MAX_KEYS`] keys.
+    #[error("You already have 20 keys. Revoke one first.")]
     TooMany,
-    /// The user deleted their account meanwhile.
+    /// The account was deleted meanwhile.
     #[error("This account was deleted")]
     OwnerGone,
-    /// The database did not answer or refused.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }
 
-/// What is kept of a new key, which is [`PREFIX`] and 32 random bytes.
+/// The stored part of a new key, which consists of [`PREFIX`] and 32 random bytes.
 #[derive(Clone, Debug)]
 pub struct NewApiKey<'a> {
-    /// What its owner calls it.
+    /// Its name, chosen by the owner.
     pub name: &'a str,
     /// Its first [`SHOWN_LENGTH`] characters.
     pub shown: &'a str,
-    /// The SHA-256 of all of it.
+    /// The SHA-256 of the whole key.
     pub sha256: &'a [u8],
 }
 
-/// Records a key of `owner`.
+/// Creates a key of `owner`.
 pub async fn create(
     pool: &PgPool,
     owner: UserId,
@@ -73,7 +73,7 @@ pub async fn create(
         return Err(CreateError::Name);
     }
     let mut tx = db::begin(pool).await?;
-    // One after the other: two at once would both count 19.
+    // The lock serializes creations: two concurrent ones would both count 19 keys.
     let locked = sqlx::query!(
         "select id from users where id = $1 and deleted_at is null for update",
         owner.uuid(),
@@ -87,7 +87,7 @@ pub async fn create(
     )
     .fetch_one(&mut *tx)
     .await?;
-    if number >= MOST_KEYS {
+    if number >= MAX_KEYS {
         return Err(CreateError::TooMany);
     }
     let made = sqlx::query_as!(
@@ -106,7 +106,7 @@ pub async fn create(
     Ok(made)
 }
 
-/// The keys of `owner`, the oldest first.
+/// Returns the keys of `owner`, the oldest first.
 pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<ApiKey>> {
     sqlx::query_as!(
         ApiKey,
@@ -118,7 +118,7 @@ pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<ApiKey>> {
     .await
 }
 
-/// Ends a key of `owner`, from this moment on. False when they have no such key.
+/// Revokes a key of `owner`, effective at once. Returns false if `owner` has no such key.
 pub async fn revoke(pool: &PgPool, owner: UserId, id: ApiKeyId) -> sqlx::Result<bool> {
     let revoked = sqlx::query!(
         "delete from api_keys where id = $1 and owner_id = $2",
@@ -130,16 +130,16 @@ pub async fn revoke(pool: &PgPool, owner: UserId, id: ApiKeyId) -> sqlx::Result<
     Ok(revoked.rows_affected() == 1)
 }
 
-/// Ends all keys of `owner`; part of deleting their account.
-pub async fn revoke_all_of(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
+/// Revokes all keys of `owner`, when deleting the account.
+pub(crate) async fn revoke_all(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
     sqlx::query!("delete from api_keys where owner_id = $1", owner.uuid())
         .execute(conn)
         .await
         .map(drop)
 }
 
-/// Whose key has this SHA-256; `None` for one that never was or is no more.
-pub async fn user_of(pool: &PgPool, sha256: &[u8]) -> sqlx::Result<Option<User>> {
+/// Returns the owner of the key with this SHA-256; `None` if there is no such key or it was revoked.
+pub async fn find_user(pool: &PgPool, sha256: &[u8]) -> sqlx::Result<Option<User>> {
     let found = sqlx::query!(
         r#"select k.id, u.id as "user: UserId", u.email, u.credits, u.reserved,
                   coalesce(k.last_used_at < now() - interval '1 minute', true) as "unnoted!"
@@ -151,7 +151,7 @@ pub async fn user_of(pool: &PgPool, sha256: &[u8]) -> sqlx::Result<Option<User>>
     .await?;
     let Some(found) = found else { return Ok(None) };
     if found.unnoted {
-        // Once a minute is enough, and a busy program's calls do not queue up for this row.
+        // At most once a minute, so that the requests of a busy program do not contend for this row.
         sqlx::query!("update api_keys set last_used_at = now() where id = $1", found.id)
             .execute(pool)
             .await?;
@@ -161,7 +161,7 @@ pub async fn user_of(pool: &PgPool, sha256: &[u8]) -> sqlx::Result<Option<User>>
         email: found.email,
         credits: found.credits,
         reserved: found.reserved,
-        // What the provider says of the address needs a token of theirs.
+        // Confirming the address with the identity provider takes the user's token.
         email_is_stale: false,
     }))
 }

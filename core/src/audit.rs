@@ -1,7 +1,7 @@
-//! Recomputing what must always be true: balances, holds, debits, orders, and the objects behind the rows.
+//! Rechecking the invariants: balances, holds, debits, orders, and the objects behind the rows.
 //!
-//! The database's own constraints keep most of it; an audit is for what they cannot say, and for whoever has
-//! to trust them. Each check is one statement and so sees one moment: an audit can run while everybody works.
+//! The database's constraints enforce most of them. An audit covers what constraints cannot express, and is
+//! evidence for operators. Each check is one statement, and so one snapshot: an audit can run at any time.
 
 mod objects;
 
@@ -13,47 +13,47 @@ use sqlx::PgPool;
 use crate::credits::{self, Discrepancy};
 use crate::{JobId, OrderId, UserId};
 
-pub use objects::{Compared, objects, objects_in_pages};
+pub use objects::{Comparison, objects, objects_in_pages};
 
-/// Something that should not be.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "finding", rename_all = "snake_case")]
 pub enum Finding {
-    /// A balance is not the sum of its ledger.
+    /// A balance differs from the sum of its ledger entries.
     Balance {
-        /// Whose.
+        /// The user.
         user: UserId,
-        /// What the user's row says.
+        /// `users.credits`.
         credits: i32,
-        /// What the ledger sums up to.
+        /// The sum of the ledger entries.
         ledger: i64,
     },
-    /// What is held is not what the active jobs cost.
+    /// A hold differs from the cost of the active jobs.
     Hold {
-        /// Whose.
+        /// The user.
         user: UserId,
-        /// What the user's row says.
+        /// `users.reserved`.
         reserved: i32,
-        /// What the active jobs cost.
+        /// The cost of the active jobs.
         held: i64,
     },
-    /// A paid job is done, and its price was not debited from its owner.
+    /// A paid job is done, but its price was not debited from its owner.
     Debit {
         /// The job.
         job: JobId,
-        /// What it costs.
+        /// Its price.
         cost: i32,
-        /// What was debited, if anything.
+        /// The amount debited; `None` without a debit.
         debited: Option<i32>,
     },
-    /// A job was paid for that is not done.
+    /// A job was debited but is not done.
     DebitWithoutEnd {
         /// The job.
         job: JobId,
-        /// Where it is.
+        /// Its state.
         state: String,
     },
-    /// A job is done, and nobody deleted its result, but there is none.
+    /// A job is done, but its result is missing and nobody deleted it.
     Result {
         /// The job.
         job: JobId,
@@ -63,40 +63,40 @@ pub enum Finding {
         /// The job.
         job: JobId,
     },
-    /// An order's credits in the ledger are not what was granted and taken back.
+    /// The ledger entries of an order differ from the credits granted and taken back.
     Order {
         /// The order.
         order: OrderId,
-        /// What the order's row says was granted.
+        /// The credits granted less those taken back, by the order's row.
         granted: i64,
-        /// What the ledger says of it.
+        /// The sum of its ledger entries.
         ledger: i64,
     },
-    /// An order was paid, and its credits were not granted: grant them, or give the money back.
+    /// An order was paid, but its credits were not granted: grant them, or refund the payment.
     OrderNotGranted {
         /// The order.
         order: OrderId,
-        /// Whether that is because the account was deleted before the payment came.
+        /// True if the account was deleted before the payment arrived.
         owner_is_gone: bool,
     },
-    /// Something else was paid than the order costs, so that nothing was granted: give the money back.
+    /// The payment of an order differs from its price, so nothing was granted: refund the payment.
     OrderMismatch {
         /// The order.
         order: OrderId,
     },
-    /// An account was deleted, but something of it is left.
+    /// A deleted account still has data.
     DeletedAccount {
-        /// Whose.
+        /// The user.
         user: UserId,
-        /// What is left.
+        /// The data that remains, in words.
         left: String,
     },
-    /// A row names an object that is not in the bucket.
+    /// A row refers to an object that is not in the bucket.
     MissingObject {
         /// The object's key.
         key: String,
     },
-    /// An object that no row names, and that is too old to be under way.
+    /// No row refers to an object that is too old to be an upload in progress.
     UnknownObject {
         /// The object's key.
         key: String,
@@ -107,7 +107,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Balance { user, credits, ledger } => {
-                write!(f, "user {user} owns {credits} credits, but the ledger sums up to {ledger}")
+                write!(f, "user {user} has {credits} credits, but the ledger adds up to {ledger}")
             }
             Self::Hold { user, reserved, held } => {
                 write!(
@@ -116,23 +116,26 @@ impl fmt::Display for Finding {
                 )
             }
             Self::Debit { job, cost, debited: None } => {
-                write!(f, "job {job} is done and was not debited; it costs {cost}")
+                write!(f, "job {job} is done but was not debited; it costs {cost}")
             }
             Self::Debit { job, cost, debited: Some(debited) } => {
                 write!(
                     f,
-                    "job {job} costs {cost}, but {debited} were debited, or not from its owner"
+                    "job {job} costs {cost}, but the debit is {debited}, or from another user"
                 )
             }
             Self::DebitWithoutEnd { job, state } => {
-                write!(f, "job {job} was debited, but it is {state}")
+                write!(f, "job {job} was debited but is {state}")
             }
             Self::Result { job } => {
-                write!(f, "job {job} is done, but its result is neither there nor deleted")
+                write!(f, "job {job} is done, but its result is missing and was not deleted")
             }
             Self::ResultWithoutEnd { job } => write!(f, "job {job} has a result but is not done"),
             Self::Order { order, granted, ledger } => {
-                write!(f, "order {order} granted {granted} credits, but the ledger says {ledger}")
+                write!(
+                    f,
+                    "order {order} granted {granted} credits, but its ledger entries add up to {ledger}"
+                )
             }
             Self::OrderNotGranted { order, owner_is_gone: false } => {
                 write!(f, "order {order} was paid, but its credits were not granted")
@@ -140,20 +143,20 @@ impl fmt::Display for Finding {
             Self::OrderNotGranted { order, owner_is_gone: true } => {
                 write!(
                     f,
-                    "order {order} was paid after its account was deleted: give the money back"
+                    "order {order} was paid after its account was deleted: refund the payment"
                 )
             }
             Self::OrderMismatch { order } => {
                 write!(
                     f,
-                    "order {order} was paid with another amount than it costs: give the money back"
+                    "the payment of order {order} does not match its price: refund the payment"
                 )
             }
             Self::DeletedAccount { user, left } => {
-                write!(f, "user {user} deleted their account, but {left} left")
+                write!(f, "user {user} deleted their account, but it still has {left}")
             }
             Self::MissingObject { key } => write!(f, "object {key} is missing from the bucket"),
-            Self::UnknownObject { key } => write!(f, "object {key} belongs to no row"),
+            Self::UnknownObject { key } => write!(f, "no row refers to object {key}"),
         }
     }
 }
@@ -177,7 +180,7 @@ pub async fn books(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Each paid job that is done has exactly one debit, of its price and from its owner; no other has one.
+/// Checks that each done paid job has exactly one debit, of its price and from its owner, and no other job any.
 async fn debits(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"select j.id as "job: JobId", j.state, j.cost, -l.amount as debited
@@ -196,7 +199,7 @@ async fn debits(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     Ok(findings.collect())
 }
 
-/// Each job that is done has its one result, unless somebody deleted that; no other has one.
+/// Checks that each done job has one result unless it was deleted, and no other job any.
 async fn results(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"select j.id as "job: JobId", j.state = 'done' as "is_done!"
@@ -214,9 +217,9 @@ async fn results(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     Ok(findings.collect())
 }
 
-/// Each order that was fulfilled has exactly one purchase in the ledger, of its credits, and in all what
-/// refunds and disputes left of them; no other order has anything there. A payment that could grant nothing is
-/// dealt with once an operator has granted something for it, with the reference `order-ID`.
+/// Checks that each fulfilled order has exactly one purchase entry, of its credits, and that its entries add up
+/// to the credits that refunds and disputes left; no other order has entries. A payment that granted nothing is
+/// resolved once an operator grants something for it with the reference `order-ID`.
 async fn orders(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"with booked as (
@@ -253,7 +256,7 @@ async fn orders(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     Ok(findings.collect())
 }
 
-/// No money was kept for which nothing was granted, by itself or by an operator's hand.
+/// Finds payments with a wrong amount that were neither refunded nor resolved by an operator's grant.
 async fn mismatches(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query_scalar!(
         r#"select id as "order: OrderId" from orders o
@@ -267,16 +270,16 @@ async fn mismatches(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     Ok(rows.into_iter().map(|order| Finding::OrderMismatch { order }).collect())
 }
 
-/// Nothing but the books is left of a deleted account.
+/// Checks that deleted accounts have nothing but ledger entries, paid jobs and orders.
 async fn deleted_accounts(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"select id as "user: UserId", concat_ws(' and ',
-               case when credits <> 0 then credits || ' credits are' end,
-               case when exists (select from images where owner_id = users.id) then 'pictures are' end,
-               case when exists (select from results where owner_id = users.id) then 'results are' end,
-               case when exists (select from api_keys where owner_id = users.id) then 'keys are' end,
+               case when credits <> 0 then credits || ' credits' end,
+               case when exists (select from images where owner_id = users.id) then 'images' end,
+               case when exists (select from results where owner_id = users.id) then 'results' end,
+               case when exists (select from api_keys where owner_id = users.id) then 'API keys' end,
                case when exists (select from orders where user_id = users.id and email is not null)
-                    then 'addresses in orders are' end) as "left!"
+                    then 'email addresses in orders' end) as "left!"
            from users where deleted_at is not null order by id"#,
     )
     .fetch_all(pool)

@@ -1,29 +1,29 @@
-//! The time, as an argument.
+//! The current time, as an argument.
 //!
-//! Leases and rows use the database's clock, the only one that all nodes share. This one is for what
-//! never reaches the database: signed addresses, caches, tokens.
+//! Leases and rows use the database's clock, the only one that all nodes share. This clock is for data that never
+//! reaches the database: signed URLs, caches, tokens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, Duration, Utc};
 
-/// Tells the time: the system's, or one that a test sets.
+/// A clock: the system's, or a fixed one for tests.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Option<Arc<AtomicI64>>);
 
 impl Clock {
-    /// The machine's clock.
+    /// Returns the system's clock.
     pub const fn system() -> Self {
         Self(None)
     }
 
-    /// A clock that stands at `time` until it is moved. Clones move together.
+    /// Returns a clock that shows `time` until [`Clock::advance`]. Its clones advance together.
     pub fn fixed(time: DateTime<Utc>) -> Self {
         Self(Some(Arc::new(AtomicI64::new(time.timestamp_millis()))))
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub fn now(&self) -> DateTime<Utc> {
         self.0
             .as_ref()
@@ -31,7 +31,7 @@ impl Clock {
             .unwrap_or_else(system_time)
     }
 
-    /// Moves a fixed clock on; the system's clock cannot be moved and stays as it is.
+    /// Advances a fixed clock. Has no effect on the system's clock.
     pub fn advance(&self, by: Duration) {
         if let Some(millis) = &self.0 {
             millis.fetch_add(by.num_milliseconds(), Ordering::SeqCst);
@@ -39,7 +39,7 @@ impl Clock {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the system's clock")]
 fn system_time() -> DateTime<Utc> {
     Utc::now()
 }

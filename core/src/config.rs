@@ -1,6 +1,6 @@
-//! The settings that the API and the workers share; each process adds its own. `--help` is the manual.
+//! The settings that the API and the workers share. Each process adds its own; `--help` documents them all.
 //!
-//! Wherever a setting can come from the variable `NAME`, it can come from the file that `NAME_FILE` names.
+//! Every setting that can come from the variable `NAME` can also come from a file whose path is in `NAME_FILE`.
 
 mod files;
 
@@ -9,10 +9,10 @@ use std::str::FromStr;
 
 pub use files::parse;
 
-/// Where the truth is kept.
+/// The database settings.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DatabaseConfig {
-    /// The Postgres database, e.g. `postgres://user:password@host/retouch`.
+    /// The Postgres database, for example `postgres://user:password@host/retouch`.
     #[arg(long, env, hide_env_values = true)]
     pub database_url: String,
     /// The most connections this process opens to Postgres.
@@ -20,18 +20,18 @@ pub struct DatabaseConfig {
     pub database_connections: u32,
 }
 
-/// Where the doorbells and the progress of jobs go.
+/// The Redis settings.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RedisConfig {
-    /// The Redis (7 or newer) or Valkey (8 or newer) server, e.g. `redis://host:6379`.
+    /// The Redis (7 or newer) or Valkey (8 or newer) server, for example `redis://host:6379`.
     #[arg(long, env, hide_env_values = true)]
     pub redis_url: String,
-    /// Put before every name we use in Redis, so that installations can share a server.
+    /// The prefix of every name in Redis, so that installations can share a server.
     #[arg(long, env, default_value = "retouch")]
     pub redis_prefix: String,
 }
 
-/// Where pictures are kept.
+/// The object store settings.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StorageConfig {
     /// The S3 endpoint; empty for AWS itself.
@@ -40,26 +40,26 @@ pub struct StorageConfig {
     /// The region that requests are signed for.
     #[arg(long, env, default_value = "us-east-1")]
     pub s3_region: String,
-    /// The bucket; `retouch-api migrate` creates it when it is missing.
+    /// The bucket; `retouch-api migrate` creates it if it does not exist.
     #[arg(long, env, default_value = "retouch")]
     pub s3_bucket: String,
-    /// The access key id.
+    /// The access key ID.
     #[arg(long, env, hide_env_values = true)]
     pub s3_access_key_id: String,
-    /// The secret of the access key.
+    /// The secret access key.
     #[arg(long, env, hide_env_values = true)]
     pub s3_secret_access_key: Secret,
-    /// An S3 endpoint that browsers reach; when set, pictures are served by it and not by the API.
+    /// An S3 endpoint that browsers can reach; if set, it serves pictures instead of the API.
     #[arg(long, env)]
     pub s3_public_endpoint: Option<String>,
 }
 
-/// A text that must not appear in a log.
+/// A text that must not appear in logs.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The text itself.
+    /// Returns the text.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgPoolOptions;
+use sqlx::postgres::types::PgInterval;
 use sqlx::{Connection, PgConnection, PgExecutor, Postgres, Transaction};
 pub use sqlx::{Error as DatabaseError, PgPool};
 
@@ -17,38 +18,38 @@ pub static MIGRATOR: Migrator = sqlx::migrate!("../migrations");
 const MIGRATION_LOCK: i64 = 0x0072_6574_6f75_6368;
 const MIGRATION_LOCK_POLL: Duration = Duration::from_millis(500);
 
-/// For how long an idle connection is believed to be alive.
-const TRUSTED: Duration = Duration::from_secs(1);
+/// How long an idle connection counts as alive without a ping.
+const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
-/// Opens a pool. The server need not be there yet: the first query finds out.
+/// Creates a pool. The first query connects, so the server need not run yet.
 pub fn pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
     PgPoolOptions::new()
         .max_connections(config.database_connections)
         .acquire_timeout(Duration::from_secs(5))
-        // A connection that was used a moment ago is taken as it is: asking each time whether it still lives
-        // would be a third of all that Postgres is asked.
+        // Skip the ping for connections used a moment ago: pinging on every acquire would be a third of all
+        // statements.
         .test_before_acquire(false)
         .before_acquire(|connection, used| {
             Box::pin(async move {
-                if used.idle_for > TRUSTED {
+                if used.idle_for > TRUSTED_IDLE {
                     connection.ping().await?;
                 }
                 Ok(true)
             })
         })
         .connect_lazy(&config.database_url)
-        .context("DATABASE_URL is no address of a Postgres database")
+        .context("DATABASE_URL is not a valid Postgres URL")
 }
 
 /// Begins a transaction.
 ///
-/// Not `PgPool::begin`: a caller that is dropped while it waits for that one (a browser that hangs up, a
-/// `select!`) leaves its connection inside a transaction that nobody ends, and what the next ones do on that
-/// connection is lost (sqlx 0.9.0, its issue 4393). Here the beginning is always waited for, and what nobody
-/// takes is rolled back.
+/// Use this instead of `PgPool::begin`. If a future waiting for `PgPool::begin` is dropped (a browser hangs up, a
+/// `select!`), its connection returns to the pool inside an open transaction, and the writes of the next users
+/// of that connection are lost (sqlx 0.9.0, its issue 4393). Here a task always completes the begin, and rolls
+/// back if nobody takes the transaction.
 pub(crate) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
     let pool = pool.clone();
-    #[expect(clippy::disallowed_methods, reason = "in a task of its own nobody drops it")]
+    #[expect(clippy::disallowed_methods, reason = "a spawned task is not dropped while it waits")]
     let begun = tokio::spawn(async move { pool.begin().await });
     begun.await.map_err(|_| sqlx::Error::WorkerCrashed)?
 }
@@ -104,7 +105,7 @@ async fn refuse_unfinished_indexes(connection: &mut PgConnection) -> anyhow::Res
     Ok(())
 }
 
-/// How many migrations of this version the database has not seen.
+/// Returns the number of migrations of this version that the database lacks.
 pub async fn missing_migrations(pool: &PgPool) -> sqlx::Result<usize> {
     count_missing(pool, &MIGRATOR).await
 }
@@ -114,7 +115,7 @@ async fn count_missing(database: impl PgExecutor<'_>, migrator: &Migrator) -> sq
         .fetch_all(database)
         .await
         .or_else(|error| match &error {
-            // A database that nobody has migrated yet.
+            // The database has never been migrated: the table does not exist.
             sqlx::Error::Database(refusal) if refusal.code().as_deref() == Some("42P01") => {
                 Ok(vec![])
             }
@@ -123,7 +124,21 @@ async fn count_missing(database: impl PgExecutor<'_>, migrator: &Migrator) -> sq
     Ok(migrator.iter().filter(|migration| !known.contains(&migration.version)).count())
 }
 
-/// Asks the server for an answer.
+/// Checks that the server answers.
 pub async fn ping(pool: &PgPool) -> sqlx::Result<()> {
     sqlx::query!("select 1 as one").fetch_one(pool).await.map(drop)
+}
+
+/// Fails unless exactly one row changed.
+pub(crate) fn exactly_one(rows: u64) -> sqlx::Result<()> {
+    if rows == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
+}
+
+/// Converts a duration to a Postgres `interval`.
+pub(crate) fn interval(duration: Duration) -> PgInterval {
+    PgInterval {
+        months: 0,
+        days: 0,
+        microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
+    }
 }

@@ -1,106 +1,106 @@
-//! Uploaded pictures: upright, without metadata, visible to nobody but their owner.
+//! Uploaded images: upright, without metadata, visible only to their owner.
 //!
-//! Those of visitors, and those that a user's program sends for one run, live for an hour.
+//! Images of visitors, and those that a user's program sends for one run, expire after an hour.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::jobs::AllOf;
+use crate::jobs::CancelScope;
 use crate::{ImageId, JobId, UserId, db, jobs, storage};
 use retouch_catalog::ToolName;
 
-/// An uploaded picture.
+/// An uploaded image.
 #[derive(Clone, Debug)]
 pub struct Image {
     /// Its id.
     pub id: ImageId,
-    /// Whose it is; a visitor's belongs to nobody.
+    /// The owner; `None` for visitors.
     pub owner: Option<UserId>,
-    /// Where the picture is in S3.
+    /// Its S3 key.
     pub object_key: String,
-    /// Where its small copy is in S3.
+    /// The S3 key of its thumbnail.
     pub thumbnail_key: String,
     /// `image/png`, `image/jpeg` or `image/webp`.
     pub content_type: String,
-    /// The size of the object.
+    /// The size of the object in bytes.
     pub size_bytes: i64,
-    /// Pixels.
+    /// The width in pixels.
     pub width: i32,
-    /// Pixels.
+    /// The height in pixels.
     pub height: i32,
-    /// When it was uploaded.
+    /// The time of the upload.
     pub created_at: DateTime<Utc>,
-    /// Whether its free background removal is used up.
+    /// True once its free background removal is used up.
     pub free_remove_background_used: bool,
-    /// Whether its free upscale is used up.
+    /// True once its free upscale is used up.
     pub free_upscale_used: bool,
 }
 
-/// Whose a new picture is.
+/// Who uploaded an image.
 #[derive(Clone, Debug)]
 pub enum Uploader {
     /// A signed-in user.
     User(UserId),
-    /// A user's program, for one run; the picture lives for an hour and is in no list of theirs.
+    /// A user's program, for one run; the image expires after an hour and appears in no list.
     Program(UserId),
-    /// A visitor, by a keyed hash of their address; the picture lives for an hour.
+    /// A visitor, identified by a keyed hash of their IP address; the image expires after an hour.
     Visitor(String),
 }
 
-/// What is to be recorded of a picture whose objects have been stored.
+/// An image whose objects have been written.
 #[derive(Clone, Debug)]
 pub struct NewImage {
-    /// Its id; the keys of its objects are made of it.
+    /// Its id, from which its keys are built.
     pub id: ImageId,
-    /// Whose it is.
+    /// Who uploaded it.
     pub uploader: Uploader,
     /// `image/png`, `image/jpeg` or `image/webp`.
     pub content_type: &'static str,
-    /// SHA-256 of the bytes that were uploaded.
+    /// The SHA-256 of the uploaded bytes.
     pub content_sha256: Vec<u8>,
-    /// The size of the object.
+    /// The size of the object in bytes.
     pub size_bytes: i64,
-    /// Pixels.
+    /// The width in pixels.
     pub width: i32,
-    /// Pixels.
+    /// The height in pixels.
     pub height: i32,
 }
 
-/// Announces the objects of a picture that is about to be stored; unless its row
-/// follows within the hour, the janitor deletes them.
+/// Announces the objects of an image that is about to be written. Unless [`insert`] follows within an hour, the
+/// janitor deletes them.
 pub async fn announce(pool: &PgPool, id: ImageId) -> sqlx::Result<()> {
     storage::announce(pool, &[storage::image_key(id), storage::image_thumbnail_key(id)]).await
 }
 
-/// What became of a picture that was to be recorded.
+/// The outcome of inserting an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recorded {
-    /// It is there.
-    Yes,
-    /// It was announced so long ago that the janitor has taken its objects.
+pub enum InsertOutcome {
+    /// The image was inserted.
+    Inserted,
+    /// It was announced so long ago that the janitor has deleted its objects.
     TooLate,
     /// Its owner deleted their account meanwhile.
     OwnerGone,
 }
 
-/// Records a picture that was announced and whose objects are in place. When it is not recorded, the
-/// janitor takes them.
-pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<Recorded> {
+/// Inserts an image that was announced and whose objects are written. If it is not inserted, the janitor deletes
+/// its objects.
+pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<InsertOutcome> {
     let keys = [storage::image_key(image.id), storage::image_thumbnail_key(image.id)];
     let mut tx = db::begin(pool).await?;
     if let Uploader::User(id) | Uploader::Program(id) = image.uploader {
-        // Whoever deletes the account holds the row: this waits for them and then finds nobody.
+        // Waits for a concurrent deletion of the account, which locks the row, and then finds no owner.
         let owner = sqlx::query!(
             "select id from users where id = $1 and deleted_at is null for key share",
             id.uuid(),
         );
         if owner.fetch_optional(&mut *tx).await?.is_none() {
-            return Ok(Recorded::OwnerGone);
+            return Ok(InsertOutcome::OwnerGone);
         }
     }
-    // The janitor locks what it is about to delete, so that these rows are here only if the objects are.
-    if storage::keep(&mut tx, &keys).await? != 2 {
-        return Ok(Recorded::TooLate);
+    // The janitor locks these rows while it deletes their objects, so if they exist, the objects do too.
+    if storage::confirm(&mut tx, &keys).await? != 2 {
+        return Ok(InsertOutcome::TooLate);
     }
     let (owner, visitor) = match &image.uploader {
         Uploader::User(id) | Uploader::Program(id) => (Some(id.uuid()), None),
@@ -127,10 +127,10 @@ pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<Recorded> {
     .execute(&mut *tx)
     .await?;
     tx.commit().await?;
-    Ok(Recorded::Yes)
+    Ok(InsertOutcome::Inserted)
 }
 
-/// The picture, whoever it belongs to: for the worker, and for addresses signed after an owner check.
+/// Returns the image, whoever owns it. The caller must check the owner before exposing it.
 pub async fn get(pool: &PgPool, id: ImageId) -> sqlx::Result<Option<Image>> {
     sqlx::query_as!(
         Image,
@@ -150,13 +150,13 @@ pub async fn get(pool: &PgPool, id: ImageId) -> sqlx::Result<Option<Image>> {
     .await
 }
 
-/// The picture, if `owner` owns it.
+/// Returns the image if `owner` owns it.
 pub async fn owned(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Option<Image>> {
     let found = get(pool, id).await?;
     Ok(found.filter(|image| image.owner == Some(owner)))
 }
 
-/// All pictures that `owner` keeps, the newest first.
+/// Returns the images of `owner` that do not expire, the newest first.
 pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Image>> {
     sqlx::query_as!(
         Image,
@@ -177,8 +177,8 @@ pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Image>> {
     .await
 }
 
-/// The picture that the same visitor uploaded before, byte for byte, if it still lives.
-pub async fn of_visitor(
+/// Returns the visitor's earlier upload of the same bytes, unless it has expired.
+pub async fn for_visitor(
     pool: &PgPool,
     visitor: &str,
     content_sha256: &[u8],
@@ -193,8 +193,8 @@ pub async fn of_visitor(
     .await
 }
 
-/// The picture that a program of `owner` sent before, byte for byte, if it still lives.
-pub async fn of_program(
+/// Returns the earlier upload of the same bytes by a program of `owner`, unless it has expired.
+pub async fn for_program(
     pool: &PgPool,
     owner: UserId,
     content_sha256: &[u8],
@@ -210,12 +210,11 @@ pub async fn of_program(
     .await
 }
 
-/// Deletes the picture with everything below it: active jobs are cancelled and their holds given back,
-/// results go, and all objects are left to the janitor. Returns the cancelled jobs, or `None` when
-/// `owner` has no such picture.
+/// Deletes an image and its results, cancels its active jobs and releases their holds, and dooms all objects.
+/// Returns the canceled jobs, or `None` if `owner` does not own the image.
 pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Option<Vec<JobId>>> {
     let mut tx = db::begin(pool).await?;
-    // The user's row first, as in submit: nothing can be submitted for the picture meanwhile.
+    // Lock the user's row first, as submit does: no job can be submitted for the image meanwhile.
     sqlx::query!("select id from users where id = $1 for update", owner.uuid())
         .fetch_optional(&mut *tx)
         .await?;
@@ -229,15 +228,15 @@ pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<O
     if found.is_none() {
         return Ok(None);
     }
-    let cancelled = jobs::cancel_all(&mut tx, AllOf::Image(id)).await?;
+    let cancelled = jobs::cancel_all(&mut tx, CancelScope::Image(id)).await?;
     doom_and_delete(&mut tx, &[id]).await?;
     tx.commit().await?;
     Ok(Some(cancelled))
 }
 
-/// Deletes all pictures of `owner` with everything below them; part of deleting the account. The caller has
-/// locked the owner's row and ended their jobs.
-pub(crate) async fn delete_all_of(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
+/// Deletes all images of `owner` and their results, when deleting the account. The caller has locked the owner's
+/// row and ended their jobs.
+pub(crate) async fn delete_all(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
     let all = sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images where owner_id = $1 for update"#,
         owner.uuid(),
@@ -247,7 +246,7 @@ pub(crate) async fn delete_all_of(conn: &mut PgConnection, owner: UserId) -> sql
     doom_and_delete(conn, &all).await
 }
 
-/// Deletes visitors' and programs' pictures whose hour is over and that no job is using. Returns how many.
+/// Deletes up to 500 expired images that no active job uses. Returns their number.
 pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
     let mut tx = db::begin(pool).await?;
     let expired = sqlx::query_scalar!(

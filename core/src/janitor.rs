@@ -1,17 +1,17 @@
-//! Cleaning up behind everybody. Each task is a function of its own, safe to repeat and to stop anywhere.
+//! The janitor: deletes what is no longer needed. Each task is safe to repeat and to interrupt.
 //!
-//! | what | when |
+//! | what it deletes | when |
 //! |---|---|
-//! | pictures of visitors and programs, an hour old | every round (10 s), by every worker |
-//! | workers that fell silent an hour ago | every round |
-//! | objects whose rows are gone, and uploads to their keys | every round |
-//! | objects that no row names, after 24 hours | hourly, by one worker |
-//! | uploads that nobody ended, after 24 hours | hourly |
-//! | orders that nobody paid | hourly |
-//! | jobs that left nothing, after 90 days; idempotency keys, after 7 | hourly |
-//! | who deleted an account, after 12 months | hourly |
+//! | images of visitors and programs, after an hour | every round (10 s), in every worker |
+//! | workers that have not reported for an hour | every round |
+//! | doomed objects, and unfinished uploads to their keys | every round |
+//! | objects that no row refers to, after 24 hours | hourly, in one worker |
+//! | unfinished uploads, after 24 hours | hourly |
+//! | unpaid orders, which expire | hourly |
+//! | jobs that left nothing behind, after 90 days; idempotency keys, after 7 days | hourly |
+//! | identity hashes of deleted accounts, after 12 months | hourly |
 //!
-//! Messages of the payment provider stay.
+//! Messages of the payment provider are kept.
 
 use std::time::Duration;
 
@@ -21,84 +21,84 @@ use sqlx::PgPool;
 use sqlx::postgres::{PgAdvisoryLock, PgAdvisoryLockKey};
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::{self, Page, Storage, StorageError, Unfinished};
+use crate::storage::{self, Page, Storage, StorageError, UnfinishedUpload};
 use crate::{accounts, db, images, jobs, orders, workers};
 
-/// How often the janitor looks.
+/// The interval between rounds.
 const ROUND: Duration = Duration::from_secs(10);
-/// How often it asks whether the hourly tasks are due.
-const IS_IT_TIME: Duration = Duration::from_mins(5);
-/// Objects that are deleted in one transaction, and how many of them at once.
+/// The interval between checks whether the hourly tasks are due.
+const HOURLY_CHECK: Duration = Duration::from_mins(5);
+/// Objects deleted per transaction.
 const BATCH: i64 = 32;
-const AT_ONCE: usize = 8;
-/// How old an object must be before anybody asks whose it is. The rows alone would be enough; a day more
-/// keeps what a database restored from a backup does not know of yet.
+/// Objects deleted concurrently.
+const CONCURRENCY: usize = 8;
+/// The minimum age of an orphan. The rows alone would be sufficient evidence; the day protects objects that a
+/// database restored from a backup does not know of.
 pub const ORPHAN_AGE: Duration = Duration::from_hours(24);
-/// Nobody is at an upload for longer.
+/// The age at which an unfinished upload is aborted.
 const UPLOAD_HOURS: i32 = 24;
-/// How long jobs that left nothing are kept.
+/// How long jobs that left nothing behind are kept.
 pub const JOB_DAYS: i32 = 90;
-/// How long a repeat of a request is recognised.
+/// How long a repeated request is recognized.
 pub const KEY_DAYS: i32 = 7;
-/// What makes the hourly tasks one process's at a time: any number, as long as nobody else uses it.
+/// The advisory lock that lets one process at a time run the hourly tasks. The number is arbitrary but unique.
 const HOURLY_LOCK: PgAdvisoryLockKey = PgAdvisoryLockKey::BigInt(0x7265_746f_7563_6801);
 
-/// Cleans until `stop`.
+/// Cleans up until `stop`.
 pub async fn run(pool: PgPool, storage: Storage, stop: CancellationToken) {
-    // The hourly tasks on their own: looking through a large bucket takes minutes.
-    let both = async { tokio::join!(rounds(&pool, &storage), hours(&pool, &storage)) };
+    // The hourly tasks run beside the rounds, because listing a large bucket takes minutes.
+    let both = async { tokio::join!(run_rounds(&pool, &storage), run_hourly(&pool, &storage)) };
     stop.run_until_cancelled(both).await;
 }
 
-async fn rounds(pool: &PgPool, storage: &Storage) {
-    let mut times = tokio::time::interval(ROUND);
+async fn run_rounds(pool: &PgPool, storage: &Storage) {
+    let mut interval = tokio::time::interval(ROUND);
     loop {
-        times.tick().await;
+        interval.tick().await;
         if let Err(error) = round(pool, storage).await {
-            tracing::warn!("Cleaning up broke off; the next round goes on: {error:#}");
+            tracing::warn!("Cleanup failed; retrying in the next round: {error:#}");
         }
     }
 }
 
-async fn hours(pool: &PgPool, storage: &Storage) {
-    let mut times = tokio::time::interval(IS_IT_TIME);
+async fn run_hourly(pool: &PgPool, storage: &Storage) {
+    let mut interval = tokio::time::interval(HOURLY_CHECK);
     loop {
-        times.tick().await;
+        interval.tick().await;
         if let Err(error) = hourly(pool, storage).await {
-            tracing::warn!("The hourly tasks broke off; the next hour's go on: {error:#}");
+            tracing::warn!("The hourly cleanup failed; retrying in the next hour: {error:#}");
         }
     }
 }
 
-/// What is done all the time.
+/// Runs the tasks of one round.
 pub async fn round(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
     images::delete_expired(pool).await?;
-    workers::forget_silent(pool).await?;
+    workers::delete_silent(pool).await?;
     delete_doomed(pool, storage).await.map(drop)
 }
 
-/// What is done once an hour, by whichever process comes first. False when it was not due, or another
-/// process is at it.
+/// Runs the hourly tasks. Returns false if they were not due or another process is running them.
 pub async fn hourly(pool: &PgPool, storage: &Storage) -> anyhow::Result<bool> {
     let lock = PgAdvisoryLock::with_key(HOURLY_LOCK);
     let conn = pool.acquire().await?;
     let Some(held) = lock.try_acquire(conn).await?.left() else { return Ok(false) };
     let due = is_due(pool, "hourly").await?;
     if due {
-        // One that fails must not keep the others from their turn.
-        let ends = [
+        // A failed task must not prevent the others.
+        let outcomes = [
             ("orphans", delete_orphans(pool, storage, ORPHAN_AGE).await),
             ("uploads", storage::abort_stale(storage, pool, UPLOAD_HOURS).await),
             ("orders", counted(orders::expire_abandoned(pool).await)),
-            ("jobs", counted(jobs::forget_old(pool, JOB_DAYS).await)),
-            ("idempotency keys", counted(jobs::forget_keys(pool, KEY_DAYS).await)),
-            ("former users", counted(accounts::forget_former(pool).await)),
+            ("jobs", counted(jobs::delete_old(pool, JOB_DAYS).await)),
+            ("idempotency keys", counted(jobs::clear_old_keys(pool, KEY_DAYS).await)),
+            ("former users", counted(accounts::forget_former_users(pool).await)),
         ];
-        for (what, end) in ends {
-            match end {
+        for (what, outcome) in outcomes {
+            match outcome {
                 Ok(0) => {}
-                Ok(count) => tracing::info!(what, count, "Tidied up {count} {what}"),
-                Err(error) => tracing::warn!(what, "Could not tidy up {what}: {error:#}"),
+                Ok(count) => tracing::info!(what, count, "Cleaned up {count} {what}"),
+                Err(error) => tracing::warn!(what, "Could not clean up {what}: {error:#}"),
             }
         }
     }
@@ -110,7 +110,7 @@ fn counted(rows: sqlx::Result<u64>) -> anyhow::Result<usize> {
     Ok(usize::try_from(rows?)?)
 }
 
-/// Whether nobody has begun the chore within the hour; notes that it is begun now.
+/// Returns true, and records a new start, if no process started the chore within the last hour.
 async fn is_due(pool: &PgPool, chore: &str) -> sqlx::Result<bool> {
     let begun = sqlx::query!(
         "insert into chores (name) values ($1)
@@ -122,31 +122,31 @@ async fn is_due(pool: &PgPool, chore: &str) -> sqlx::Result<bool> {
     Ok(begun.rows_affected() == 1)
 }
 
-/// Deletes objects whose time has come, with what was uploaded of them and never completed. One that a row
-/// names after all is only taken off the list. Returns how many were deleted.
+/// Deletes doomed objects and aborts unfinished uploads to their keys. Takes a key off the list without deleting its
+/// object if a row refers to it. Returns the number of deleted objects.
 pub async fn delete_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<usize> {
     let mut deleted = 0;
     loop {
-        // The rows stay locked while their objects go: nobody can record what is being deleted. Whoever tries
-        // waits with a connection in hand, so that this one must do.
+        // The rows stay locked during the deletion, so nobody can record an object that is being deleted. A process
+        // that tries waits with a pooled connection; using only this one connection prevents a deadlock.
         let mut tx = db::begin(pool).await?;
         let doomed = storage::lock_doomed(&mut tx, BATCH).await?;
         if doomed.is_empty() {
             return Ok(deleted);
         }
-        let named = storage::named(&mut tx, &doomed).await?;
+        let referenced = storage::referenced(&mut tx, &doomed).await?;
         let (mut settled, unwanted): (Vec<_>, Vec<_>) =
-            doomed.into_iter().partition(|key| named.contains(key));
-        let uploads = storage::unfinished(&mut tx, &unwanted).await?;
+            doomed.into_iter().partition(|key| referenced.contains(key));
+        let uploads = storage::unfinished_uploads(&mut tx, &unwanted).await?;
         let deletions = unwanted.into_iter().map(|key| {
             let uploads = uploads.iter().filter(|upload| upload.object_key == key).cloned();
             delete(storage.clone(), key.clone(), uploads.collect())
         });
-        let ends: Vec<_> =
-            futures::stream::iter(deletions).buffer_unordered(AT_ONCE).collect().await;
+        let outcomes: Vec<_> =
+            futures::stream::iter(deletions).buffer_unordered(CONCURRENCY).collect().await;
         let (mut aborted, mut failure) = (Vec::new(), None);
-        for end in ends {
-            match end {
+        for outcome in outcomes {
+            match outcome {
                 Ok((key, uploads)) => {
                     deleted += 1;
                     settled.push(key);
@@ -167,8 +167,8 @@ pub async fn delete_doomed(pool: &PgPool, storage: &Storage) -> anyhow::Result<u
 async fn delete(
     storage: Storage,
     key: String,
-    uploads: Vec<Unfinished>,
-) -> Result<(String, Vec<Unfinished>), StorageError> {
+    uploads: Vec<UnfinishedUpload>,
+) -> Result<(String, Vec<UnfinishedUpload>), StorageError> {
     for upload in &uploads {
         storage.abort(upload).await?;
     }
@@ -176,8 +176,8 @@ async fn delete(
     Ok((key, uploads))
 }
 
-/// Looks through the whole bucket for objects of ours that no row names and that are older than `age`, and
-/// dooms them. Returns how many.
+/// Lists the whole bucket and dooms our objects that no row refers to and that are older than `age`. Returns their
+/// number.
 pub async fn delete_orphans(
     pool: &PgPool,
     storage: &Storage,
@@ -198,7 +198,7 @@ pub async fn delete_orphans(
     Ok(found)
 }
 
-/// Dooms the orphans among the objects of one page, however long ago it was read. Returns how many.
+/// Dooms the orphans of one page, however long ago it was listed. Returns their number.
 pub async fn doom_orphans(pool: &PgPool, page: &Page, age: Duration) -> anyhow::Result<usize> {
     let newest = sqlx::query_scalar!(
         r#"select now() - make_interval(secs => $1) as "time!""#,

@@ -1,4 +1,4 @@
-//! A job's life: the only code that changes a job's state.
+//! The life of a job: the only code that changes a job's state.
 //!
 //! ```text
 //!         submit                claim                    finish
@@ -8,17 +8,28 @@
 //!               cancelled ◀──────── cancel ──┘  failed
 //! ```
 //!
-//! Postgres is the truth. Each arrow is one transaction that says from which state it starts and checks
-//! that it changed exactly one row, so running any of them twice changes nothing. Money moves with the
-//! arrow it belongs to: the hold with `submit`, the debit with `finish`, the release with all others.
-//! Leases are measured with the database's clock, the only one that all nodes share.
+//! Postgres is the truth. Each arrow is one transaction that names the state it starts from, so running it twice
+//! changes nothing. Credits move with the arrows: `submit` holds the price, `finish` debits it, and every other
+//! end releases the hold. Leases use the database's clock, the only one that all nodes share.
+//!
+//! | arrow | file |
+//! |---|---|
+//! | submit, and the job's turn | `submit.rs` |
+//! | claim, fair queueing, suspects | `claim.rs` |
+//! | renewing leases, handing back, lost workers | `lease.rs` |
+//! | retries and their backoff | `retry.rs` |
+//! | finish and debit | `finish.rs`, `credits/debit.rs` |
+//! | fail, cancel | `end.rs`, `operator.rs` |
 
-mod by_hand;
+mod claim;
 mod depth;
 mod end;
+mod estimate;
 mod finish;
-mod forget;
 mod lease;
+mod operator;
+mod retention;
+mod retry;
 mod submit;
 
 use chrono::{DateTime, Utc};
@@ -28,41 +39,39 @@ use sqlx::PgPool;
 use crate::{ImageId, JobId, UserId};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
-pub use by_hand::{RedriveError, fail_by_hand, failed, recent, redrive};
+pub use claim::{Claimed, Isolation, claim, queued_by_class, suspects_waiting};
 pub use depth::{QueueDepth, queue_depths};
-pub(crate) use end::{AllOf, cancel_all};
+pub(crate) use end::{CancelScope, cancel_all};
 pub use end::{cancel, fail};
+pub use estimate::{Estimate, estimate};
 pub use finish::{Finish, finish};
-pub(crate) use forget::forget_all_of;
-pub use forget::{forget_keys, forget_old};
-pub use lease::{
-    Claimed, Retry, Sweep, Turn, claim, hand_back, queued_by_class, renew, retry, suspects_waiting,
-    sweep,
-};
-pub use submit::{Fix, MostWaiting, NewJob, SubmitError, Submitted, submit, submit_as};
+pub use lease::{Sweep, hand_back, renew, sweep};
+pub use operator::{RedriveError, fail_by_operator, failed, recent, redrive};
+pub(crate) use retention::erase_jobs_of;
+pub use retention::{clear_old_keys, delete_old};
+pub use retry::{MAX_ATTEMPTS, Retry, retry, retry_delay};
+pub use submit::{FixParameters, NewJob, QueueLimit, SubmitError, Submitted, submit, submit_as};
 
-/// After so many starts a job that never ended is given up.
-pub const MAX_ATTEMPTS: i32 = 3;
-
-/// Where a job is in its life.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, sqlx::Type)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum JobState {
-    /// Waiting for a worker; its cost is held.
+    /// Waiting for a worker; its price is held.
     Queued,
-    /// A worker holds its lease; its cost is held.
+    /// Leased to a worker; its price is held.
     Running,
-    /// Its result is recorded and its cost debited.
+    /// Its result is recorded and its price debited.
     Done,
-    /// It ended without a result and cost nothing.
+    /// Ended without a result, free of charge; [`Job::failure`] says why.
     Failed,
-    /// It was called off and cost nothing.
+    /// Canceled, free of charge.
     Cancelled,
 }
 
 impl JobState {
-    /// Its name in the database and in JSON.
+    /// Returns its name in the database and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -73,7 +82,7 @@ impl JobState {
         }
     }
 
-    /// Whether the job will change no more.
+    /// Returns true once the job can no longer change.
     pub const fn is_final(self) -> bool {
         match self {
             Self::Queued | Self::Running => false,
@@ -84,19 +93,20 @@ impl JobState {
 
 /// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Failure {
-    /// For programs, e.g. `image_unreadable`.
+    /// For programs, for example `image_unreadable`.
     pub code: String,
-    /// For people: what happened and what they can do.
+    /// For people: what happened, and what they can do about it.
     pub detail: String,
 }
 
 impl Failure {
-    /// The failure of a job whose worker vanished each time it was started.
+    /// Returns the failure of a job whose worker vanished in every attempt.
     pub(crate) fn crashed() -> Self {
         Self {
             code: "worker_crashed".into(),
-            detail: "This picture could not be processed: each attempt broke off. You have not been charged.".into(),
+            detail: "We couldn't process this picture: every attempt was interrupted. You have not been charged.".into(),
         }
     }
 }
@@ -106,34 +116,34 @@ impl Failure {
 pub struct Job {
     /// Its id.
     pub id: JobId,
-    /// Who pays; nobody for a visitor's.
+    /// The paying user; `None` for visitors.
     pub owner: Option<UserId>,
-    /// The picture; gone when that has been deleted.
+    /// The uploaded image; `None` once it has been deleted.
     pub image: Option<ImageId>,
-    /// What is to be done.
+    /// The tool and its parameters.
     pub tool: Tool,
-    /// The words of a Magic Fix.
+    /// The prompt of a Magic Fix.
     pub prompt: Option<String>,
-    /// For whom.
+    /// The tier.
     pub tier: Tier,
-    /// What it costs when it is done, in credits.
+    /// The price in credits, debited when it is done.
     pub cost: i32,
-    /// Where it is.
+    /// Its state.
     pub state: JobState,
-    /// How often it was started.
+    /// The number of attempts so far.
     pub attempt: i32,
-    /// Why it failed.
+    /// Why it failed; `None` unless it has.
     pub failure: Option<Failure>,
-    /// When it was submitted.
+    /// The time of submission.
     pub created_at: DateTime<Utc>,
-    /// When it was first started.
+    /// The start of the first attempt.
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The time it ended.
     pub finished_at: Option<DateTime<Utc>>,
 }
 
 impl Job {
-    /// The stream it is announced on and the model that serves it.
+    /// Returns its class, which decides its stream in Redis and the model that serves it.
     pub const fn class(&self) -> JobClass {
         JobClass { tier: self.tier, tool: self.tool.name() }
     }
@@ -162,9 +172,7 @@ impl TryFrom<JobRow> for Job {
     type Error = sqlx::Error;
 
     fn try_from(row: JobRow) -> Result<Self, sqlx::Error> {
-        let tool = Tool::from_columns(row.tool, row.factor, row.mode).ok_or_else(|| {
-            sqlx::Error::Decode(format!("job {} is of no tool this version knows", row.id).into())
-        })?;
+        let tool = tool_from_columns(row.id, row.tool, row.factor, row.mode)?;
         Ok(Self {
             id: row.id,
             owner: row.owner,
@@ -185,19 +193,31 @@ impl TryFrom<JobRow> for Job {
     }
 }
 
-/// The job, whoever it belongs to.
+/// Reads the tool of a job from its columns.
+fn tool_from_columns(
+    job: JobId,
+    name: ToolName,
+    factor: Option<i16>,
+    mode: Option<FixMode>,
+) -> sqlx::Result<Tool> {
+    Tool::from_columns(name, factor, mode).ok_or_else(|| {
+        sqlx::Error::Decode(format!("job {job} uses a tool that this version does not know").into())
+    })
+}
+
+/// Returns the job, whoever owns it.
 pub async fn get(pool: &PgPool, id: JobId) -> sqlx::Result<Option<Job>> {
     Ok(load(pool, &[id]).await?.pop())
 }
 
-/// The mask of a job that has not ended: a PNG of one bit a pixel, white where to work.
+/// Returns the mask of an active job: a PNG with one bit per pixel, white where the tool works.
 pub async fn mask(pool: &PgPool, job: JobId) -> sqlx::Result<Option<Vec<u8>>> {
     sqlx::query_scalar!("select png from masks where job_id = $1", job.uuid())
         .fetch_optional(pool)
         .await
 }
 
-/// The jobs of `owner` that have not ended, on one picture or on all, the oldest first.
+/// Returns the active jobs of `owner`, on one image or on all, the oldest first.
 pub async fn active(
     pool: &PgPool,
     owner: UserId,
@@ -214,7 +234,7 @@ pub async fn active(
     load(pool, &ids).await
 }
 
-/// The jobs with these ids, the oldest first.
+/// Returns the jobs with these ids, the oldest first.
 pub(crate) async fn load(
     executor: impl sqlx::PgExecutor<'_>,
     ids: &[JobId],
@@ -233,58 +253,4 @@ pub(crate) async fn load(
     .into_iter()
     .map(Job::try_from)
     .collect()
-}
-
-/// How long a job that has not ended will take yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Forecast {
-    /// How many jobs will start before it; `None` once it runs.
-    pub position: Option<i64>,
-    /// Seconds until it ends, from how long the last ones took; `None` when nothing has been measured
-    /// or no worker is there.
-    pub eta_secs: Option<i64>,
-}
-
-/// Looks how long `job` will take yet.
-pub async fn forecast(pool: &PgPool, job: &Job) -> sqlx::Result<Forecast> {
-    let seen = sqlx::query!(
-        r#"select
-             (select count(*) from jobs j where j.state = 'queued' and (
-                 array_position(array['paid', 'free', 'visitor'], j.tier)
-                   < array_position(array['paid', 'free', 'visitor'], $1::text)
-                 or j.tier = $1 and case j.tool
-                     when $4 then (j.turn, j.created_at, j.id)
-                       < ((select turn from jobs where id = $3), $2::timestamptz, $3::uuid)
-                     else j.created_at < $2 end)
-             ) as "ahead!",
-             (select count(*) from jobs where state = 'running') as "running!",
-             (select coalesce(sum(slots), 0) from workers where seen_at > now() - interval '20 seconds')
-               as "slots!",
-             (select avg(extract(epoch from finished_at - started_at))::float8 from (
-                select finished_at, started_at from jobs
-                where tool = $4 and tier = $1 and state = 'done' order by finished_at desc limit 20
-             ) last) as mean_secs,
-             extract(epoch from now() - $5::timestamptz)::float8 as elapsed_secs"#,
-        job.tier.as_str(),
-        job.created_at,
-        job.id.uuid(),
-        job.tool.name().as_str(),
-        job.started_at,
-    )
-    .fetch_one(pool)
-    .await?;
-    let position = (job.state == JobState::Queued).then_some(seen.ahead);
-    let slots = seen.slots as f64;
-    let eta_secs = seen.mean_secs.filter(|_| slots >= 1.0).map(|mean| {
-        let left = match (position, seen.elapsed_secs) {
-            (None, Some(elapsed)) => (mean - elapsed).max(1.0),
-            // Those ahead and those running share the slots; the job itself takes one run more.
-            (ahead, _) => {
-                let before = ahead.unwrap_or(0) + (seen.running - slots as i64 + 1).max(0);
-                mean * (before as f64 / slots + 1.0)
-            }
-        };
-        left.ceil() as i64
-    });
-    Ok(Forecast { position, eta_secs })
 }

@@ -1,18 +1,23 @@
-//! What the API and the workers of Retouch must agree on: prices, a job's life, the ledger, the rows,
-//! the queue, the storage and the configuration. No HTTP, no pixels, no ONNX.
+//! What the API and the workers of Retouch must agree on: the life of a job, the ledger, orders, the queue, the
+//! storage and the configuration. No HTTP, no pixels, no models.
 //!
 //! | word | meaning |
 //! |---|---|
-//! | *image* | a picture somebody uploaded |
+//! | *image* | a picture that somebody uploaded; [`images`] |
 //! | *job* | one run of a tool on an image; [`jobs`] is its life |
-//! | *result* | the picture a job made |
-//! | *credit* | what a paid job costs; [`credits`] is the only hand on a balance |
-//! | *pack* | an amount of credits on sale |
-//! | *order* | somebody's purchase of a pack; [`orders`] is its life |
-//! | *hold* | credits set aside for a job that has not ended (`users.reserved`) |
-//! | *doorbell* | a message in Redis that says "there is work"; the work itself is the row in Postgres |
-//! | *mode* | what a Magic Fix is asked to do; [`magic_fix`] reads it from the prompt |
-//! | *lease* | how long a worker may stay silent before its job is given to another |
+//! | *result* | the picture that a job made; [`results`] |
+//! | *lease* | how long a silent worker keeps its job; [`jobs::renew`] |
+//! | *suspect* | a job that has lost a worker and runs alone; [`jobs::Isolation`] |
+//! | *doorbell* | a message in Redis that a class has work; [`queue`] |
+//! | *event* | a message in Redis that a job changed; [`queue::JobEvent`] |
+//! | *credit* | the unit of payment; only [`credits`] changes a balance |
+//! | *hold* | credits reserved for an active job (`users.reserved`) |
+//! | *debit* | the ledger entry of a finished job |
+//! | *pack* | an amount of credits on sale; [`credits::Pack`] |
+//! | *order* | a user's purchase of a pack; [`orders`] is its life |
+//! | *mode* | what a prompt asks Magic Fix to do; [`magic_fix`] finds it |
+//!
+//! `docs/architecture.md` has the whole glossary.
 
 pub mod accounts;
 pub mod api_keys;

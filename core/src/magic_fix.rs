@@ -1,19 +1,19 @@
-//! What a Magic Fix is asked to do: the words, and the mode they mean.
+//! Prompts of Magic Fix, and the mode that each means.
 //!
-//! Which mode a prompt means is decided by one small table (`meaning.rs` holds its words), the same
-//! everywhere, so that a prompt that no installed engine can follow is refused before anything is held.
-//! Courtesy at the beginning does not count. The first line that fits wins:
+//! One small table decides the mode (`meaning.rs` has its words). API and workers share it, so a prompt that no
+//! installed model can follow is refused before anything is held. Courtesies at the beginning are ignored. The
+//! first row that matches wins:
 //!
-//! | the prompt | mode | what follows it |
+//! | the prompt | mode | done by |
 //! |---|---|---|
-//! | takes something away and puts another thing in its place: *remove the cup and replace it with …* | edit | a text-guided model |
-//! | takes away *scratches, damage, a crease* | restore | a fill where strokes are thin, else the upscaler |
-//! | takes away *noise, grain, blur*, cleans up *the photo* itself, or speaks of *more detail, sharper, clearer* | enhance | the upscaler |
-//! | begins with *remove, erase, get rid of, hide, without*, or *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from what is around |
+//! | removes a thing and puts another in its place: *remove the cup and replace it with …* | edit | a text-guided model |
+//! | removes *scratches, damage, a crease* | restore | a fill for thin strokes, otherwise the upscaler |
+//! | removes *noise, grain, blur*, cleans up *the photo* itself, or mentions *more detail, sharper, clearer* | enhance | the upscaler |
+//! | begins with *remove, erase, get rid of, hide, without*, or with *clean, clear, no* before a thing, or makes it *disappear* | remove | a fill from the surroundings |
 //! | begins with *add, put, insert, place, draw, paint, give* | add | a text-guided model |
 //! | begins with *restore, repair, mend, fix, heal* | restore | as above |
 //! | begins with *enhance, sharpen, improve, upscale, denoise* | enhance | as above |
-//! | speaks of *scratches, damage, an old photo* and does not begin with a change | restore | as above |
+//! | mentions *scratches, damage, an old photo* and does not begin with a change | restore | as above |
 //! | anything else | edit | a text-guided model |
 
 mod meaning;
@@ -26,18 +26,18 @@ use retouch_catalog::FixMode;
 /// The longest prompt, in characters.
 pub const MAX_PROMPT_LENGTH: usize = 500;
 
-/// Why a prompt is none.
+/// Why a prompt was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    /// Nothing but space.
+    /// It is empty or only white space.
     #[error("Prompt is required")]
     Missing,
-    /// Longer than [`MAX_PROMPT_LENGTH`].
+    /// It is longer than [`MAX_PROMPT_LENGTH`].
     #[error("Prompt is too long, maximum of {MAX_PROMPT_LENGTH} letters is allowed")]
     TooLong,
 }
 
-/// What somebody wants, in their words, and what it means.
+/// A valid prompt and its mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     text: String,
@@ -45,12 +45,12 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Reads a prompt of 1 to [`MAX_PROMPT_LENGTH`] characters; space around it is not counted, and
-    /// characters that cannot be seen or stored (controls) become spaces.
+    /// Parses a prompt of 1 to [`MAX_PROMPT_LENGTH`] characters. Trims it, and replaces control characters, which
+    /// cannot be stored, with spaces.
     ///
     /// # Errors
-    /// When it is empty or too long.
-    pub fn read(text: &str) -> Result<Self, PromptError> {
+    /// If the prompt is empty or too long.
+    pub fn parse(text: &str) -> Result<Self, PromptError> {
         let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let text = visible.trim();
         match text.chars().count() {
@@ -60,34 +60,35 @@ impl Prompt {
         }
     }
 
-    /// The words, as they were written.
+    /// Returns the prompt as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What they mean.
+    /// Returns the mode that the prompt means.
     pub const fn mode(&self) -> FixMode {
         self.mode
     }
 
-    /// What the masked area shall show, for models that follow captions rather than instructions: the
-    /// prompt without its verb, and of a replacement only what comes instead.
+    /// Returns a caption of the masked area after the fix, for models that follow captions rather than
+    /// instructions: the prompt without its verb, and for a replacement only the new thing.
     ///
-    /// *"Replace the cup with a red flower"* is *"a red flower"*.
+    /// *"Replace the cup with a red flower"* becomes *"a red flower"*.
     pub fn caption(&self) -> String {
         meaning::caption_of(&self.text)
     }
 
-    /// The words that `vocabulary` lacks, in lower case, each once. Numbers and signs count as words.
-    pub fn words_outside(&self, vocabulary: &[String]) -> Vec<String> {
-        let mut outside = Vec::new();
+    /// Returns the words of the caption that `vocabulary` lacks, in lower case and without repeats. Numbers and
+    /// symbols count as words.
+    pub fn unknown_words(&self, vocabulary: &[String]) -> Vec<String> {
+        let mut unknown = Vec::new();
         for word in meaning::words_of(&self.caption()) {
             let word = word.to_lowercase();
-            if !vocabulary.contains(&word) && !outside.contains(&word) {
-                outside.push(word);
+            if !vocabulary.contains(&word) && !unknown.contains(&word) {
+                unknown.push(word);
             }
         }
-        outside
+        unknown
     }
 }
 
@@ -96,11 +97,11 @@ mod tests {
     use super::*;
 
     fn prompt(text: &str) -> Prompt {
-        Prompt::read(text).expect("a prompt")
+        Prompt::parse(text).expect("a prompt")
     }
 
     #[test]
-    fn the_table_says_what_prompts_mean() {
+    fn prompts_have_the_modes_of_the_table() {
         use FixMode::{Add, Edit, Enhance, Remove, Restore};
         for (text, mode) in [
             ("remove the object", Remove),
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn captions_are_what_is_to_be_seen() {
+    fn captions_describe_the_picture_after_the_fix() {
         for (text, caption) in [
             ("replace the cup with a red flower", "a red flower"),
             ("turn it into gold", "gold"),
@@ -185,15 +186,15 @@ mod tests {
     }
 
     #[test]
-    fn prompts_have_one_to_five_hundred_characters() {
-        assert_eq!(Prompt::read(" \n "), Err(PromptError::Missing));
-        assert_eq!(Prompt::read(&"ж".repeat(501)), Err(PromptError::TooLong));
+    fn prompts_have_1_to_500_characters() {
+        assert_eq!(Prompt::parse(" \n "), Err(PromptError::Missing));
+        assert_eq!(Prompt::parse(&"ж".repeat(501)), Err(PromptError::TooLong));
         assert_eq!(prompt(&format!("  {}  ", "ж".repeat(500))).text().chars().count(), 500);
         assert_eq!(prompt("a\u{0}b").text(), "a b");
     }
 
     #[test]
-    fn what_cannot_be_followed_is_refused_with_what_can() {
+    fn a_prompt_that_no_model_can_follow_is_refused_with_alternatives() {
         let offer = Offer { modes: vec![FixMode::Remove, FixMode::Restore], ..Offer::default() };
         assert_eq!(offer.check(&prompt("remove it")), Ok(()));
         let refused = offer.check(&prompt("a castle")).unwrap_err();

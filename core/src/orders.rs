@@ -1,4 +1,4 @@
-//! An order's life: the only code that changes an order.
+//! The life of an order: the only code that changes an order.
 //!
 //! ```text
 //!         place              paid                 all refunded
@@ -9,10 +9,10 @@
 //!         expired, failed ◀─┘
 //! ```
 //!
-//! *Unpaid* is a payment that takes days, like a bank debit. Credits are granted with the step to *paid*,
-//! once, whatever brings the news: the provider's message, the buyer's return, or our own question. Messages
-//! come late, twice and in any order, so each says what is true now and changes nothing when it is said again.
-//! Rows are locked in one order everywhere: the payment, the user, the order.
+//! *Unpaid* is a payment that takes days, such as a bank debit. The step to *paid* grants the credits, once,
+//! whether we learn of it from the provider's message, from the buyer's return to our page, or by polling.
+//! Messages arrive late, twice and in any order, so handling one is idempotent. Every function locks rows in the
+//! same order: the payment, the user, the order.
 
 mod place;
 mod reversal;
@@ -26,31 +26,34 @@ use crate::{OrderId, UserId};
 
 pub use place::{PlaceError, attach_session, expire_abandoned, place, refuse};
 pub use reversal::{Reversal, ReversalEvent, Reversed};
-pub use settle::{Message, News, Outcome, Payment, Progress, due_for_check, receive, settle};
+pub use settle::{
+    Message, Outcome, Payment, PaymentEvent, PaymentStatus, due_for_check, receive, settle,
+};
 
-/// Where an order is in its life.
+/// The status of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, sqlx::Type)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum OrderStatus {
-    /// The buyer has not paid yet.
+    /// Not paid yet.
     Open,
-    /// The buyer has ordered a payment that takes its time.
+    /// The buyer authorized a payment that takes days.
     Unpaid,
-    /// Paid; the credits are granted, unless their owner was gone by then.
+    /// Paid; the credits are granted unless the buyer's account was deleted before.
     Paid,
-    /// The payment did not come about.
+    /// The payment failed.
     Failed,
     /// The buyer did not pay in time.
     Expired,
-    /// The whole payment was given back.
+    /// The whole payment was refunded.
     Refunded,
-    /// The payer's bank disputes the payment, or did so with success.
+    /// The payer's bank disputes the payment, or has won the dispute.
     Disputed,
 }
 
 impl OrderStatus {
-    /// Its name in the database and in JSON.
+    /// Returns its name in the database and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -64,73 +67,77 @@ impl OrderStatus {
     }
 }
 
-/// Somebody's purchase of a pack.
+/// A user's purchase of a pack.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Its id; the payment provider knows it too.
+    /// Its id, which the payment provider also stores.
     pub id: OrderId,
     /// The buyer.
     pub user: UserId,
     /// The pack's number.
     pub pack: i16,
-    /// What it grants.
+    /// The credits it grants.
     pub credits: i32,
-    /// What it costs, in cents.
+    /// The price in cents.
     pub amount_cents: i64,
     /// ISO 4217, lower case.
     pub currency: String,
-    /// Where it is.
+    /// Its status.
     pub status: OrderStatus,
-    /// When its credits were granted.
+    /// The time its credits were granted.
     pub fulfilled_at: Option<DateTime<Utc>>,
-    /// The provider's name for the page it is paid on.
+    /// The provider's id of the checkout page.
     pub session: Option<String>,
-    /// The address of that page.
+    /// The URL of the checkout page.
     pub checkout_url: Option<String>,
-    /// What the buyer gave as their address when they paid.
+    /// The email address the buyer entered when paying.
     pub email: Option<String>,
-    /// How many of its credits were taken back after a refund or a dispute.
+    /// The credits taken back after refunds and disputes.
     pub credits_taken_back: i32,
-    /// When it was placed.
+    /// The time it was placed.
     pub created_at: DateTime<Utc>,
 }
 
-/// The orders that `user` went to pay for, the newest first.
+/// Returns the orders of `user` that have a checkout page, the newest first.
 pub async fn list(pool: &PgPool, user: UserId) -> sqlx::Result<Vec<Order>> {
     let mut conn = pool.acquire().await?;
-    let all = select(&mut conn, Wanted { user: Some(user), ..Wanted::default() }).await?;
+    let all = select(&mut conn, Filter { user: Some(user), ..Filter::default() }).await?;
     Ok(all.into_iter().filter(|order| order.session.is_some()).collect())
 }
 
-/// One order of `user`.
+/// Returns an order if `user` owns it.
 pub async fn owned(pool: &PgPool, user: UserId, id: OrderId) -> sqlx::Result<Option<Order>> {
     let mut conn = pool.acquire().await?;
-    let wanted = Wanted { user: Some(user), id: Some(id), ..Wanted::default() };
-    Ok(select(&mut conn, wanted).await?.pop())
+    let filter = Filter { user: Some(user), id: Some(id), ..Filter::default() };
+    Ok(select(&mut conn, filter).await?.pop())
 }
 
-/// The order of `user` that is paid on the page called `session`.
-pub async fn of_session(pool: &PgPool, user: UserId, session: &str) -> sqlx::Result<Option<Order>> {
+/// Returns the order of `user` with the checkout page `session`.
+pub async fn for_session(
+    pool: &PgPool,
+    user: UserId,
+    session: &str,
+) -> sqlx::Result<Option<Order>> {
     let mut conn = pool.acquire().await?;
-    let wanted = Wanted { user: Some(user), session: Some(session), ..Wanted::default() };
-    Ok(select(&mut conn, wanted).await?.pop())
+    let filter = Filter { user: Some(user), session: Some(session), ..Filter::default() };
+    Ok(select(&mut conn, filter).await?.pop())
 }
 
-/// The order called `id`, whoever it belongs to.
+/// Returns the order, whoever owns it.
 async fn get(conn: &mut PgConnection, id: OrderId) -> sqlx::Result<Order> {
-    let found = select(conn, Wanted { id: Some(id), ..Wanted::default() }).await?.pop();
+    let found = select(conn, Filter { id: Some(id), ..Filter::default() }).await?.pop();
     found.ok_or(sqlx::Error::RowNotFound)
 }
 
-/// Which orders to look for; what is `None` does not matter.
+/// Selects orders; a field that is `None` matches every order.
 #[derive(Default)]
-struct Wanted<'a> {
+struct Filter<'a> {
     user: Option<UserId>,
     id: Option<OrderId>,
     session: Option<&'a str>,
 }
 
-async fn select(conn: &mut PgConnection, wanted: Wanted<'_>) -> sqlx::Result<Vec<Order>> {
+async fn select(conn: &mut PgConnection, filter: Filter<'_>) -> sqlx::Result<Vec<Order>> {
     sqlx::query_as!(
         Order,
         r#"select id as "id: OrderId", user_id as "user: UserId", pack, credits, amount_cents, currency,
@@ -140,9 +147,9 @@ async fn select(conn: &mut PgConnection, wanted: Wanted<'_>) -> sqlx::Result<Vec
            where ($1::uuid is null or user_id = $1) and ($2::uuid is null or id = $2)
              and ($3::text is null or session = $3)
            order by created_at desc, id desc"#,
-        wanted.user.map(UserId::uuid),
-        wanted.id.map(OrderId::uuid),
-        wanted.session,
+        filter.user.map(UserId::uuid),
+        filter.id.map(OrderId::uuid),
+        filter.session,
     )
     .fetch_all(conn)
     .await

@@ -1,11 +1,11 @@
-//! Redis: doorbells that say "there is work", and news about jobs. The only code that names apalis or
+//! Redis: doorbells ("there is work") and job events ("this job changed"). The only code that names apalis or
 //! Redis.
 //!
-//! Nothing here is the truth. A doorbell that is lost is rung again by the sweeper, news that is lost is
-//! found in Postgres by whoever waits for it; so Redis may be flushed, restarted or silent at any time.
-//! Runs on Redis 7 and Valkey 8 or newer.
+//! Nothing here is the truth. The sweeper rings again for a lost doorbell, and a request that waits for a job
+//! also polls Postgres, so Redis can be flushed, restarted or unreachable at any time. Runs on Redis 7 and
+//! Valkey 8, or newer.
 
-mod news;
+mod events;
 mod streams;
 
 use std::sync::Arc;
@@ -27,24 +27,25 @@ use crate::config::RedisConfig;
 use retouch_catalog::JobClass;
 use streams::{FIELD, StreamsBackend, StreamsConfig};
 
-pub use news::{JobNews, Progress, Stage};
+pub use events::{JobEvent, JobProgress, ProgressStage};
 
-/// About how many doorbells a stream keeps, the oldest going first. The sweeper rings for jobs beyond.
-const MOST_DOORBELLS: usize = 10_000;
-/// A live worker acknowledges a doorbell within milliseconds.
-const ORPHANED: Duration = Duration::from_secs(30);
+/// The approximate length of a stream; beyond it Redis drops the oldest doorbells, and the sweeper rings again
+/// for their jobs.
+const MAX_DOORBELLS: usize = 10_000;
+/// When an unacknowledged doorbell counts as lost. A live worker acknowledges within milliseconds.
+const STALE_AFTER: Duration = Duration::from_secs(30);
 /// The consumer group that all workers share.
 const GROUP: &str = "workers";
 
-/// Redis could not be reached or refused.
+/// Redis is unreachable or refused a command.
 #[derive(Debug, thiserror::Error)]
 #[error("Redis: {0}")]
 pub struct QueueError(#[from] redis::RedisError);
 
-/// What a worker does when its doorbell rings.
+/// Handles a doorbell. The id is nil if it rings for any job of the class.
 pub type Handler = Arc<dyn Fn(JobId) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// The connection to Redis: cheap to clone, opened when first used, reopened by itself.
+/// The connection to Redis: cheap to clone, opened on first use, reopened automatically.
 #[derive(Clone)]
 pub struct Queue {
     client: Client,
@@ -56,7 +57,7 @@ impl Queue {
     /// Prepares the connection without opening it.
     pub fn new(config: &RedisConfig) -> anyhow::Result<Self> {
         let client = Client::open(config.redis_url.as_str())
-            .context("REDIS_URL is no address of a Redis server")?;
+            .context("REDIS_URL is not a valid Redis URL")?;
         let settings = ConnectionManagerConfig::new()
             .set_number_of_retries(1)
             .set_connection_timeout(Some(Duration::from_secs(1)))
@@ -66,22 +67,22 @@ impl Queue {
         Ok(Self { client, conn, prefix: config.redis_prefix.as_str().into() })
     }
 
-    /// Asks the server for an answer.
+    /// Checks that the server answers.
     pub async fn ping(&self) -> Result<(), QueueError> {
         let answer: RedisResult<String> = self.conn.clone().ping().await;
         Ok(answer.map(drop)?)
     }
 
-    /// Announces that `job` waits. On an error the sweeper rings instead.
+    /// Rings the doorbell for `job`. If this fails, the sweeper rings later.
     pub async fn ring(&self, class: JobClass, job: JobId) -> Result<(), QueueError> {
         let fields = [(FIELD, job.to_string())];
-        let length = StreamMaxlen::Approx(MOST_DOORBELLS);
+        let length = StreamMaxlen::Approx(MAX_DOORBELLS);
         let rung: RedisResult<()> =
             self.conn.clone().xadd_maxlen(self.stream(class), length, "*", &fields).await;
         Ok(rung?)
     }
 
-    /// Rings `times` for whichever job of `class` is next.
+    /// Rings `times` for any job of `class`.
     pub async fn ring_for_any(&self, class: JobClass, times: usize) -> Result<(), QueueError> {
         let stream = self.stream(class);
         let mut rings = redis::pipe();
@@ -91,40 +92,40 @@ impl Queue {
         Ok(rings.query_async::<()>(&mut self.conn.clone()).await?)
     }
 
-    /// How many doorbells of `class` nobody has heard yet.
+    /// Returns the number of doorbells of `class` that no worker has read.
     ///
-    /// One that a worker read before it was killed stays in the stream and is given to nobody else: it
-    /// rings no more, and if it counted, the job it was meant for could wait for ever.
-    pub async fn unheard(&self, class: JobClass) -> Result<usize, QueueError> {
+    /// A doorbell whose worker was killed after reading it stays in the stream, but Redis delivers it to nobody
+    /// else. It must not count, or its job could wait forever.
+    pub async fn unread(&self, class: JobClass) -> Result<usize, QueueError> {
         let (stream, mut conn) = (self.stream(class), self.conn.clone());
         let length: usize = conn.xlen(&stream).await?;
         if length == 0 {
             return Ok(0);
         }
-        let heard = match conn.xpending::<_, _, StreamPendingReply>(&stream, GROUP).await {
+        let read = match conn.xpending::<_, _, StreamPendingReply>(&stream, GROUP).await {
             Ok(pending) => pending.count(),
-            // No worker has listened since the server was flushed.
+            // No worker has read the stream since the server was flushed.
             Err(error) if error.code() == Some("NOGROUP") => 0,
             Err(error) => return Err(error.into()),
         };
-        if heard > 0 {
-            self.forget_orphans(&stream).await?;
+        if read > 0 {
+            self.delete_stale(&stream).await?;
         }
-        Ok(length.saturating_sub(heard))
+        Ok(length.saturating_sub(read))
     }
 
-    /// Removes doorbells whose worker has not answered for so long that it must be gone.
-    async fn forget_orphans(&self, stream: &str) -> Result<(), QueueError> {
+    /// Deletes doorbells that a worker read and never acknowledged.
+    async fn delete_stale(&self, stream: &str) -> Result<(), QueueError> {
         let mut conn = self.conn.clone();
-        let idle = ORPHANED.as_millis() as usize;
+        let idle = STALE_AFTER.as_millis() as usize;
         let options = StreamAutoClaimOptions::default().count(100).with_justid();
-        let orphans: StreamAutoClaimReply =
+        let stale: StreamAutoClaimReply =
             conn.xautoclaim_options(stream, GROUP, "sweeper", idle, "0", options).await?;
-        let ids: Vec<String> = orphans.claimed.into_iter().map(|entry| entry.id).collect();
+        let ids: Vec<String> = stale.claimed.into_iter().map(|entry| entry.id).collect();
         if !ids.is_empty() {
-            let mut settle = redis::pipe();
-            settle.xack(stream, GROUP, &ids).ignore().xdel(stream, &ids).ignore();
-            settle.query_async::<()>(&mut conn).await?;
+            let mut delete = redis::pipe();
+            delete.xack(stream, GROUP, &ids).ignore().xdel(stream, &ids).ignore();
+            delete.query_async::<()>(&mut conn).await?;
         }
         Ok(())
     }
@@ -133,8 +134,8 @@ impl Queue {
         format!("{}:jobs:{class}", self.prefix)
     }
 
-    /// Answers doorbells of `classes`, at most `slots` at once, the most urgent class first, until
-    /// `stop`; then waits up to `patience` for the handlers that still run.
+    /// Calls `handler` for doorbells of `classes`, the most urgent class first and up to `slots` at once, until
+    /// `stop`; then waits up to `patience` for the running handlers.
     pub async fn consume(
         &self,
         mut classes: Vec<JobClass>,
@@ -147,7 +148,7 @@ impl Queue {
         let config = StreamsConfig {
             streams: classes.iter().map(|class| self.stream(*class)).collect(),
             group: GROUP.to_owned(),
-            // One name for all: nothing stays pending, so nobody needs to know who heard what.
+            // All workers share one name: nothing stays pending, so Redis need not tell them apart.
             consumer: "any".to_owned(),
         };
         let client = self.client.clone();
@@ -160,7 +161,7 @@ impl Queue {
                     .concurrency(slots)
                     .parallelize(tokio::spawn)
                     .catch_panic()
-                    .build(answer)
+                    .build(handle)
             })
             .run_with_signal(async move {
                 stop.cancelled().await;
@@ -171,6 +172,6 @@ impl Queue {
     }
 }
 
-async fn answer(job: Uuid, handler: Data<Handler>) {
+async fn handle(job: Uuid, handler: Data<Handler>) {
     handler(job.into()).await;
 }

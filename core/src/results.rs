@@ -1,4 +1,4 @@
-//! The pictures that jobs made.
+//! Results: the pictures that jobs make.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
@@ -6,16 +6,16 @@ use sqlx::PgPool;
 use crate::{ImageId, JobId, ResultId, UserId, db, storage};
 use retouch_catalog::{FixMode, Tier, ToolName};
 
-/// A picture that a job made, and what really made it.
+/// A result, and what made it.
 #[derive(Clone, Debug)]
 pub struct ResultImage {
     /// Its id.
     pub id: ResultId,
     /// The job that made it.
     pub job: JobId,
-    /// The uploaded picture it was made from.
+    /// The uploaded image it was made from.
     pub image: ImageId,
-    /// Whose it is; a visitor's belongs to nobody.
+    /// The owner; `None` for visitors.
     pub owner: Option<UserId>,
     /// The tool that made it.
     pub tool: ToolName,
@@ -23,75 +23,75 @@ pub struct ResultImage {
     pub factor: Option<i16>,
     /// The mode of a Magic Fix.
     pub mode: Option<FixMode>,
-    /// The words of a Magic Fix.
+    /// The prompt of a Magic Fix.
     pub prompt: Option<String>,
-    /// Where the PNG is in S3.
+    /// The S3 key of the PNG.
     pub object_key: String,
-    /// Where its small copy is in S3; the PNG itself where that is no larger.
+    /// The S3 key of its thumbnail; the PNG's own key if the PNG is no larger than a thumbnail.
     pub thumbnail_key: String,
-    /// The size of the PNG.
+    /// The size of the PNG in bytes.
     pub size_bytes: i64,
-    /// Pixels.
+    /// The width in pixels.
     pub width: i32,
-    /// Pixels.
+    /// The height in pixels.
     pub height: i32,
     /// The name of the model that ran.
     pub model: String,
-    /// The checksum of the model file that ran.
+    /// The SHA-256 of the model file that ran.
     pub model_sha256: String,
     /// The device it ran on: `cpu` or `cuda`.
     pub device: String,
-    /// Whether that model only shows that the way works.
+    /// True if the model is a demo.
     pub is_demo: bool,
-    /// From the start of the job to its PNG.
+    /// Milliseconds from the start of the job to its PNG.
     pub duration_ms: i32,
-    /// When it was made.
+    /// The time it was recorded.
     pub created_at: DateTime<Utc>,
-    /// Who it was made for.
+    /// The tier of the job.
     pub tier: Tier,
-    /// What was paid for it, in credits.
+    /// The price of the job in credits.
     pub credits: i32,
 }
 
-/// What a worker made and has stored; becomes a result when its job is finished.
+/// A result that a worker has stored and that [`crate::jobs::finish`] records.
 #[derive(Clone, Debug)]
 pub struct NewResult {
     /// Its id.
     pub id: ResultId,
-    /// Where the PNG is.
+    /// The S3 key of the PNG.
     pub object_key: String,
-    /// Where its small copy is.
+    /// The S3 key of its thumbnail.
     pub thumbnail_key: String,
-    /// The size of the PNG.
+    /// The size of the PNG in bytes.
     pub size_bytes: i64,
-    /// Pixels.
+    /// The width in pixels.
     pub width: i32,
-    /// Pixels.
+    /// The height in pixels.
     pub height: i32,
     /// The name of the model that ran.
     pub model: String,
-    /// The checksum of the model file that ran.
+    /// The SHA-256 of the model file that ran.
     pub model_sha256: String,
-    /// The device it ran on.
+    /// The device it ran on: `cpu` or `cuda`.
     pub device: String,
-    /// Whether that model only shows that the way works.
+    /// True if the model is a demo.
     pub is_demo: bool,
-    /// From the start of the job to its PNG.
+    /// Milliseconds from the start of the job to its PNG.
     pub duration_ms: i32,
 }
 
-/// Which results to read; fields that are `None` do not narrow the choice.
+/// Selects results; a field that is `None` matches every result.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filter {
-    /// One result.
+    /// The result with this id.
     pub id: Option<ResultId>,
-    /// What was made from one picture.
+    /// Results made from this image.
     pub image: Option<ImageId>,
-    /// What one tool made.
+    /// Results of this tool.
     pub tool: Option<ToolName>,
 }
 
-/// The results that fit `filter`, the oldest first. The caller has checked whose they are.
+/// Returns the results that match `filter`, the oldest first. The caller has checked the owner.
 pub async fn list(pool: &PgPool, filter: Filter) -> sqlx::Result<Vec<ResultImage>> {
     sqlx::query_as!(
         ResultImage,
@@ -111,8 +111,8 @@ pub async fn list(pool: &PgPool, filter: Filter) -> sqlx::Result<Vec<ResultImage
     .await
 }
 
-/// What one job made. Each run asks this: unlike [`list`], it is planned once for all of them.
-pub async fn of_job(pool: &PgPool, job: JobId) -> sqlx::Result<Vec<ResultImage>> {
+/// Returns the result of one job, if it has one. Every run needs this, and unlike [`list`] Postgres can plan it once.
+pub async fn for_job(pool: &PgPool, job: JobId) -> sqlx::Result<Vec<ResultImage>> {
     sqlx::query_as!(
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
@@ -128,8 +128,7 @@ pub async fn of_job(pool: &PgPool, job: JobId) -> sqlx::Result<Vec<ResultImage>>
     .await
 }
 
-/// Deletes one result of `owner` made by `tool`; its objects are left to the janitor. False when there
-/// is none.
+/// Deletes a result of `owner` made by `tool` and dooms its objects. Returns false if there is no such result.
 pub async fn delete(
     pool: &PgPool,
     owner: UserId,

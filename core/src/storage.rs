@@ -1,7 +1,10 @@
-//! Pictures in S3: the only code that names a key or speaks to the bucket.
+//! Images and results in S3: the only code that builds keys or talks to the bucket.
 //!
-//! Keys are made of ids alone. A result's key also holds the attempt, so that two attempts never write
-//! the same object and the loser's can be thrown away.
+//! Keys consist of ids. The key of a result also contains the attempt, so two attempts never write the same
+//! object and the objects of a lost attempt can be deleted.
+//!
+//! A *doomed* object is on the janitor's list (`doomed_objects`). An *announced* object is doomed one hour ahead,
+//! before it is written, and taken off the list by the transaction that records it.
 
 use std::time::Duration;
 
@@ -20,58 +23,47 @@ use tokio::io::AsyncRead;
 
 use crate::config::StorageConfig;
 use crate::{ImageId, JobId};
+use error::{Operation, failed};
 
+mod error;
 mod listing;
 mod upload;
 
-pub(crate) use listing::{FOLDERS, named, orphans, unknown};
-pub use listing::{Listed, Page};
+pub use error::StorageError;
+pub(crate) use listing::{FOLDERS, orphans, referenced, unknown};
+pub use listing::{ListedObject, Page};
 pub use upload::Upload;
-pub(crate) use upload::{Unfinished, abort_stale, forget_uploads, unfinished};
+pub(crate) use upload::{UnfinishedUpload, abort_stale, forget_uploads, unfinished_uploads};
 
-/// The key of an uploaded picture.
+/// Returns the key of an uploaded image.
 pub fn image_key(image: ImageId) -> String {
     format!("images/{image}/original")
 }
 
-/// The key of an uploaded picture's small copy.
+/// Returns the key of an image's thumbnail.
 pub fn image_thumbnail_key(image: ImageId) -> String {
     format!("images/{image}/thumbnail")
 }
 
-/// The key of what one attempt of a job made.
+/// Returns the key of the result of one attempt of a job.
 pub fn result_key(job: JobId, attempt: i32) -> String {
     format!("results/{job}/{attempt}.png")
 }
 
-/// The key of the small copy of what one attempt of a job made.
+/// Returns the key of the thumbnail of that result.
 pub fn result_thumbnail_key(job: JobId, attempt: i32) -> String {
     format!("results/{job}/{attempt}-thumbnail.png")
 }
 
-/// Why an object could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum StorageError {
-    /// There is no such object.
-    #[error("no object at {0}")]
-    Missing(String),
-    /// The range asked for lies outside of the object.
-    #[error("the range lies outside of the object")]
-    Range,
-    /// The store did not answer or refused.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// An object as it is streamed to a reader.
+/// An object opened for streaming.
 pub struct Object {
-    /// Its bytes, or the range of them that was asked for.
+    /// Its bytes, or the requested range.
     pub body: Box<dyn AsyncRead + Send + Unpin>,
-    /// How many bytes `body` yields.
+    /// The number of bytes in `body`.
     pub length: i64,
-    /// As it was stored.
+    /// The content type it was stored with.
     pub content_type: Option<String>,
-    /// `bytes 0-99/1000` when a range was asked for.
+    /// For a range, for example `bytes 0-99/1000`.
     pub content_range: Option<String>,
     /// Changes with the content.
     pub etag: Option<String>,
@@ -81,14 +73,14 @@ pub struct Object {
 #[derive(Clone, Debug)]
 pub struct Storage {
     client: Client,
-    /// Signs addresses that browsers can reach; `None` when they cannot reach the bucket.
+    /// Signs URLs for browsers; `None` if browsers cannot reach the bucket.
     public: Option<Client>,
     public_endpoint: Option<String>,
     bucket: String,
 }
 
 impl Storage {
-    /// Prepares the client; nothing is sent yet.
+    /// Creates the client; sends nothing yet.
     pub fn new(config: &StorageConfig) -> Self {
         let client = |endpoint: Option<&str>| {
             let http = aws_smithy_http_client::Builder::new()
@@ -126,12 +118,12 @@ impl Storage {
         }
     }
 
-    /// Where browsers reach the bucket, if they do.
+    /// Returns the endpoint at which browsers reach the bucket, if there is one.
     pub fn public_endpoint(&self) -> Option<&str> {
         self.public_endpoint.as_deref()
     }
 
-    /// Creates the bucket when it is missing.
+    /// Creates the bucket if it does not exist.
     pub async fn create_bucket(&self) -> anyhow::Result<()> {
         if self.ping().await.is_ok() {
             return Ok(());
@@ -151,13 +143,23 @@ impl Storage {
         }
     }
 
-    /// Asks the store for the bucket.
+    /// Checks that the store answers and has the bucket.
     pub async fn ping(&self) -> Result<(), StorageError> {
         let answer = self.client.head_bucket().bucket(&self.bucket).send().await;
         answer.map(drop).map_err(failed(Operation::Head))
     }
 
-    /// Stores an object, or replaces it.
+    /// Returns whether the bucket exists.
+    pub async fn has_bucket(&self) -> Result<bool, StorageError> {
+        match self.client.head_bucket().bucket(&self.bucket).send().await {
+            Err(SdkError::ServiceError(refused)) if refused.raw().status().as_u16() == 404 => {
+                Ok(false)
+            }
+            other => other.map(|_| true).map_err(failed(Operation::Head)),
+        }
+    }
+
+    /// Writes an object, replacing an existing one.
     pub async fn put(
         &self,
         key: &str,
@@ -181,13 +183,10 @@ impl Storage {
         let found = self.open(key, None).await?;
         let mut body = found.body;
         let mut bytes = Vec::with_capacity(usize::try_from(found.length).unwrap_or(0));
-        tokio::io::AsyncReadExt::read_to_end(&mut body, &mut bytes)
-            .await
-            .map_err(|error| {
-                metrics::counter!("retouch_storage_errors_total", "operation" => Operation::Get.as_str())
-                    .increment(1);
-                StorageError::Failed(format!("reading {key} broke off: {error}"))
-            })?;
+        tokio::io::AsyncReadExt::read_to_end(&mut body, &mut bytes).await.map_err(|error| {
+            Operation::Get.count_failure();
+            StorageError::Failed(format!("reading {key}: {error}"))
+        })?;
         Ok(bytes.into())
     }
 
@@ -219,13 +218,13 @@ impl Storage {
         })
     }
 
-    /// Deletes an object; one that is not there counts as deleted.
+    /// Deletes an object. A missing object is not an error.
     pub async fn delete(&self, key: &str) -> Result<(), StorageError> {
         let deleted = self.client.delete_object().bucket(&self.bucket).key(key).send().await;
         deleted.map(drop).map_err(failed(Operation::Delete))
     }
 
-    /// An address at which a browser can read the object for `valid`; `None` without a public endpoint.
+    /// Returns a URL at which a browser can read the object for `valid`; `None` without a public endpoint.
     pub async fn public_url(
         &self,
         key: &str,
@@ -240,7 +239,7 @@ impl Storage {
             .map_err(|error| StorageError::Failed(DisplayErrorContext(&error).to_string()))
     }
 
-    /// All keys in the bucket, for checks and tests.
+    /// Returns all keys in the bucket, for tests.
     pub async fn keys(&self) -> Result<Vec<String>, StorageError> {
         let mut pages = self.client.list_objects_v2().bucket(&self.bucket).into_paginator().send();
         let mut keys = Vec::new();
@@ -254,44 +253,7 @@ impl Storage {
     }
 }
 
-/// What was asked of the store, as the metric of its failures names it.
-#[derive(Clone, Copy, Debug)]
-enum Operation {
-    Head,
-    Get,
-    Put,
-    Delete,
-    List,
-    /// Any call of a multipart upload.
-    Upload,
-}
-
-impl Operation {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Head => "head",
-            Self::Get => "get",
-            Self::Put => "put",
-            Self::Delete => "delete",
-            Self::List => "list",
-            Self::Upload => "upload",
-        }
-    }
-}
-
-/// Counts a failure of the store and says what it was.
-fn failed<E>(operation: Operation) -> impl FnOnce(SdkError<E>) -> StorageError
-where
-    E: std::error::Error + 'static,
-{
-    move |error| {
-        metrics::counter!("retouch_storage_errors_total", "operation" => operation.as_str())
-            .increment(1);
-        StorageError::Failed(DisplayErrorContext(&error).to_string())
-    }
-}
-
-/// Leaves objects to the janitor.
+/// Dooms objects: the janitor deletes them.
 pub(crate) async fn doom(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into doomed_objects (object_key) select unnest($1::text[]) on conflict do nothing",
@@ -302,14 +264,14 @@ pub(crate) async fn doom(conn: &mut PgConnection, keys: &[String]) -> sqlx::Resu
     .map(drop)
 }
 
-/// Leaves the objects of an attempt that will not be finished to the janitor.
+/// Dooms the objects of an attempt that will not finish.
 pub async fn doom_attempt(pool: &PgPool, job: JobId, attempt: i32) -> sqlx::Result<()> {
     let mut conn = pool.acquire().await?;
     doom(&mut conn, &[result_key(job, attempt), result_thumbnail_key(job, attempt)]).await
 }
 
-/// Announces objects that are about to be written: unless they are [`kept`](keep) within the hour, the
-/// janitor deletes them. So a process that dies between the objects and their row leaves nothing behind.
+/// Announces objects that are about to be written. Unless [`confirm`] takes them off the janitor's list within an
+/// hour, the janitor deletes them, so a process that dies before recording them leaves nothing behind.
 pub(crate) async fn announce(pool: &PgPool, keys: &[String]) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into doomed_objects (object_key, since, is_announced)
@@ -322,19 +284,19 @@ pub(crate) async fn announce(pool: &PgPool, keys: &[String]) -> sqlx::Result<()>
     .map(drop)
 }
 
-/// Takes announced objects off the janitor's list, in the transaction that writes their row. Returns how
-/// many were still announced: the others may be gone.
-pub(crate) async fn keep(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<u64> {
-    let kept = sqlx::query!(
+/// Takes announced objects off the janitor's list, in the transaction that writes their row. Returns how many
+/// were still announced: the others may already be deleted.
+pub(crate) async fn confirm(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<u64> {
+    let confirmed = sqlx::query!(
         "delete from doomed_objects where object_key = any($1) and is_announced",
         keys,
     )
     .execute(conn)
     .await?;
-    Ok(kept.rows_affected())
+    Ok(confirmed.rows_affected())
 }
 
-/// Takes deleted keys off the janitor's list.
+/// Takes keys off the janitor's list.
 pub(crate) async fn forget_doomed(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
     sqlx::query!("delete from doomed_objects where object_key = any($1)", keys)
         .execute(conn)
@@ -342,13 +304,13 @@ pub(crate) async fn forget_doomed(conn: &mut PgConnection, keys: &[String]) -> s
         .map(drop)
 }
 
-/// Keys that wait for the janitor, the oldest first, locked for the caller's transaction: whoever wants to
-/// keep one waits until it is gone, and another janitor takes others.
-pub(crate) async fn lock_doomed(conn: &mut PgConnection, most: i64) -> sqlx::Result<Vec<String>> {
+/// Returns up to `limit` doomed keys, the oldest first, locked for the caller's transaction: [`confirm`] waits for
+/// that transaction, and other janitors skip these keys.
+pub(crate) async fn lock_doomed(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         "select object_key from doomed_objects where since <= now()
          order by since limit $1 for update skip locked",
-        most,
+        limit,
     )
     .fetch_all(conn)
     .await

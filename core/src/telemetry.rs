@@ -1,4 +1,4 @@
-//! Logs, metrics, traces and the shutdown signal: the same in every process.
+//! Logs, metrics, traces and the shutdown signal, the same in every process.
 
 mod traces;
 
@@ -15,10 +15,10 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 pub use traces::{continue_trace, current_trace};
 
-/// How long a process that ends waits for its last traces to be sent.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How long a process that exits waits for its last spans to be sent.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How and where a process reports.
+/// The telemetry settings of a process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TelemetryConfig {
     /// What to log, in `tracing`'s filter language.
@@ -28,34 +28,35 @@ pub struct TelemetryConfig {
         default_value = "info,ort=warn,sqlx=warn,apalis=warn,apalis_core=warn,stripe_webhook=off"
     )]
     pub log: String,
-    /// Log lines as JSON, for collectors.
+    /// Write log lines as JSON, for collectors.
     #[arg(long, env = "RETOUCH_LOG_JSON")]
     pub log_json: bool,
-    /// Where Prometheus may read metrics; a port of its own, never the public one. Off when empty.
+    /// Where Prometheus can scrape metrics: a separate port that must not be public. Off when empty.
     #[arg(long, env = "RETOUCH_METRICS_LISTEN")]
     pub metrics_listen: Option<SocketAddr>,
-    /// Where traces are sent, over OTLP with HTTP, e.g. `http://collector:4318`. Off when empty.
+    /// Where to send traces over OTLP/HTTP, for example `http://collector:4318`. Off when empty.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otlp_endpoint: Option<String>,
 }
 
-/// Keeps the process reporting; dropping it sends what has not been sent yet.
-#[must_use = "reporting ends when this is dropped"]
+/// Keeps telemetry running. Dropping it sends the remaining spans and stops tracing.
+#[must_use = "tracing stops when this is dropped"]
 pub struct Telemetry(Option<SdkTracerProvider>);
 
 impl Drop for Telemetry {
     fn drop(&mut self) {
         let Some(provider) = self.0.take() else { return };
-        if let Err(error) = provider.shutdown_with_timeout(LAST_WORDS) {
-            eprintln!("The last traces were not sent: {error}");
+        if let Err(error) = provider.shutdown_with_timeout(FLUSH_TIMEOUT) {
+            eprintln!("Could not send the last traces: {error}");
         }
     }
 }
 
-/// Starts logging and, where configured, the metrics port and traces of `service`.
+/// Starts logging and, if configured, the metrics port and the traces of `service`.
 pub fn start(config: &TelemetryConfig, service: &'static str) -> anyhow::Result<Telemetry> {
-    let filter = EnvFilter::try_new(&config.log).context("RETOUCH_LOG is no log filter")?;
-    // Colours are for people: a file or a collector would keep their control characters.
+    let filter =
+        EnvFilter::try_new(&config.log).context("RETOUCH_LOG is not a valid log filter")?;
+    // Colors only for terminals: a file or a collector would keep the control characters.
     let logs = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
@@ -65,8 +66,8 @@ pub fn start(config: &TelemetryConfig, service: &'static str) -> anyhow::Result<
     let reporting = tracing_subscriber::registry()
         .with(logs.with_filter(filter))
         .with(provider.as_ref().map(traces::layer));
-    // Not its `init`, which listens to the `log` crate too: a library that only asks there whether it should speak
-    // (sqlx does at every query) would leave the filters above shut for whatever comes next.
+    // Not `init`, which also bridges the `log` crate: after a library merely checks whether a level is enabled there,
+    // as sqlx does for every query, the filters above would drop the next event.
     tracing::subscriber::set_global_default(reporting).context("starting to log")?;
     if let Some(listen) = config.metrics_listen {
         PrometheusBuilder::new()
@@ -79,7 +80,7 @@ pub fn start(config: &TelemetryConfig, service: &'static str) -> anyhow::Result<
     Ok(Telemetry(provider))
 }
 
-/// Starts logging alone, for a command that does one thing and ends.
+/// Starts logging only, for short commands.
 pub fn log_to_stderr() {
     let filter = EnvFilter::new("info,sqlx=warn");
     tracing_subscriber::fmt()
@@ -89,18 +90,18 @@ pub fn log_to_stderr() {
         .init();
 }
 
-/// Makes a command that prints end quietly when whoever reads its output has had enough of it (`| head`). Rust programs
-/// ignore SIGPIPE, and `println!` would panic.
-pub fn end_with_the_reader() {
-    /// What a shell says of a program that SIGPIPE ended.
-    const BY_SIGPIPE: i32 = 128 + 13;
-    let usual = std::panic::take_hook();
+/// Makes a command exit quietly when the reader of its output closes the pipe (`| head`). Rust programs ignore
+/// SIGPIPE, so `println!` would panic.
+pub fn exit_on_broken_pipe() {
+    /// The exit status that shells report for a program killed by SIGPIPE.
+    const SIGPIPE_STATUS: i32 = 128 + 13;
+    let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let said = panic.payload_as_str().unwrap_or_default();
-        if said.starts_with("failed printing to stdout") && said.contains("Broken pipe") {
-            std::process::exit(BY_SIGPIPE);
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to stdout") && message.contains("Broken pipe") {
+            std::process::exit(SIGPIPE_STATUS);
         }
-        usual(panic);
+        default_hook(panic);
     }));
 }
 

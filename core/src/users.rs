@@ -1,67 +1,71 @@
-//! People, known by issuer and subject; never by their email address.
+//! Users, identified by issuer and subject, never by email address.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use crate::{UserId, credits, db};
 
-/// A person and their balance.
+/// A user and their balance.
 #[derive(Clone, Debug)]
 pub struct User {
-    /// Their id with us.
+    /// Their id.
     pub id: UserId,
-    /// What the identity provider says their address is.
+    /// The email address that the identity provider reports.
     pub email: Option<String>,
-    /// What they own, in credits, holds included.
+    /// The balance in credits, including holds.
     pub credits: i32,
-    /// What of it is held for jobs that have not ended.
+    /// The credits held for active jobs.
     pub reserved: i32,
-    /// Whether the email address is unknown or was last confirmed more than a day ago.
+    /// True if the email address is unknown or was confirmed more than a day ago.
     pub email_is_stale: bool,
 }
 
-/// Somebody whose token was found to be good.
+/// A person whose token has been verified.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival<'a> {
+pub struct SignIn<'a> {
     /// The identity provider.
     pub issuer: &'a str,
-    /// What it calls them.
+    /// The provider's id of the person.
     pub subject: &'a str,
-    /// The keyed hash of both that [`crate::accounts::delete`] remembers a deleted account by.
+    /// The keyed hash of issuer and subject that [`crate::accounts::delete`] stores.
     pub identity_hash: &'a [u8],
-    /// When their token was made, as far as it says.
-    pub token_made_at: Option<DateTime<Utc>>,
+    /// The time the token was issued, if it says.
+    pub token_issued_at: Option<DateTime<Utc>>,
 }
 
-/// Finds the user who arrives, or creates them with their free credits.
+/// Finds the user, or creates them with their free credits.
 ///
-/// Whoever deleted an account in the last twelve months begins with nothing: else deleting and signing up
-/// again would yield free credits without end. `None` when the token was made before that deletion: a page
-/// that is still open somewhere must not bring the account back by asking for the balance. To come back, a
-/// person signs in once more.
-pub async fn arrive(pool: &PgPool, arrival: &Arrival<'_>) -> sqlx::Result<Option<User>> {
-    if let Some(user) = find(pool, arrival).await? {
+/// A person who deleted an account within the last twelve months starts without credits; otherwise, deleting and
+/// signing up again would yield unlimited free credits. Returns `None` if the token was issued before that
+/// deletion: a page still open elsewhere must not recreate the account by requesting the balance. The person can
+/// sign in again to get a new account.
+pub async fn find_or_create(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>> {
+    if let Some(user) = find(pool, sign_in).await? {
         return Ok(Some(user));
     }
     let mut tx = db::begin(pool).await?;
-    // Two first calls at once: one inserts, the other waits for it here and inserts nothing. So does one
-    // that comes while the account is being deleted, and it inserts afterwards.
+    // Of two concurrent first requests, one inserts; the other waits for it here and inserts nothing. A request
+    // during a deletion of the account also waits here, and then inserts.
     let created = sqlx::query_scalar!(
         r#"insert into users (id, issuer, subject) values ($1, $2, $3)
            on conflict on constraint users_identity do nothing
            returning id as "id: UserId""#,
         UserId::new().uuid(),
-        arrival.issuer,
-        arrival.subject,
+        sign_in.issuer,
+        sign_in.subject,
     )
     .fetch_optional(&mut *tx)
     .await?;
     if let Some(id) = created {
-        match last_deletion(&mut tx, arrival.identity_hash).await? {
-            Some(deleted_at) if arrival.token_made_at.is_some_and(|made| made <= deleted_at) => {
+        match last_deletion(&mut tx, sign_in.identity_hash).await? {
+            Some(deleted_at)
+                if sign_in.token_issued_at.is_some_and(|issued| issued <= deleted_at) =>
+            {
                 return Ok(None);
             }
-            Some(_) => tracing::info!(user.id = %id, "Created user {id}, who was here before"),
+            Some(_) => {
+                tracing::info!(user.id = %id, "Created user {id}, who had deleted an account before");
+            }
             None => {
                 credits::grant_signup(&mut tx, id).await?;
                 tracing::info!(user.id = %id, "Created user {id}");
@@ -69,30 +73,29 @@ pub async fn arrive(pool: &PgPool, arrival: &Arrival<'_>) -> sqlx::Result<Option
         }
     }
     tx.commit().await?;
-    find(pool, arrival).await
+    find(pool, sign_in).await
 }
 
-/// Finds the user that the identity provider calls `subject`, or creates them with their free credits, for
-/// callers that remember nobody.
+/// Like [`find_or_create`], without the check for deleted accounts.
 pub async fn sign_in(pool: &PgPool, issuer: &str, subject: &str) -> sqlx::Result<User> {
-    let arrival = Arrival { issuer, subject, identity_hash: &[], token_made_at: None };
-    arrive(pool, &arrival).await?.ok_or(sqlx::Error::RowNotFound)
+    let sign_in = SignIn { issuer, subject, identity_hash: &[], token_issued_at: None };
+    find_or_create(pool, &sign_in).await?.ok_or(sqlx::Error::RowNotFound)
 }
 
-async fn find(pool: &PgPool, arrival: &Arrival<'_>) -> sqlx::Result<Option<User>> {
+async fn find(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>> {
     sqlx::query_as!(
         User,
         r#"select id as "id: UserId", email, credits, reserved,
                   coalesce(email_checked_at < now() - interval '1 day', true) as "email_is_stale!"
            from users where issuer = $1 and subject = $2"#,
-        arrival.issuer,
-        arrival.subject,
+        sign_in.issuer,
+        sign_in.subject,
     )
     .fetch_optional(pool)
     .await
 }
 
-/// When the account was deleted that is remembered by this hash.
+/// Returns the time at which the person with this hash last deleted an account.
 async fn last_deletion(
     conn: &mut PgConnection,
     identity_hash: &[u8],
@@ -106,8 +109,8 @@ async fn last_deletion(
     .await
 }
 
-/// Records what the identity provider says about the address; `None` leaves an earlier answer. An account
-/// that was deleted meanwhile stays nameless.
+/// Stores the email address that the identity provider reports; `None` keeps the earlier one. Does nothing if the
+/// account was deleted meanwhile.
 pub async fn confirm_email(pool: &PgPool, user: UserId, email: Option<&str>) -> sqlx::Result<()> {
     sqlx::query!(
         "update users set email = coalesce($2, email), email_checked_at = now()

@@ -1,4 +1,4 @@
-//! Which worker processes live, on which device and with which models.
+//! The worker processes, their devices and their models.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::WorkerId;
 use crate::magic_fix::Offer;
 use retouch_catalog::{FixMode, Tier, ToolName};
 
-/// A model that a worker serves a class of jobs with.
+/// A model that a worker has bound to a tool and a tier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedModel {
     /// The tool it serves.
@@ -18,20 +18,20 @@ pub struct ServedModel {
     pub tier: Tier,
     /// The name of its folder in `models/`.
     pub model: String,
-    /// The checksum of its file.
+    /// The SHA-256 of its file.
     pub sha256: String,
     /// The mode of Magic Fix that it serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<FixMode>,
-    /// The words it knows; `None` when it takes any, or none matter.
+    /// The words it knows; `None` if it accepts any word or takes no prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<Vec<String>>,
-    /// Whether it only shows that the way works.
+    /// True if it is a demo, which shows the workflow and not useful results.
     #[serde(default)]
     pub is_demo: bool,
 }
 
-/// What Magic Fix can do with these models.
+/// Returns what Magic Fix can do with these models.
 pub fn fix_offer(models: &[ServedModel]) -> Offer {
     let mut offer = Offer::default();
     for model in models {
@@ -46,41 +46,41 @@ pub fn fix_offer(models: &[ServedModel]) -> Offer {
     offer
 }
 
-/// A model that a worker would serve if its files were right; what was served before still is.
+/// A bound model that failed its checks. Its predecessor keeps serving.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelProblem {
     /// The name of its folder in `models/`, or `tools.toml`.
     pub model: String,
-    /// The step that it did not pass.
+    /// The check that it failed.
     pub step: String,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 
-/// A worker process as it reports itself.
+/// A worker process, as it reports itself.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// A new id each time it starts.
+    /// Its id, new at each start.
     pub id: WorkerId,
-    /// The host it runs on.
+    /// The name of its host.
     pub name: String,
-    /// The device its models really run on: `cpu` or `cuda`.
+    /// The device its models run on: `cpu` or `cuda`.
     pub device: String,
-    /// That device in words: `NVIDIA H200, driver 580.65.06`.
+    /// That device in words, for example `NVIDIA H200, driver 580.65.06`.
     pub hardware: String,
-    /// What it serves.
+    /// The models it serves.
     pub models: Vec<ServedModel>,
-    /// What it would serve if the files were right.
+    /// The models that failed their checks.
     pub problems: Vec<ModelProblem>,
-    /// How many jobs it runs at once.
+    /// The number of jobs it runs at once.
     pub slots: i32,
     /// Its version.
     pub version: String,
-    /// When it last reported.
+    /// The time of its last report.
     pub seen_at: DateTime<Utc>,
 }
 
-/// Reports that `worker` lives.
+/// Reports that `worker` is live.
 pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into workers (id, name, device, models, problems, slots, version, hardware)
@@ -102,12 +102,12 @@ pub async fn report(pool: &PgPool, worker: &Worker) -> sqlx::Result<()> {
     .map(drop)
 }
 
-/// The workers that reported within the last 20 seconds.
-pub async fn living(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
+/// Returns the live workers: those that reported within the last 20 seconds.
+pub async fn live(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
     seen_within(pool, 20).await
 }
 
-/// The workers that reported within the hour, whether they still live or not.
+/// Returns the workers that reported within the last hour, live or not.
 pub async fn reported(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
     seen_within(pool, 3600).await
 }
@@ -138,8 +138,8 @@ async fn seen_within(pool: &PgPool, secs: i32) -> sqlx::Result<Vec<Worker>> {
     })
 }
 
-/// What this installation serves: the models of every worker that reported within the hour, so that a
-/// restart does not make a tool vanish from the page.
+/// Returns the models of every worker that reported within the last hour, so that a restart does not remove a tool
+/// from the page.
 pub async fn known_models(pool: &PgPool) -> sqlx::Result<Vec<ServedModel>> {
     let rows = sqlx::query_scalar!(
         r#"select models as "models: Json<Vec<ServedModel>>" from workers
@@ -150,7 +150,7 @@ pub async fn known_models(pool: &PgPool) -> sqlx::Result<Vec<ServedModel>> {
     Ok(rows.into_iter().flat_map(|models| models.0).collect())
 }
 
-/// Marks a worker that stops as gone.
+/// Marks a worker as stopped.
 pub async fn sign_off(pool: &PgPool, id: WorkerId) -> sqlx::Result<()> {
     sqlx::query!(
         "update workers set seen_at = least(seen_at, now() - interval '1 minute') where id = $1",
@@ -161,10 +161,10 @@ pub async fn sign_off(pool: &PgPool, id: WorkerId) -> sqlx::Result<()> {
     .map(drop)
 }
 
-/// Forgets workers that have been silent for an hour.
-pub async fn forget_silent(pool: &PgPool) -> sqlx::Result<u64> {
-    let gone = sqlx::query!("delete from workers where seen_at < now() - interval '1 hour'")
+/// Deletes workers that have not reported for an hour. Returns their number.
+pub async fn delete_silent(pool: &PgPool) -> sqlx::Result<u64> {
+    let deleted = sqlx::query!("delete from workers where seen_at < now() - interval '1 hour'")
         .execute(pool)
         .await?;
-    Ok(gone.rows_affected())
+    Ok(deleted.rows_affected())
 }

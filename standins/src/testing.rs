@@ -1,10 +1,10 @@
-//! What a test needs beside a database of its own: a bucket, a queue and people with credits.
+//! Test fixtures: a bucket, users with credits, uploaded images.
 
 use std::time::Duration;
 
 use retouch_core::config::StorageConfig;
 use retouch_core::credits::{self, Adjusted, Adjustment};
-use retouch_core::images::{self, NewImage, Recorded, Uploader};
+use retouch_core::images::{self, InsertOutcome, NewImage, Uploader};
 use retouch_core::storage::Storage;
 use retouch_core::{ImageId, UserId, users};
 use sqlx::PgPool;
@@ -13,14 +13,14 @@ use tokio::net::TcpListener;
 
 use crate::s3::{self, Faults, Keys};
 
-/// The issuer of people made by [`user`].
+/// The issuer of the users that [`user`] creates.
 pub const ISSUER: &str = "https://issuer.test";
 
-/// A bucket in a folder that is gone when this is dropped.
+/// A bucket in a temporary folder, deleted on drop.
 pub struct Bucket {
     /// The client.
     pub storage: Storage,
-    /// The settings that lead to it.
+    /// The settings to connect to the bucket.
     pub config: StorageConfig,
     root: TempDir,
 }
@@ -40,7 +40,7 @@ impl Bucket {
             s3_public_endpoint: None,
         };
         let folder = root.path().to_owned();
-        // On a thread of its own: a test's runtime may be busy or gone when a request comes.
+        // A separate thread, because the test's runtime may be blocked or gone when a request arrives.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime").block_on(async move {
@@ -54,15 +54,15 @@ impl Bucket {
         Self { storage, config, root }
     }
 
-    /// How many parts of unfinished uploads the store holds.
+    /// Returns the number of parts of unfinished multipart uploads.
     pub fn unfinished_parts(&self) -> usize {
         let files = std::fs::read_dir(self.root.path()).expect("the store's folder").flatten();
-        // The server keeps them beside its buckets, and counts on nobody to tidy up.
+        // The server stores parts next to its buckets.
         files.filter(|file| file.file_name().to_string_lossy().contains("upload_id-")).count()
     }
 }
 
-/// A new person with the free credits of every new user and `extra` more.
+/// Creates a user with the free credits plus `extra`.
 pub async fn user(pool: &PgPool, name: &str, extra: i32) -> UserId {
     let user = users::sign_in(pool, ISSUER, name).await.expect("signed in");
     if extra != 0 {
@@ -71,14 +71,14 @@ pub async fn user(pool: &PgPool, name: &str, extra: i32) -> UserId {
     user.id
 }
 
-/// Changes a balance by an operator's hand.
+/// Changes a balance like `admin grant`.
 pub async fn adjust(pool: &PgPool, user: UserId, amount: i32) {
     let reference = format!("test {}", ImageId::new());
     let change = Adjustment { user, amount, reference: &reference, note: None };
-    assert_eq!(credits::adjust(pool, &change).await.expect("adjusted"), Adjusted::Now);
+    assert_eq!(credits::adjust(pool, &change).await.expect("adjusted"), Adjusted::Applied);
 }
 
-/// The row of an uploaded picture of 64 × 48 pixels; `storage` receives `bytes` as its object.
+/// Creates an image of 64 × 48 pixels; stores `bytes` as its object if `storage` is given.
 pub async fn image(
     pool: &PgPool,
     storage: Option<&Storage>,
@@ -100,24 +100,24 @@ pub async fn image(
         height: 48,
     };
     images::announce(pool, id).await.expect("announced");
-    assert_eq!(images::insert(pool, &image).await.expect("inserted"), Recorded::Yes);
+    assert_eq!(images::insert(pool, &image).await.expect("inserted"), InsertOutcome::Inserted);
     id
 }
 
-/// Looks every 20 ms until `found` answers with something, for at most `patience`.
-pub async fn eventually<T, F>(patience: Duration, what: &str, mut found: impl FnMut() -> F) -> T
+/// Polls every 20 ms until `poll` returns a value; panics after `timeout`.
+pub async fn eventually<T, F>(timeout: Duration, what: &str, mut poll: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    let looking = async {
+    let polling = async {
         loop {
-            if let Some(value) = found().await {
+            if let Some(value) = poll().await {
                 return value;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(patience, looking)
+    tokio::time::timeout(timeout, polling)
         .await
-        .unwrap_or_else(|_| panic!("not within {patience:?}: {what}"))
+        .unwrap_or_else(|_| panic!("not within {timeout:?}: {what}"))
 }

@@ -1,7 +1,7 @@
-//! All that is kept of a person, a page at a time: an account of any size is handed out in little memory.
+//! Everything stored about a person, in pages, so that exporting an account of any size needs little memory.
 //!
-//! Each page begins after the last id of the one before. Ids are made in the order of time, so that what is
-//! added meanwhile comes at the end and nothing comes twice.
+//! Each page starts after the last id of the page before. Ids ascend over time, so rows added meanwhile come at
+//! the end and no row comes twice.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -13,26 +13,26 @@ use crate::results::ResultImage;
 use crate::{ImageId, JobId, OrderId, ResultId, UserId};
 use retouch_catalog::{FixMode, Tier, ToolName};
 
-/// The person.
+/// A user's own row.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// Their id with us.
+    /// Their id.
     pub id: UserId,
-    /// Who signs them in.
+    /// The identity provider.
     pub issuer: String,
-    /// What that provider calls them.
+    /// The provider's id of the person.
     pub subject: String,
-    /// Their address.
+    /// Their email address.
     pub email: Option<String>,
-    /// What they own, in credits.
+    /// The balance in credits, including holds.
     pub credits: i32,
-    /// What of it is held.
+    /// The credits held for active jobs.
     pub reserved: i32,
-    /// When they came.
+    /// The time of the first sign-in.
     pub created_at: DateTime<Utc>,
 }
 
-/// The person called `user`.
+/// Returns the profile of `user`; `None` if the account does not exist or was deleted.
 pub async fn profile(pool: &PgPool, user: UserId) -> sqlx::Result<Option<Profile>> {
     sqlx::query_as!(
         Profile,
@@ -44,12 +44,12 @@ pub async fn profile(pool: &PgPool, user: UserId) -> sqlx::Result<Option<Profile
     .await
 }
 
-/// The next pictures of `user`, the oldest first.
+/// Returns the next `limit` images of `user`, the oldest first.
 pub async fn images_after(
     pool: &PgPool,
     user: UserId,
     after: Option<ImageId>,
-    most: i64,
+    limit: i64,
 ) -> sqlx::Result<Vec<Image>> {
     sqlx::query_as!(
         Image,
@@ -64,7 +64,7 @@ pub async fn images_after(
            order by i.id limit $3"#,
         user.uuid(),
         after.map(ImageId::uuid),
-        most,
+        limit,
         ToolName::RemoveBackground.as_str(),
         ToolName::Upscale.as_str(),
     )
@@ -72,12 +72,12 @@ pub async fn images_after(
     .await
 }
 
-/// The next results of `user`, the oldest first.
+/// Returns the next `limit` results of `user`, the oldest first.
 pub async fn results_after(
     pool: &PgPool,
     user: UserId,
     after: Option<ResultId>,
-    most: i64,
+    limit: i64,
 ) -> sqlx::Result<Vec<ResultImage>> {
     sqlx::query_as!(
         ResultImage,
@@ -91,25 +91,25 @@ pub async fn results_after(
            order by r.id limit $3"#,
         user.uuid(),
         after.map(ResultId::uuid),
-        most,
+        limit,
     )
     .fetch_all(pool)
     .await
 }
 
-/// The next jobs of `user`, the oldest first.
+/// Returns the next `limit` jobs of `user`, the oldest first.
 pub async fn jobs_after(
     pool: &PgPool,
     user: UserId,
     after: Option<JobId>,
-    most: i64,
+    limit: i64,
 ) -> sqlx::Result<Vec<Job>> {
     let ids = sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs
            where owner_id = $1 and ($2::uuid is null or id > $2) order by id limit $3"#,
         user.uuid(),
         after.map(JobId::uuid),
-        most,
+        limit,
     )
     .fetch_all(pool)
     .await?;
@@ -127,20 +127,20 @@ pub enum LedgerKind {
     SignupGrant,
     /// A pack was paid for.
     Purchase,
-    /// A job is done.
+    /// The debit of a finished job.
     Job,
-    /// Money of an order was given back.
+    /// Money of an order was refunded.
     Refund,
-    /// The payer's bank took the money of an order back, or returned it.
+    /// The payer's bank withdrew the money of an order, or returned it.
     Dispute,
-    /// An operator's hand.
+    /// An operator's adjustment.
     Admin,
-    /// What was left when the account was deleted.
+    /// The credits that remained when the account was deleted.
     Forfeit,
 }
 
 impl LedgerKind {
-    /// Its name in the database and in JSON.
+    /// Returns its name in the database and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SignupGrant => "signup_grant",
@@ -157,30 +157,30 @@ impl LedgerKind {
 /// One change of a balance.
 #[derive(Clone, Debug, Serialize)]
 pub struct LedgerEntry {
-    /// Its number; later ones are higher.
+    /// Its number, ascending over time.
     pub id: i64,
-    /// Why.
+    /// The reason.
     pub kind: LedgerKind,
-    /// By how much.
+    /// The change in credits.
     pub amount: i32,
-    /// The job that was paid for.
+    /// The job it pays for.
     pub job: Option<JobId>,
     /// The order it belongs to.
     pub order: Option<OrderId>,
-    /// What an operator's change is known by.
+    /// The reference of an operator's adjustment.
     pub reference: Option<String>,
-    /// What an operator wrote beside it.
+    /// The operator's note.
     pub note: Option<String>,
-    /// When.
+    /// The time of the change.
     pub created_at: DateTime<Utc>,
 }
 
-/// The next changes of the balance of `user`, the oldest first.
+/// Returns the next `limit` ledger entries of `user`, the oldest first.
 pub async fn ledger_after(
     pool: &PgPool,
     user: UserId,
     after: i64,
-    most: i64,
+    limit: i64,
 ) -> sqlx::Result<Vec<LedgerEntry>> {
     sqlx::query_as!(
         LedgerEntry,
@@ -189,17 +189,17 @@ pub async fn ledger_after(
            from ledger where user_id = $1 and id > $2 order by id limit $3"#,
         user.uuid(),
         after,
-        most,
+        limit,
     )
     .fetch_all(pool)
     .await
 }
 
-/// The last changes of the balance of `user`, the newest first.
-pub async fn last_changes(
+/// Returns the last `limit` ledger entries of `user`, the newest first.
+pub async fn recent_ledger(
     pool: &PgPool,
     user: UserId,
-    most: i64,
+    limit: i64,
 ) -> sqlx::Result<Vec<LedgerEntry>> {
     sqlx::query_as!(
         LedgerEntry,
@@ -207,7 +207,7 @@ pub async fn last_changes(
                   order_id as "order: OrderId", reference, note, created_at
            from ledger where user_id = $1 order by id desc limit $2"#,
         user.uuid(),
-        most,
+        limit,
     )
     .fetch_all(pool)
     .await

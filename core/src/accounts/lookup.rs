@@ -1,4 +1,4 @@
-//! Finding somebody's account, as an operator does.
+//! Looking up accounts, for operators.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -7,29 +7,29 @@ use uuid::Uuid;
 
 use crate::UserId;
 
-/// An account as an operator sees it.
+/// An account, as operators see it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Account {
     /// Its id.
     pub id: UserId,
-    /// The identity provider; `deleted` for an account that was deleted.
+    /// The identity provider; `deleted` for a deleted account.
     pub issuer: String,
-    /// What the provider calls the person.
+    /// The provider's id of the person.
     pub subject: String,
-    /// Their address, where the provider said it.
+    /// The email address, if the provider reported one.
     pub email: Option<String>,
-    /// What they own, in credits, holds included.
+    /// The balance in credits, including holds.
     pub credits: i32,
-    /// What of it is held for jobs that have not ended.
+    /// The credits held for active jobs.
     pub reserved: i32,
-    /// When they came.
+    /// The time of the first sign-in.
     pub created_at: DateTime<Utc>,
-    /// When they deleted it.
+    /// The time it was deleted.
     pub deleted_at: Option<DateTime<Utc>>,
 }
 
-/// The accounts that `name` may mean: an id, an email address in any case, or a subject. An address is no
-/// identity, so that there may be several.
+/// Finds accounts by id, by email address (ignoring case), or by subject. Several accounts can share an email
+/// address, because it is not an identity. Returns at most 20.
 pub async fn find(pool: &PgPool, name: &str) -> sqlx::Result<Vec<Account>> {
     sqlx::query_as!(
         Account,
@@ -43,9 +43,9 @@ pub async fn find(pool: &PgPool, name: &str) -> sqlx::Result<Vec<Account>> {
     .await
 }
 
-/// The account called `id`.
+/// Returns the account with this id.
 pub async fn get(pool: &PgPool, id: UserId) -> sqlx::Result<Option<Account>> {
     let found = find(pool, &id.to_string()).await?;
-    // An id can also be somebody's subject, and is the subject of an account that was deleted.
+    // The text of an id can also be a subject, and is the subject of a deleted account.
     Ok(found.into_iter().find(|account| account.id == id))
 }

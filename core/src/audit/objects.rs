@@ -1,4 +1,4 @@
-//! The bucket held against the rows.
+//! Comparing the bucket with the rows.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,38 +9,42 @@ use uuid::Uuid;
 use super::Finding;
 use crate::storage::{self, Storage, StorageError};
 
-/// Rows that are looked at together.
+/// Rows per query.
 const ROWS: i64 = 1000;
 
-/// What a comparison of the bucket with the rows came to.
+/// The outcome of comparing the bucket with the rows.
 #[derive(Clone, Debug, Default)]
-pub struct Compared {
-    /// How many objects there are.
+pub struct Comparison {
+    /// The number of objects in the bucket.
     pub objects: usize,
-    /// What should not be.
+    /// Missing and unknown objects.
     pub findings: Vec<Finding>,
 }
 
-/// Compares the bucket with the rows: every object that a row names must be there, and every object that is
-/// older than `age` must be named by a row or wait for the janitor.
+/// Compares the bucket with the rows: every object that a row refers to must exist, and every object older than
+/// `age` must belong to a row or be doomed.
 ///
-/// All keys are held in memory, about 150 bytes each: a million objects take 150 MB.
-pub async fn objects(pool: &PgPool, storage: &Storage, age: Duration) -> anyhow::Result<Compared> {
+/// Keeps all keys in memory, about 150 bytes each: a million objects take 150 MB.
+pub async fn objects(
+    pool: &PgPool,
+    storage: &Storage,
+    age: Duration,
+) -> anyhow::Result<Comparison> {
     objects_in_pages(pool, storage, age, 1000).await
 }
 
-/// The same, with so many objects a page.
+/// Like [`objects`], with `page_size` objects per page.
 pub async fn objects_in_pages(
     pool: &PgPool,
     storage: &Storage,
     age: Duration,
-    most: i32,
-) -> anyhow::Result<Compared> {
+    page_size: i32,
+) -> anyhow::Result<Comparison> {
     let mut present = HashSet::new();
     let mut unknown = Vec::new();
     let mut from = None;
     loop {
-        let page = storage.page("", from, most).await?;
+        let page = storage.page("", from, page_size).await?;
         let newest = sqlx::query_scalar!(
             r#"select now() - make_interval(secs => $1) as "time!""#,
             age.as_secs_f64(),
@@ -57,20 +61,21 @@ pub async fn objects_in_pages(
         }
     }
     let mut findings = Vec::new();
-    // Since the bucket was listed, what was missing may have come or lost its row, and what was unknown may
-    // have been deleted.
+    // Check again, because since the listing a missing object may have been written or lost its row, and an
+    // unknown one may have been deleted.
     for key in unknown {
         if !is_gone(storage, &key).await? {
             findings.push(Finding::UnknownObject { key });
         }
     }
     for key in absent(pool, &present).await? {
-        let named = storage::named(&mut *pool.acquire().await?, std::slice::from_ref(&key)).await?;
-        if !named.is_empty() && is_gone(storage, &key).await? {
+        let referenced =
+            storage::referenced(&mut *pool.acquire().await?, std::slice::from_ref(&key)).await?;
+        if !referenced.is_empty() && is_gone(storage, &key).await? {
             findings.push(Finding::MissingObject { key });
         }
     }
-    Ok(Compared { objects: present.len(), findings })
+    Ok(Comparison { objects: present.len(), findings })
 }
 
 async fn is_gone(storage: &Storage, key: &str) -> Result<bool, StorageError> {
@@ -81,7 +86,7 @@ async fn is_gone(storage: &Storage, key: &str) -> Result<bool, StorageError> {
     }
 }
 
-/// The keys that rows name and that are not among `present`.
+/// Returns the keys that rows refer to and that are not in `present`.
 async fn absent(pool: &PgPool, present: &HashSet<String>) -> sqlx::Result<Vec<String>> {
     let mut absent = Vec::new();
     let mut after = Uuid::nil();
@@ -91,7 +96,7 @@ async fn absent(pool: &PgPool, present: &HashSet<String>) -> sqlx::Result<Vec<St
                    (select id, object_key, thumbnail_key from images where id > $1 order by id limit $2)
                    union all
                    (select id, object_key, thumbnail_key from results where id > $1 order by id limit $2)
-               ) named order by id limit $2"#,
+               ) keys order by id limit $2"#,
             after,
             ROWS,
         )

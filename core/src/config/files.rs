@@ -1,5 +1,5 @@
-//! The environment as container engines hand it out: wherever a setting can come from the variable `NAME`, it can
-//! come from the file that `NAME_FILE` names; a variable or a file that is empty is one that is not there.
+//! Settings from files, as container engines mount secrets: every setting that can come from the variable `NAME` can
+//! also come from a file whose path is in `NAME_FILE`. An empty variable or file counts as absent.
 
 use std::ffi::OsString;
 
@@ -7,8 +7,8 @@ use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Parser};
 
-/// Reads the command line, the environment and the files that it names; ends the process with a sentence when
-/// something of it cannot be used, as `T::parse` does.
+/// Parses the command line, the environment and the files it names. Exits with an error message if they are invalid,
+/// as `T::parse` does.
 pub fn parse<T: Parser>() -> T {
     #[expect(
         clippy::disallowed_methods,
@@ -23,7 +23,7 @@ pub fn parse<T: Parser>() -> T {
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 
-/// The command with what lies in files as the default of each setting that has one.
+/// Returns the command with the contents of files as default values.
 fn with_files(
     mut command: Command,
     variable: &dyn Fn(&str) -> Option<OsString>,
@@ -42,7 +42,7 @@ fn with_files(
         if is_empty { arg.env(Resettable::Reset) } else { arg }
     });
     for (id, text) in found {
-        // What clap keeps as a default lives as long as the process.
+        // clap needs defaults that live as long as the process.
         let text: &'static str = Box::leak(text.into_boxed_str());
         command = command.mut_arg(id, |arg| arg.required(false).default_value(text));
     }
@@ -66,7 +66,7 @@ fn text_of(
     }
     let Some(path) = set(&format!("{name}_FILE")) else { return Ok(None) };
     let text = std::fs::read_to_string(&path).map_err(|error| {
-        format!("{name}_FILE names {}, which cannot be read: {error}", path.display())
+        format!("Could not read {}, which {name}_FILE names: {error}", path.display())
     })?;
     let text = text.trim_end_matches(['\n', '\r']);
     Ok((!text.is_empty()).then(|| text.to_owned()))
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_may_lie_in_a_file_and_the_command_line_still_wins() {
+    fn a_setting_can_come_from_a_file_and_the_command_line_overrides_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("url");
         std::fs::write(&file, "postgres://somewhere\n").unwrap();
@@ -111,12 +111,12 @@ mod tests {
         assert_eq!(url, "here");
         assert!(
             read(&[], &[]).unwrap_err().contains("--url"),
-            "without a file it is still required"
+            "without a file, it is still required"
         );
     }
 
     #[test]
-    fn what_is_empty_is_not_there_and_a_variable_goes_before_a_file() {
+    fn empty_values_count_as_absent_and_a_variable_overrides_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let (key, empty) = (folder.path().join("key"), folder.path().join("empty"));
         std::fs::write(&key, "from a file").unwrap();
@@ -130,13 +130,14 @@ mod tests {
         let Program::Serve { key: of_file, .. } = read(&both, &here).unwrap();
         assert_eq!(of_file.as_deref(), Some("from a file"));
         let both = [("RETOUCH_TEST_KEY", "set"), ("RETOUCH_TEST_KEY_FILE", "/nowhere")];
-        assert!(read(&both, &here).is_ok(), "a file that is not needed is not read");
+        assert!(read(&both, &here).is_ok(), "a file that is overridden is not read");
     }
 
     #[test]
-    fn a_missing_file_is_named() {
+    fn the_error_names_a_missing_file() {
         let missing = [("RETOUCH_TEST_KEY_FILE", "/nowhere/key")];
-        let said = read(&missing, &["--url", "here"]).unwrap_err();
-        assert!(said.contains("RETOUCH_TEST_KEY_FILE names /nowhere/key"), "{said}");
+        let message = read(&missing, &["--url", "here"]).unwrap_err();
+        let expected = "Could not read /nowhere/key, which RETOUCH_TEST_KEY_FILE names";
+        assert!(message.contains(expected), "{message}");
     }
 }

@@ -2,7 +2,7 @@
 
 use retouch_catalog::{Factor, Tool};
 
-/// What a paid run of `tool` costs, in credits.
+/// Returns the price of a paid run of `tool`, in credits.
 pub const fn price(tool: Tool) -> i32 {
     match tool {
         Tool::RemoveBackground => 5,
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_are_the_ones_the_product_advertises() {
+    fn prices_match_the_price_list() {
         assert_eq!(price(Tool::RemoveBackground), 5);
         assert_eq!(price(Tool::Upscale(Factor::X2)), 3);
         assert_eq!(price(Tool::Upscale(Factor::X4)), 6);

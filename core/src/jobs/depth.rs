@@ -1,21 +1,21 @@
-//! How long the queue is, for whoever watches it.
+//! The length of the queue, for monitoring.
 
 use sqlx::PgPool;
 
 use retouch_catalog::{JobClass, Tier, ToolName};
 
-/// What waits in one class.
+/// The queued jobs of one class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueDepth {
     /// The class.
     pub class: JobClass,
-    /// How many jobs wait.
+    /// The number of queued jobs.
     pub waiting: i64,
-    /// How long the oldest of them has waited, in seconds; 0 where none does.
+    /// The age of the oldest in seconds; 0 if there is none.
     pub oldest_secs: f64,
 }
 
-/// What waits in each class, those included where nothing does.
+/// Returns the queue depth of every class, including empty ones.
 pub async fn queue_depths(pool: &PgPool) -> sqlx::Result<Vec<QueueDepth>> {
     let rows = sqlx::query!(
         r#"select tool as "tool: ToolName", tier as "tier: Tier", count(*) as "waiting!",

@@ -1,11 +1,11 @@
-//! The ends of a job that make nothing and cost nothing: failed, cancelled.
+//! Ending a job without a result: failed or canceled. It costs nothing.
 
 use sqlx::{PgConnection, PgPool};
 
 use super::{Failure, JobState};
 use crate::{ImageId, JobId, UserId, WorkerId, credits, db};
 
-/// Ends the job without a result and gives the hold back. False when it was no longer `worker`'s.
+/// Fails the job and releases its hold. Returns false if `worker` no longer held the lease.
 pub async fn fail(
     pool: &PgPool,
     worker: WorkerId,
@@ -14,14 +14,14 @@ pub async fn fail(
 ) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
     lock_payer(&mut tx, job).await?;
-    let ours = sqlx::query!(
+    let leased = sqlx::query!(
         "select id from jobs where id = $2 and state = 'running' and lease_owner = $1 for update",
         worker.uuid(),
         job.uuid(),
     )
     .fetch_optional(&mut *tx)
     .await?;
-    if ours.is_none() {
+    if leased.is_none() {
         return Ok(false);
     }
     end_without_result(&mut tx, job, JobState::Failed, Some(failure)).await?;
@@ -29,12 +29,12 @@ pub async fn fail(
     Ok(true)
 }
 
-/// Calls the job off and gives the hold back. False when it had ended already.
+/// Cancels the job and releases its hold. Returns false if it had already ended.
 pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
     end_active(pool, job, JobState::Cancelled, None).await
 }
 
-/// Ends a job that has not ended, without a result. False when it had ended already, or never was.
+/// Ends an active job without a result. Returns false if it had already ended or does not exist.
 pub(super) async fn end_active(
     pool: &PgPool,
     job: JobId,
@@ -57,20 +57,23 @@ pub(super) async fn end_active(
     Ok(true)
 }
 
-/// Whose jobs are called off together.
+/// The jobs that [`cancel_all`] cancels.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum AllOf {
-    /// Those on one picture: part of deleting it.
+pub(crate) enum CancelScope {
+    /// Those of one image, which is being deleted.
     Image(ImageId),
-    /// Those of one user: part of deleting the account.
+    /// Those of one user, whose account is being deleted.
     Owner(UserId),
 }
 
-/// Calls off whatever still runs or waits of these. The caller has locked the owner's row.
-pub(crate) async fn cancel_all(conn: &mut PgConnection, of: AllOf) -> sqlx::Result<Vec<JobId>> {
-    let (image, owner) = match of {
-        AllOf::Image(image) => (Some(image.uuid()), None),
-        AllOf::Owner(owner) => (None, Some(owner.uuid())),
+/// Cancels all active jobs in `scope` and returns them. The caller has locked the owner's row.
+pub(crate) async fn cancel_all(
+    conn: &mut PgConnection,
+    scope: CancelScope,
+) -> sqlx::Result<Vec<JobId>> {
+    let (image, owner) = match scope {
+        CancelScope::Image(image) => (Some(image.uuid()), None),
+        CancelScope::Owner(owner) => (None, Some(owner.uuid())),
     };
     let active = sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs
@@ -86,8 +89,8 @@ pub(crate) async fn cancel_all(conn: &mut PgConnection, of: AllOf) -> sqlx::Resu
     Ok(active)
 }
 
-/// Locks the row of whoever pays for `job`. Whatever ends a job does this before it locks the job: with
-/// one order for all, submit, finish and delete can wait for each other but never in a circle.
+/// Locks the row of the user who pays for `job`. Everything that ends a job locks the payer first and the job
+/// second: with one lock order, submit, finish and delete can wait for each other but never deadlock.
 pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
     sqlx::query!(
         "select u.id from users u join jobs j on j.owner_id = u.id where j.id = $1 for update of u",
@@ -98,7 +101,8 @@ pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Res
     .map(drop)
 }
 
-/// Moves an active job, whose row the caller has locked, to `state`; gives the hold and the free run back.
+/// Moves an active job to `state`, releases its hold, and gives back its free run. The caller has locked the
+/// job's row.
 pub(super) async fn end_without_result(
     conn: &mut PgConnection,
     job: JobId,
@@ -120,14 +124,9 @@ pub(super) async fn end_without_result(
     if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
         credits::release(conn, owner, ended.cost).await?;
     }
-    forget_mask(conn, job).await?;
+    sqlx::query!("delete from masks where job_id = $1", job.uuid()).execute(&mut *conn).await?;
     sqlx::query!("delete from free_runs where job_id = $1", job.uuid())
         .execute(conn)
         .await
         .map(drop)
-}
-
-/// A mask is of no use once its job has ended.
-async fn forget_mask(conn: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
-    sqlx::query!("delete from masks where job_id = $1", job.uuid()).execute(conn).await.map(drop)
 }

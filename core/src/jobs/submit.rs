@@ -1,4 +1,4 @@
-//! Submitting: one transaction that holds the price and writes the row.
+//! Submitting a job: one transaction that holds the price, assigns the turn and writes the row.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -8,56 +8,56 @@ use super::{Job, JobState, load};
 use crate::{ImageId, JobId, UserId, credits, db, telemetry};
 use retouch_catalog::{FixMode, Tier, Tool};
 
-/// What somebody wants done.
+/// A job to submit.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// Who asks; nobody for a visitor.
+    /// The paying user; `None` for visitors.
     pub owner: Option<UserId>,
-    /// The picture. The caller has checked that it is theirs.
+    /// The uploaded image. The caller has checked that the owner may use it.
     pub image: ImageId,
-    /// What is to be done.
+    /// The tool and its parameters.
     pub tool: Tool,
-    /// The words and the mask of a Magic Fix; nothing for other tools.
-    pub fix: Option<Fix>,
-    /// For whom: decides the price.
+    /// The prompt and mask of a Magic Fix; `None` for other tools.
+    pub fix: Option<FixParameters>,
+    /// The tier, which decides the price.
     pub tier: Tier,
-    /// A key of the caller's choice that makes a repeat return the first job.
+    /// The client's idempotency key: a repeat returns the first job.
     pub idempotency_key: Option<String>,
-    /// How many jobs of this tier may wait before another is refused; `None` for no limit.
-    pub most_waiting: Option<MostWaiting>,
+    /// When to refuse the job because too many are queued; `None` for no limit.
+    pub queue_limit: Option<QueueLimit>,
 }
 
-/// How many jobs of a tier may wait before another is refused.
+/// How many jobs of a tier may be queued before another is refused.
 #[derive(Clone, Copy, Debug)]
-pub struct MostWaiting {
-    /// Of everybody. Submissions at the same moment do not see each other, so that a few more may get in.
-    pub in_all: i64,
-    /// Of whoever submits; `None` for no limit of their own. This one is exact.
-    pub of_owner: Option<i64>,
+pub struct QueueLimit {
+    /// Over all users. Concurrent submissions do not see each other, so a few more may get in.
+    pub total: i64,
+    /// Per user, enforced exactly; `None` for no such limit.
+    pub per_owner: Option<i64>,
 }
 
-/// What a Magic Fix works with, besides the picture. The mode that the words mean is the tool's.
+/// The parameters of a Magic Fix. Its mode, which follows from the prompt, is part of [`Tool`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fix {
-    /// The words, 1 to 500 characters.
+pub struct FixParameters {
+    /// The prompt, 1 to 500 characters.
     pub prompt: String,
-    /// A PNG of one bit a pixel, white where to work.
+    /// A PNG with one bit per pixel, white where the tool works.
     pub mask: Bytes,
     /// The mask's SHA-256.
     pub mask_sha256: Vec<u8>,
 }
 
-/// What became of a submission.
+/// The outcome of a submission.
 #[derive(Clone, Debug)]
 pub enum Submitted {
-    /// A new job waits; ring for it.
+    /// A new job is queued; the caller rings the doorbell.
     New(Job),
-    /// The same thing had been asked for before: this is that job.
+    /// The request repeats an earlier one; this is its job.
     Joined(Job),
 }
 
 impl Submitted {
-    /// The job, new or joined.
+    /// Returns the job, new or joined.
     pub fn into_job(self) -> Job {
         match self {
             Self::New(job) | Self::Joined(job) => job,
@@ -65,61 +65,60 @@ impl Submitted {
     }
 }
 
-/// Why nothing was submitted. Nothing is held in any of these cases.
+/// Why a new job was refused. Nothing is held in any of these cases.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// The user has less than the price left.
+    /// The balance less the holds is below the price.
     #[error("Not enough credits")]
     NotEnoughCredits,
-    /// The picture has had its free run with this tool.
+    /// The image's free run with this tool is used up.
     #[error("Free Exists")]
     FreeExists,
-    /// The key was used before, for something else.
+    /// The key belongs to an earlier, different request.
     #[error("This Idempotency-Key was used for a different request")]
     IdempotencyKeyReused,
-    /// Too many jobs of this tier are waiting already.
-    #[error("Too many {}runs are waiting; try again in a minute", if *.0 == Tier::Paid { "" } else { "free " })]
+    /// Too many jobs of this tier are queued.
+    #[error("Too many {}runs are waiting. Try again in a minute.", if *.0 == Tier::Paid { "" } else { "free " })]
     QueueFull(Tier),
-    /// Too many jobs of this user are waiting already.
-    #[error("Too many of your runs are waiting; try again when some of them have ended")]
-    OwnersQueueFull,
-    /// The picture was deleted meanwhile.
+    /// Too many jobs of this user are queued.
+    #[error("Too many of your runs are waiting. Try again when some have finished.")]
+    OwnerQueueFull,
+    /// The image was deleted meanwhile.
     #[error("Image not found")]
     NoSuchImage,
-    /// The database did not answer or refused.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }
 
-/// Submits a job, or joins the one that the same request made before. Its turn (`migrations/0014_turns.sql`) is
-/// settled here.
+/// Submits a job and holds its price, or joins the job of an identical earlier request.
 ///
-/// A repeat is recognised by its idempotency key; without one, an identical run that is still active is
-/// joined. The holds of one user are serialised by the lock on their row, so that two requests can
-/// neither spend the same credit nor both believe to be the first.
+/// A repeat is recognized by its idempotency key; a request without a key joins an identical active job. The
+/// lock on the user's row serializes the submissions of one user, so two requests cannot spend the same credit
+/// or both count as the first.
 pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitError> {
     submit_as(pool, JobId::new(), new).await
 }
 
-/// The same, with an id of the caller's choice: who listens for news of that id before it can be known to
-/// anybody misses none.
+/// Like [`submit`], with the job's id chosen by the caller, who can subscribe to its events beforehand and so
+/// misses none.
 pub async fn submit_as(pool: &PgPool, id: JobId, new: &NewJob) -> Result<Submitted, SubmitError> {
     let cost = match (new.tier, new.owner) {
         (Tier::Paid, Some(_)) => credits::price(new.tool),
         _ => 0,
     };
     let mut tx = db::begin(pool).await?;
-    // The lock, and the hold with it. When nothing is inserted, the hold goes with the transaction.
+    // If no job is inserted, the rollback also undoes the hold.
     let is_held = match new.owner {
         Some(owner) => credits::lock_and_hold(&mut tx, owner, cost).await?,
         None => true,
     };
-    let decided = insert(&mut tx, id, new, cost, is_held).await?;
-    if let Some(earlier) = decided.earlier {
+    let insertion = insert(&mut tx, id, new, cost, is_held).await?;
+    if let Some(earlier) = insertion.earlier {
         return join(&mut tx, earlier, new).await.map(Submitted::Joined);
     }
-    let Some(created_at) = decided.created_at else {
-        return Err(why_not(new, &decided));
+    let Some(created_at) = insertion.created_at else {
+        return Err(refusal(new, &insertion));
     };
     if let Some(fix) = &new.fix {
         let mask = fix.mask.as_ref();
@@ -159,32 +158,33 @@ pub async fn submit_as(pool: &PgPool, id: JobId, new: &NewJob) -> Result<Submitt
     }))
 }
 
-/// What was found when the job was to be inserted.
-struct Decided {
-    /// The job that this one repeats.
+/// The outcome of the insert statement.
+struct Insertion {
+    /// The earlier job that this request repeats.
     earlier: Option<JobId>,
-    is_image_there: bool,
-    waiting_of_owner: i64,
-    waiting_in_all: i64,
-    /// Set when the job was inserted.
+    image_exists: bool,
+    /// Queued jobs of the tier and owner; 0 without a limit.
+    queued_of_owner: i64,
+    /// Queued jobs of the tier, counted up to the limit; 0 without a limit.
+    queued_total: i64,
+    /// `None` if the job was not inserted.
     created_at: Option<DateTime<Utc>>,
 }
 
-/// Inserts the job unless something speaks against it, in one statement: on the way from a click to a running
-/// model, each answer that is waited for is felt. It sees whatever was committed before the owner's row was
-/// locked.
+/// Inserts the job unless something prevents it. One statement, because every round trip delays the start of
+/// the run. It sees everything committed before the owner's row was locked.
 async fn insert(
     conn: &mut PgConnection,
     id: JobId,
     new: &NewJob,
     cost: i32,
     is_held: bool,
-) -> sqlx::Result<Decided> {
-    let most = new.most_waiting;
+) -> sqlx::Result<Insertion> {
+    let limit = new.queue_limit;
     sqlx::query_as!(
-        Decided,
-        // The picture is locked shared: a delete of it waits, other submissions do not. The length of a queue
-        // is counted no further than it has to be: nobody waits for the length of a long one.
+        Insertion,
+        // The shared lock on the image blocks its deletion but not other submissions. `limit $14` stops counting
+        // the queue at the limit, however long it is.
         r#"with earlier as (
                select id from jobs where owner_id = $2 and idempotency_key = $8
                union all
@@ -195,7 +195,7 @@ async fn insert(
                 order by created_at limit 1)
            ), picture as (
                select id from images where id = $3 for key share
-           ), waiting as (
+           ), queued as (
                select case when $13::bigint is null then 0 else (
                           select count(*) from jobs where owner_id = $2 and state = 'queued' and tier = $6
                       ) end as of_owner,
@@ -203,9 +203,9 @@ async fn insert(
                           select count(*) from (
                               select from jobs where state = 'queued' and tier = $6 limit $14
                           ) first
-                      ) end as in_all
+                      ) end as total
            ), served as (
-               -- The greatest of the last few: one that was repeated ends long after its turn.
+               -- The greatest turn of the last few: a retried job ends long after its turn.
                select (select max(turn) from jobs where state = 'running' and tier = $6 and tool = $4) as now,
                       (select max(turn) from (
                            select turn from jobs where state = 'done' and tier = $6 and tool = $4
@@ -219,16 +219,16 @@ async fn insert(
                                  prompt, mask_sha256, traceparent, turn)
                select $1, $2, picture.id, $4, $5, $6, $7, $8, $9, $10, $11, $12,
                       coalesce(greatest(served.now, served.before, served.own), 0) + 1
-               from picture, waiting, served
+               from picture, queued, served
                where $15 and not exists (select from earlier)
-                 and of_owner < coalesce($13, 1) and in_all < coalesce($14, 1)
+                 and of_owner < coalesce($13, 1) and total < coalesce($14, 1)
                returning created_at
            )
            select (select id from earlier) as "earlier: JobId",
-                  exists (select from picture) as "is_image_there!",
-                  of_owner as "waiting_of_owner!", in_all as "waiting_in_all!",
+                  exists (select from picture) as "image_exists!",
+                  of_owner as "queued_of_owner!", total as "queued_total!",
                   (select created_at from job) as created_at
-           from waiting"#,
+           from queued"#,
         id.uuid(),
         new.owner.map(UserId::uuid),
         new.image.uuid(),
@@ -241,47 +241,48 @@ async fn insert(
         new.fix.as_ref().map(|fix| fix.prompt.as_str()),
         new.fix.as_ref().map(|fix| fix.mask_sha256.as_slice()),
         telemetry::current_trace(),
-        most.filter(|_| new.owner.is_some()).and_then(|most| most.of_owner),
-        most.map(|most| most.in_all),
+        limit.filter(|_| new.owner.is_some()).and_then(|limit| limit.per_owner),
+        limit.map(|limit| limit.total),
         is_held,
     )
     .fetch_one(conn)
     .await
 }
 
-/// What spoke against a job that repeats none.
-fn why_not(new: &NewJob, decided: &Decided) -> SubmitError {
-    let most = new.most_waiting;
-    let is_full = |most: Option<i64>, waiting| most.is_some_and(|most| waiting >= most);
-    if !decided.is_image_there {
+/// Returns why a new job was refused.
+fn refusal(new: &NewJob, insertion: &Insertion) -> SubmitError {
+    let limit = new.queue_limit;
+    let is_full = |limit: Option<i64>, queued| limit.is_some_and(|limit| queued >= limit);
+    if !insertion.image_exists {
         SubmitError::NoSuchImage
-    } else if is_full(most.and_then(|most| most.of_owner), decided.waiting_of_owner) {
-        SubmitError::OwnersQueueFull
-    } else if is_full(most.map(|most| most.in_all), decided.waiting_in_all) {
+    } else if is_full(limit.and_then(|limit| limit.per_owner), insertion.queued_of_owner) {
+        SubmitError::OwnerQueueFull
+    } else if is_full(limit.map(|limit| limit.total), insertion.queued_total) {
         SubmitError::QueueFull(new.tier)
     } else {
         SubmitError::NotEnoughCredits
     }
 }
 
-/// The job that `new` repeats, if it asks for the same.
+/// Returns the job with this id if `new` is the same request.
 async fn join(conn: &mut PgConnection, id: JobId, new: &NewJob) -> Result<Job, SubmitError> {
     let job = load(&mut *conn, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
     let same = job.tool == new.tool
         && job.tier == new.tier
         && job.prompt.as_deref() == new.fix.as_ref().map(|fix| fix.prompt.as_str())
-        && is_of_picture(conn, &job, new.image).await?
+        && has_image(conn, &job, new.image).await?
         && has_mask(conn, id, new.fix.as_ref()).await?;
     if same { Ok(job) } else { Err(SubmitError::IdempotencyKeyReused) }
 }
 
-/// Whether a job is of this picture. What a program sends twice is two images with the same bytes.
-async fn is_of_picture(
+/// Returns true if the job uses this image, or another upload of the same bytes: a program that sends a picture
+/// twice creates two images.
+async fn has_image(
     conn: &mut PgConnection,
     job: &Job,
     image: ImageId,
 ) -> Result<bool, SubmitError> {
-    // A job whose image was deleted since has nothing left to compare.
+    // If the job's image has been deleted, there is nothing to compare.
     let Some(of) = job.image.filter(|of| *of != image) else { return Ok(true) };
     let same = sqlx::query_scalar!(
         r#"select exists (
@@ -295,11 +296,11 @@ async fn is_of_picture(
     Ok(same.fetch_one(conn).await?)
 }
 
-/// Whether a job has this mask, or none where there is none.
+/// Returns true if the job has this mask, or if both have none.
 async fn has_mask(
     conn: &mut PgConnection,
     job: JobId,
-    fix: Option<&Fix>,
+    fix: Option<&FixParameters>,
 ) -> Result<bool, SubmitError> {
     let mask = fix.map(|fix| fix.mask_sha256.as_slice());
     let same = sqlx::query_scalar!(

@@ -1,8 +1,8 @@
-//! What prompts mean: the words that tell the modes apart, and the caption that is left of a wish.
+//! The words that distinguish the modes, and the caption in a prompt.
 
-use super::FixMode;
+use retouch_catalog::FixMode;
 
-/// Words that begin a prompt of a mode.
+/// Words at the beginning that make a prompt a removal.
 const REMOVE: [&str; 15] = [
     "remove",
     "erase",
@@ -20,7 +20,7 @@ const REMOVE: [&str; 15] = [
     "clean up",
     "clear up",
 ];
-/// Words that begin a removal only where a thing follows: "clean the wall", not "clean shaven".
+/// Words that begin a removal only before a thing: "clean the wall", not "clean shaven".
 const REMOVE_A_THING: [&str; 3] = ["clean", "clear", "no"];
 const DETERMINERS: [&str; 14] = [
     "the", "this", "that", "it", "these", "those", "all", "my", "his", "her", "its", "their",
@@ -34,11 +34,11 @@ const ENHANCE: [&str; 10] = [
     "upgrade",
 ];
 const ADD: [&str; 8] = ["add", "put", "insert", "place", "draw", "paint", "give", "include"];
-/// Verbs of an edit: what follows them is no wish of its own.
+/// Verbs of an edit. Words for damage after them do not make it a restoration.
 const CHANGE: [&str; 8] =
     ["replace", "change", "turn", "make", "swap", "recolor", "recolour", "convert"];
 
-/// What is wrong with a whole picture, not a thing in it: to remove it is to make the rest clearer.
+/// Defects of the whole picture rather than things in it: removing them is an enhancement.
 const DEFECTS: [&str; 9] = [
     "noise",
     "grain",
@@ -50,11 +50,11 @@ const DEFECTS: [&str; 9] = [
     "pixelation",
     "jpeg",
 ];
-/// Words that begin a wish for a clearer picture, where the picture is what follows.
+/// Words that begin an enhancement before a word for the whole picture.
 const CLEAN: [&str; 4] = ["clean", "clear", "clean up", "clear up"];
 const WHOLE: [&str; 5] = ["photo", "picture", "image", "photograph", "pic"];
 
-/// Words that mean a mode wherever they stand, unless the prompt begins with a verb of another.
+/// Words that mean a mode at any position, unless the prompt begins with a verb of another mode.
 const RESTORE_ANYWHERE: [&str; 9] = [
     "scratch",
     "scratches",
@@ -77,7 +77,7 @@ const ENHANCE_ANYWHERE: [&str; 8] = [
     "higher resolution",
 ];
 
-/// Words that put something in the place of what a verb takes away.
+/// Words that turn a removal into a replacement.
 const INSTEAD: [&str; 8] = [
     "replace",
     "replacing",
@@ -89,19 +89,19 @@ const INSTEAD: [&str; 8] = [
     "and insert",
 ];
 
-/// Courtesy, which is no part of the wish.
+/// Courtesies, which are ignored at the beginning.
 const COURTESY: [&str; 18] = [
     "please", "pls", "can", "could", "you", "just", "now", "kindly", "i", "i'd", "want", "would",
     "like", "need", "to", "help", "me", "let's",
 ];
 
-/// What the masked area shall show: see [`super::Prompt::caption`].
+/// Returns the caption in a prompt; see [`super::Prompt::caption`].
 pub(super) fn caption_of(text: &str) -> String {
     let words = words_of(text);
     let lower: Vec<_> = words.iter().map(|word| word.to_lowercase()).collect();
     let start = courtesies(&lower);
     let (words, lower) = (&words[start..], &lower[start..]);
-    let from = if leading(lower, &REMOVE).is_some() { second_wish(lower) } else { 0 };
+    let from = if leading(lower, &REMOVE).is_some() { second_request(lower) } else { 0 };
     let after = |start: usize| words.get(start..).unwrap_or_default().join(" ");
     let instead: &[&str] = match lower.get(from).map(String::as_str) {
         Some("replace" | "replacing") => &["with", "by"],
@@ -109,22 +109,22 @@ pub(super) fn caption_of(text: &str) -> String {
         Some("change" | "turn" | "convert") => &["into", "to"],
         _ => &[],
     };
-    let put = instead
+    let replacement = instead
         .iter()
         .find_map(|word| lower[from..].iter().rposition(|own| own == word))
         .map(|at| after(from + at + 1));
-    let rest = put.or_else(|| {
-        let wish = &lower[from..];
-        let verb = leading(wish, &ADD).or_else(|| leading(wish, &["make", "it"]))?;
+    let rest = replacement.or_else(|| {
+        let request = &lower[from..];
+        let verb = leading(request, &ADD).or_else(|| leading(request, &["make", "it"]))?;
         Some(after(from + verb))
     });
     let rest = rest.map(|rest| strip_places(&rest)).filter(|rest| !rest.is_empty());
     rest.unwrap_or_else(|| after(0))
 }
 
-/// Where the wish begins that follows a removal, 0 if none does: "remove the cup and replace it with a flower",
+/// Returns the index of the request that follows a removal, or 0: "remove the cup and replace it with a flower",
 /// "remove the cup and put a flower there".
-fn second_wish(words: &[String]) -> usize {
+fn second_request(words: &[String]) -> usize {
     let replaces = words.iter().position(|word| word == "replace" || word == "replacing");
     let adds = || {
         (1..words.len()).find(|&at| words[at - 1] == "and" && leading(&words[at..], &ADD).is_some())
@@ -132,7 +132,7 @@ fn second_wish(words: &[String]) -> usize {
     replaces.or_else(adds).unwrap_or(0)
 }
 
-/// Without the words that only say where: "it red", "here a cup", "a cup there".
+/// Strips words that only name a place: "it red", "here a cup", "a cup there".
 fn strip_places(text: &str) -> String {
     let is = |word: &str, places: &[&str]| places.contains(&word.to_lowercase().as_str());
     let words: Vec<_> = text.split(' ').collect();
@@ -145,14 +145,14 @@ fn strip_places(text: &str) -> String {
     rest[..rest.len() - last].join(" ")
 }
 
-/// The words of a text, without the marks around them.
+/// Splits a text into words without punctuation.
 pub(super) fn words_of(text: &str) -> Vec<&str> {
     text.split(|c: char| c.is_whitespace() || ",.;:!?\"“”()".contains(c))
         .filter(|word| !word.is_empty())
         .collect()
 }
 
-/// How many words the longest of `phrases` takes that these words begin with.
+/// Returns the length, in words, of the longest of `phrases` that `words` begins with.
 fn leading(words: &[String], phrases: &[&str]) -> Option<usize> {
     phrases
         .iter()
@@ -168,13 +168,14 @@ fn contains(words: &[String], phrases: &[&str]) -> bool {
     (0..words.len()).any(|start| leading(&words[start..], phrases).is_some())
 }
 
-/// How many words of courtesy a prompt begins with; all of them may be no more than that.
+/// Returns the number of courtesies at the beginning; 0 if the prompt consists of nothing else.
 fn courtesies(words: &[String]) -> usize {
     let polite = words.iter().take_while(|word| COURTESY.contains(&word.as_str())).count();
     if polite == words.len() { 0 } else { polite }
 }
 
-/// "Clean up this photo" means all of it; "remove the cup in the picture" only says where the cup is.
+/// Returns true if the prompt cleans up the whole picture ("clean up this photo") and not a thing in it ("clean the
+/// picture frame").
 fn cleans_the_whole(words: &[String]) -> bool {
     let Some(verb) = leading(words, &CLEAN) else { return false };
     let rest = &words[verb..];
@@ -183,6 +184,7 @@ fn cleans_the_whole(words: &[String]) -> bool {
     leading(what, &WHOLE).is_some() && what.get(1).is_none_or(|next| next == "up")
 }
 
+/// Returns the mode that a prompt means, by the table in [`super`].
 pub(super) fn mode_of(text: &str) -> FixMode {
     let words: Vec<_> = words_of(text).into_iter().map(str::to_lowercase).collect();
     let words = &words[courtesies(&words)..];
@@ -192,7 +194,7 @@ pub(super) fn mode_of(text: &str) -> FixMode {
         && words.get(1).is_none_or(|next| DETERMINERS.contains(&next.as_str()));
     let takes_away = begins(&REMOVE) || takes_a_thing;
     if takes_away && has(&INSTEAD) {
-        // "Remove the cup and put a flower there" wants a flower.
+        // "Remove the cup and put a flower there" asks for a flower.
         return FixMode::Edit;
     }
     if takes_away && has(&RESTORE_ANYWHERE) {

@@ -1,53 +1,53 @@
-//! What an installation offers, and the sentence for a prompt that it cannot follow.
+//! What an installation can do, and the message for a prompt that it cannot follow.
 
 use retouch_catalog::FixMode;
 
 use super::Prompt;
 
-/// What an installation can do with a mask and words.
+/// What Magic Fix can do in an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// The modes that an engine serves.
+    /// The modes that a model serves.
     pub modes: Vec<FixMode>,
-    /// The words that the text-guided engine knows; `None` when it knows any, or there is none.
+    /// The words that the text-guided model knows; `None` if it accepts any word or there is no such model.
     pub vocabulary: Option<Vec<String>>,
-    /// Whether the text-guided engine is a demo.
+    /// True if the text-guided model is a demo.
     pub is_demo: bool,
 }
 
 impl Offer {
-    /// Whether a prompt can be followed here.
+    /// Checks that this installation can follow a prompt.
     ///
     /// # Errors
-    /// A sentence that tells a user what is possible and an operator what to install.
+    /// A message that tells the user what is possible and the operator what to install.
     pub fn check(&self, prompt: &Prompt) -> Result<(), String> {
         let mode = prompt.mode();
         let possible = self.possible();
         if !self.modes.contains(&mode) {
-            let wish = match mode {
-                FixMode::Edit | FixMode::Add => "paint what words describe",
+            let request = match mode {
+                FixMode::Edit | FixMode::Add => "paint from a description",
                 FixMode::Restore => "restore",
                 FixMode::Remove => "remove things",
                 FixMode::Enhance => "enhance details",
             };
-            return Err(format!("This installation cannot {wish} yet. {possible} {OPERATOR}"));
+            return Err(format!("This installation cannot {request} yet. {possible} {OPERATOR}"));
         }
         let unknown = match &self.vocabulary {
-            Some(vocabulary) if mode.needs_words() => prompt.words_outside(vocabulary),
+            Some(vocabulary) if mode.needs_words() => prompt.unknown_words(vocabulary),
             _ => Vec::new(),
         };
         if unknown.is_empty() {
             return Ok(());
         }
-        let named: Vec<_> = unknown.iter().take(5).map(|word| format!("“{word}”")).collect();
+        let quoted: Vec<_> = unknown.iter().take(5).map(|word| format!("“{word}”")).collect();
         Err(format!(
-            "The demo model of this installation does not know {}; it paints coloured shapes and patterns, \
+            "The demo model of this installation does not know {}; it paints colored shapes and patterns, \
              such as “a red circle”. {possible} {OPERATOR}",
-            named.join(", ")
+            quoted.join(", ")
         ))
     }
 
-    /// What works, as a sentence for users.
+    /// Returns a sentence for users with prompts that work here.
     fn possible(&self) -> String {
         let can: Vec<_> = [
             (FixMode::Remove, "“remove it”"),
@@ -68,6 +68,6 @@ impl Offer {
     }
 }
 
-/// What an operator can do about a prompt that cannot be followed.
-const OPERATOR: &str = "(Operators: a text-guided model makes more possible: `scripts/models fetch \
-                        sd15-inpainting` and models/README.md say how.)";
+/// What an operator can do about it.
+const OPERATOR: &str = "(Operators: install a text-guided model with `scripts/models fetch sd15-inpainting`; \
+                        see models/README.md.)";

@@ -1,4 +1,4 @@
-//! Before the payment: placing an order, telling where it is paid, giving it up.
+//! Before the payment: placing an order, recording its checkout page, expiring it.
 
 use sqlx::{PgConnection, PgPool};
 
@@ -6,24 +6,24 @@ use super::{Order, get};
 use crate::credits::Pack;
 use crate::{OrderId, UserId, db};
 
-/// Why no order was placed.
+/// Why an order was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The account was deleted meanwhile.
-    #[error("there is no such account, or it was deleted")]
+    #[error("this account does not exist or was deleted")]
     NoSuchUser,
-    /// The key was used before, for another pack.
+    /// The key belongs to an order of another pack.
     #[error("This Idempotency-Key was used for a different request")]
     IdempotencyKeyReused,
-    /// The database did not answer or refused.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }
 
-/// Places an order, or returns the one that the same click placed before.
+/// Places an order, or returns the order of an earlier identical request.
 ///
-/// A repeat is recognised by its key; without one, by an open order of the same pack in the last half
-/// minute, as a double click makes.
+/// A repeat is recognized by its idempotency key. Without a key, an open order of the same pack from the last
+/// 30 seconds counts as the same order, which covers a double click.
 pub async fn place(
     pool: &PgPool,
     user: UserId,
@@ -31,7 +31,7 @@ pub async fn place(
     idempotency_key: Option<&str>,
 ) -> Result<Order, PlaceError> {
     let mut tx = db::begin(pool).await?;
-    // Two clicks at once: the second waits here and finds the order of the first.
+    // Serializes concurrent requests of one user: the second waits here and finds the order of the first.
     sqlx::query!(
         "select id from users where id = $1 and deleted_at is null for update",
         user.uuid(),
@@ -97,7 +97,7 @@ async fn earlier(
     }
 }
 
-/// Notes where the order is paid. The first answer counts; the same one again changes nothing.
+/// Records the checkout page of an order. The first page wins; recording it again changes nothing.
 pub async fn attach_session(
     pool: &PgPool,
     order: OrderId,
@@ -116,7 +116,7 @@ pub async fn attach_session(
     .map(drop)
 }
 
-/// Gives up an order that the payment provider refused to hear of.
+/// Fails an order for which the payment provider refused to create a checkout page.
 pub async fn refuse(pool: &PgPool, order: OrderId) -> sqlx::Result<()> {
     sqlx::query!(
         "update orders set status = 'failed' where id = $1 and status = 'open' and session is null",
@@ -127,8 +127,8 @@ pub async fn refuse(pool: &PgPool, order: OrderId) -> sqlx::Result<()> {
     .map(drop)
 }
 
-/// Gives up orders that nobody will pay any more: the provider's pages close after a day, and it has been
-/// asked about those that have one. A payment that is heard of later still counts. Returns how many.
+/// Expires orders that can no longer be paid and returns their number. Checkout pages close after a day, and by
+/// then we have polled the provider about them. A payment we learn of later still counts.
 pub async fn expire_abandoned(pool: &PgPool) -> sqlx::Result<u64> {
     let expired = sqlx::query!(
         "update orders set status = 'expired'

@@ -1,61 +1,61 @@
-//! After the payment: refunds and disputes take credits back, as far as they are left.
+//! After the payment: refunds and disputes take back the credits that are not yet spent.
 
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use crate::credits::{self, Reverse};
+use crate::credits::{self, ReversalKind};
 use crate::{OrderId, UserId};
 
-/// Money of a payment that went back, or may.
+/// A refund or a dispute of a payment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reversal {
-    /// The provider's name for the payment.
+    /// The provider's id of the payment.
     pub payment_intent: String,
     /// What happened.
     pub event: ReversalEvent,
 }
 
-/// What happened to the money.
+/// What happened to the payment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReversalEvent {
-    /// So much has been given back by now, in all.
+    /// Money was refunded.
     Refunded {
-        /// In cents, counting earlier refunds.
+        /// The sum of all refunds of the payment so far, in cents.
         total_cents: i64,
     },
-    /// The payer's bank has taken it back for as long as the dispute lasts.
+    /// The payer's bank withdrew the money until the dispute is decided.
     DisputeOpened {
-        /// The provider's name for the dispute.
+        /// The provider's id of the dispute.
         dispute: String,
     },
     /// The dispute is decided.
     DisputeClosed {
-        /// The provider's name for the dispute.
+        /// The provider's id of the dispute.
         dispute: String,
-        /// Whether the money is ours again.
+        /// True if we got the money back.
         won: bool,
     },
 }
 
-/// What a reversal moved, in credits.
+/// The credits that a reversal moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reversed {
     /// Taken from the user.
     pub taken: i32,
-    /// Should have been taken, but was spent or held already.
+    /// Due, but already spent or held.
     pub missing: i32,
-    /// Given back to the user.
+    /// Returned to the user.
     pub returned: i32,
 }
 
-/// Notes the reversal on its order and moves what follows from it. The caller has locked user and order.
+/// Records the reversal on its order and moves the credits that follow. The caller has locked user and order.
 pub(super) async fn apply(
     conn: &mut PgConnection,
     order: OrderId,
     reversal: &Reversal,
 ) -> sqlx::Result<Reversed> {
-    let why = match &reversal.event {
+    let kind = match &reversal.event {
         ReversalEvent::Refunded { total_cents } => {
             sqlx::query!(
                 "update orders set refunded_cents = greatest(refunded_cents, $2) where id = $1",
@@ -64,21 +64,21 @@ pub(super) async fn apply(
             )
             .execute(&mut *conn)
             .await?;
-            Reverse::Refund
+            ReversalKind::Refund
         }
         ReversalEvent::DisputeOpened { dispute } => {
-            note_dispute(conn, order, dispute, "open").await?;
-            Reverse::Dispute
+            record_dispute(conn, order, dispute, "open").await?;
+            ReversalKind::Dispute
         }
         ReversalEvent::DisputeClosed { dispute, won } => {
-            note_dispute(conn, order, dispute, if *won { "won" } else { "lost" }).await?;
-            Reverse::Dispute
+            record_dispute(conn, order, dispute, if *won { "won" } else { "lost" }).await?;
+            ReversalKind::Dispute
         }
     };
-    balance(conn, order, why).await
+    balance(conn, order, kind).await
 }
 
-async fn note_dispute(
+async fn record_dispute(
     conn: &mut PgConnection,
     order: OrderId,
     dispute: &str,
@@ -96,10 +96,14 @@ async fn note_dispute(
     .map(drop)
 }
 
-/// Brings the credits of an order into line with what is left of its payment. One whose credits were never
-/// granted has none to move: its buyer was gone, or something else than its price was paid.
-async fn balance(conn: &mut PgConnection, order: OrderId, why: Reverse) -> sqlx::Result<Reversed> {
-    let stands = sqlx::query!(
+/// Adjusts the credits of an order to the part of its payment that we still have. An order whose credits were
+/// never granted has none to move: its buyer's account was deleted, or the payment did not match its price.
+async fn balance(
+    conn: &mut PgConnection,
+    order: OrderId,
+    kind: ReversalKind,
+) -> sqlx::Result<Reversed> {
+    let row = sqlx::query!(
         r#"select user_id as "user: UserId", credits, amount_cents, refunded_cents, credits_reversed,
                   credits_missing, fulfilled_at is not null as "is_fulfilled!",
                   exists (select from disputes d where d.order_id = orders.id and d.state <> 'won')
@@ -109,28 +113,28 @@ async fn balance(conn: &mut PgConnection, order: OrderId, why: Reverse) -> sqlx:
     )
     .fetch_one(&mut *conn)
     .await?;
-    let due = match (stands.is_fulfilled, stands.is_disputed) {
+    let due = match (row.is_fulfilled, row.is_disputed) {
         (false, _) => 0,
-        (true, true) => stands.credits,
-        (true, false) => share(stands.credits, stands.refunded_cents, stands.amount_cents),
+        (true, true) => row.credits,
+        (true, false) => share(row.credits, row.refunded_cents, row.amount_cents),
     };
-    let change = due - stands.credits_reversed;
+    let change = due - row.credits_reversed;
     let mut moved = Reversed::default();
     if change > 0 {
-        moved.taken = credits::take_back(conn, stands.user, order, change, why).await?;
+        moved.taken = credits::take_back(conn, row.user, order, change, kind).await?;
         moved.missing = change - moved.taken;
     } else {
-        // What could not be taken need not be given back.
-        moved.missing = change.max(-stands.credits_missing);
+        // Credits that could not be taken are not returned either.
+        moved.missing = change.max(-row.credits_missing);
         moved.returned = moved.missing - change;
         if moved.returned > 0 {
-            credits::give_back(conn, stands.user, order, moved.returned).await?;
+            credits::give_back(conn, row.user, order, moved.returned).await?;
         }
     }
-    // What was paid for nothing is not our price: whatever of it went back, somebody has dealt with it.
-    let price = if stands.is_fulfilled { stands.amount_cents } else { 1 };
-    let is_refunded = stands.refunded_cents >= price;
-    let status = match (stands.is_disputed, is_refunded) {
+    // A payment that granted nothing need not equal our price: any refund of it means an operator dealt with it.
+    let price = if row.is_fulfilled { row.amount_cents } else { 1 };
+    let is_refunded = row.refunded_cents >= price;
+    let status = match (row.is_disputed, is_refunded) {
         (true, _) => "disputed",
         (false, true) => "refunded",
         (false, false) => "paid",
@@ -147,12 +151,12 @@ async fn balance(conn: &mut PgConnection, order: OrderId, why: Reverse) -> sqlx:
     .await?;
     if moved.missing > 0 {
         tracing::warn!(order.id = %order, missing = moved.missing,
-            "{} credits of order {order} were spent before its money went back", moved.missing);
+            "The buyer of order {order} had spent {} credits before the money was returned", moved.missing);
     }
     Ok(moved)
 }
 
-/// The part of `credits` that `refunded` of `amount` is worth, rounded down in the buyer's favour.
+/// Returns the part of `credits` that `refunded` of `amount` is worth, rounded down in the buyer's favor.
 fn share(credits: i32, refunded: i64, amount: i64) -> i32 {
     let share = i64::from(credits) * refunded.min(amount) / amount;
     i32::try_from(share).unwrap_or(credits)
@@ -163,7 +167,7 @@ mod tests {
     use super::share;
 
     #[test]
-    fn a_share_is_rounded_down_and_never_more_than_everything() {
+    fn a_share_is_rounded_down_and_at_most_all_credits() {
         assert_eq!(
             [0, 1, 3, 250, 499, 500, 900].map(|cents| share(55, cents, 500)),
             [0, 0, 0, 27, 54, 55, 55]

@@ -1,4 +1,4 @@
-//! What is heard of a payment, and what it leads to.
+//! Settling payments: messages and polled states of a payment, and the credits they grant.
 
 use serde_json::json;
 use sqlx::{PgConnection, PgPool};
@@ -7,91 +7,91 @@ use super::reversal::{self, Reversal, Reversed};
 use super::{OrderStatus, get};
 use crate::{OrderId, UserId, credits, db};
 
-/// How far a payment is.
+/// The provider's status of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// Nothing has happened yet.
+pub enum PaymentStatus {
+    /// Not started.
     Open,
-    /// It was ordered; the money comes later, or not at all.
+    /// Authorized; the money arrives later, or never.
     Unpaid,
-    /// The money is there.
+    /// The money has arrived.
     Paid,
-    /// The money will not come.
+    /// The payment failed.
     Failed,
-    /// The time to pay is over.
+    /// The checkout page closed without a payment.
     Expired,
 }
 
-/// What the provider says of a payment.
+/// The state of a payment, as the provider reports it.
 #[derive(Clone, Debug)]
 pub struct Payment {
-    /// The provider's name for the page it is paid on.
+    /// The provider's id of the checkout page.
     pub session: String,
-    /// The order that we named when the page was made.
+    /// The order that we attached to the checkout page.
     pub order: Option<OrderId>,
-    /// How far it is.
-    pub progress: Progress,
-    /// What is paid in all, in cents.
+    /// Its status.
+    pub status: PaymentStatus,
+    /// The total amount in cents.
     pub amount_cents: Option<i64>,
     /// ISO 4217, lower case.
     pub currency: Option<String>,
-    /// The provider's name for the payment itself, known once there is one.
+    /// The provider's id of the payment; `None` until the buyer starts one.
     pub payment_intent: Option<String>,
-    /// What the buyer gave as their address.
+    /// The email address the buyer entered.
     pub email: Option<String>,
 }
 
-/// A message of the provider.
+/// A webhook message from the payment provider.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// The provider's name for it; the same when it comes again.
+    /// The provider's id; a repeated delivery has the same one.
     pub id: String,
-    /// The provider's word for what it is about.
+    /// The provider's event type.
     pub kind: String,
-    /// All of it, as it came.
+    /// The body as received.
     pub payload: String,
-    /// What it says to us.
-    pub news: News,
+    /// Its content.
+    pub event: PaymentEvent,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug)]
-pub enum News {
-    /// How far a payment is.
+pub enum PaymentEvent {
+    /// The state of a payment.
     Payment(Payment),
-    /// Money went back, or may.
+    /// A refund or a dispute.
     Reversal(Reversal),
-    /// Nothing that we act on.
+    /// An event that we ignore.
     Other,
 }
 
-/// What a piece of news led to.
+/// The outcome of handling a message or a polled payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The credits were granted, just now.
+    /// The credits were granted now.
     Granted,
-    /// They had been granted before.
+    /// The credits were granted earlier.
     AlreadyGranted,
-    /// The order has another status now, or had it already; no credits moved.
+    /// The order's status was updated if needed; no credits moved.
     Noted,
-    /// Credits were taken back or returned, or nothing was left to move.
+    /// Credits were taken back or returned, as far as possible.
     Reversed,
-    /// It is about a payment that we have not heard of yet; it will count when we do.
+    /// A refund or a dispute arrived before its payment and applies once that arrives.
     Waiting,
-    /// The same message had come before.
+    /// A repeated delivery of a message.
     Repeated,
-    /// The money is there but is not what the order costs. Somebody has to look.
+    /// The amount paid differs from the price. An operator must decide.
     Mismatch,
-    /// The money is there but the buyer's account is gone. Somebody should give it back.
+    /// The buyer's account was deleted before the payment. An operator should refund it.
     OwnerGone,
-    /// It is about no order of ours.
+    /// The payment belongs to no order of ours.
     Unknown,
-    /// It says nothing that we act on.
+    /// An event that we ignore.
     Ignored,
 }
 
 impl Outcome {
-    /// Its name in the database and in metrics.
+    /// Returns its name in the database and in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Granted => "granted",
@@ -108,11 +108,10 @@ impl Outcome {
     }
 }
 
-/// Takes in a message of the provider: stores it and does what it says, in one transaction. A message that
-/// came before changes nothing.
+/// Stores a message of the provider and applies it, in one transaction. A repeated delivery changes nothing.
 pub async fn receive(pool: &PgPool, message: &Message) -> sqlx::Result<Outcome> {
     let mut tx = db::begin(pool).await?;
-    // The same message twice at once: the second waits here for the first to be done.
+    // A concurrent delivery of the same message waits here until the first one commits.
     let stored = sqlx::query!(
         "insert into payment_events (id, kind, payload, outcome) values ($1, $2, $3, 'ignored')
          on conflict (id) do nothing",
@@ -125,23 +124,23 @@ pub async fn receive(pool: &PgPool, message: &Message) -> sqlx::Result<Outcome> 
     if stored.rows_affected() == 0 {
         return Ok(Outcome::Repeated);
     }
-    let (outcome, order) = match &message.news {
-        News::Payment(payment) => match find(&mut tx, payment).await? {
+    let (outcome, order) = match &message.event {
+        PaymentEvent::Payment(payment) => match find(&mut tx, payment).await? {
             Some(order) => (settle_in(&mut tx, order, payment).await?, Some(order)),
             None => (Outcome::Unknown, None),
         },
-        News::Reversal(reversal) => match find_paid(&mut tx, reversal).await? {
+        PaymentEvent::Reversal(reversal) => match find_paid(&mut tx, reversal).await? {
             Some(order) => (reverse_in(&mut tx, order, reversal).await?, Some(order)),
             None => (Outcome::Waiting, None),
         },
-        News::Other => (Outcome::Ignored, None),
+        PaymentEvent::Other => (Outcome::Ignored, None),
     };
-    let waiting = match &message.news {
-        News::Reversal(reversal) if outcome == Outcome::Waiting => Some(reversal),
+    let waiting = match &message.event {
+        PaymentEvent::Reversal(reversal) if outcome == Outcome::Waiting => Some(reversal),
         _ => None,
     };
     sqlx::query!(
-        // The message names the buyer; nothing of one who left is kept.
+        // The payload names the buyer, so it is not kept if their account was deleted.
         "update payment_events set outcome = $2, payment_intent = $3, reversal = $4, order_id = $5,
                 payload = case when exists (
                     select from orders o join users u on u.id = o.user_id
@@ -160,7 +159,7 @@ pub async fn receive(pool: &PgPool, message: &Message) -> sqlx::Result<Outcome> 
     Ok(outcome)
 }
 
-/// Does what is known of a payment calls for. Safe to call any number of times, at once and in any order.
+/// Applies the state of a payment to its order. Safe to call any number of times, concurrently and in any order.
 pub async fn settle(pool: &PgPool, payment: &Payment) -> sqlx::Result<Outcome> {
     let mut tx = db::begin(pool).await?;
     let Some(order) = find(&mut tx, payment).await? else { return Ok(Outcome::Unknown) };
@@ -174,14 +173,14 @@ async fn settle_in(
     id: OrderId,
     payment: &Payment,
 ) -> sqlx::Result<Outcome> {
-    let buyer_is_gone = lock(conn, id).await?;
+    let is_buyer_deleted = lock(conn, id).await?;
     sqlx::query!(
         "update orders set session = coalesce(session, $2), email = coalesce($3, email),
                            payment_intent = coalesce(payment_intent, $4)
          where id = $1",
         id.uuid(),
         payment.session,
-        payment.email.as_deref().filter(|_| !buyer_is_gone),
+        payment.email.as_deref().filter(|_| !is_buyer_deleted),
         payment.payment_intent,
     )
     .execute(&mut *conn)
@@ -190,15 +189,15 @@ async fn settle_in(
     if order.fulfilled_at.is_some() {
         return Ok(Outcome::AlreadyGranted);
     }
-    let status = match (payment.progress, order.status) {
-        (Progress::Paid, _) => OrderStatus::Paid,
-        // Older news than what is known.
+    let status = match (payment.status, order.status) {
+        (PaymentStatus::Paid, _) => OrderStatus::Paid,
+        // Older than what we know.
         (_, OrderStatus::Paid | OrderStatus::Refunded | OrderStatus::Disputed)
-        | (Progress::Open, _)
-        | (Progress::Unpaid, OrderStatus::Failed) => return Ok(Outcome::Noted),
-        (Progress::Unpaid, _) => OrderStatus::Unpaid,
-        (Progress::Failed, _) => OrderStatus::Failed,
-        (Progress::Expired, _) => OrderStatus::Expired,
+        | (PaymentStatus::Open, _)
+        | (PaymentStatus::Unpaid, OrderStatus::Failed) => return Ok(Outcome::Noted),
+        (PaymentStatus::Unpaid, _) => OrderStatus::Unpaid,
+        (PaymentStatus::Failed, _) => OrderStatus::Failed,
+        (PaymentStatus::Expired, _) => OrderStatus::Expired,
     };
     if status != OrderStatus::Paid {
         set_status(conn, id, status).await?;
@@ -207,12 +206,12 @@ async fn settle_in(
     let is_price = payment.amount_cents == Some(order.amount_cents)
         && payment.currency.as_deref() == Some(&order.currency);
     if !is_price {
-        tracing::error!(order.id = %id, "Order {id} was paid with another amount than it costs; nothing is granted");
+        tracing::error!(order.id = %id, "The payment of order {id} does not match its price; granting nothing");
         return Ok(Outcome::Mismatch);
     }
-    if buyer_is_gone {
+    if is_buyer_deleted {
         set_status(conn, id, status).await?;
-        tracing::error!(order.id = %id, "Order {id} was paid after its buyer's account was deleted; give the money back");
+        tracing::error!(order.id = %id, "Order {id} was paid after its buyer's account was deleted; refund the payment");
         return Ok(Outcome::OwnerGone);
     }
     sqlx::query!(
@@ -224,7 +223,7 @@ async fn settle_in(
     credits::grant_purchase(conn, order.user, id, order.credits).await?;
     tracing::info!(order.id = %id, user.id = %order.user, credits = order.credits, "Fulfilled order {id}");
     if let Some(intent) = &payment.payment_intent {
-        for reversal in waiting_for(conn, id, intent).await? {
+        for reversal in take_waiting(conn, id, intent).await? {
             reversal::apply(conn, id, &reversal).await?;
         }
     }
@@ -242,8 +241,7 @@ async fn reverse_in(
     Ok(Outcome::Reversed)
 }
 
-/// News about one payment are taken in one after the other: a refund either finds the order that was paid
-/// or is found by it.
+/// Serializes everything about one payment, so that a refund either finds the paid order or waits for it.
 async fn lock_payment(conn: &mut PgConnection, intent: &str) -> sqlx::Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended('payment:' || $1, 0))", intent)
         .execute(conn)
@@ -251,7 +249,7 @@ async fn lock_payment(conn: &mut PgConnection, intent: &str) -> sqlx::Result<()>
         .map(drop)
 }
 
-/// The order that was paid with what went back, whether or not its credits could be granted.
+/// Returns the order that the reversed payment paid for, even if its credits could not be granted.
 async fn find_paid(conn: &mut PgConnection, reversal: &Reversal) -> sqlx::Result<Option<OrderId>> {
     lock_payment(conn, &reversal.payment_intent).await?;
     sqlx::query_scalar!(
@@ -265,8 +263,8 @@ async fn find_paid(conn: &mut PgConnection, reversal: &Reversal) -> sqlx::Result
     .await
 }
 
-/// The order that a payment is for: the one that is paid on this page or, should we have stopped before that
-/// was noted, the one that we named when the page was made.
+/// Returns the order of a payment: the one with this checkout page or, if we crashed before recording the page,
+/// the one that we attached to it.
 async fn find(conn: &mut PgConnection, payment: &Payment) -> sqlx::Result<Option<OrderId>> {
     if let Some(intent) = &payment.payment_intent {
         lock_payment(conn, intent).await?;
@@ -281,10 +279,10 @@ async fn find(conn: &mut PgConnection, payment: &Payment) -> sqlx::Result<Option
     .await
 }
 
-/// Locks the buyer's row and then the order's. Whether the buyer's account is gone.
+/// Locks the buyer's row, then the order's. Returns true if the buyer's account was deleted.
 async fn lock(conn: &mut PgConnection, order: OrderId) -> sqlx::Result<bool> {
     let buyer = sqlx::query!(
-        r#"select u.id as "id: UserId", u.deleted_at is not null as "is_gone!" from users u
+        r#"select u.id as "id: UserId", u.deleted_at is not null as "is_deleted!" from users u
            join orders o on o.user_id = u.id where o.id = $1 for update of u"#,
         order.uuid(),
     )
@@ -293,7 +291,7 @@ async fn lock(conn: &mut PgConnection, order: OrderId) -> sqlx::Result<bool> {
     sqlx::query!("select id from orders where id = $1 for update", order.uuid())
         .fetch_one(conn)
         .await?;
-    Ok(buyer.is_gone)
+    Ok(buyer.is_deleted)
 }
 
 async fn set_status(
@@ -307,8 +305,8 @@ async fn set_status(
         .map(drop)
 }
 
-/// Takes the refunds and disputes that came before their payment.
-async fn waiting_for(
+/// Returns the refunds and disputes that arrived before their payment, and marks them as applied.
+async fn take_waiting(
     conn: &mut PgConnection,
     order: OrderId,
     intent: &str,
@@ -325,9 +323,9 @@ async fn waiting_for(
     read.collect::<Result<_, _>>().map_err(|error| sqlx::Error::Decode(error.into()))
 }
 
-/// The pages of orders that the provider should be asked about, because it has been silent for a while; each
-/// is named to one caller only, and again after a pause that grows with its age.
-pub async fn due_for_check(pool: &PgPool, most: i64) -> sqlx::Result<Vec<String>> {
+/// Returns up to `limit` checkout pages to poll the provider about, because no message has arrived for a while.
+/// Each goes to one caller only, and again after an interval that grows with the order's age.
+pub async fn due_for_check(pool: &PgPool, limit: i64) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"update orders set next_check_at = now() + greatest(interval '2 minutes',
                                  least(interval '1 hour', (now() - created_at) / 2))
@@ -337,7 +335,7 @@ pub async fn due_for_check(pool: &PgPool, most: i64) -> sqlx::Result<Vec<String>
                order by next_check_at limit $1 for update skip locked
            )
            returning session as "session!""#,
-        most,
+        limit,
     )
     .fetch_all(pool)
     .await

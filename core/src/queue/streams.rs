@@ -1,11 +1,10 @@
 //! An apalis backend over Redis Streams in which a message is only a doorbell.
 //!
-//! A message carries nothing but a job id; the job itself lives in Postgres. So a message is acknowledged
-//! and deleted as it is handed over, nothing is ever redelivered, and a doorbell that got lost is rung
-//! again by whoever sweeps the database for waiting jobs.
+//! A message carries only a job id; the job itself is in Postgres. A message is therefore acknowledged and
+//! deleted on delivery and never redelivered, and the sweeper rings again for a lost one.
 //!
-//! apalis asks a backend for a task only after it has reserved a free slot for it, and at most one read
-//! is under way at a time, so no worker holds a message that another one could be answering.
+//! apalis polls a backend only after it has reserved a free slot, and at most one read is in progress, so no
+//! worker holds a message that another worker could handle.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -24,65 +23,65 @@ use uuid::Uuid;
 
 /// The field of a message that holds the job id.
 pub(super) const FIELD: &str = "job";
-/// How long one read waits at the server; also how long an idle worker may take to stop.
+/// How long one read blocks at the server, and so how long an idle worker may take to stop.
 const BLOCK: Duration = Duration::from_secs(1);
-/// How long an answer may stay out beyond that before the connection is given up.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// The first and the longest pause after an error.
+/// How much longer an answer may take before the connection is dropped.
+const RESPONSE_GRACE: Duration = Duration::from_secs(3);
+/// The first and the longest backoff after an error.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// What one worker listens to.
+/// The streams that one worker reads.
 #[derive(Clone, Debug)]
 pub(super) struct StreamsConfig {
-    /// The streams, the most urgent first: one is looked at only while those before it are empty.
+    /// The most urgent stream first: each is read only while those before it are empty.
     pub streams: Vec<String>,
-    /// The consumer group; every worker of one kind uses the same one.
+    /// The consumer group that the workers share.
     pub group: String,
     /// This worker's name within the group.
     pub consumer: String,
 }
 
-/// The reading side: owns a connection of its own, since a blocking read holds up all else on it.
+/// Reads the streams over its own connection, because a blocking read delays every other command on it.
 struct Reader {
     client: Client,
     config: Arc<StreamsConfig>,
     conn: Option<MultiplexedConnection>,
-    pause: Duration,
+    backoff: Duration,
 }
 
 impl Reader {
     fn new(client: Client, config: Arc<StreamsConfig>) -> Self {
-        Self { client, config, conn: None, pause: BACKOFF.0 }
+        Self { client, config, conn: None, backoff: BACKOFF.0 }
     }
 
-    /// Waits for one job. Never fails: it gives up only when the worker is told to stop.
+    /// Waits for the next doorbell, through errors; `None` once the worker is shutting down.
     async fn next(&mut self, worker: &WorkerContext) -> Option<Task<Uuid>> {
         while !worker.is_shutting_down() {
             match self.try_next(worker).await {
                 Ok(task) => {
-                    self.pause = BACKOFF.0;
+                    self.backoff = BACKOFF.0;
                     if task.is_some() {
                         return task;
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, pause = ?self.pause, "Reading the job streams failed");
+                    tracing::warn!(%error, pause = ?self.backoff, "Could not read the job streams; retrying");
                     self.conn = None;
-                    tokio::time::sleep(self.pause).await;
-                    self.pause = (self.pause * 2).min(BACKOFF.1);
+                    tokio::time::sleep(self.backoff).await;
+                    self.backoff = (self.backoff * 2).min(BACKOFF.1);
                 }
             }
         }
         None
     }
 
-    /// One round: the first stream with a message, or else up to [`BLOCK`] for whichever comes.
+    /// Reads the first message by urgency, or waits up to [`BLOCK`] for one from any stream.
     async fn try_next(&mut self, worker: &WorkerContext) -> RedisResult<Option<Task<Uuid>>> {
         let config = self.config.clone();
         let mut conn = self.connection().await?;
         let once = StreamReadOptions::default().group(&config.group, &config.consumer).count(1);
         let mut found: Option<StreamReadReply> = None;
-        // COUNT counts per stream, so a single read of all of them could bring several messages.
+        // COUNT applies per stream, so one read of all streams could return several messages.
         for stream in &config.streams {
             if found.is_none() {
                 found = conn.xread_options(&[stream], &[">"], &once).await?;
@@ -104,11 +103,11 @@ impl Reader {
                     tracing::warn!(
                         stream = key.key,
                         entry = message.id,
-                        "Dropped what is no doorbell"
+                        "Dropped an entry that is not a doorbell"
                     );
                     continue;
                 };
-                // Two streams may have filled at once, or the worker been stopped meanwhile.
+                // Two streams may have filled at once, or the worker may be shutting down by now.
                 if taken.is_some() || worker.is_shutting_down() {
                     settle.xadd(&key.key, "*", &[(FIELD, job.to_string())]).ignore();
                 } else {
@@ -120,21 +119,21 @@ impl Reader {
         if !settle.is_empty()
             && let Err(error) = settle.exec_async(&mut conn).await
         {
-            tracing::warn!(%error, "A doorbell was heard but not acknowledged");
+            tracing::warn!(%error, "Could not acknowledge a doorbell");
             self.conn = None;
         }
         Ok(taken)
     }
 
-    /// The open connection, or a new one with the groups in place: a server that was flushed or
-    /// restarted has lost them, and one created at `0` also sees what was rung in between.
+    /// Returns the open connection, or a new one after creating the consumer groups, which a flush or a restart
+    /// of the server deletes. A group created at `0` also delivers doorbells rung in the meantime.
     async fn connection(&mut self) -> RedisResult<MultiplexedConnection> {
         if let Some(conn) = &self.conn {
             return Ok(conn.clone());
         }
         let timeouts = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(Duration::from_secs(1)))
-            .set_response_timeout(Some(BLOCK + PATIENCE));
+            .set_response_timeout(Some(BLOCK + RESPONSE_GRACE));
         let mut conn = self.client.get_multiplexed_async_connection_with_config(&timeouts).await?;
         for stream in &self.config.streams {
             let made: RedisResult<()> =
@@ -148,7 +147,7 @@ impl Reader {
         Ok(self.conn.insert(conn).clone())
     }
 
-    /// Rings again for a job that was taken but can no longer be handed over.
+    /// Rings again for a doorbell that was read but can no longer be delivered.
     async fn put_back(&mut self, task: Task<Uuid>) {
         let stream = task.queue().map_or("", AsRef::as_ref);
         let fields = [(FIELD, task.args.to_string())];
@@ -157,16 +156,16 @@ impl Reader {
             Err(error) => Err(error),
         };
         if let Err(error) = rung {
-            tracing::warn!(%error, job.id = %task.args, "A doorbell was lost while stopping");
+            tracing::warn!(%error, job.id = %task.args, "Lost a doorbell during shutdown; the sweeper rings again");
         }
     }
 }
 
 /// The apalis backend: job ids from Redis Streams, one read at a time.
 ///
-/// The read runs as a task of its own because apalis stops polling a backend between the stop signal and
-/// the end of the last handler, and a message that arrives then must not wait for that. Dropping the
-/// backend aborts the read.
+/// The read is a separate task because apalis stops polling a backend between the stop signal and the end of
+/// the last handler, and a message that arrives then must not wait that long. Dropping the backend aborts the
+/// read.
 pub(super) struct StreamsBackend {
     client: Client,
     config: Arc<StreamsConfig>,
@@ -175,7 +174,7 @@ pub(super) struct StreamsBackend {
 }
 
 impl StreamsBackend {
-    /// Prepares the backend; the first poll connects.
+    /// Creates the backend; the first poll connects.
     pub fn new(client: Client, config: StreamsConfig) -> Self {
         Self { client, config: Arc::new(config), reader: None, reading: JoinSet::new() }
     }
@@ -183,7 +182,7 @@ impl StreamsBackend {
 
 impl Backend for StreamsBackend {
     type Task = Task<Uuid>;
-    /// Errors are met inside: one that reached apalis would end the worker.
+    /// [`Reader`] retries after errors: one that reached apalis would end the worker.
     type Error = Infallible;
 
     fn poll_ready(
@@ -207,7 +206,9 @@ impl Backend for StreamsBackend {
                         return Poll::Ready(Some(Ok(task)));
                     }
                 }
-                Some(Err(error)) => tracing::error!(%error, "The stream reader broke off"),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "The stream reader panicked; starting a new one");
+                }
                 None => {}
             }
             if worker.is_shutting_down() {

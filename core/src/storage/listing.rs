@@ -1,44 +1,44 @@
-//! What is in the bucket, held against the rows that name it.
+//! Listing the bucket, and finding the objects that no row refers to.
 //!
-//! An object that no row names and that nobody has announced will never be named: a picture's row is only
-//! written while its announcement stands, and a result's only while its job runs. So it does not matter what
-//! happens between finding an orphan and deleting it.
+//! An orphan stays an orphan: an image's row is written only while its keys are announced, and a result's row
+//! only while its job runs. So nothing that happens between finding an orphan and deleting it matters.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{Operation, Storage, StorageError, failed};
+use super::Storage;
+use super::error::{Operation, StorageError, failed};
 
-/// The folders that our keys begin with.
+/// The prefixes of our keys.
 pub(crate) const FOLDERS: [&str; 2] = ["images/", "results/"];
 
 /// An object in the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedObject {
     /// Its key.
     pub key: String,
-    /// When it was written, by the store's clock.
+    /// The time it was written, by the store's clock.
     pub written_at: DateTime<Utc>,
 }
 
-/// Some objects of the bucket.
+/// A page of a listing.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// The objects.
-    pub objects: Vec<Listed>,
-    /// Where the next page begins; `None` after the last.
+    pub objects: Vec<ListedObject>,
+    /// The continuation token of the next page; `None` after the last.
     pub next: Option<String>,
 }
 
 impl Storage {
-    /// At most `most` objects (1,000 at the utmost) whose keys begin with `prefix`, from where an earlier
-    /// page ended.
+    /// Lists up to `limit` objects (at most 1,000) whose keys begin with `prefix`, from the continuation token
+    /// of the page before.
     pub async fn page(
         &self,
         prefix: &str,
         from: Option<String>,
-        most: i32,
+        limit: i32,
     ) -> Result<Page, StorageError> {
         let listed = self
             .client
@@ -46,13 +46,13 @@ impl Storage {
             .bucket(&self.bucket)
             .prefix(prefix)
             .set_continuation_token(from)
-            .max_keys(most)
+            .max_keys(limit)
             .send()
             .await
             .map_err(failed(Operation::List))?;
         let objects = listed.contents().iter().filter_map(|object| {
             let written = object.last_modified()?;
-            Some(Listed {
+            Some(ListedObject {
                 key: object.key()?.to_owned(),
                 written_at: DateTime::from_timestamp(written.secs(), written.subsec_nanos())?,
             })
@@ -64,34 +64,38 @@ impl Storage {
     }
 }
 
-/// The picture or the job in whose folder a key lies; `None` for a key that we never made.
-fn owner_of(key: &str) -> Option<Uuid> {
+/// Returns the id of the image or job in `key`; `None` if the key is not ours.
+fn id_in(key: &str) -> Option<Uuid> {
     let (folder, rest) = key.split_at_checked(key.find('/')? + 1)?;
     let (id, _) = rest.split_once('/')?;
     FOLDERS.contains(&folder).then(|| id.parse().ok())?
 }
 
-/// Those of `keys` that a picture or a result names.
-pub(crate) async fn named(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<Vec<String>> {
-    let owners: Vec<Uuid> = keys.iter().filter_map(|key| owner_of(key)).collect();
+/// Returns those of `keys` that the row of an image or a result refers to.
+pub(crate) async fn referenced(
+    conn: &mut PgConnection,
+    keys: &[String],
+) -> sqlx::Result<Vec<String>> {
+    let ids: Vec<Uuid> = keys.iter().filter_map(|key| id_in(key)).collect();
     sqlx::query_scalar!(
         r#"select key as "key!" from (
                select unnest(array[object_key, thumbnail_key]) as key from images where id = any($1)
                union all
                select unnest(array[object_key, thumbnail_key]) from results where job_id = any($1)
            ) of_rows where key = any($2)"#,
-        &owners,
+        &ids,
         keys,
     )
     .fetch_all(conn)
     .await
 }
 
-/// Those of `keys` that are ours and that nothing names, announces, dooms or is about to name.
+/// Returns those of `keys` that are ours, that no row refers to, that are not announced or doomed, and that no
+/// active job can still record.
 pub(crate) async fn orphans(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<String>> {
-    let (keys, owners): (Vec<String>, Vec<Uuid>) =
-        keys.iter().filter_map(|key| Some((key.clone(), owner_of(key)?))).unzip();
-    // One statement sees one moment: a picture that is being recorded is either announced or there.
+    let (keys, ids): (Vec<String>, Vec<Uuid>) =
+        keys.iter().filter_map(|key| Some((key.clone(), id_in(key)?))).unzip();
+    // One statement, one snapshot: an image that is being recorded is either announced or has its row.
     sqlx::query_scalar!(
         r#"select key as "key!" from unnest($1::text[], $2::uuid[]) as candidate (key, owner)
            where not exists (select from doomed_objects d where d.object_key = key)
@@ -99,16 +103,16 @@ pub(crate) async fn orphans(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<
              and not exists (select from results r where r.job_id = owner and key in (r.object_key, r.thumbnail_key))
              and not exists (select from jobs j where j.id = owner and j.state in ('queued', 'running'))"#,
         &keys,
-        &owners,
+        &ids,
     )
     .fetch_all(pool)
     .await
 }
 
-/// Those of `keys` that nothing names, announces, dooms or is about to name, whether we made them or not.
+/// Like [`orphans`], including keys that are not ours.
 pub(crate) async fn unknown(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<String>> {
     let mut unknown = orphans(pool, keys).await?;
-    unknown.extend(keys.iter().filter(|key| owner_of(key).is_none()).cloned());
+    unknown.extend(keys.iter().filter(|key| id_in(key).is_none()).cloned());
     Ok(unknown)
 }
 
@@ -119,15 +123,15 @@ mod tests {
     use crate::{ImageId, JobId};
 
     #[test]
-    fn every_key_of_ours_says_whose_it_is_and_no_other_does() {
+    fn ids_are_found_in_our_keys_and_in_no_others() {
         let (image, job) = (ImageId::new(), JobId::new());
-        assert_eq!(owner_of(&image_key(image)), Some(image.uuid()));
-        assert_eq!(owner_of(&image_thumbnail_key(image)), Some(image.uuid()));
-        assert_eq!(owner_of(&result_key(job, 1)), Some(job.uuid()));
-        assert_eq!(owner_of(&result_thumbnail_key(job, 3)), Some(job.uuid()));
+        assert_eq!(id_in(&image_key(image)), Some(image.uuid()));
+        assert_eq!(id_in(&image_thumbnail_key(image)), Some(image.uuid()));
+        assert_eq!(id_in(&result_key(job, 1)), Some(job.uuid()));
+        assert_eq!(id_in(&result_thumbnail_key(job, 3)), Some(job.uuid()));
         for key in ["", "images", "images/", "images/x/original", "backup/images/x", "é/x/y"] {
-            assert_eq!(owner_of(key), None, "{key}");
+            assert_eq!(id_in(key), None, "{key}");
         }
-        assert_eq!(owner_of(&format!("backup/{}/original", image.uuid())), None);
+        assert_eq!(id_in(&format!("backup/{}/original", image.uuid())), None);
     }
 }

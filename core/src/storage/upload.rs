@@ -1,5 +1,5 @@
-//! An object written while it is still being made: parts go out as they come, so that a picture of any size
-//! takes the memory of a few parts.
+//! Streaming uploads: parts of an object are sent while the rest is still being made, so a picture of any size
+//! needs memory for only a few parts.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;
@@ -9,68 +9,69 @@ use bytes::{Bytes, BytesMut};
 use sqlx::{PgConnection, PgPool};
 use tokio::task::JoinSet;
 
-use super::{Operation, Storage, StorageError, failed};
+use super::Storage;
+use super::error::{Operation, StorageError, failed};
 
-/// The size of a part. S3 wants at least 5 MiB and at most 10,000 parts: this makes objects of up to 78 GiB.
+/// The size of a part. S3 requires at least 5 MiB and allows 10,000 parts, so an object can have 78 GiB.
 const PART_BYTES: usize = 8 << 20;
 
-/// Parts on their way at once; while they are, the next one is collected.
+/// Concurrent part uploads; meanwhile the next part fills.
 const PARTS_AT_ONCE: usize = 2;
 
-/// An object that is being written. Dropping it before [`Upload::finish`] leaves no object and no parts.
+/// An object being written. Dropping it before [`Upload::finish`] leaves no object and no parts.
 pub struct Upload {
     storage: Storage,
     pool: PgPool,
     key: String,
-    content_type: &'static str,
-    waiting: BytesMut,
+    content_type: String,
+    buffer: BytesMut,
     size_bytes: u64,
     parts: Option<Parts>,
 }
 
-/// A multipart upload that S3 knows of.
+/// A multipart upload that has started.
 struct Parts {
     upload_id: String,
     sent: i32,
-    under_way: JoinSet<Result<CompletedPart, StorageError>>,
+    in_flight: JoinSet<Result<CompletedPart, StorageError>>,
     completed: Vec<CompletedPart>,
 }
 
 impl Storage {
-    /// Starts writing the object at `key`; nothing is sent before there is a part's worth of it.
-    pub fn upload(&self, pool: &PgPool, key: String, content_type: &'static str) -> Upload {
+    /// Starts writing the object at `key`. Sends nothing until the first part is full.
+    pub fn upload(&self, pool: &PgPool, key: String, content_type: impl Into<String>) -> Upload {
         Upload {
             storage: self.clone(),
             pool: pool.clone(),
             key,
-            content_type,
-            waiting: BytesMut::new(),
+            content_type: content_type.into(),
+            buffer: BytesMut::new(),
             size_bytes: 0,
             parts: None,
         }
     }
 
-    /// Ends an upload that nobody will complete; its parts go.
-    pub(crate) async fn abort(&self, upload: &Unfinished) -> Result<(), StorageError> {
+    /// Aborts an unfinished upload and deletes its parts.
+    pub(crate) async fn abort(&self, upload: &UnfinishedUpload) -> Result<(), StorageError> {
         abort(&self.client, &self.bucket, &upload.object_key, &upload.upload_id).await
     }
 }
 
-/// An upload that was begun and, as far as we know, never ended.
+/// A multipart upload that was recorded as started and not as ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedUpload {
     upload_id: String,
-    /// What it was to write.
+    /// The key of the object.
     pub(crate) object_key: String,
 }
 
-/// The unfinished uploads to `keys`.
-pub(crate) async fn unfinished(
+/// Returns the unfinished uploads to `keys`.
+pub(crate) async fn unfinished_uploads(
     conn: &mut PgConnection,
     keys: &[String],
-) -> sqlx::Result<Vec<Unfinished>> {
+) -> sqlx::Result<Vec<UnfinishedUpload>> {
     sqlx::query_as!(
-        Unfinished,
+        UnfinishedUpload,
         "select upload_id, object_key from unfinished_uploads where object_key = any($1)",
         keys,
     )
@@ -78,10 +79,10 @@ pub(crate) async fn unfinished(
     .await
 }
 
-/// Takes uploads that were aborted off the list.
+/// Deletes the rows of aborted uploads.
 pub(crate) async fn forget_uploads(
     conn: &mut PgConnection,
-    uploads: &[Unfinished],
+    uploads: &[UnfinishedUpload],
 ) -> sqlx::Result<()> {
     let ids: Vec<String> = uploads.iter().map(|upload| upload.upload_id.clone()).collect();
     sqlx::query!("delete from unfinished_uploads where upload_id = any($1)", &ids)
@@ -90,14 +91,14 @@ pub(crate) async fn forget_uploads(
         .map(drop)
 }
 
-/// Aborts uploads that nobody can still be at: those begun more than `hours` ago. Returns how many.
+/// Aborts uploads that started more than `hours` ago and returns their number.
 pub(crate) async fn abort_stale(
     storage: &Storage,
     pool: &PgPool,
     hours: i32,
 ) -> anyhow::Result<usize> {
     let stale = sqlx::query_as!(
-        Unfinished,
+        UnfinishedUpload,
         "select upload_id, object_key from unfinished_uploads
          where since < now() - make_interval(hours => $1) order by since limit 1000",
         hours,
@@ -112,40 +113,40 @@ pub(crate) async fn abort_stale(
 }
 
 impl Upload {
-    /// Adds bytes at the end. Waits while enough parts are on their way.
+    /// Appends bytes. Waits while [`PARTS_AT_ONCE`] parts are being sent.
     ///
     /// # Errors
-    /// When the store, or the database that keeps track of uploads, does not answer.
+    /// If the store fails, or the database, which records multipart uploads.
     pub async fn push(&mut self, bytes: &Bytes) -> Result<(), StorageError> {
         self.size_bytes += bytes.len() as u64;
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(PART_BYTES - self.waiting.len()));
-            self.waiting.extend_from_slice(now);
+            let (now, later) = rest.split_at(rest.len().min(PART_BYTES - self.buffer.len()));
+            self.buffer.extend_from_slice(now);
             rest = later;
-            if self.waiting.len() == PART_BYTES {
+            if self.buffer.len() == PART_BYTES {
                 self.send_part().await?;
             }
         }
         Ok(())
     }
 
-    /// Writes what is left and makes the object visible; returns its size in bytes.
+    /// Sends the rest and completes the object. Returns its size in bytes.
     ///
     /// # Errors
-    /// As [`Upload::push`]; there is no object then.
+    /// As [`Upload::push`]; no object is written.
     pub async fn finish(mut self) -> Result<u64, StorageError> {
         if self.parts.is_none() {
-            let body = self.waiting.split().freeze();
-            self.storage.put(&self.key, self.content_type, body).await?;
+            let body = self.buffer.split().freeze();
+            self.storage.put(&self.key, &self.content_type, body).await?;
             return Ok(self.size_bytes);
         }
-        if !self.waiting.is_empty() {
+        if !self.buffer.is_empty() {
             self.send_part().await?;
         }
         let Some(parts) = &mut self.parts else { return Ok(self.size_bytes) };
-        while let Some(part) = parts.under_way.join_next().await {
-            parts.completed.push(arrived(part)?);
+        while let Some(part) = parts.in_flight.join_next().await {
+            parts.completed.push(completed(part)?);
         }
         parts.completed.sort_by_key(CompletedPart::part_number);
         let list = CompletedMultipartUpload::builder()
@@ -160,12 +161,13 @@ impl Upload {
             .multipart_upload(list)
             .send()
             .await
-            .map_err(failed(Operation::Upload))?;
+            .map_err(failed(Operation::Multipart))?;
         let upload_id = std::mem::take(&mut parts.upload_id);
         self.parts = None;
-        // The object is there. A row that stays is aborted in vain when the object's time has come.
+        // The object is complete. If the row stays, the janitor later aborts an upload that no longer exists, which
+        // has no effect.
         if let Err(error) = forget(&self.pool, &upload_id).await {
-            tracing::warn!(%error, "Could not forget the finished upload of {}", self.key);
+            tracing::warn!(%error, "Could not delete the row of the finished upload of {}", self.key);
         }
         Ok(self.size_bytes)
     }
@@ -175,13 +177,13 @@ impl Upload {
             self.parts = Some(self.begin().await?);
         }
         let Some(parts) = &mut self.parts else { return Ok(()) };
-        if parts.under_way.len() >= PARTS_AT_ONCE
-            && let Some(part) = parts.under_way.join_next().await
+        if parts.in_flight.len() >= PARTS_AT_ONCE
+            && let Some(part) = parts.in_flight.join_next().await
         {
-            parts.completed.push(arrived(part)?);
+            parts.completed.push(completed(part)?);
         }
         parts.sent += 1;
-        let (number, body) = (parts.sent, self.waiting.split().freeze());
+        let (number, body) = (parts.sent, self.buffer.split().freeze());
         let part = self
             .storage
             .client
@@ -191,8 +193,8 @@ impl Upload {
             .upload_id(&parts.upload_id)
             .part_number(number)
             .body(ByteStream::from(body));
-        parts.under_way.spawn(async move {
-            let sent = part.send().await.map_err(failed(Operation::Upload))?;
+        parts.in_flight.spawn(async move {
+            let sent = part.send().await.map_err(failed(Operation::Multipart))?;
             Ok(CompletedPart::builder()
                 .part_number(number)
                 .set_e_tag(sent.e_tag().map(str::to_owned))
@@ -207,10 +209,10 @@ impl Upload {
             .create_multipart_upload()
             .bucket(bucket)
             .key(&self.key)
-            .content_type(self.content_type)
+            .content_type(&self.content_type)
             .send()
             .await
-            .map_err(failed(Operation::Upload))?;
+            .map_err(failed(Operation::Multipart))?;
         let upload_id = begun.upload_id().unwrap_or_default().to_owned();
         let recorded = sqlx::query!(
             "insert into unfinished_uploads (upload_id, object_key) values ($1, $2)",
@@ -223,7 +225,7 @@ impl Upload {
             abort(client, bucket, &self.key, &upload_id).await?;
             return Err(unrecorded(&error));
         }
-        Ok(Parts { upload_id, sent: 0, under_way: JoinSet::new(), completed: Vec::new() })
+        Ok(Parts { upload_id, sent: 0, in_flight: JoinSet::new(), completed: Vec::new() })
     }
 }
 
@@ -233,21 +235,22 @@ impl Drop for Upload {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (storage, pool, key) = (self.storage.clone(), self.pool.clone(), self.key.clone());
         runtime.spawn(async move {
-            // A part that arrives after the abort would stay, and one that is called off may arrive yet.
-            while parts.under_way.join_next().await.is_some() {}
+            // Wait for the parts in flight: one that arrives after the abort would stay, and canceling its request
+            // does not prevent that.
+            while parts.in_flight.join_next().await.is_some() {}
             let aborted = abort(&storage.client, &storage.bucket, &key, &parts.upload_id).await;
-            let forgotten = match aborted {
+            let ended = match aborted {
                 Ok(()) => forget(&pool, &parts.upload_id).await,
                 Err(error) => Err(error),
             };
-            if let Err(error) = forgotten {
-                tracing::warn!(%error, "Could not abort the upload of {key}; the janitor will");
+            if let Err(error) = ended {
+                tracing::warn!(%error, "Could not abort the upload of {key}; the janitor will try again");
             }
         });
     }
 }
 
-fn arrived(
+fn completed(
     part: Result<Result<CompletedPart, StorageError>, tokio::task::JoinError>,
 ) -> Result<CompletedPart, StorageError> {
     part.unwrap_or_else(|error| Err(StorageError::Failed(format!("sending a part: {error}"))))
@@ -262,12 +265,12 @@ async fn abort(
     let aborted =
         client.abort_multipart_upload().bucket(bucket).key(key).upload_id(upload_id).send().await;
     match aborted {
-        // Completed or aborted before: there is nothing left to abort. Stores differ in how they say so.
+        // The upload is already completed or aborted. Stores report that with different errors.
         Err(SdkError::ServiceError(refused)) if refused.raw().status().is_client_error() => {
-            tracing::debug!("The store knows of no unfinished upload of {key}");
+            tracing::debug!("The upload of {key} had already ended");
             Ok(())
         }
-        other => other.map(drop).map_err(failed(Operation::Upload)),
+        other => other.map(drop).map_err(failed(Operation::Multipart)),
     }
 }
 
@@ -280,5 +283,5 @@ async fn forget(pool: &PgPool, upload_id: &str) -> Result<(), StorageError> {
 }
 
 fn unrecorded(error: &sqlx::Error) -> StorageError {
-    StorageError::Failed(format!("keeping track of uploads: {error}"))
+    StorageError::Failed(format!("recording the upload: {error}"))
 }

@@ -1,7 +1,6 @@
-//! Traces over OTLP: one from the click to the commit, across both processes.
+//! Traces over OTLP. One trace covers a run from the request to the commit, across both processes.
 //!
-//! The API notes the trace of a request on the job's row (as a W3C `traceparent`), and the worker that takes the
-//! job goes on with it.
+//! The API stores the trace of a request in the job's row (as a W3C `traceparent`), and the worker continues it.
 
 use std::time::Duration;
 
@@ -20,12 +19,12 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
-/// The header, and the column, that names a trace.
+/// The name of the header and of the column.
 const TRACEPARENT: &str = "traceparent";
 
-/// Sends spans to `endpoint` (`http://collector:4318`), as those of `service`.
+/// Returns a provider that sends the spans of `service` to `endpoint`, for example `http://collector:4318`.
 pub(super) fn provider(endpoint: &str, service: &'static str) -> anyhow::Result<SdkTracerProvider> {
-    // Several TLS libraries may be linked in; say which one is meant. It is no error that somebody did so before.
+    // Several TLS libraries may be linked, so choose one. An error means that one is already chosen.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let http = reqwest::Client::builder()
         .timeout(Duration::from_secs(10))
@@ -37,12 +36,12 @@ pub(super) fn provider(endpoint: &str, service: &'static str) -> anyhow::Result<
         .with_http_client(Collector { http, runtime: tokio::runtime::Handle::current() })
         .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
         .build()
-        .context("OTEL_EXPORTER_OTLP_ENDPOINT is no address of a collector")?;
+        .context("OTEL_EXPORTER_OTLP_ENDPOINT is not a valid URL")?;
     let resource = Resource::builder().with_service_name(service).build();
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Turns our own spans into traces; what libraries do is left out.
+/// Returns a layer that exports our own spans, without those of libraries.
 pub(super) fn layer<S>(provider: &SdkTracerProvider) -> impl Layer<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
@@ -54,24 +53,24 @@ where
     tracing_opentelemetry::layer().with_tracer(provider.tracer("retouch")).with_filter(ours)
 }
 
-/// The trace that we are in, for whoever goes on with it elsewhere; `None` where nothing is traced.
+/// Returns the `traceparent` of the current trace; `None` if tracing is off.
 pub fn current_trace() -> Option<String> {
     let mut carrier = std::collections::HashMap::new();
     TraceContextPropagator::new().inject_context(&Span::current().context(), &mut carrier);
     carrier.remove(TRACEPARENT)
 }
 
-/// Makes `span`, which nobody has entered yet, go on with a trace that [`current_trace`] named. A name that is
-/// none begins a new one.
+/// Makes `span`, which must not have been entered yet, continue the trace `traceparent` from [`current_trace`]. An
+/// invalid `traceparent` starts a new trace.
 pub fn continue_trace(span: &Span, traceparent: Option<&str>) {
     let Some(traceparent) = traceparent else { return };
     let carrier =
         std::collections::HashMap::from([(TRACEPARENT.to_owned(), traceparent.to_owned())]);
-    // Fails where nothing is traced, or the span has begun; then it is a trace of its own.
+    // Fails if tracing is off or the span has been entered. The span then starts its own trace.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
 }
 
-/// The way to the collector. Spans are sent by a thread of their own, which has no runtime for the client.
+/// The HTTP client for the collector. The exporter sends from its own thread, so requests are spawned on `runtime`.
 #[derive(Debug)]
 struct Collector {
     http: reqwest::Client,

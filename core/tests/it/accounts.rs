@@ -1,5 +1,5 @@
-//! Leaving takes everything but the books, whatever happens at the same moment; coming back is no source of
-//! free credits.
+//! Deleting an account removes everything but the ledger, even under concurrent requests, and signing up again
+//! yields no free credits.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::accounts::{self, Deleted};
 use retouch_core::api_keys::{self, NewApiKey};
 use retouch_core::credits::{self, AdjustError, Adjusted, Adjustment, PACKS};
-use retouch_core::images::{self, NewImage, Recorded, Uploader};
-use retouch_core::jobs::{self, Finish, Fix, NewJob, SubmitError, Turn};
+use retouch_core::images::{self, InsertOutcome, NewImage, Uploader};
+use retouch_core::jobs::{self, Finish, FixParameters, Isolation, NewJob, SubmitError};
 use retouch_core::results::NewResult;
-use retouch_core::users::{self, Arrival, User};
+use retouch_core::users::{self, SignIn, User};
 use retouch_core::{
     Clock, ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor, orders, storage,
 };
@@ -23,7 +23,7 @@ const LEASE: Duration = Duration::from_mins(1);
 const HASH: [u8; 32] = [7; 32];
 
 fn run(owner: UserId, image: ImageId, tool: Tool) -> NewJob {
-    let fix = Fix {
+    let fix = FixParameters {
         prompt: "remove my brother".into(),
         mask: Bytes::from_static(b"mask"),
         mask_sha256: vec![1; 32],
@@ -35,7 +35,7 @@ fn run(owner: UserId, image: ImageId, tool: Tool) -> NewJob {
         fix: (tool.name() == ToolName::MagicFix).then_some(fix),
         tier: Tier::Paid,
         idempotency_key: Some(format!("{} {image}", tool.name())),
-        most_waiting: None,
+        queue_limit: None,
     }
 }
 
@@ -46,7 +46,7 @@ async fn submit(pool: &PgPool, new: &NewJob) -> JobId {
 async fn claim(pool: &PgPool, worker: WorkerId) -> Option<JobId> {
     let classes = ToolName::ALL.map(|tool| JobClass { tier: Tier::Paid, tool });
     let claimed =
-        jobs::claim(pool, worker, &classes, &FixMode::ALL, Turn::Beside, LEASE).await.unwrap();
+        jobs::claim(pool, worker, &classes, &FixMode::ALL, Isolation::Shared, LEASE).await.unwrap();
     claimed.map(|claimed| claimed.id)
 }
 
@@ -66,7 +66,7 @@ fn made(job: JobId) -> NewResult {
     }
 }
 
-/// Stores what a job made and finishes it.
+/// Writes the objects of a job's result and finishes the job.
 async fn finish(pool: &PgPool, bucket: &Bucket, worker: WorkerId, job: JobId) -> Finish {
     let made = made(job);
     for key in [&made.object_key, &made.thumbnail_key] {
@@ -75,8 +75,8 @@ async fn finish(pool: &PgPool, bucket: &Bucket, worker: WorkerId, job: JobId) ->
     jobs::finish(pool, worker, job, &made).await.unwrap()
 }
 
-/// Leaves the books without a fault and, once the janitor has been, the bucket without an object.
-async fn assert_nothing_is_left(pool: &PgPool, bucket: &Bucket) {
+/// Asserts that the audit finds nothing and that the bucket is empty after the janitor ran.
+async fn assert_nothing_left(pool: &PgPool, bucket: &Bucket) {
     assert_eq!(audit::books(pool).await.unwrap(), []);
     janitor::delete_doomed(pool, &bucket.storage).await.unwrap();
     assert_eq!(bucket.storage.keys().await.unwrap(), Vec::<String>::new());
@@ -87,13 +87,13 @@ async fn count(pool: &PgPool, table: &'static str) -> i64 {
     sqlx::query_scalar(sqlx::AssertSqlSafe(query)).fetch_one(pool).await.unwrap()
 }
 
-async fn arrive(pool: &PgPool, token_made_at: Option<DateTime<Utc>>) -> Option<User> {
-    let arrival = Arrival { issuer: ISSUER, subject: "ada", identity_hash: &HASH, token_made_at };
-    users::arrive(pool, &arrival).await.unwrap()
+async fn sign_in(pool: &PgPool, token_issued_at: Option<DateTime<Utc>>) -> Option<User> {
+    let sign_in = SignIn { issuer: ISSUER, subject: "ada", identity_hash: &HASH, token_issued_at };
+    users::find_or_create(pool, &sign_in).await.unwrap()
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn deleting_an_account_takes_everything_but_the_books(pool: PgPool) {
+async fn deleting_an_account_removes_everything_but_the_ledger(pool: PgPool) {
     let (bucket, worker) = (Bucket::start().await, WorkerId::new());
     let ada = user(&pool, "ada", 50).await;
     users::confirm_email(&pool, ada, Some("ada@example.test")).await.unwrap();
@@ -112,7 +112,7 @@ async fn deleting_an_account_takes_everything_but_the_books(pool: PgPool) {
         worker,
         &[JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }],
         &FixMode::ALL,
-        Turn::Beside,
+        Isolation::Shared,
         LEASE,
     )
     .await
@@ -144,52 +144,55 @@ async fn deleting_an_account_takes_everything_but_the_books(pool: PgPool) {
     let price = tools.map(credits::price).iter().sum::<i32>();
     assert_eq!(kinds[..2], [("signup_grant", 20), ("admin", 50)]);
     assert_eq!(kinds[4..], [("forfeit", price - 70)]);
-    // The jobs that were paid for are all that is left of the jobs, and they say nothing of their owner.
-    let words: Vec<(Option<String>, Option<String>)> =
+    // Only paid jobs remain, without anything about their owner.
+    let remaining: Vec<(Option<String>, Option<String>)> =
         sqlx::query_as("select prompt, idempotency_key from jobs order by id")
             .fetch_all(&pool)
             .await
             .unwrap();
-    assert_eq!(words, [(None, None), (Some("(deleted)".to_owned()), None)]);
+    assert_eq!(remaining, [(None, None), (Some("(deleted)".to_owned()), None)]);
     let left: (Option<String>, Option<String>) =
         sqlx::query_as("select email, checkout_url from orders").fetch_one(&pool).await.unwrap();
     assert_eq!(left, (None, None));
-    assert_eq!(finish(&pool, &bucket, worker, running).await, Finish::NotOurs);
-    assert_nothing_is_left(&pool, &bucket).await;
+    assert_eq!(finish(&pool, &bucket, worker, running).await, Finish::LeaseLost);
+    assert_nothing_left(&pool, &bucket).await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn whoever_comes_back_within_a_year_begins_with_nothing(pool: PgPool) {
-    let first = arrive(&pool, None).await.unwrap();
+async fn a_new_account_within_a_year_of_a_deletion_gets_no_credits(pool: PgPool) {
+    let first = sign_in(&pool, None).await.unwrap();
     assert_eq!(first.credits, 20);
     accounts::delete(&pool, first.id, &HASH).await.unwrap().unwrap();
     let now = Clock::system().now();
     let (before, after) = (now - TimeDelta::hours(1), now + TimeDelta::seconds(2));
-    assert!(arrive(&pool, Some(before)).await.is_none(), "a token from before opens nothing");
-    assert_eq!(count(&pool, "users").await, 1, "and creates nobody");
-    let second = arrive(&pool, Some(after)).await.unwrap();
+    assert!(
+        sign_in(&pool, Some(before)).await.is_none(),
+        "a token from before the deletion is refused"
+    );
+    assert_eq!(count(&pool, "users").await, 1, "and creates no user");
+    let second = sign_in(&pool, Some(after)).await.unwrap();
     assert_ne!(second.id, first.id);
     assert_eq!(second.credits, 0);
-    assert_eq!(arrive(&pool, Some(before)).await.map(|user| user.id), Some(second.id));
-    // Leaving again does not help either; somebody else is not concerned.
+    assert_eq!(sign_in(&pool, Some(before)).await.map(|user| user.id), Some(second.id));
+    // Deleting again does not help, and other users are not affected.
     accounts::delete(&pool, second.id, &HASH).await.unwrap().unwrap();
-    assert_eq!(arrive(&pool, None).await.unwrap().credits, 0);
+    assert_eq!(sign_in(&pool, None).await.unwrap().credits, 0);
     assert_eq!(users::sign_in(&pool, ISSUER, "bob").await.unwrap().credits, 20);
 
-    assert_eq!(accounts::forget_former(&pool).await.unwrap(), 0);
+    assert_eq!(accounts::forget_former_users(&pool).await.unwrap(), 0);
     sqlx::query("update former_users set deleted_at = now() - interval '12 months 1 minute'")
         .execute(&pool)
         .await
         .unwrap();
-    let third = arrive(&pool, None).await.unwrap();
+    let third = sign_in(&pool, None).await.unwrap();
     accounts::delete(&pool, third.id, &[8; 32]).await.unwrap().unwrap();
-    assert_eq!(arrive(&pool, None).await.unwrap().credits, 20, "a year later all is forgotten");
-    assert_eq!(accounts::forget_former(&pool).await.unwrap(), 1);
+    assert_eq!(sign_in(&pool, None).await.unwrap().credits, 20, "free credits again after a year");
+    assert_eq!(accounts::forget_former_users(&pool).await.unwrap(), 1);
     assert_eq!(audit::books(&pool).await.unwrap(), []);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn deleting_twice_at_once_deletes_once(pool: PgPool) {
+async fn concurrent_deletions_delete_once(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let clicks = (0..12).map(|_| {
         let pool = pool.clone();
@@ -204,7 +207,7 @@ async fn deleting_twice_at_once_deletes_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn whatever_happens_while_an_account_is_deleted_ends_before_or_finds_nothing(pool: PgPool) {
+async fn concurrent_requests_complete_before_a_deletion_or_find_no_account(pool: PgPool) {
     let bucket = Bucket::start().await;
     let (mut finished, mut recorded) = (0, 0);
     for round in 0..25 {
@@ -213,7 +216,7 @@ async fn whatever_happens_while_an_account_is_deleted_ends_before_or_finds_nothi
         let (worker, running) = (WorkerId::new(), run(ada, picture, Tool::RemoveBackground));
         let job = submit(&pool, &running).await;
         assert_eq!(claim(&pool, worker).await, Some(job));
-        let late = upload_under_way(&pool, &bucket).await;
+        let late = upload_in_progress(&pool, &bucket).await;
         let again = NewJob {
             idempotency_key: None,
             tool: Tool::Upscale(retouch_catalog::Factor::X2),
@@ -230,7 +233,7 @@ async fn whatever_happens_while_an_account_is_deleted_ends_before_or_finds_nothi
         assert!(deleted.unwrap().is_some());
         arrival.unwrap();
         finished += usize::from(finish == Finish::Done);
-        recorded += usize::from(insert.unwrap() == Recorded::Yes);
+        recorded += usize::from(insert.unwrap() == InsertOutcome::Inserted);
         assert!(matches!(
             submit,
             Ok(_) | Err(SubmitError::NoSuchImage | SubmitError::NotEnoughCredits)
@@ -239,13 +242,16 @@ async fn whatever_happens_while_an_account_is_deleted_ends_before_or_finds_nothi
         assert_eq!((account.credits, account.reserved, account.email), (0, 0, None));
         assert!(claim(&pool, worker).await.is_none());
     }
-    assert!(finished < 25 || recorded < 25, "the deletion never came first: nothing was tried");
+    assert!(
+        finished < 25 || recorded < 25,
+        "the deletion never came first, so this tested nothing"
+    );
     sqlx::query("update doomed_objects set since = now()").execute(&pool).await.unwrap();
-    assert_nothing_is_left(&pool, &bucket).await;
+    assert_nothing_left(&pool, &bucket).await;
 }
 
-/// A picture that has been announced and stored, and not recorded yet.
-async fn upload_under_way(pool: &PgPool, bucket: &Bucket) -> ImageId {
+/// Announces an image and writes its objects, without inserting its row.
+async fn upload_in_progress(pool: &PgPool, bucket: &Bucket) -> ImageId {
     let id = ImageId::new();
     images::announce(pool, id).await.unwrap();
     for key in [storage::image_key(id), storage::image_thumbnail_key(id)] {
@@ -267,20 +273,20 @@ fn late_image(id: ImageId, owner: UserId) -> NewImage {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_upload_of_somebody_who_left_is_not_recorded_and_goes(pool: PgPool) {
+async fn an_upload_to_a_deleted_account_is_not_inserted_and_gets_deleted(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 0).await;
-    let late = upload_under_way(&pool, &bucket).await;
+    let late = upload_in_progress(&pool, &bucket).await;
     accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
     let insert = images::insert(&pool, &late_image(late, ada)).await.unwrap();
-    assert_eq!(insert, Recorded::OwnerGone);
-    // As the announcement says, within the hour.
+    assert_eq!(insert, InsertOutcome::OwnerGone);
+    // As if the hour of the announcement had passed.
     sqlx::query("update doomed_objects set since = now()").execute(&pool).await.unwrap();
-    assert_nothing_is_left(&pool, &bucket).await;
+    assert_nothing_left(&pool, &bucket).await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_export_names_every_row_of_its_owner_once_and_nobody_elses(pool: PgPool) {
+async fn an_export_contains_every_row_of_its_owner_once_and_no_others(pool: PgPool) {
     let (bucket, worker) = (Bucket::start().await, WorkerId::new());
     let (ada, bob) = (user(&pool, "ada", 100).await, user(&pool, "bob", 100).await);
     let mut expected = (Vec::new(), Vec::new());
@@ -296,7 +302,7 @@ async fn an_export_names_every_row_of_its_owner_once_and_nobody_elses(pool: PgPo
     }
     let (mut pictures, mut jobs, mut results, mut entries) = (vec![], vec![], vec![], vec![]);
     let (mut picture, mut job, mut result, mut entry) = (None, None, None, 0);
-    // In pages of two, a full last one among them.
+    // Pages of two; for some tables the last page is full.
     for _ in 0..3 {
         let page = accounts::images_after(&pool, ada, picture, 2).await.unwrap();
         picture = page.last().map(|image| image.id).or(picture);
@@ -318,7 +324,7 @@ async fn an_export_names_every_row_of_its_owner_once_and_nobody_elses(pool: PgPo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_operator_moves_credits_once_for_each_reference_and_never_what_is_held(pool: PgPool) {
+async fn an_adjustment_applies_once_per_reference_and_never_takes_holds(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
     submit(&pool, &run(ada, picture, Tool::RemoveBackground)).await;
@@ -327,13 +333,13 @@ async fn an_operator_moves_credits_once_for_each_reference_and_never_what_is_hel
         let pool = pool.clone();
         async move { credits::adjust(&pool, &change).await }
     };
-    assert_eq!(change(ada, 30, "ticket 1").await.unwrap(), Adjusted::Now);
-    assert_eq!(change(ada, 30, "ticket 1").await.unwrap(), Adjusted::Before);
+    assert_eq!(change(ada, 30, "ticket 1").await.unwrap(), Adjusted::Applied);
+    assert_eq!(change(ada, 30, "ticket 1").await.unwrap(), Adjusted::AlreadyApplied);
     let reused = change(ada, 31, "ticket 1").await.unwrap_err();
     assert!(matches!(reused, AdjustError::ReferenceReused));
     let held = change(ada, -46, "ticket 2").await.unwrap_err();
     assert!(matches!(held, AdjustError::Held { available: 45 }), "{held}");
-    assert_eq!(change(ada, -45, "ticket 2").await.unwrap(), Adjusted::Now);
+    assert_eq!(change(ada, -45, "ticket 2").await.unwrap(), Adjusted::Applied);
     assert!(matches!(change(ada, 0, "ticket 3").await.unwrap_err(), AdjustError::Nothing));
     let nobody = change(UserId::new(), 5, "ticket 4").await.unwrap_err();
     assert!(matches!(nobody, AdjustError::NoSuchUser));
@@ -344,7 +350,7 @@ async fn an_operator_moves_credits_once_for_each_reference_and_never_what_is_hel
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_account_is_found_by_id_address_or_subject(pool: PgPool) {
+async fn an_account_is_found_by_id_email_or_subject(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let bob = user(&pool, "bob", 0).await;
     for owner in [ada, bob] {

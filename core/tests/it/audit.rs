@@ -1,4 +1,4 @@
-//! An audit finds what is wrong, and nothing else.
+//! An audit reports every violated invariant and nothing else.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::PACKS;
-use retouch_core::jobs::{self, NewJob, Turn};
+use retouch_core::jobs::{self, Isolation, NewJob};
 use retouch_core::results::{self, NewResult};
 use retouch_core::{JobId, ResultId, UserId, WorkerId, accounts, janitor, orders, storage};
 use retouch_standins::testing::{Bucket, image, user};
@@ -14,8 +14,8 @@ use sqlx::{Connection, PgPool};
 
 const NO_AGE: Duration = Duration::ZERO;
 
-/// Changes rows that the schema's triggers guard.
-async fn by_force(pool: &PgPool, statement: &'static str) {
+/// Changes rows without running the triggers that guard them.
+async fn tamper(pool: &PgPool, statement: &'static str) {
     let mut conn = pool.acquire().await.unwrap();
     let mut tx = conn.begin().await.unwrap();
     sqlx::query("set local session_replication_role = 'replica'").execute(&mut *tx).await.unwrap();
@@ -24,7 +24,7 @@ async fn by_force(pool: &PgPool, statement: &'static str) {
     tx.commit().await.unwrap();
 }
 
-/// A paid job of `owner` that is done, with its objects in the bucket where there is one.
+/// Runs a paid job of `owner` to its end; with a `bucket`, also writes its objects.
 async fn done(pool: &PgPool, bucket: Option<&Bucket>, owner: UserId) -> (JobId, ResultId) {
     let worker = WorkerId::new();
     let picture = image(pool, bucket.map(|bucket| &bucket.storage), owner, b"x").await;
@@ -39,12 +39,15 @@ async fn done(pool: &PgPool, bucket: Option<&Bucket>, owner: UserId) -> (JobId, 
         fix: None,
         tier: Tier::Paid,
         idempotency_key: None,
-        most_waiting: None,
+        queue_limit: None,
     };
     let job = jobs::submit(pool, &new).await.unwrap().into_job().id;
     let classes = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
     let lease = Duration::from_mins(1);
-    jobs::claim(pool, worker, &classes, &FixMode::ALL, Turn::Beside, lease).await.unwrap().unwrap();
+    jobs::claim(pool, worker, &classes, &FixMode::ALL, Isolation::Shared, lease)
+        .await
+        .unwrap()
+        .unwrap();
     let made = NewResult {
         id: ResultId::new(),
         object_key: storage::result_key(job, 1),
@@ -68,11 +71,11 @@ async fn done(pool: &PgPool, bucket: Option<&Bucket>, owner: UserId) -> (JobId, 
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_balance_or_a_hold_that_does_not_add_up_is_found(pool: PgPool) {
+async fn a_wrong_balance_or_hold_is_found(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     user(&pool, "bob", 5).await;
     assert_eq!(audit::books(&pool).await.unwrap(), []);
-    by_force(&pool, "update users set credits = 21, reserved = 1 where subject = 'ada'").await;
+    tamper(&pool, "update users set credits = 21, reserved = 1 where subject = 'ada'").await;
     assert_eq!(
         audit::books(&pool).await.unwrap(),
         [
@@ -83,17 +86,17 @@ async fn a_balance_or_a_hold_that_does_not_add_up_is_found(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_done_job_without_its_one_debit_is_found(pool: PgPool) {
+async fn a_done_job_with_a_wrong_or_missing_debit_is_found(pool: PgPool) {
     let ada = user(&pool, "ada", 100).await;
     let (job, _) = done(&pool, None, ada).await;
     let (other, _) = done(&pool, None, ada).await;
     assert_eq!(audit::books(&pool).await.unwrap(), []);
-    by_force(&pool, "update ledger set amount = -4 where kind = 'job' and id = (select min(id) from ledger where kind = 'job')").await;
-    by_force(&pool, "update users set credits = credits + 1").await;
+    tamper(&pool, "update ledger set amount = -4 where kind = 'job' and id = (select min(id) from ledger where kind = 'job')").await;
+    tamper(&pool, "update users set credits = credits + 1").await;
     let found = audit::books(&pool).await.unwrap();
     assert_eq!(found, [Finding::Debit { job, cost: 5, debited: Some(4) }]);
-    by_force(&pool, "delete from ledger where kind = 'job'").await;
-    by_force(&pool, "update users set credits = credits + 9").await;
+    tamper(&pool, "delete from ledger where kind = 'job'").await;
+    tamper(&pool, "update users set credits = credits + 9").await;
     let missing = |job| Finding::Debit { job, cost: 5, debited: None };
     assert_eq!(audit::books(&pool).await.unwrap(), [missing(job), missing(other)]);
 }
@@ -102,7 +105,7 @@ async fn a_done_job_without_its_one_debit_is_found(pool: PgPool) {
 async fn a_debit_or_a_result_of_a_job_that_is_not_done_is_found(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let (job, _) = done(&pool, None, ada).await;
-    by_force(&pool, "update jobs set state = 'cancelled'").await;
+    tamper(&pool, "update jobs set state = 'cancelled'").await;
     assert_eq!(
         audit::books(&pool).await.unwrap(),
         [
@@ -113,25 +116,25 @@ async fn a_debit_or_a_result_of_a_job_that_is_not_done_is_found(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_result_that_was_lost_is_told_from_one_that_was_deleted(pool: PgPool) {
+async fn a_lost_result_is_found_and_a_deleted_one_is_not(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let (_, deleted) = done(&pool, None, ada).await;
     let (lost, _) = done(&pool, None, ada).await;
     results::delete(&pool, ada, ToolName::RemoveBackground, deleted).await.unwrap();
     assert_eq!(audit::books(&pool).await.unwrap(), []);
-    by_force(&pool, "delete from results").await;
+    tamper(&pool, "delete from results").await;
     assert_eq!(audit::books(&pool).await.unwrap(), [Finding::Result { job: lost }]);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_order_that_was_not_granted_once_is_found(pool: PgPool) {
+async fn an_order_that_was_not_granted_exactly_once_is_found(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap().id;
     assert_eq!(audit::books(&pool).await.unwrap(), [], "an open order owes nothing");
-    by_force(&pool, "update orders set status = 'paid'").await;
-    let owed = |owner_is_gone| [Finding::OrderNotGranted { order, owner_is_gone }];
-    assert_eq!(audit::books(&pool).await.unwrap(), owed(false));
-    by_force(&pool, "update orders set fulfilled_at = now()").await;
+    tamper(&pool, "update orders set status = 'paid'").await;
+    let not_granted = |owner_is_gone| [Finding::OrderNotGranted { order, owner_is_gone }];
+    assert_eq!(audit::books(&pool).await.unwrap(), not_granted(false));
+    tamper(&pool, "update orders set fulfilled_at = now()").await;
     let found = audit::books(&pool).await.unwrap();
     assert_eq!(found, [Finding::Order { order, granted: 20, ledger: 0 }]);
     sqlx::query("insert into ledger (user_id, kind, amount, order_id) select user_id, 'purchase', 20, id from orders")
@@ -139,25 +142,25 @@ async fn an_order_that_was_not_granted_once_is_found(pool: PgPool) {
         .await
         .unwrap();
     assert_eq!(audit::books(&pool).await.unwrap(), []);
-    by_force(&pool, "update ledger set amount = 19 where kind = 'purchase'").await;
-    by_force(&pool, "update users set credits = 39").await;
+    tamper(&pool, "update ledger set amount = 19 where kind = 'purchase'").await;
+    tamper(&pool, "update users set credits = 39").await;
     let found = audit::books(&pool).await.unwrap();
     assert_eq!(found, [Finding::Order { order, granted: 20, ledger: 19 }]);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_is_left_of_a_deleted_account_is_found(pool: PgPool) {
+async fn data_left_in_a_deleted_account_is_found(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap().id;
     accounts::delete(&pool, ada, &[1; 32]).await.unwrap().unwrap();
     assert_eq!(audit::books(&pool).await.unwrap(), []);
-    // The payment comes after the account is gone.
-    by_force(&pool, "update orders set status = 'paid', email = 'ada@example.test'").await;
+    // The payment arrives after the account was deleted.
+    tamper(&pool, "update orders set status = 'paid', email = 'ada@example.test'").await;
     sqlx::query("insert into ledger (user_id, kind, amount, reference) select id, 'admin', 5, 'x' from users")
         .execute(&pool)
         .await
         .unwrap();
-    let left = "5 credits are and addresses in orders are".to_owned();
+    let left = "5 credits and email addresses in orders".to_owned();
     assert_eq!(
         audit::books(&pool).await.unwrap(),
         [
@@ -168,19 +171,19 @@ async fn what_is_left_of_a_deleted_account_is_found(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_bucket_and_the_rows_must_agree(pool: PgPool) {
+async fn differences_between_the_bucket_and_the_rows_are_found(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 0).await;
     let (job, _) = done(&pool, Some(&bucket), ada).await;
     let (gone, result) = done(&pool, Some(&bucket), ada).await;
-    // Deleted, and waiting for the janitor: all is well.
+    // Objects that wait for the janitor are not findings.
     results::delete(&pool, ada, ToolName::RemoveBackground, result).await.unwrap();
     for page in [1, 2, 3, 1000] {
         let compared = audit::objects_in_pages(&pool, &bucket.storage, NO_AGE, page).await.unwrap();
         assert_eq!((compared.objects, compared.findings), (8, vec![]), "in pages of {page}");
     }
-    let strange = ["backup/notes.txt".to_owned(), storage::result_key(gone, 2)];
-    for key in &strange {
+    let unknown = ["backup/notes.txt".to_owned(), storage::result_key(gone, 2)];
+    for key in &unknown {
         bucket.storage.put(key, "image/png", Bytes::from_static(b"x")).await.unwrap();
     }
     let missing = storage::result_thumbnail_key(job, 1);
@@ -189,7 +192,7 @@ async fn the_bucket_and_the_rows_must_agree(pool: PgPool) {
     assert_eq!(young.findings, [Finding::MissingObject { key: missing.clone() }]);
     let mut found = audit::objects(&pool, &bucket.storage, NO_AGE).await.unwrap().findings;
     found.sort_by_key(ToString::to_string);
-    let [notes, stray] = strange;
+    let [notes, stray] = unknown;
     assert_eq!(
         found,
         [

@@ -1,4 +1,4 @@
-//! The ledger is the only way to move a balance, and the database itself says so.
+//! Only the ledger moves a balance, and the database enforces that.
 
 use retouch_core::credits::{self, Adjusted, Adjustment};
 use retouch_core::users;
@@ -6,7 +6,7 @@ use retouch_standins::testing::{ISSUER, user};
 use sqlx::PgPool;
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_new_user_gets_twenty_credits_once_however_many_first_calls_come(pool: PgPool) {
+async fn a_new_user_gets_20_credits_once_despite_concurrent_first_requests(pool: PgPool) {
     let calls = (0..20).map(|_| {
         let pool = pool.clone();
         tokio::spawn(async move { users::sign_in(&pool, ISSUER, "ada").await.unwrap() })
@@ -25,11 +25,11 @@ async fn a_new_user_gets_twenty_credits_once_however_many_first_calls_come(pool:
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn no_hand_but_the_ledger_moves_credits(pool: PgPool) {
+async fn only_ledger_entries_move_credits(pool: PgPool) {
     let id = user(&pool, "ada", 0).await;
-    let by_hand = sqlx::query("update users set credits = 1000 where id = $1").bind(id);
+    let direct = sqlx::query("update users set credits = 1000 where id = $1").bind(id);
     assert!(
-        by_hand.execute(&pool).await.unwrap_err().to_string().contains("only by a ledger entry")
+        direct.execute(&pool).await.unwrap_err().to_string().contains("only by a ledger entry")
     );
     let rich =
         "insert into users (id, issuer, subject, credits) values (gen_random_uuid(), 'i', 's', 5)";
@@ -46,11 +46,11 @@ async fn no_hand_but_the_ledger_moves_credits(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_administrators_grant_counts_once_for_each_reference(pool: PgPool) {
+async fn an_adjustment_applies_once_per_reference(pool: PgPool) {
     let id = user(&pool, "ada", 0).await;
     let change = Adjustment { user: id, amount: 30, reference: "ticket 7", note: None };
-    assert_eq!(credits::adjust(&pool, &change).await.unwrap(), Adjusted::Now);
-    assert_eq!(credits::adjust(&pool, &change).await.unwrap(), Adjusted::Before);
+    assert_eq!(credits::adjust(&pool, &change).await.unwrap(), Adjusted::Applied);
+    assert_eq!(credits::adjust(&pool, &change).await.unwrap(), Adjusted::AlreadyApplied);
     assert_eq!(users::sign_in(&pool, ISSUER, "ada").await.unwrap().credits, 50);
     assert_eq!(credits::audit(&pool).await.unwrap(), []);
 }

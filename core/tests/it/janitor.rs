@@ -1,4 +1,4 @@
-//! The janitor takes what nobody needs, and never what somebody does.
+//! The janitor deletes what is no longer needed and nothing else.
 
 mod any_order;
 
@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::credits::PACKS;
-use retouch_core::images::{self, NewImage, Recorded, Uploader};
-use retouch_core::jobs::{self, Claimed, Failure, Finish, NewJob, Turn};
+use retouch_core::images::{self, InsertOutcome, NewImage, Uploader};
+use retouch_core::jobs::{self, Claimed, Failure, Finish, Isolation, NewJob};
 use retouch_core::orders::{self, OrderStatus};
 use retouch_core::results::{self, Filter, NewResult};
 use retouch_core::storage::{self, Page, Storage};
@@ -28,7 +28,7 @@ fn run(owner: UserId, image: ImageId, tier: Tier) -> NewJob {
         fix: None,
         tier,
         idempotency_key: None,
-        most_waiting: None,
+        queue_limit: None,
     }
 }
 
@@ -38,7 +38,7 @@ async fn submit(pool: &PgPool, new: &NewJob) -> JobId {
 
 async fn claim(pool: &PgPool, worker: WorkerId) -> Option<Claimed> {
     let classes = Tier::ALL.map(|tier| JobClass { tier, tool: ToolName::RemoveBackground });
-    jobs::claim(pool, worker, &classes, &FixMode::ALL, Turn::Beside, LEASE).await.unwrap()
+    jobs::claim(pool, worker, &classes, &FixMode::ALL, Isolation::Shared, LEASE).await.unwrap()
 }
 
 fn made(job: JobId, attempt: i32) -> NewResult {
@@ -83,7 +83,7 @@ fn new_image(id: ImageId, owner: UserId) -> NewImage {
     }
 }
 
-/// As if two hours had passed for whatever was announced or doomed.
+/// Ages announced and doomed objects by two hours.
 async fn two_hours_later(pool: &PgPool) {
     sqlx::query("update doomed_objects set since = since - interval '2 hours'")
         .execute(pool)
@@ -96,12 +96,13 @@ async fn execute(pool: &PgPool, statement: &'static str) -> u64 {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn only_old_objects_of_ours_that_nothing_names_are_orphans(pool: PgPool) {
+async fn only_our_own_old_unreferenced_objects_are_orphans(pool: PgPool) {
     let (bucket, worker) = (Bucket::start().await, WorkerId::new());
     let storage = &bucket.storage;
     let ada = user(&pool, "ada", 0).await;
     let kept = image(&pool, Some(storage), ada, b"kept").await;
-    // A result, one on its way, and what an attempt left whose worker died after the job was called off.
+    // A result, the objects of a running attempt, and those of an attempt whose worker died after the job was
+    // canceled.
     let job = submit(&pool, &run(ada, kept, Tier::Paid)).await;
     claim(&pool, worker).await.unwrap();
     put(storage, &keys_of_attempt(job, 1)).await;
@@ -130,7 +131,7 @@ async fn only_old_objects_of_ours_that_nothing_names_are_orphans(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_bucket_of_many_pages_is_looked_through_to_its_end(pool: PgPool) {
+async fn all_pages_of_a_bucket_are_searched(pool: PgPool) {
     let bucket = Bucket::start().await;
     for _ in 0..7 {
         put(&bucket.storage, &keys_of(ImageId::new())).await;
@@ -151,7 +152,7 @@ async fn a_bucket_of_many_pages_is_looked_through_to_its_end(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_upload_that_took_too_long_is_not_recorded(pool: PgPool) {
+async fn an_upload_that_took_too_long_is_not_inserted(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 0).await;
     let late = ImageId::new();
@@ -160,12 +161,12 @@ async fn an_upload_that_took_too_long_is_not_recorded(pool: PgPool) {
     two_hours_later(&pool).await;
     assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 2);
     let recorded = images::insert(&pool, &new_image(late, ada)).await.unwrap();
-    assert_eq!(recorded, Recorded::TooLate);
+    assert_eq!(recorded, InsertOutcome::TooLate);
     assert_eq!(images::list(&pool, ada).await.unwrap().len(), 0);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_doomed_object_that_a_row_names_is_kept(pool: PgPool) {
+async fn a_doomed_object_that_a_row_refers_to_is_kept(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 0).await;
     let kept = image(&pool, Some(&bucket.storage), ada, b"kept").await;
@@ -176,7 +177,7 @@ async fn a_doomed_object_that_a_row_names_is_kept(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_upload_that_nobody_ended_is_aborted_after_a_day(pool: PgPool) {
+async fn an_unfinished_upload_is_aborted_after_a_day(pool: PgPool) {
     let bucket = Bucket::start().await;
     let mut upload = bucket.storage.upload(&pool, "results/x/1.png".into(), "image/png");
     upload.push(&vec![7; 17 << 20].into()).await.unwrap();
@@ -184,10 +185,10 @@ async fn an_upload_that_nobody_ended_is_aborted_after_a_day(pool: PgPool) {
         (bucket.unfinished_parts() == 2).then_some(())
     })
     .await;
-    // A process that is killed runs no destructors.
+    // A killed process runs no destructors.
     std::mem::forget(upload);
     assert!(janitor::hourly(&pool, &bucket.storage).await.unwrap());
-    assert_eq!(bucket.unfinished_parts(), 2, "it may still go on");
+    assert_eq!(bucket.unfinished_parts(), 2, "it may still continue");
     execute(&pool, "update unfinished_uploads set since = now() - interval '25 hours'").await;
     execute(&pool, "delete from chores").await;
     assert!(janitor::hourly(&pool, &bucket.storage).await.unwrap());
@@ -196,7 +197,7 @@ async fn an_upload_that_nobody_ended_is_aborted_after_a_day(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn old_jobs_go_unless_something_still_speaks_of_them(pool: PgPool) {
+async fn old_jobs_are_deleted_unless_something_refers_to_them(pool: PgPool) {
     let worker = WorkerId::new();
     let ada = user(&pool, "ada", 0).await;
     let ended = async |tier, ends: &str| {
@@ -213,24 +214,24 @@ async fn old_jobs_go_unless_something_still_speaks_of_them(pool: PgPool) {
     };
     let (_, failed) = ended(Tier::Paid, "failed").await;
     let (_, cancelled) = ended(Tier::Free, "cancelled").await;
-    // A free run whose picture is gone leaves nothing; one whose picture is there is still used up.
+    // A free run of a deleted image leaves nothing; that of an existing image stays used up.
     let (gone, free_and_gone) = ended(Tier::Free, "done").await;
     images::delete(&pool, ada, gone).await.unwrap();
     let (_, free_with_result) = ended(Tier::Free, "done").await;
     let (_, free_without) = ended(Tier::Free, "done").await;
-    let result = results::of_job(&pool, free_without).await.unwrap()[0].id;
+    let result = results::for_job(&pool, free_without).await.unwrap()[0].id;
     results::delete(&pool, ada, ToolName::RemoveBackground, result).await.unwrap();
     let (paid_and_gone, paid) = ended(Tier::Paid, "done").await;
     images::delete(&pool, ada, paid_and_gone).await.unwrap();
     let active = submit(&pool, &run(ada, image(&pool, None, ada, b"x").await, Tier::Paid)).await;
 
-    assert_eq!(jobs::forget_old(&pool, janitor::JOB_DAYS).await.unwrap(), 0);
+    assert_eq!(jobs::delete_old(&pool, janitor::JOB_DAYS).await.unwrap(), 0);
     execute(
         &pool,
         "update jobs set finished_at = now() - interval '91 days' where finished_at is not null",
     )
     .await;
-    assert_eq!(jobs::forget_old(&pool, janitor::JOB_DAYS).await.unwrap(), 3);
+    assert_eq!(jobs::delete_old(&pool, janitor::JOB_DAYS).await.unwrap(), 3);
     for job in [failed, cancelled, free_and_gone] {
         assert!(jobs::get(&pool, job).await.unwrap().is_none());
     }
@@ -241,7 +242,7 @@ async fn old_jobs_go_unless_something_still_speaks_of_them(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_repeat_is_recognised_for_a_week_and_while_its_job_is_active(pool: PgPool) {
+async fn a_repeat_is_recognized_for_a_week_and_while_its_job_is_active(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
     let with_key =
@@ -251,16 +252,16 @@ async fn a_repeat_is_recognised_for_a_week_and_while_its_job_is_active(pool: PgP
     jobs::cancel(&pool, first).await.unwrap();
     let waiting = submit(&pool, &active).await;
     execute(&pool, "update jobs set created_at = now() - interval '6 days'").await;
-    assert_eq!(jobs::forget_keys(&pool, janitor::KEY_DAYS).await.unwrap(), 0);
+    assert_eq!(jobs::clear_old_keys(&pool, janitor::KEY_DAYS).await.unwrap(), 0);
     assert_eq!(submit(&pool, &old).await, first);
     execute(&pool, "update jobs set created_at = now() - interval '8 days'").await;
-    assert_eq!(jobs::forget_keys(&pool, janitor::KEY_DAYS).await.unwrap(), 1);
+    assert_eq!(jobs::clear_old_keys(&pool, janitor::KEY_DAYS).await.unwrap(), 1);
     assert_eq!(submit(&pool, &active).await, waiting);
     assert_ne!(submit(&pool, &old).await, first);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_hourly_tasks_are_done_once_an_hour_by_one_process(pool: PgPool) {
+async fn one_process_runs_the_hourly_tasks_once_an_hour(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 0).await;
     let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap().id;
@@ -270,11 +271,11 @@ async fn the_hourly_tasks_are_done_once_an_hour_by_one_process(pool: PgPool) {
         let (pool, storage) = (pool.clone(), bucket.storage.clone());
         tokio::spawn(async move { janitor::hourly(&pool, &storage).await.unwrap() })
     });
-    let mut did = 0;
+    let mut ran = 0;
     for process in processes.collect::<Vec<_>>() {
-        did += usize::from(process.await.unwrap());
+        ran += usize::from(process.await.unwrap());
     }
-    assert_eq!(did, 1);
+    assert_eq!(ran, 1);
     let order = orders::owned(&pool, ada, order).await.unwrap().unwrap();
     assert_eq!(order.status, OrderStatus::Expired);
     assert_eq!(bucket.storage.keys().await.unwrap().len(), 2, "too young to be orphans");
@@ -284,10 +285,10 @@ async fn the_hourly_tasks_are_done_once_an_hour_by_one_process(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_process_that_is_at_the_hourly_tasks_keeps_the_others_away(pool: PgPool) {
+async fn no_two_processes_run_the_hourly_tasks_at_once(pool: PgPool) {
     let bucket = Bucket::start().await;
     let mut busy = pool.acquire().await.unwrap();
-    // What the janitor locks, as another process would hold it.
+    // Hold the janitor's lock, as another process would.
     sqlx::query("select pg_advisory_lock($1)")
         .bind(0x7265_746f_7563_6801_i64)
         .execute(&mut *busy)
@@ -303,7 +304,7 @@ async fn a_process_that_is_at_the_hourly_tasks_keeps_the_others_away(pool: PgPoo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn uploads_and_two_janitors_at_the_same_time_lose_nothing(pool: PgPool) {
+async fn concurrent_uploads_and_janitors_lose_nothing(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 0).await;
     let uploads = (0..40).map(|n| {
@@ -312,14 +313,14 @@ async fn uploads_and_two_janitors_at_the_same_time_lose_nothing(pool: PgPool) {
             let id = ImageId::new();
             images::announce(&pool, id).await.unwrap();
             put(&storage, &keys_of(id)).await;
-            // Every third takes so long that the janitor may come first.
+            // Every third upload takes so long that the janitor may come first.
             if n % 3 == 0 {
                 let late = "update doomed_objects set since = now() where object_key = any($1)";
                 let late = sqlx::query(late).bind(keys_of(id).to_vec());
                 late.execute(&pool).await.unwrap();
             }
             let recorded = images::insert(&pool, &new_image(id, ada)).await.unwrap();
-            if n % 5 == 0 && recorded == Recorded::Yes {
+            if n % 5 == 0 && recorded == InsertOutcome::Inserted {
                 images::delete(&pool, ada, id).await.unwrap();
             }
         })

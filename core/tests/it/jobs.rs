@@ -1,13 +1,13 @@
-//! A job's life: nothing is lost, nothing is paid twice.
+//! The life of a job: nothing is lost, and nothing is debited twice.
 
-mod turns;
+mod fair_queue;
 
 use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
-    self, Claimed, Failure, Finish, Fix, JobState, MostWaiting, NewJob, Retry, SubmitError,
-    Submitted, Turn,
+    self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, NewJob, QueueLimit, Retry,
+    SubmitError, Submitted,
 };
 use retouch_core::results::{self, Filter, NewResult};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, images, storage, users};
@@ -29,7 +29,7 @@ fn paid(owner: UserId, image: ImageId) -> NewJob {
         tier: Tier::Paid,
         idempotency_key: None,
         fix: None,
-        most_waiting: None,
+        queue_limit: None,
     }
 }
 
@@ -42,7 +42,7 @@ async fn submit(pool: &PgPool, new: &NewJob) -> JobId {
 }
 
 async fn claim(pool: &PgPool, worker: WorkerId) -> Option<Claimed> {
-    jobs::claim(pool, worker, &classes(), &FixMode::ALL, Turn::Beside, LEASE).await.unwrap()
+    jobs::claim(pool, worker, &classes(), &FixMode::ALL, Isolation::Shared, LEASE).await.unwrap()
 }
 
 fn made(job: JobId, attempt: i32) -> NewResult {
@@ -102,15 +102,15 @@ async fn finish_twice_debits_once(pool: PgPool) {
         jobs::finish(&pool, worker, job, &result),
         jobs::finish(&pool, worker, job, &result)
     );
-    // The same result again is an answer that got lost, not a loser.
+    // Finishing with the same result again means that the first answer got lost.
     assert_eq!((both.0.unwrap(), both.1.unwrap()), (Finish::Done, Finish::Done));
-    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::NotOurs);
+    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::LeaseLost);
     assert_eq!(balance(&pool, "ada").await, (15, 0));
     assert_books_balance(&pool).await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn two_workers_make_one_claim(pool: PgPool) {
+async fn concurrent_workers_claim_a_job_once(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let claims = (0..16).map(|_| {
@@ -125,24 +125,24 @@ async fn two_workers_make_one_claim(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_zombie_cannot_finish_what_another_worker_has(pool: PgPool) {
+async fn a_worker_that_lost_its_lease_cannot_finish_the_job(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    let (zombie, heir) = (WorkerId::new(), WorkerId::new());
-    jobs::claim(&pool, zombie, &classes(), &FixMode::ALL, Turn::Beside, NO_LEASE)
+    let (lost, other) = (WorkerId::new(), WorkerId::new());
+    jobs::claim(&pool, lost, &classes(), &FixMode::ALL, Isolation::Shared, NO_LEASE)
         .await
         .unwrap()
         .unwrap();
     assert_eq!(jobs::sweep(&pool).await.unwrap().requeued, [job]);
-    assert_eq!(jobs::renew(&pool, zombie, &[job], LEASE).await.unwrap(), []);
-    let second = jobs::claim(&pool, heir, &classes(), &FixMode::ALL, Turn::Alone, LEASE)
+    assert_eq!(jobs::renew(&pool, lost, &[job], LEASE).await.unwrap(), []);
+    let second = jobs::claim(&pool, other, &classes(), &FixMode::ALL, Isolation::Alone, LEASE)
         .await
         .unwrap()
         .unwrap();
     assert_eq!(second.attempt, 2);
-    assert_eq!(jobs::finish(&pool, zombie, job, &made(job, 1)).await.unwrap(), Finish::NotOurs);
+    assert_eq!(jobs::finish(&pool, lost, job, &made(job, 1)).await.unwrap(), Finish::LeaseLost);
     assert_eq!(state(&pool, job).await, JobState::Running);
-    assert_eq!(jobs::finish(&pool, heir, job, &made(job, 2)).await.unwrap(), Finish::Done);
+    assert_eq!(jobs::finish(&pool, other, job, &made(job, 2)).await.unwrap(), Finish::Done);
     assert_eq!(balance(&pool, "ada").await, (15, 0));
     let doomed: Vec<String> =
         sqlx::query_scalar("select object_key from doomed_objects order by 1")
@@ -153,25 +153,25 @@ async fn a_zombie_cannot_finish_what_another_worker_has(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_job_that_loses_three_workers_dies_and_costs_nothing(pool: PgPool) {
+async fn a_job_that_loses_three_workers_fails_and_costs_nothing(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     for attempt in 1..=3 {
-        let turn = if attempt == 1 { Turn::Beside } else { Turn::Alone };
+        let isolation = if attempt == 1 { Isolation::Shared } else { Isolation::Alone };
         let claimed =
-            jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, turn, NO_LEASE)
+            jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, isolation, NO_LEASE)
                 .await
                 .unwrap();
         assert_eq!(claimed.unwrap().attempt, attempt);
         let sweep = jobs::sweep(&pool).await.unwrap();
-        assert_eq!(sweep.died.len(), usize::from(attempt == 3));
+        assert_eq!(sweep.failed.len(), usize::from(attempt == 3));
     }
     let job = jobs::get(&pool, job).await.unwrap().unwrap();
     assert_eq!((job.state, job.attempt), (JobState::Failed, 3));
     assert_eq!(job.failure.unwrap().code, "worker_crashed");
     assert_eq!(balance(&pool, "ada").await, (20, 0));
     assert!(
-        jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Turn::Alone, LEASE)
+        jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Isolation::Alone, LEASE)
             .await
             .unwrap()
             .is_none()
@@ -180,10 +180,10 @@ async fn a_job_that_loses_three_workers_dies_and_costs_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_suspect_is_given_only_to_a_worker_that_runs_nothing_else(pool: PgPool) {
+async fn a_suspect_is_claimed_only_by_a_worker_that_runs_nothing_else(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Turn::Beside, NO_LEASE)
+    jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Isolation::Shared, NO_LEASE)
         .await
         .unwrap()
         .unwrap();
@@ -192,7 +192,7 @@ async fn a_suspect_is_given_only_to_a_worker_that_runs_nothing_else(pool: PgPool
     assert!(jobs::suspects_waiting(&pool, &classes(), &FixMode::ALL).await.unwrap());
     assert!(claim(&pool, WorkerId::new()).await.is_none());
     assert!(
-        jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Turn::Alone, LEASE)
+        jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Isolation::Alone, LEASE)
             .await
             .unwrap()
             .is_some()
@@ -200,7 +200,7 @@ async fn a_suspect_is_given_only_to_a_worker_that_runs_nothing_else(pool: PgPool
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_drain_counts_no_attempt(pool: PgPool) {
+async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     for _ in 0..5 {
@@ -214,7 +214,7 @@ async fn a_drain_counts_no_attempt(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_passing_fault_is_tried_again_and_then_costs_nothing(pool: PgPool) {
+async fn a_transient_fault_is_retried_and_then_costs_nothing(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let failure = Failure { code: "storage_unavailable".into(), detail: "Try again later.".into() };
@@ -222,16 +222,16 @@ async fn a_passing_fault_is_tried_again_and_then_costs_nothing(pool: PgPool) {
         sqlx::query("update jobs set run_after = now()").execute(&pool).await.unwrap();
         let worker = WorkerId::new();
         claim(&pool, worker).await.unwrap();
-        let outcome = jobs::retry(&pool, worker, job, &failure).await.unwrap();
+        let outcome = jobs::retry(&pool, worker, job, attempt, &failure).await.unwrap();
         assert_eq!(outcome, if attempt < 3 { Retry::Queued } else { Retry::Failed });
-        assert!(claim(&pool, worker).await.is_none(), "it waits a little, or has ended");
+        assert!(claim(&pool, worker).await.is_none(), "backing off or ended");
     }
     assert_eq!(jobs::get(&pool, job).await.unwrap().unwrap().failure, Some(failure));
     assert_eq!(balance(&pool, "ada").await, (20, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_failed_job_costs_nothing_and_gives_its_free_run_back(pool: PgPool) {
+async fn a_failed_job_costs_nothing_and_returns_its_free_run(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
     let job = submit(&pool, &free(ada, picture)).await;
@@ -250,7 +250,7 @@ async fn a_failed_job_costs_nothing_and_gives_its_free_run_back(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_free_run_is_used_up_even_when_its_result_is_deleted(pool: PgPool) {
+async fn deleting_a_result_does_not_return_its_free_run(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
     let job = submit(&pool, &free(ada, picture)).await;
@@ -265,7 +265,7 @@ async fn a_free_run_is_used_up_even_when_its_result_is_deleted(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn fifty_parallel_runs_on_fifty_images_spend_twenty_credits_four_times(pool: PgPool) {
+async fn fifty_concurrent_runs_spend_no_more_than_the_balance(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let mut runs = Vec::new();
     for _ in 0..50 {
@@ -287,7 +287,7 @@ async fn fifty_parallel_runs_on_fifty_images_spend_twenty_credits_four_times(poo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_same_run_fifty_times_is_one_job(pool: PgPool) {
+async fn fifty_identical_requests_are_one_job(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let new = paid(ada, image(&pool, None, ada, b"x").await);
     for key in [None, Some("click".to_owned())] {
@@ -303,12 +303,12 @@ async fn the_same_run_fifty_times_is_one_job(pool: PgPool) {
         ids.dedup();
         assert_eq!(ids.len(), 1);
     }
-    // One by joining, one by the key: a click of its own is a run of its own.
+    // Two jobs: the requests with a key do not join the job of those without one.
     assert_eq!(balance(&pool, "ada").await, (20, 10));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_idempotency_key_outlives_its_job_and_serves_one_request_only(pool: PgPool) {
+async fn an_idempotency_key_outlives_its_job_and_covers_one_request(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
     let new = NewJob { idempotency_key: Some("click".into()), ..paid(ada, picture) };
@@ -321,7 +321,7 @@ async fn an_idempotency_key_outlives_its_job_and_serves_one_request_only(pool: P
     );
     let other = NewJob { image: image(&pool, None, ada, b"y").await, ..new.clone() };
     assert!(matches!(jobs::submit(&pool, &other).await, Err(SubmitError::IdempotencyKeyReused)));
-    // Another person's key is another key.
+    // Keys are per user.
     let bob = user(&pool, "bob", 0).await;
     let theirs = NewJob { owner: Some(bob), image: image(&pool, None, bob, b"z").await, ..new };
     assert!(matches!(jobs::submit(&pool, &theirs).await.unwrap(), Submitted::New(_)));
@@ -329,7 +329,7 @@ async fn an_idempotency_key_outlives_its_job_and_serves_one_request_only(pool: P
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_cancelled_job_costs_nothing_and_is_not_finished(pool: PgPool) {
+async fn a_canceled_job_costs_nothing_and_cannot_be_finished(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let worker = WorkerId::new();
@@ -337,13 +337,13 @@ async fn a_cancelled_job_costs_nothing_and_is_not_finished(pool: PgPool) {
     assert!(jobs::cancel(&pool, job).await.unwrap());
     assert!(!jobs::cancel(&pool, job).await.unwrap());
     assert_eq!(jobs::renew(&pool, worker, &[job], LEASE).await.unwrap(), []);
-    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::NotOurs);
+    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::LeaseLost);
     assert_eq!(state(&pool, job).await, JobState::Cancelled);
     assert_eq!(balance(&pool, "ada").await, (20, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn deleting_an_image_calls_its_jobs_off_and_dooms_its_objects(pool: PgPool) {
+async fn deleting_an_image_cancels_its_jobs_and_dooms_its_objects(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let bob = user(&pool, "bob", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
@@ -361,17 +361,17 @@ async fn deleting_an_image_calls_its_jobs_off_and_dooms_its_objects(pool: PgPool
             .fetch_one(&pool)
             .await
             .unwrap();
-    assert_eq!(doomed, 4, "the picture, its result and a small copy of each");
+    assert_eq!(doomed, 4, "the image, its result, and their thumbnails");
     assert_books_balance(&pool).await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_full_free_queue_refuses_and_takes_nothing(pool: PgPool) {
+async fn a_full_free_queue_refuses_without_using_up_the_free_run(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     for n in 0..3 {
-        let most = MostWaiting { in_all: 2, of_owner: None };
+        let limit = QueueLimit { total: 2, per_owner: None };
         let new =
-            NewJob { most_waiting: Some(most), ..free(ada, image(&pool, None, ada, b"x").await) };
+            NewJob { queue_limit: Some(limit), ..free(ada, image(&pool, None, ada, b"x").await) };
         let submitted = jobs::submit(&pool, &new).await;
         assert_eq!(matches!(submitted, Err(SubmitError::QueueFull(Tier::Free))), n == 2);
         let used =
@@ -381,7 +381,9 @@ async fn a_full_free_queue_refuses_and_takes_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn submit_finish_cancel_and_delete_at_once_never_deadlock_and_keep_the_books(pool: PgPool) {
+async fn concurrent_submit_finish_cancel_and_delete_neither_deadlock_nor_lose_credits(
+    pool: PgPool,
+) {
     let ada = user(&pool, "ada", 480).await;
     let mut runs = Vec::new();
     for n in 0..60 {
@@ -420,9 +422,10 @@ async fn submit_finish_cancel_and_delete_at_once_never_deadlock_and_keep_the_boo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_magic_fix_is_left_to_a_worker_that_has_a_model_for_it(pool: PgPool) {
+async fn a_magic_fix_is_claimed_only_by_a_worker_with_a_model_for_its_mode(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
-    let fix = Fix { prompt: "a red cup".into(), mask: "png".into(), mask_sha256: vec![7; 32] };
+    let fix =
+        FixParameters { prompt: "a red cup".into(), mask: "png".into(), mask_sha256: vec![7; 32] };
     let edit = NewJob {
         tool: Tool::MagicFix(FixMode::Edit),
         fix: Some(fix),
@@ -432,22 +435,22 @@ async fn a_magic_fix_is_left_to_a_worker_that_has_a_model_for_it(pool: PgPool) {
     let classes = [JobClass { tier: Tier::Paid, tool: ToolName::MagicFix }];
     let (eraser, painter) = ([FixMode::Remove, FixMode::Restore], [FixMode::Add, FixMode::Edit]);
     let worker = WorkerId::new();
-    let turn = Turn::Beside;
-    assert!(jobs::claim(&pool, worker, &classes, &eraser, turn, LEASE).await.unwrap().is_none());
-    assert!(jobs::claim(&pool, worker, &classes, &[], turn, LEASE).await.unwrap().is_none());
-    let claimed = jobs::claim(&pool, worker, &classes, &painter, turn, NO_LEASE).await.unwrap();
+    let shared = Isolation::Shared;
+    assert!(jobs::claim(&pool, worker, &classes, &eraser, shared, LEASE).await.unwrap().is_none());
+    assert!(jobs::claim(&pool, worker, &classes, &[], shared, LEASE).await.unwrap().is_none());
+    let claimed = jobs::claim(&pool, worker, &classes, &painter, shared, NO_LEASE).await.unwrap();
     assert_eq!(claimed.unwrap().id, job);
-    // The same holds for one that must run alone.
+    // The same holds for a suspect.
     assert_eq!(jobs::sweep(&pool).await.unwrap().requeued, [job]);
     assert!(!jobs::suspects_waiting(&pool, &classes, &eraser).await.unwrap());
     assert!(jobs::suspects_waiting(&pool, &classes, &painter).await.unwrap());
-    let alone = Turn::Alone;
+    let alone = Isolation::Alone;
     assert!(jobs::claim(&pool, worker, &classes, &eraser, alone, LEASE).await.unwrap().is_none());
     assert!(jobs::claim(&pool, worker, &classes, &painter, alone, LEASE).await.unwrap().is_some());
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_database_keeps_no_job_that_makes_no_sense(pool: PgPool) {
+async fn the_database_rejects_inconsistent_jobs(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     for nonsense in [

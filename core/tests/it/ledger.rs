@@ -1,7 +1,7 @@
-//! The books under fire: random lives of users, jobs and orders, broken off between any two statements, beside
-//! what must be true of them.
+//! Random sequences of operations on users, jobs and orders, interrupted between any two statements, with a check of
+//! the ledger's invariants after each.
 //!
-//! Each sequence has a seed of its own; a failure names it, and `RETOUCH_LEDGER_SEED` runs that one alone.
+//! Each sequence has its own seed. A failure names it, and `RETOUCH_LEDGER_SEED` runs that sequence alone.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -13,9 +13,9 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use retouch_catalog::{Factor, FixMode, JobClass, Tier, Tool};
 use retouch_core::credits::{AdjustError, Adjusted, Adjustment, PACKS, price};
-use retouch_core::jobs::{self, Failure, JobState, NewJob, SubmitError, Turn};
+use retouch_core::jobs::{self, Failure, Isolation, JobState, NewJob, SubmitError};
 use retouch_core::orders::{
-    self, Message, News, Order, Payment, Progress, Reversal, ReversalEvent,
+    self, Message, Order, Payment, PaymentEvent, PaymentStatus, Reversal, ReversalEvent,
 };
 use retouch_core::results::NewResult;
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, storage, users};
@@ -23,13 +23,13 @@ use retouch_standins::testing::{ISSUER, image};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
-/// How many steps a sequence has.
+/// The number of steps of a sequence.
 const STEPS: usize = 30;
 
-/// One sequence: a user, what was done for them so far, and the dice.
+/// One sequence: a user, their jobs and orders so far, and the random numbers.
 struct Life {
     pool: PgPool,
-    chance: StdRng,
+    rng: StdRng,
     tool: Tool,
     user: UserId,
     image: ImageId,
@@ -37,12 +37,12 @@ struct Life {
     jobs: Vec<JobId>,
     orders: Vec<Order>,
     grants: Vec<(String, i32)>,
-    /// The last state of each job that had ended: it must never change again.
+    /// The state of each job that has ended, which must not change again.
     ended: HashMap<JobId, JobState>,
     steps: u64,
 }
 
-/// What the books say.
+/// A balance as its row, its ledger and its jobs state it.
 #[derive(Debug, PartialEq, Eq)]
 struct Books {
     credits: i32,
@@ -57,7 +57,7 @@ impl Life {
         let image = image(&pool, None, user, b"x").await;
         Self {
             pool,
-            chance: StdRng::seed_from_u64(seed),
+            rng: StdRng::seed_from_u64(seed),
             tool,
             user,
             image,
@@ -72,7 +72,7 @@ impl Life {
 
     async fn step(&mut self) {
         self.steps += 1;
-        match self.chance.random_range(0..12) {
+        match self.rng.random_range(0..12) {
             0 => self.grant().await,
             1..=3 => self.submit().await,
             4..=5 => self.claim().await,
@@ -85,10 +85,10 @@ impl Life {
         self.check().await;
     }
 
-    /// Runs `work`, or drops it at one of the points where it waits: what a process does that dies there.
-    async fn maybe_broken_off<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    /// Runs `work`, or drops it at one of its await points, as if the process had died there.
+    async fn maybe_interrupted<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut left =
-            if self.chance.random_bool(0.3) { self.chance.random_range(1..12) } else { usize::MAX };
+            if self.rng.random_bool(0.3) { self.rng.random_range(1..12) } else { usize::MAX };
         let mut work = pin!(work);
         poll_fn(|context| {
             if left == 0 {
@@ -101,12 +101,12 @@ impl Life {
     }
 
     fn some<T: Copy>(&mut self, all: &[T]) -> Option<T> {
-        (!all.is_empty()).then(|| all[self.chance.random_range(0..all.len())])
+        (!all.is_empty()).then(|| all[self.rng.random_range(0..all.len())])
     }
 
     async fn grant(&mut self) {
-        let amount = self.chance.random_range(-15..40);
-        let reference = format!("{} {}", self.user, self.chance.random_range(0..6));
+        let amount = self.rng.random_range(-15..40);
+        let reference = format!("{} {}", self.user, self.rng.random_range(0..6));
         if amount == 0 {
             return;
         }
@@ -114,35 +114,35 @@ impl Life {
         let pool = self.pool.clone();
         let user = self.user;
         let change = Adjustment { user, amount, reference: &reference, note: None };
-        let granted = self.maybe_broken_off(credits::adjust(&pool, &change)).await;
+        let granted = self.maybe_interrupted(credits::adjust(&pool, &change)).await;
         let earlier = self.grants.iter().find(|(known, _)| *known == reference).map(|(_, of)| *of);
         let is_known = earlier.is_some();
-        let is_there: Option<i32> =
+        let recorded: Option<i32> =
             sqlx::query_scalar("select amount from ledger where reference = $1")
                 .bind(&reference)
                 .fetch_optional(&self.pool)
                 .await
                 .unwrap();
         match granted {
-            Some(Ok(Adjusted::Now)) => assert_eq!(earlier, None, "a reference counts once"),
-            Some(Ok(Adjusted::Before)) => assert_eq!(earlier, Some(amount)),
+            Some(Ok(Adjusted::Applied)) => assert_eq!(earlier, None, "a reference applies once"),
+            Some(Ok(Adjusted::AlreadyApplied)) => assert_eq!(earlier, Some(amount)),
             Some(Err(AdjustError::ReferenceReused)) => assert_ne!(earlier, Some(amount)),
             Some(Err(_)) => {
                 assert!(
                     before.credits + amount < before.reserved,
-                    "a grant is refused only where it would overdraw"
+                    "an adjustment is refused only if it would overdraw"
                 );
-                assert!(is_known || is_there.is_none());
+                assert!(is_known || recorded.is_none());
             }
             None => {}
         }
-        if let Some(amount) = is_there.filter(|_| !is_known) {
+        if let Some(amount) = recorded.filter(|_| !is_known) {
             self.grants.push((reference, amount));
         }
     }
 
     async fn submit(&mut self) {
-        let key = format!("key {}", self.chance.random_range(0..40));
+        let key = format!("key {}", self.rng.random_range(0..40));
         let new = NewJob {
             owner: Some(self.user),
             image: self.image,
@@ -150,11 +150,11 @@ impl Life {
             fix: None,
             tier: Tier::Paid,
             idempotency_key: Some(key),
-            most_waiting: None,
+            queue_limit: None,
         };
         let before = self.books().await;
         let pool = self.pool.clone();
-        match self.maybe_broken_off(jobs::submit(&pool, &new)).await {
+        match self.maybe_interrupted(jobs::submit(&pool, &new)).await {
             Some(Ok(submitted)) => {
                 let job = submitted.into_job();
                 if !self.jobs.contains(&job.id) {
@@ -178,12 +178,20 @@ impl Life {
     async fn claim(&mut self) {
         let classes = [JobClass { tier: Tier::Paid, tool: self.tool.name() }];
         let worker = self.some(&self.workers.clone()).unwrap();
-        let turn = if self.chance.random_bool(0.7) { Turn::Beside } else { Turn::Alone };
-        // A lease of nothing is one that ran out already.
-        let lease = Duration::from_secs(if self.chance.random_bool(0.7) { 600 } else { 0 });
+        let isolation =
+            if self.rng.random_bool(0.7) { Isolation::Shared } else { Isolation::Alone };
+        // A lease of 0 s has expired at once.
+        let lease = Duration::from_secs(if self.rng.random_bool(0.7) { 600 } else { 0 });
         let pool = self.pool.clone();
         let claimed = self
-            .maybe_broken_off(jobs::claim(&pool, worker, &classes, &FixMode::ALL, turn, lease))
+            .maybe_interrupted(jobs::claim(
+                &pool,
+                worker,
+                &classes,
+                &FixMode::ALL,
+                isolation,
+                lease,
+            ))
             .await;
         if let Some(Some(claimed)) = claimed.transpose().unwrap() {
             assert!(self.jobs.contains(&claimed.id));
@@ -197,7 +205,7 @@ impl Life {
         else {
             return;
         };
-        let attempt = self.chance.random_range(1..=3);
+        let attempt = self.rng.random_range(1..=3);
         let made = NewResult {
             id: ResultId::new(),
             object_key: storage::result_key(job, attempt),
@@ -212,10 +220,10 @@ impl Life {
             duration_ms: 1,
         };
         let pool = self.pool.clone();
-        let finished = self.maybe_broken_off(jobs::finish(&pool, worker, job, &made)).await;
+        let finished = self.maybe_interrupted(jobs::finish(&pool, worker, job, &made)).await;
         if let Some(finished) = finished {
             let done = self.state(job).await == JobState::Done;
-            assert!(done || finished.unwrap() == jobs::Finish::NotOurs);
+            assert!(done || finished.unwrap() == jobs::Finish::LeaseLost);
         }
     }
 
@@ -228,9 +236,9 @@ impl Life {
         let before = self.state(job).await;
         let failure = Failure { code: "test".into(), detail: "No.".into() };
         let pool = self.pool.clone();
-        match self.chance.random_range(0..3) {
+        match self.rng.random_range(0..3) {
             0 => {
-                let failed = self.maybe_broken_off(jobs::fail(&pool, worker, job, &failure)).await;
+                let failed = self.maybe_interrupted(jobs::fail(&pool, worker, job, &failure)).await;
                 if let Some(true) = failed.transpose().unwrap() {
                     assert_eq!(
                         (before, self.state(job).await),
@@ -239,13 +247,13 @@ impl Life {
                 }
             }
             1 => {
-                let cancelled = self.maybe_broken_off(jobs::cancel(&pool, job)).await;
+                let cancelled = self.maybe_interrupted(jobs::cancel(&pool, job)).await;
                 if let Some(cancelled) = cancelled.transpose().unwrap() {
                     assert_eq!(cancelled, !before.is_final());
                 }
             }
             _ => {
-                let handed = self.maybe_broken_off(jobs::hand_back(&pool, worker, job)).await;
+                let handed = self.maybe_interrupted(jobs::hand_back(&pool, worker, job)).await;
                 if let Some(true) = handed.transpose().unwrap() {
                     assert_eq!(self.state(job).await, JobState::Queued);
                 }
@@ -255,14 +263,14 @@ impl Life {
 
     async fn lose(&mut self) {
         let pool = self.pool.clone();
-        // Beside another sequence's sweep a row may be swept by either; both are right.
-        let swept = self.maybe_broken_off(jobs::sweep(&pool)).await;
+        // A sweep of the concurrent sequence may take the same rows; either is right.
+        let swept = self.maybe_interrupted(jobs::sweep(&pool)).await;
         swept.transpose().unwrap();
     }
 
     async fn buy(&mut self) {
-        let pack = self.chance.random_range(0..PACKS.len());
-        let key = format!("order {}", self.chance.random_range(0..10));
+        let pack = self.rng.random_range(0..PACKS.len());
+        let key = format!("order {}", self.rng.random_range(0..10));
         let pool = self.pool.clone();
         let user = self.user;
         let placing = async {
@@ -271,47 +279,50 @@ impl Life {
             orders::attach_session(&pool, order.id, &session, "https://pay.test").await.unwrap();
             orders::owned(&pool, user, order.id).await.unwrap()
         };
-        if let Some(Some(order)) = self.maybe_broken_off(placing).await
+        if let Some(Some(order)) = self.maybe_interrupted(placing).await
             && self.orders.iter().all(|known| known.id != order.id)
         {
             self.orders.push(order);
         }
     }
 
-    /// Something is heard of a payment: that it is made, or that it went back.
+    /// Receives a message about a payment, a refund or a dispute.
     async fn reverse(&mut self) {
         if self.orders.is_empty() {
             return self.buy().await;
         }
-        let order = self.orders[self.chance.random_range(0..self.orders.len())].clone();
+        let order = self.orders[self.rng.random_range(0..self.orders.len())].clone();
         let intent = format!("pi_{}", order.id);
-        let progress =
-            [Progress::Paid, Progress::Paid, Progress::Unpaid, Progress::Failed, Progress::Expired];
-        let reversal = |event| News::Reversal(Reversal { payment_intent: intent.clone(), event });
+        let statuses = [
+            PaymentStatus::Paid,
+            PaymentStatus::Paid,
+            PaymentStatus::Unpaid,
+            PaymentStatus::Failed,
+            PaymentStatus::Expired,
+        ];
+        let reversal =
+            |event| PaymentEvent::Reversal(Reversal { payment_intent: intent.clone(), event });
         let dispute = format!("dp_{}", order.id);
-        let news = match self.chance.random_range(0..8) {
-            0..=4 => News::Payment(Payment {
+        let event = match self.rng.random_range(0..8) {
+            0..=4 => PaymentEvent::Payment(Payment {
                 session: order.session.clone().unwrap(),
                 order: Some(order.id),
-                progress: self.some(&progress).unwrap(),
+                status: self.some(&statuses).unwrap(),
                 amount_cents: Some(order.amount_cents),
                 currency: Some(order.currency.clone()),
                 payment_intent: Some(intent.clone()),
                 email: None,
             }),
             5 => reversal(ReversalEvent::Refunded {
-                total_cents: self.chance.random_range(0..=order.amount_cents),
+                total_cents: self.rng.random_range(0..=order.amount_cents),
             }),
             6 => reversal(ReversalEvent::DisputeOpened { dispute }),
-            _ => reversal(ReversalEvent::DisputeClosed {
-                dispute,
-                won: self.chance.random_bool(0.5),
-            }),
+            _ => reversal(ReversalEvent::DisputeClosed { dispute, won: self.rng.random_bool(0.5) }),
         };
-        let id = format!("evt_{}_{}", order.id, self.chance.random_range(0..30));
-        let message = Message { id, kind: "test".into(), payload: "{}".into(), news };
+        let id = format!("evt_{}_{}", order.id, self.rng.random_range(0..30));
+        let message = Message { id, kind: "test".into(), payload: "{}".into(), event };
         let pool = self.pool.clone();
-        let received = self.maybe_broken_off(orders::receive(&pool, &message)).await;
+        let received = self.maybe_interrupted(orders::receive(&pool, &message)).await;
         received.transpose().unwrap();
     }
 
@@ -334,14 +345,11 @@ impl Life {
         Books { credits, reserved, ledger, active }
     }
 
-    /// What must be true after every step, whatever was broken off.
+    /// Checks the invariants that hold after every step, interrupted or not.
     async fn check(&mut self) {
         let books = self.books().await;
-        assert_eq!(books.credits, books.ledger, "a balance is the sum of its ledger");
-        assert_eq!(
-            books.reserved, books.active,
-            "what is held belongs to jobs that have not ended"
-        );
+        assert_eq!(books.credits, books.ledger, "a balance is the sum of its ledger entries");
+        assert_eq!(books.reserved, books.active, "the hold is the cost of the active jobs");
         assert!(books.credits >= books.reserved && books.reserved >= 0, "{books:?}");
 
         let mut spent = 0;
@@ -372,7 +380,7 @@ impl Life {
         assert_eq!(
             i64::from(books.credits),
             expected,
-            "what came in, less what was spent and taken back"
+            "the balance is what came in, less what was spent and taken back"
         );
     }
 }
@@ -383,7 +391,7 @@ async fn live(pool: PgPool, seed: u64, tool: Tool) -> Result<(), String> {
         for _ in 0..STEPS {
             life.step().await;
         }
-        // Whatever waits is called off, so that the next sequence claims its own.
+        // Cancel the active jobs, so that the next sequence claims only its own.
         for job in life.jobs.clone() {
             jobs::cancel(&life.pool, job).await.unwrap();
         }
@@ -392,21 +400,24 @@ async fn live(pool: PgPool, seed: u64, tool: Tool) -> Result<(), String> {
     whole.await.map_err(|panic| format!("RETOUCH_LEDGER_SEED={seed}: {panic}"))
 }
 
-/// How many sequences, and which one alone if only one is wanted.
-#[expect(clippy::disallowed_methods, reason = "whoever runs a test has no command line for it")]
-fn wanted() -> (u64, Option<u64>) {
+/// Returns the number of sequences, and the seed if only one sequence is to run.
+#[expect(clippy::disallowed_methods, reason = "a test has no command line")]
+fn selection() -> (u64, Option<u64>) {
     let sequences = if std::env::var_os("RETOUCH_TEST_FULL").is_some() { 10_000 } else { 400 };
     let only = std::env::var("RETOUCH_LEDGER_SEED").ok().map(|seed| seed.parse().unwrap());
     (sequences, only)
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_books_balance_whatever_happens(pool: PgPoolOptions, connect: PgConnectOptions) {
-    // The test is of transactions, not of the disk.
+async fn the_ledger_balances_after_any_interrupted_sequence(
+    pool: PgPoolOptions,
+    connect: PgConnectOptions,
+) {
+    // This tests transactions, not the disk.
     let connect = connect.options([("synchronous_commit", "off")]);
     let pool = pool.max_connections(12).connect_with(connect).await.unwrap();
-    let (sequences, only) = wanted();
-    // Workers take whatever waits for a tool: two sequences at once need two tools.
+    let (sequences, only) = selection();
+    // Workers claim any job of a tool, so concurrent sequences need different tools.
     let lanes = [Tool::RemoveBackground, Tool::Upscale(Factor::X4)];
     let lanes = lanes.into_iter().enumerate().map(|(lane, tool)| {
         let pool = pool.clone();

@@ -1,4 +1,4 @@
-//! The core against a real Postgres, a real Redis or Valkey and a real S3 server.
+//! The core against real Postgres, Redis or Valkey, and S3 servers.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod accounts;

@@ -1,10 +1,10 @@
-//! What an operator does to jobs by hand.
+//! What operators do to jobs.
 
 use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
-    self, Failure, JobState, NewJob, RedriveError, SubmitError, Submitted, Turn,
+    self, Failure, Isolation, JobState, NewJob, RedriveError, SubmitError, Submitted,
 };
 use retouch_core::{JobId, UserId, WorkerId, audit, images, users};
 use retouch_standins::testing::{ISSUER, image, user};
@@ -18,19 +18,25 @@ fn paid(owner: UserId, image: retouch_core::ImageId) -> NewJob {
         fix: None,
         tier: Tier::Paid,
         idempotency_key: None,
-        most_waiting: None,
+        queue_limit: None,
     }
 }
 
 /// A job of `owner` that failed.
-async fn dead(pool: &PgPool, owner: UserId, image: retouch_core::ImageId, code: &str) -> JobId {
+async fn failed(pool: &PgPool, owner: UserId, image: retouch_core::ImageId, code: &str) -> JobId {
     let worker = WorkerId::new();
     let job = jobs::submit(pool, &paid(owner, image)).await.unwrap().into_job().id;
     let classes = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
-    let claimed =
-        jobs::claim(pool, worker, &classes, &FixMode::ALL, Turn::Beside, Duration::from_mins(1))
-            .await
-            .unwrap();
+    let claimed = jobs::claim(
+        pool,
+        worker,
+        &classes,
+        &FixMode::ALL,
+        Isolation::Shared,
+        Duration::from_mins(1),
+    )
+    .await
+    .unwrap();
     assert_eq!(claimed.unwrap().id, job);
     let failure = Failure { code: code.into(), detail: "Because".into() };
     assert!(jobs::fail(pool, worker, job, &failure).await.unwrap());
@@ -43,10 +49,10 @@ async fn balance(pool: &PgPool) -> (i32, i32) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_failed_job_is_tried_again_as_one_new_job_that_holds_its_price(pool: PgPool) {
+async fn redriving_a_failed_job_makes_one_new_job_that_holds_its_price(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
-    let job = dead(&pool, ada, picture, "worker_crashed").await;
+    let job = failed(&pool, ada, picture, "worker_crashed").await;
     assert_eq!(balance(&pool).await, (20, 0));
     let again = jobs::redrive(&pool, job).await.unwrap();
     assert!(matches!(again, Submitted::New(_)));
@@ -61,10 +67,10 @@ async fn a_failed_job_is_tried_again_as_one_new_job_that_holds_its_price(pool: P
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_job_is_not_tried_again_without_its_picture_or_its_price(pool: PgPool) {
+async fn a_job_is_not_redriven_without_its_image_or_enough_credits(pool: PgPool) {
     let ada = user(&pool, "ada", -12).await;
     let picture = image(&pool, None, ada, b"x").await;
-    let job = dead(&pool, ada, picture, "worker_crashed").await;
+    let job = failed(&pool, ada, picture, "worker_crashed").await;
     let waiting = jobs::submit(&pool, &paid(ada, picture)).await.unwrap().into_job().id;
     let broke = jobs::redrive(&pool, job).await.unwrap_err();
     assert!(matches!(broke, RedriveError::Submit(SubmitError::NotEnoughCredits)), "{broke}");
@@ -78,13 +84,13 @@ async fn a_job_is_not_tried_again_without_its_picture_or_its_price(pool: PgPool)
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_job_that_is_ended_by_hand_costs_nothing_and_says_why(pool: PgPool) {
+async fn a_job_that_an_operator_fails_costs_nothing_and_keeps_the_reason(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
     let job = jobs::submit(&pool, &paid(ada, picture)).await.unwrap().into_job().id;
-    assert!(jobs::fail_by_hand(&pool, job, "This model is being replaced").await.unwrap());
-    assert!(!jobs::fail_by_hand(&pool, job, "Again").await.unwrap(), "it has ended");
-    assert!(!jobs::fail_by_hand(&pool, JobId::new(), "Nothing").await.unwrap());
+    assert!(jobs::fail_by_operator(&pool, job, "This model is being replaced").await.unwrap());
+    assert!(!jobs::fail_by_operator(&pool, job, "Again").await.unwrap(), "it has ended");
+    assert!(!jobs::fail_by_operator(&pool, JobId::new(), "Nothing").await.unwrap());
     let ended = jobs::get(&pool, job).await.unwrap().unwrap();
     let failure = ended.failure.unwrap();
     assert_eq!(ended.state, JobState::Failed);
@@ -95,11 +101,11 @@ async fn a_job_that_is_ended_by_hand_costs_nothing_and_says_why(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn dead_jobs_are_listed_by_their_end_and_by_reason(pool: PgPool) {
+async fn failed_jobs_are_listed_by_their_end_and_by_failure_code(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
-    let first = dead(&pool, ada, picture, "worker_crashed").await;
-    let second = dead(&pool, ada, picture, "image_unreadable").await;
+    let first = failed(&pool, ada, picture, "worker_crashed").await;
+    let second = failed(&pool, ada, picture, "image_unreadable").await;
     let ids = async |code, most| -> Vec<JobId> {
         jobs::failed(&pool, code, most).await.unwrap().iter().map(|job| job.id).collect()
     };

@@ -1,10 +1,10 @@
-//! An order's life: whatever comes, however often and in whatever order, is granted once.
+//! The life of an order: messages in any number and order grant its credits once.
 
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::{Adjustment, PACKS};
 use retouch_core::orders::{
-    self, Message, News, Order, OrderStatus, Outcome, Payment, PlaceError, Progress, Reversal,
-    ReversalEvent,
+    self, Message, Order, OrderStatus, Outcome, Payment, PaymentEvent, PaymentStatus, PlaceError,
+    Reversal, ReversalEvent,
 };
 use retouch_core::{UserId, accounts, credits, users};
 use retouch_standins::testing::{ISSUER, adjust, user};
@@ -18,11 +18,11 @@ async fn ordered(pool: &PgPool, buyer: UserId) -> Order {
     orders::owned(pool, buyer, order.id).await.unwrap().unwrap()
 }
 
-fn payment(order: &Order, progress: Progress) -> Payment {
+fn payment(order: &Order, status: PaymentStatus) -> Payment {
     Payment {
         session: order.session.clone().unwrap(),
         order: Some(order.id),
-        progress,
+        status,
         amount_cents: Some(order.amount_cents),
         currency: Some(order.currency.clone()),
         payment_intent: Some(intent(order)),
@@ -34,19 +34,19 @@ fn intent(order: &Order) -> String {
     format!("pi_{}", order.id)
 }
 
-fn message(id: &str, news: News) -> Message {
-    Message { id: id.into(), kind: "test".into(), payload: "{}".into(), news }
+fn message(id: &str, event: PaymentEvent) -> Message {
+    Message { id: id.into(), kind: "test".into(), payload: "{}".into(), event }
 }
 
-async fn hear(pool: &PgPool, id: &str, news: News) -> Outcome {
-    orders::receive(pool, &message(id, news)).await.unwrap()
+async fn receive(pool: &PgPool, id: &str, event: PaymentEvent) -> Outcome {
+    orders::receive(pool, &message(id, event)).await.unwrap()
 }
 
-fn reversal(order: &Order, event: ReversalEvent) -> News {
-    News::Reversal(Reversal { payment_intent: intent(order), event })
+fn reversal(order: &Order, event: ReversalEvent) -> PaymentEvent {
+    PaymentEvent::Reversal(Reversal { payment_intent: intent(order), event })
 }
 
-fn refunded(order: &Order, total_cents: i64) -> News {
+fn refunded(order: &Order, total_cents: i64) -> PaymentEvent {
     reversal(order, ReversalEvent::Refunded { total_cents })
 }
 
@@ -55,73 +55,75 @@ async fn credits_of(pool: &PgPool, name: &str) -> i32 {
     users::sign_in(pool, ISSUER, name).await.unwrap().credits
 }
 
-async fn standing(pool: &PgPool, order: &Order) -> (OrderStatus, bool, i32) {
+async fn summary(pool: &PgPool, order: &Order) -> (OrderStatus, bool, i32) {
     let order = orders::owned(pool, order.user, order.id).await.unwrap().unwrap();
     (order.status, order.fulfilled_at.is_some(), order.credits_taken_back)
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_payment_is_granted_once_however_it_is_heard_of(pool: PgPool) {
+async fn a_payment_grants_credits_once_despite_repeated_messages(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     assert_eq!(
-        hear(&pool, "evt_1", News::Payment(payment(&order, Progress::Paid))).await,
+        receive(&pool, "evt_1", PaymentEvent::Payment(payment(&order, PaymentStatus::Paid))).await,
         Outcome::Granted
     );
     assert_eq!(
-        hear(&pool, "evt_1", News::Payment(payment(&order, Progress::Paid))).await,
+        receive(&pool, "evt_1", PaymentEvent::Payment(payment(&order, PaymentStatus::Paid))).await,
         Outcome::Repeated
     );
     assert_eq!(
-        hear(&pool, "evt_2", News::Payment(payment(&order, Progress::Paid))).await,
+        receive(&pool, "evt_2", PaymentEvent::Payment(payment(&order, PaymentStatus::Paid))).await,
         Outcome::AlreadyGranted
     );
-    let again = orders::settle(&pool, &payment(&order, Progress::Paid)).await.unwrap();
+    let again = orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
     assert_eq!(again, Outcome::AlreadyGranted);
-    // Older news changes nothing.
-    for late in [Progress::Open, Progress::Unpaid, Progress::Failed, Progress::Expired] {
+    // Older messages change nothing.
+    for late in
+        [PaymentStatus::Open, PaymentStatus::Unpaid, PaymentStatus::Failed, PaymentStatus::Expired]
+    {
         orders::settle(&pool, &payment(&order, late)).await.unwrap();
     }
-    assert_eq!(standing(&pool, &order).await, (OrderStatus::Paid, true, 0));
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 0));
     assert_eq!(credits_of(&pool, "ada").await, 75);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn nothing_is_granted_for_what_is_not_paid(pool: PgPool) {
+async fn an_unpaid_or_mismatching_payment_grants_nothing(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
-    let stages = [
-        (Progress::Open, OrderStatus::Open),
-        (Progress::Unpaid, OrderStatus::Unpaid),
-        (Progress::Failed, OrderStatus::Failed),
-        (Progress::Expired, OrderStatus::Expired),
+    let cases = [
+        (PaymentStatus::Open, OrderStatus::Open),
+        (PaymentStatus::Unpaid, OrderStatus::Unpaid),
+        (PaymentStatus::Failed, OrderStatus::Failed),
+        (PaymentStatus::Expired, OrderStatus::Expired),
     ];
-    for (progress, status) in stages {
-        let order = ordered_anew(&pool, ada).await;
-        orders::settle(&pool, &payment(&order, progress)).await.unwrap();
-        assert_eq!(standing(&pool, &order).await, (status, false, 0));
+    for (reported, status) in cases {
+        let order = order_again(&pool, ada).await;
+        orders::settle(&pool, &payment(&order, reported)).await.unwrap();
+        assert_eq!(summary(&pool, &order).await, (status, false, 0));
     }
-    let order = ordered_anew(&pool, ada).await;
+    let order = order_again(&pool, ada).await;
     for wrong in [
-        Payment { amount_cents: Some(1), ..payment(&order, Progress::Paid) },
-        Payment { currency: Some("jpy".into()), ..payment(&order, Progress::Paid) },
-        Payment { amount_cents: None, ..payment(&order, Progress::Paid) },
+        Payment { amount_cents: Some(1), ..payment(&order, PaymentStatus::Paid) },
+        Payment { currency: Some("jpy".into()), ..payment(&order, PaymentStatus::Paid) },
+        Payment { amount_cents: None, ..payment(&order, PaymentStatus::Paid) },
     ] {
         assert_eq!(orders::settle(&pool, &wrong).await.unwrap(), Outcome::Mismatch);
     }
-    let elsewhere = Payment { session: "cs_other".into(), ..payment(&order, Progress::Paid) };
+    let elsewhere = Payment { session: "cs_other".into(), ..payment(&order, PaymentStatus::Paid) };
     assert_eq!(orders::settle(&pool, &elsewhere).await.unwrap(), Outcome::Unknown);
     assert_eq!(credits_of(&pool, "ada").await, 20);
-    // A payment that takes its time, and one that comes after its page was closed, count in the end.
-    for early in [Progress::Unpaid, Progress::Expired, Progress::Failed] {
-        let order = ordered_anew(&pool, ada).await;
+    // A payment that takes days, or that arrives after its checkout page closed, still counts.
+    for early in [PaymentStatus::Unpaid, PaymentStatus::Expired, PaymentStatus::Failed] {
+        let order = order_again(&pool, ada).await;
         orders::settle(&pool, &payment(&order, early)).await.unwrap();
-        let paid = orders::settle(&pool, &payment(&order, Progress::Paid)).await.unwrap();
+        let paid = orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
         assert_eq!(paid, Outcome::Granted);
     }
     assert_eq!(credits_of(&pool, "ada").await, 20 + 3 * 55);
 }
 
-/// Another order of the same pack at once, which only another click makes.
-async fn ordered_anew(pool: &PgPool, buyer: UserId) -> Order {
+/// Places another order of the same pack, as a later click does.
+async fn order_again(pool: &PgPool, buyer: UserId) -> Order {
     sqlx::query("update orders set created_at = created_at - interval '1 minute'")
         .execute(pool)
         .await
@@ -130,15 +132,15 @@ async fn ordered_anew(pool: &PgPool, buyer: UserId) -> Order {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_payment_is_found_by_its_order_when_we_stopped_before_noting_its_page(pool: PgPool) {
+async fn a_payment_finds_its_order_even_if_its_checkout_page_was_not_recorded(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = orders::place(&pool, ada, &PACKS[0], None).await.unwrap();
-    let order = Order { session: Some("cs_never_noted".into()), ..order };
+    let order = Order { session: Some("cs_unrecorded".into()), ..order };
     assert_eq!(
-        orders::settle(&pool, &payment(&order, Progress::Paid)).await.unwrap(),
+        orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap(),
         Outcome::Granted
     );
-    let found = orders::of_session(&pool, ada, "cs_never_noted").await.unwrap().unwrap();
+    let found = orders::for_session(&pool, ada, "cs_unrecorded").await.unwrap().unwrap();
     assert_eq!(found.id, order.id);
     assert_eq!(credits_of(&pool, "ada").await, 40);
 }
@@ -166,20 +168,20 @@ async fn a_double_click_and_a_repeated_key_are_one_order(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_refund_takes_back_its_share_as_far_as_it_is_left(pool: PgPool) {
+async fn a_refund_takes_back_its_share_of_the_unspent_credits(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = ordered(&pool, ada).await;
-    orders::settle(&pool, &payment(&order, Progress::Paid)).await.unwrap();
-    // 250 of 500 cents: 27 of 55 credits. The total counts, so a repeat or an older total moves nothing.
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
+    // 250 of 500 cents are 27 of 55 credits. Refunds state totals, so a repeat or an older one moves nothing.
     for (id, total) in [("evt_1", 250), ("evt_2", 250), ("evt_3", 100)] {
-        assert_eq!(hear(&pool, id, refunded(&order, total)).await, Outcome::Reversed);
-        assert_eq!(standing(&pool, &order).await, (OrderStatus::Paid, true, 27));
+        assert_eq!(receive(&pool, id, refunded(&order, total)).await, Outcome::Reversed);
+        assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 27));
     }
     assert_eq!(credits_of(&pool, "ada").await, 48);
-    // All but 8 credits are spent: 20 more cannot be taken.
+    // Only 8 credits are unspent, so 20 cannot be taken back.
     adjust(&pool, ada, -40).await;
-    hear(&pool, "evt_4", refunded(&order, 500)).await;
-    assert_eq!(standing(&pool, &order).await, (OrderStatus::Refunded, true, 35));
+    receive(&pool, "evt_4", refunded(&order, 500)).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Refunded, true, 35));
     assert_eq!(credits_of(&pool, "ada").await, 0);
     let missing: i32 = sqlx::query_scalar("select credits_missing from orders where id = $1")
         .bind(order.id)
@@ -190,66 +192,70 @@ async fn a_refund_takes_back_its_share_as_far_as_it_is_left(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_refund_that_overtakes_its_payment_counts_when_that_comes(pool: PgPool) {
+async fn a_refund_that_arrives_before_its_payment_applies_with_it(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
-    assert_eq!(hear(&pool, "evt_refund", refunded(&order, 500)).await, Outcome::Waiting);
-    assert_eq!(hear(&pool, "evt_refund", refunded(&order, 500)).await, Outcome::Repeated);
+    assert_eq!(receive(&pool, "evt_refund", refunded(&order, 500)).await, Outcome::Waiting);
+    assert_eq!(receive(&pool, "evt_refund", refunded(&order, 500)).await, Outcome::Repeated);
     assert_eq!(
-        hear(&pool, "evt_paid", News::Payment(payment(&order, Progress::Paid))).await,
+        receive(&pool, "evt_paid", PaymentEvent::Payment(payment(&order, PaymentStatus::Paid)))
+            .await,
         Outcome::Granted
     );
-    assert_eq!(standing(&pool, &order).await, (OrderStatus::Refunded, true, 55));
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Refunded, true, 55));
     assert_eq!(credits_of(&pool, "ada").await, 20);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_dispute_takes_the_credits_until_it_is_won(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
-    orders::settle(&pool, &payment(&order, Progress::Paid)).await.unwrap();
+    orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
     let opened = || reversal(&order, ReversalEvent::DisputeOpened { dispute: "dp".into() });
     let closed = |won| reversal(&order, ReversalEvent::DisputeClosed { dispute: "dp".into(), won });
-    hear(&pool, "evt_1", opened()).await;
-    assert_eq!(standing(&pool, &order).await, (OrderStatus::Disputed, true, 55));
+    receive(&pool, "evt_1", opened()).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Disputed, true, 55));
     assert_eq!(credits_of(&pool, "ada").await, 20);
-    hear(&pool, "evt_2", closed(true)).await;
-    assert_eq!(standing(&pool, &order).await, (OrderStatus::Paid, true, 0));
-    // It does not open again because the first message is late.
-    hear(&pool, "evt_3", opened()).await;
-    hear(&pool, "evt_4", closed(false)).await;
-    assert_eq!(standing(&pool, &order).await, (OrderStatus::Paid, true, 0));
+    receive(&pool, "evt_2", closed(true)).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 0));
+    // A late first message does not reopen it.
+    receive(&pool, "evt_3", opened()).await;
+    receive(&pool, "evt_4", closed(false)).await;
+    assert_eq!(summary(&pool, &order).await, (OrderStatus::Paid, true, 0));
     assert_eq!(credits_of(&pool, "ada").await, 75);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_purchase_whose_buyer_is_gone_is_noted_and_grants_nothing(pool: PgPool) {
+async fn a_payment_after_account_deletion_is_recorded_and_grants_nothing(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     sqlx::query("update users set issuer = 'deleted', email = null, deleted_at = now()")
         .execute(&pool)
         .await
         .unwrap();
-    let paid = hear(&pool, "evt_1", News::Payment(payment(&order, Progress::Paid))).await;
+    let paid =
+        receive(&pool, "evt_1", PaymentEvent::Payment(payment(&order, PaymentStatus::Paid))).await;
     assert_eq!(paid, Outcome::OwnerGone);
     let order = orders::owned(&pool, order.user, order.id).await.unwrap().unwrap();
     assert_eq!((order.status, order.fulfilled_at, order.email), (OrderStatus::Paid, None, None));
-    let kept: String = sqlx::query_scalar("select payload from payment_events where id = 'evt_1'")
-        .fetch_one(&pool)
-        .await
-        .unwrap();
-    assert_eq!(kept, "", "the message names the buyer");
+    let payload: String =
+        sqlx::query_scalar("select payload from payment_events where id = 'evt_1'")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+    assert_eq!(payload, "", "the message names the buyer");
     assert_eq!(credits::audit(&pool).await.unwrap(), []);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn money_for_which_nothing_could_be_granted_goes_back_without_moving_credits(pool: PgPool) {
+async fn refunding_a_payment_that_granted_nothing_moves_no_credits(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let (gone, wrong) =
         (ordered(&pool, ada).await, ordered(&pool, user(&pool, "bob", 0).await).await);
-    let mut other_price = payment(&wrong, Progress::Paid);
+    let mut other_price = payment(&wrong, PaymentStatus::Paid);
     other_price.amount_cents = Some(400);
-    let paid = hear(&pool, "evt_1", News::Payment(other_price)).await;
+    let paid = receive(&pool, "evt_1", PaymentEvent::Payment(other_price)).await;
     assert_eq!(paid, Outcome::Mismatch);
     accounts::delete(&pool, ada, &[1; 32]).await.unwrap().unwrap();
-    let late = hear(&pool, "evt_2", News::Payment(payment(&gone, Progress::Paid))).await;
+    let late =
+        receive(&pool, "evt_2", PaymentEvent::Payment(payment(&gone, PaymentStatus::Paid))).await;
     assert_eq!(late, Outcome::OwnerGone);
     let mut found = audit::books(&pool).await.unwrap();
     found.sort_by_key(ToString::to_string);
@@ -260,22 +266,25 @@ async fn money_for_which_nothing_could_be_granted_goes_back_without_moving_credi
     owed.sort_by_key(ToString::to_string);
     assert_eq!(found, owed);
 
-    // What was paid was less than the price, so less goes back.
-    assert_eq!(hear(&pool, "evt_3", refunded(&wrong, 400)).await, Outcome::Reversed);
-    assert_eq!(hear(&pool, "evt_4", refunded(&gone, 500)).await, Outcome::Reversed);
-    assert_eq!(standing(&pool, &gone).await, (OrderStatus::Refunded, false, 0));
-    assert_eq!(standing(&pool, &wrong).await, (OrderStatus::Refunded, false, 0));
+    // The payment was below the price, and so is its full refund.
+    assert_eq!(receive(&pool, "evt_3", refunded(&wrong, 400)).await, Outcome::Reversed);
+    assert_eq!(receive(&pool, "evt_4", refunded(&gone, 500)).await, Outcome::Reversed);
+    assert_eq!(summary(&pool, &gone).await, (OrderStatus::Refunded, false, 0));
+    assert_eq!(summary(&pool, &wrong).await, (OrderStatus::Refunded, false, 0));
     assert_eq!(credits_of(&pool, "bob").await, 20);
     assert_eq!(audit::books(&pool).await.unwrap(), []);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_wrong_payment_is_dealt_with_by_a_grant_in_its_name(pool: PgPool) {
+async fn an_operators_grant_for_a_mismatching_payment_resolves_it(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = ordered(&pool, ada).await;
-    let mut other_price = payment(&order, Progress::Paid);
+    let mut other_price = payment(&order, PaymentStatus::Paid);
     other_price.amount_cents = Some(order.amount_cents - 100);
-    assert_eq!(hear(&pool, "evt_1", News::Payment(other_price)).await, Outcome::Mismatch);
+    assert_eq!(
+        receive(&pool, "evt_1", PaymentEvent::Payment(other_price)).await,
+        Outcome::Mismatch
+    );
     assert_eq!(audit::books(&pool).await.unwrap(), [Finding::OrderMismatch { order: order.id }]);
     let grant = async |reference: &str| {
         let change = Adjustment { user: ada, amount: 10, reference, note: None };
@@ -288,7 +297,7 @@ async fn a_wrong_payment_is_dealt_with_by_a_grant_in_its_name(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_deleted_account_places_no_order(pool: PgPool) {
+async fn a_deleted_account_cannot_place_an_order(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     accounts::delete(&pool, ada, &[1; 32]).await.unwrap().unwrap();
     let refused = orders::place(&pool, ada, &PACKS[0], None).await;
@@ -296,10 +305,10 @@ async fn a_deleted_account_places_no_order(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn orders_that_nobody_pays_are_asked_about_and_given_up(pool: PgPool) {
+async fn unpaid_orders_are_polled_and_then_expire(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let order = ordered(&pool, ada).await;
-    let lonely = orders::place(&pool, ada, &PACKS[0], None).await.unwrap();
+    let pageless = orders::place(&pool, ada, &PACKS[0], None).await.unwrap();
     assert_eq!(orders::due_for_check(&pool, 10).await.unwrap(), Vec::<String>::new());
     let age = |hours: i32| {
         sqlx::query("update orders set created_at = now() - make_interval(hours => $1), next_check_at = now() - interval '1 second'")
@@ -311,47 +320,57 @@ async fn orders_that_nobody_pays_are_asked_about_and_given_up(pool: PgPool) {
     assert_eq!(
         orders::due_for_check(&pool, 10).await.unwrap(),
         Vec::<String>::new(),
-        "asked a moment ago"
+        "polled a moment ago"
     );
     assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 0);
     age(26).await.unwrap();
     assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 1);
-    assert_eq!(standing(&pool, &lonely).await.0, OrderStatus::Expired);
-    assert_eq!(standing(&pool, &order).await.0, OrderStatus::Open);
+    assert_eq!(summary(&pool, &pageless).await.0, OrderStatus::Expired);
+    assert_eq!(summary(&pool, &order).await.0, OrderStatus::Open);
     age(73).await.unwrap();
     assert_eq!(orders::expire_abandoned(&pool).await.unwrap(), 1);
 }
 
-/// 100 sessions, each heard of 100 times over, shuffled, 16 at a time, by messages and by questions.
+/// Reports 100 payments 100 times each, shuffled, 16 concurrently, by messages and by polling.
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_hundred_payments_heard_of_a_hundred_times_are_a_hundred_grants(pool: PgPool) {
+async fn a_hundred_payments_reported_a_hundred_times_each_are_a_hundred_grants(pool: PgPool) {
     use futures::StreamExt;
     use rand::seq::SliceRandom;
 
-    let mut heard = Vec::new();
+    let mut reports = Vec::new();
     for number in 0..100 {
         let buyer = user(&pool, &format!("buyer {number}"), 0).await;
         let order = ordered(&pool, buyer).await;
         for repeat in 0..100 {
-            heard.push((order.clone(), repeat));
+            reports.push((order.clone(), repeat));
         }
     }
-    let mut chance: rand::rngs::StdRng = rand::SeedableRng::seed_from_u64(7);
-    heard.shuffle(&mut chance);
-    let grants = futures::stream::iter(heard)
+    let mut rng: rand::rngs::StdRng = rand::SeedableRng::seed_from_u64(7);
+    reports.shuffle(&mut rng);
+    let grants = futures::stream::iter(reports)
         .map(|(order, repeat)| {
             let pool = pool.clone();
             async move {
-                let paid = payment(&order, Progress::Paid);
+                let paid = payment(&order, PaymentStatus::Paid);
                 let outcome = match repeat % 4 {
                     0 => orders::settle(&pool, &paid).await.unwrap(),
-                    // The same message again and again, and another one that says the same.
-                    1 => hear(&pool, &format!("evt_a_{}", order.id), News::Payment(paid)).await,
-                    2 => hear(&pool, &format!("evt_b_{}", order.id), News::Payment(paid)).await,
-                    _ => {
-                        let early = payment(&order, Progress::Unpaid);
-                        hear(&pool, &format!("evt_{repeat}_{}", order.id), News::Payment(early))
+                    // A message that repeats, and another one with the same content.
+                    1 => {
+                        receive(&pool, &format!("evt_a_{}", order.id), PaymentEvent::Payment(paid))
                             .await
+                    }
+                    2 => {
+                        receive(&pool, &format!("evt_b_{}", order.id), PaymentEvent::Payment(paid))
+                            .await
+                    }
+                    _ => {
+                        let early = payment(&order, PaymentStatus::Unpaid);
+                        receive(
+                            &pool,
+                            &format!("evt_{repeat}_{}", order.id),
+                            PaymentEvent::Payment(early),
+                        )
+                        .await
                     }
                 };
                 usize::from(outcome == Outcome::Granted)

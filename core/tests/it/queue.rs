@@ -1,4 +1,4 @@
-//! The doorbells, on every server program we support: nothing that happens to Redis ends a worker.
+//! Doorbells and events on every supported server: no Redis outage stops a worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::JobId;
-use retouch_core::queue::{Handler, JobNews, Progress, Queue, Stage};
+use retouch_core::queue::{Handler, JobEvent, JobProgress, ProgressStage, Queue};
 use retouch_standins::redis_server::{RedisServer, programs};
 use retouch_standins::testing::eventually;
 use tokio::sync::{broadcast, mpsc};
@@ -24,14 +24,14 @@ struct Listening {
 }
 
 fn listen(queue: &Queue, slots: usize, each: Duration) -> Listening {
-    let (tell, heard) = mpsc::unbounded_channel();
+    let (sender, heard) = mpsc::unbounded_channel();
     let (now, most_at_once) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let most = most_at_once.clone();
     let handler: Handler = Arc::new(move |job| {
-        let (tell, now, most) = (tell.clone(), now.clone(), most.clone());
+        let (sender, now, most) = (sender.clone(), now.clone(), most.clone());
         Box::pin(async move {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            let _ = tell.send((job, Instant::now()));
+            let _ = sender.send((job, Instant::now()));
             tokio::time::sleep(each).await;
             now.fetch_sub(1, Ordering::SeqCst);
         })
@@ -63,7 +63,7 @@ async fn ring(queue: &Queue, class: JobClass) -> JobId {
     job
 }
 
-/// Runs `check` against each server program, one after the other.
+/// Runs `check` against each server program in turn.
 async fn on_each_server<F: Future<Output = ()>>(check: impl Fn(RedisServer, Queue) -> F) {
     for program in programs() {
         eprintln!("on {program}");
@@ -74,7 +74,7 @@ async fn on_each_server<F: Future<Output = ()>>(check: impl Fn(RedisServer, Queu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_most_urgent_class_is_heard_first_and_never_more_at_once_than_there_are_slots() {
+async fn the_most_urgent_class_comes_first_and_no_more_jobs_run_than_there_are_slots() {
     on_each_server(|server, queue| async move {
         let free = [ring(&queue, FREE).await, ring(&queue, FREE).await];
         let paid = [ring(&queue, PAID).await, ring(&queue, PAID).await, ring(&queue, PAID).await];
@@ -85,7 +85,7 @@ async fn the_most_urgent_class_is_heard_first_and_never_more_at_once_than_there_
         }
         assert_eq!(heard, [paid.as_slice(), free.as_slice()].concat());
         assert_eq!(listening.most_at_once.load(Ordering::SeqCst), 2);
-        assert_eq!(queue.unheard(PAID).await.unwrap(), 0);
+        assert_eq!(queue.unread(PAID).await.unwrap(), 0);
         listening.end().await;
         drop(server);
     })
@@ -93,7 +93,7 @@ async fn the_most_urgent_class_is_heard_first_and_never_more_at_once_than_there_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_workers_share_the_doorbells_without_hearing_one_twice() {
+async fn two_workers_share_the_doorbells_and_each_rings_once() {
     on_each_server(|server, queue| async move {
         let mut one = listen(&queue, 4, Duration::from_millis(1));
         let mut other = listen(&queue, 4, Duration::from_millis(1));
@@ -118,7 +118,7 @@ async fn two_workers_share_the_doorbells_without_hearing_one_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_lives_through_a_flush_a_silence_and_a_restart_of_redis() {
+async fn a_worker_survives_a_flush_an_outage_and_a_restart_of_redis() {
     on_each_server(|server, queue| async move {
         let mut listening = listen(&queue, 2, Duration::ZERO);
         let job = ring(&queue, PAID).await;
@@ -129,12 +129,12 @@ async fn a_worker_lives_through_a_flush_a_silence_and_a_restart_of_redis() {
         assert_eq!(listening.hear().await, job, "after a flush");
 
         let server = tokio::task::spawn_blocking(move || {
-            server.be_silent_for(Duration::from_secs(2));
+            server.freeze_for(Duration::from_secs(2));
             server
         });
         let mut server = server.await.unwrap();
         let job = ring(&queue, PAID).await;
-        // A ring whose answer got lost was rung twice; the second finds nothing to do.
+        // A ring whose answer got lost was repeated, so this doorbell may come twice.
         while listening.hear().await != job {}
 
         server.restart();
@@ -147,7 +147,7 @@ async fn a_worker_lives_through_a_flush_a_silence_and_a_restart_of_redis() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_is_told_to_stop_finishes_what_it_has_and_starts_nothing_new() {
+async fn a_stopping_worker_finishes_its_jobs_and_starts_no_new_ones() {
     on_each_server(|server, queue| async move {
         let mut listening = listen(&queue, 1, Duration::from_millis(400));
         ring(&queue, PAID).await;
@@ -157,22 +157,22 @@ async fn a_worker_that_is_told_to_stop_finishes_what_it_has_and_starts_nothing_n
         let ended = tokio::time::timeout(PATIENCE, &mut listening.worker).await;
         ended.expect("stops in time").expect("no panic").expect("no error");
         assert!(listening.heard.try_recv().is_err(), "nothing new was started");
-        assert_eq!(queue.unheard(PAID).await.unwrap(), 1, "the second still waits");
+        assert_eq!(queue.unread(PAID).await.unwrap(), 1, "the second still waits");
         drop(server);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backlog_of_nine_thousand_is_heard_to_the_last() {
+async fn a_backlog_of_9000_doorbells_is_read_completely() {
     on_each_server(|server, queue| async move {
         queue.ring_for_any(PAID, 9_000).await.unwrap();
-        assert_eq!(queue.unheard(PAID).await.unwrap(), 9_000);
+        assert_eq!(queue.unread(PAID).await.unwrap(), 9_000);
         let mut listening = listen(&queue, 16, Duration::ZERO);
         for _ in 0..9_000 {
             listening.hear().await;
         }
-        assert_eq!(queue.unheard(PAID).await.unwrap(), 0);
+        assert_eq!(queue.unread(PAID).await.unwrap(), 0);
         listening.end().await;
         drop(server);
     })
@@ -180,7 +180,7 @@ async fn a_backlog_of_nine_thousand_is_heard_to_the_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_worker_hears_a_doorbell_within_milliseconds() {
+async fn an_idle_worker_reads_a_doorbell_within_milliseconds() {
     let server = RedisServer::start();
     let queue = Queue::new(&server.config()).unwrap();
     let mut listening = listen(&queue, 4, Duration::ZERO);
@@ -196,49 +196,49 @@ async fn an_idle_worker_hears_a_doorbell_within_milliseconds() {
     }
     delays.sort();
     eprintln!("ring to start: p50 {:?}, p99 {:?}", delays[100], delays[197]);
-    // The bar is p99 < 10 ms on an idle machine; a test machine is not idle, so the median is held.
+    // The goal is p99 < 10 ms on an idle machine. A test machine is not idle, so this checks the median.
     assert!(delays[100] < Duration::from_millis(10), "median {:?}", delays[100]);
     listening.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn news_reaches_those_who_listen_again_after_a_restart() {
+async fn events_arrive_again_after_a_restart() {
     on_each_server(|mut server, queue| async move {
-        let (sender, mut news) = broadcast::channel(16);
+        let (sender, mut events) = broadcast::channel(16);
         let listener = queue.clone();
-        let listening = tokio::spawn(async move { listener.listen(sender).await });
+        let listening = tokio::spawn(async move { listener.forward_events(sender).await });
         for _ in 0..2 {
-            let at = Progress::at(Stage::Infer, 0.5);
-            let progress = JobNews::progress(JobId::new(), at);
-            eventually(PATIENCE, "the news arrived", || {
-                let (queue, mut news) = (queue.clone(), news.resubscribe());
+            let at = JobProgress::at(ProgressStage::Infer, 0.5);
+            let progress = JobEvent::progress(JobId::new(), at);
+            eventually(PATIENCE, "the event arrived", || {
+                let (queue, mut events) = (queue.clone(), events.resubscribe());
                 async move {
-                    queue.tell(progress).await.ok()?;
+                    queue.publish(progress).await.ok()?;
                     let arrived =
-                        tokio::time::timeout(Duration::from_millis(200), news.recv()).await;
+                        tokio::time::timeout(Duration::from_millis(200), events.recv()).await;
                     arrived.ok()?.ok().filter(|arrived| *arrived == progress)
                 }
             })
             .await;
             server.restart();
         }
-        while news.try_recv().is_ok() {}
+        while events.try_recv().is_ok() {}
         listening.abort();
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_doorbell_that_died_with_its_worker_counts_no_more() {
+async fn a_doorbell_read_by_a_killed_worker_does_not_count() {
     on_each_server(|server, queue| async move {
-        // The stream and its group exist once somebody has listened.
+        // The stream and its group exist once a worker has read it.
         let mut listening = listen(&queue, 1, Duration::ZERO);
         ring(&queue, PAID).await;
         listening.hear().await;
         listening.end().await;
         ring(&queue, PAID).await;
-        assert_eq!(queue.unheard(PAID).await.unwrap(), 1);
-        // Killed between reading the doorbell and saying so.
+        assert_eq!(queue.unread(PAID).await.unwrap(), 1);
+        // A worker killed between reading the doorbell and acknowledging it.
         let client = redis::Client::open(server.url()).unwrap();
         let mut dying = client.get_multiplexed_async_connection().await.unwrap();
         let streams: Vec<String> =
@@ -249,7 +249,7 @@ async fn a_doorbell_that_died_with_its_worker_counts_no_more() {
             .await
             .unwrap();
         assert!(!matches!(read, redis::Value::Nil));
-        assert_eq!(queue.unheard(PAID).await.unwrap(), 0, "whoever sweeps must ring again");
+        assert_eq!(queue.unread(PAID).await.unwrap(), 0, "the sweeper must ring again");
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! Objects: what is stored is read back, and what nobody needs goes.
+//! Objects: reading, writing, streaming uploads, and cleaning up after them.
 
 use std::time::Duration;
 
@@ -28,18 +28,18 @@ async fn an_object_is_read_whole_or_in_ranges_until_it_is_deleted() {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_janitor_deletes_what_was_doomed_and_announced_but_never_kept(pool: PgPool) {
+async fn the_janitor_deletes_doomed_objects_and_expired_announcements(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 0).await;
     let kept = image(&pool, Some(&bucket.storage), ada, b"kept").await;
     let gone = image(&pool, Some(&bucket.storage), ada, b"gone").await;
-    // A process that died between the object and the row, more than an hour ago.
+    // A process that died after writing the object and before inserting the row, more than an hour ago.
     let orphan = ImageId::new();
     images::announce(&pool, orphan).await.unwrap();
     let key = retouch_core::storage::image_key(orphan);
     bucket.storage.put(&key, "image/png", b"orphan".to_vec().into()).await.unwrap();
     janitor::round(&pool, &bucket.storage).await.unwrap();
-    assert_eq!(bucket.storage.keys().await.unwrap().len(), 3, "an upload under way is left alone");
+    assert_eq!(bucket.storage.keys().await.unwrap().len(), 3, "an upload in progress is kept");
 
     sqlx::query("update doomed_objects set since = now()").execute(&pool).await.unwrap();
     images::delete(&pool, ada, gone).await.unwrap();
@@ -51,13 +51,13 @@ async fn the_janitor_deletes_what_was_doomed_and_announced_but_never_kept(pool: 
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_object_of_many_parts_is_whole_and_one_that_is_dropped_leaves_nothing(pool: PgPool) {
+async fn a_multipart_upload_is_complete_and_a_dropped_one_leaves_nothing(pool: PgPool) {
     let bucket = Bucket::start().await;
     let bytes: Vec<u8> = (0..20_000_000_u32).map(|i| (i % 251) as u8).collect();
     for size in [0, 1, 8 << 20, (8 << 20) + 1, bytes.len()] {
         let key = format!("{size} bytes");
         let mut upload = bucket.storage.upload(&pool, key.clone(), "image/png");
-        // Pieces that fit no part's border.
+        // Pieces that do not align with parts.
         for piece in bytes[..size].chunks(999_983) {
             upload.push(&piece.to_vec().into()).await.unwrap();
         }
@@ -86,15 +86,15 @@ async fn the_janitor_aborts_the_upload_of_a_process_that_died(pool: PgPool) {
     let key = retouch_core::storage::result_key(job, attempt);
     let mut upload = bucket.storage.upload(&pool, key, "image/png");
     upload.push(&vec![7; 17 << 20].into()).await.unwrap();
-    // All that was sent: a dead process sends nothing more, but the one that tests lives on.
+    // Wait for all parts: unlike a dead process, this one would keep sending.
     eventually(PATIENCE, "both parts arrived", async || {
         (bucket.unfinished_parts() == 2).then_some(())
     })
     .await;
-    // A process that is killed runs no destructors.
+    // A killed process runs no destructors.
     std::mem::forget(upload);
     janitor::round(&pool, &bucket.storage).await.unwrap();
-    assert_eq!(unfinished(&pool).await, 1, "an upload under way is left alone");
+    assert_eq!(unfinished(&pool).await, 1, "an upload in progress is kept");
     retouch_core::storage::doom_attempt(&pool, job, attempt).await.unwrap();
     janitor::round(&pool, &bucket.storage).await.unwrap();
     assert_eq!((bucket.unfinished_parts(), unfinished(&pool).await), (0, 0));

@@ -1,5 +1,5 @@
-//! Whatever happens to pictures, jobs and objects, in whatever order: the janitor deletes no object that a row names,
-//! and in the end no other is left.
+//! Random sequences of steps on images, jobs and objects: the janitor deletes no object that a row refers to, and in
+//! the end no other object is left.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -7,8 +7,7 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 
-/// What can happen to one of a few pictures, its job and its objects, in any order; what makes no sense at
-/// the moment does nothing.
+/// A step on one of a few images, its jobs or its objects. A step that is impossible at the moment does nothing.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Announce(usize),
@@ -53,7 +52,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The world that the steps happen in.
+/// The state that the steps change.
 struct World<'a> {
     pool: &'a PgPool,
     storage: &'a Storage,
@@ -61,10 +60,11 @@ struct World<'a> {
     ids: [ImageId; PICTURES],
     announced: [bool; PICTURES],
     stored: [bool; PICTURES],
-    /// What workers hold or believe to hold, and whether they have stored its result.
+    /// The jobs that workers hold, or still believe to hold, and whether the result's objects are written.
     claims: Vec<(WorkerId, Claimed, bool)>,
     listed: Vec<Page>,
-    /// How often a picture was recorded, came too late, and a job was finished, and was not.
+    /// How many images were inserted, how many came too late, how many jobs were finished, and how many had lost
+    /// their lease.
     seen: [usize; 4],
 }
 
@@ -94,11 +94,11 @@ impl<'a> World<'a> {
                 put(self.storage, &keys_of(self.ids[n])).await;
                 self.stored[n] = true;
             }
-            // Once only: a picture that was recorded is never uploaded again under the same id.
+            // Only once: no image is uploaded again under the same id.
             Step::Record(n) if self.stored[n] => {
                 let new = new_image(self.ids[n], self.owner);
                 let recorded = images::insert(pool, &new).await.unwrap();
-                self.seen[usize::from(recorded == Recorded::TooLate)] += 1;
+                self.seen[usize::from(recorded == InsertOutcome::TooLate)] += 1;
                 self.ids[n] = self.renewed(n);
             }
             Step::Delete => {
@@ -119,10 +119,11 @@ impl<'a> World<'a> {
             Step::Claim => {
                 let worker = WorkerId::new();
                 let classes = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
-                for turn in [Turn::Beside, Turn::Alone] {
-                    let claimed = jobs::claim(pool, worker, &classes, &FixMode::ALL, turn, LEASE)
-                        .await
-                        .unwrap();
+                for isolation in [Isolation::Shared, Isolation::Alone] {
+                    let claimed =
+                        jobs::claim(pool, worker, &classes, &FixMode::ALL, isolation, LEASE)
+                            .await
+                            .unwrap();
                     self.claims.extend(claimed.map(|claimed| (worker, claimed, false)));
                 }
             }
@@ -140,7 +141,7 @@ impl<'a> World<'a> {
                     let (worker, job, _) = self.claims.remove(*place);
                     let made = made(job.id, job.attempt);
                     let finish = jobs::finish(pool, worker, job.id, &made).await.unwrap();
-                    self.seen[2 + usize::from(finish == Finish::NotOurs)] += 1;
+                    self.seen[2 + usize::from(finish == Finish::LeaseLost)] += 1;
                 }
             }
             Step::LoseWorkers => {
@@ -158,7 +159,7 @@ impl<'a> World<'a> {
                     self.listed.push(self.storage.page(folder, None, 1000).await.unwrap());
                 }
             }
-            // However old the list is by now.
+            // The listing may be out of date by now.
             Step::DoomOrphans => {
                 for page in std::mem::take(&mut self.listed) {
                     janitor::doom_orphans(pool, &page, NO_AGE).await.unwrap();
@@ -169,7 +170,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A picture in the place of one that was recorded or refused.
+    /// Returns a new image in place of one that was inserted or refused.
     fn renewed(&mut self, n: usize) -> ImageId {
         self.announced[n] = false;
         self.stored[n] = false;
@@ -188,7 +189,7 @@ impl<'a> World<'a> {
         keys
     }
 
-    /// Everybody goes home; then the janitor comes for what they left.
+    /// Cancels all active jobs; then the janitor deletes what is left.
     async fn settle(&mut self) {
         execute(self.pool, "update jobs set state = 'cancelled', finished_at = now(), lease_owner = null, lease_until = null where state in ('queued', 'running')").await;
         execute(self.pool, "update users set reserved = 0").await;
@@ -202,7 +203,7 @@ impl<'a> World<'a> {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn whatever_the_order_no_named_object_is_deleted_and_nothing_else_stays(pool: PgPool) {
+async fn after_any_sequence_exactly_the_referenced_objects_are_left(pool: PgPool) {
     let bucket = Bucket::start().await;
     let owner = user(&pool, "ada", 100_000).await;
     let mut runner = TestRunner::deterministic();
@@ -212,7 +213,7 @@ async fn whatever_the_order_no_named_object_is_deleted_and_nothing_else_stays(po
         let mut world = World::new(&pool, &bucket.storage, owner);
         for (number, step) in steps.iter().enumerate() {
             world.take(*step).await;
-            // Nothing else deletes an object.
+            // No other step deletes an object.
             if !matches!(step, Step::DeleteDoomed) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! The fair order of jobs.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use retouch_catalog::Factor;
 
 use super::*;
 
-/// Submits paid runs on a picture of their own each.
+/// Submits `count` paid jobs, each on its own image.
 async fn submit_paid(pool: &PgPool, owner: UserId, count: usize) -> Vec<JobId> {
     let mut jobs = Vec::new();
     for _ in 0..count {
@@ -34,13 +34,17 @@ async fn paid_runs_go_first_and_users_take_turns(pool: PgPool) {
     let order = [hers[0], his[0], hers[1], hers[2], free_one];
     for (place, job) in (0..).zip(order) {
         let job = jobs::get(&pool, job).await.unwrap().unwrap();
-        assert_eq!(jobs::forecast(&pool, &job).await.unwrap().position, Some(place), "as foretold");
+        assert_eq!(
+            jobs::estimate(&pool, &job).await.unwrap().position,
+            Some(place),
+            "as estimated"
+        );
     }
     assert_eq!(claim_all(&pool).await, order);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn whoever_comes_later_waits_for_nobodys_long_list(pool: PgPool) {
+async fn a_newcomer_does_not_wait_for_the_whole_list_of_another_user(pool: PgPool) {
     let ada = user(&pool, "ada", 1000).await;
     let bob = user(&pool, "bob", 1000).await;
     let hers = submit_paid(&pool, ada, 12).await;
@@ -49,13 +53,13 @@ async fn whoever_comes_later_waits_for_nobodys_long_list(pool: PgPool) {
         assert_eq!(claim(&pool, worker).await.unwrap().id, *job);
     }
     let his = submit_paid(&pool, bob, 3).await;
-    // The turn in service is her fifth; his are the next three.
+    // Her fifth turn is being served; his jobs get the next three.
     let order = [hers[5], his[0], hers[6], his[1], hers[7], his[2], hers[8]];
     assert_eq!(claim_all(&pool).await[..7], order);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn newcomers_without_end_do_not_starve_a_long_list(pool: PgPool) {
+async fn newcomers_do_not_starve_a_long_list(pool: PgPool) {
     let ada = user(&pool, "ada", 1000).await;
     let hers = submit_paid(&pool, ada, 10).await;
     let worker = WorkerId::new();
@@ -69,12 +73,12 @@ async fn newcomers_without_end_do_not_starve_a_long_list(pool: PgPool) {
         }
         jobs::finish(&pool, worker, claimed.id, &made(claimed.id, 1)).await.unwrap();
     }
-    // Each round one more person waits, and each of them has one turn beside hers.
+    // Each round adds a waiting user, and each of them gets one turn between two of hers.
     assert_eq!(served, [0, 2, 5, 9, 14], "of {}", hers.len());
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn tools_of_a_tier_are_served_by_age(pool: PgPool) {
+async fn within_a_tier_the_longest_waiting_tool_goes_first(pool: PgPool) {
     let ada = user(&pool, "ada", 1000).await;
     let bob = user(&pool, "bob", 1000).await;
     let enlarge = |picture| NewJob { tool: Tool::Upscale(Factor::X2), ..paid(bob, picture) };
@@ -85,13 +89,13 @@ async fn tools_of_a_tier_are_served_by_age(pool: PgPool) {
         .map(|tool| JobClass { tier: Tier::Paid, tool });
     let worker = WorkerId::new();
     for job in [hers[0], hers[1], his, third[0]] {
-        let claimed = jobs::claim(&pool, worker, &classes, &FixMode::ALL, Turn::Beside, LEASE);
+        let claimed = jobs::claim(&pool, worker, &classes, &FixMode::ALL, Isolation::Shared, LEASE);
         assert_eq!(claimed.await.unwrap().unwrap().id, job);
     }
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn as_many_claims_at_once_as_there_are_jobs_take_them_all(pool: PgPool) {
+async fn as_many_concurrent_claims_as_jobs_take_them_all(pool: PgPool) {
     let ada = user(&pool, "ada", 1000).await;
     let jobs = submit_paid(&pool, ada, 40).await;
     let claims = (0..jobs.len()).map(|_| {
@@ -100,7 +104,7 @@ async fn as_many_claims_at_once_as_there_are_jobs_take_them_all(pool: PgPool) {
     });
     let mut taken = HashSet::new();
     for claim in claims.collect::<Vec<_>>() {
-        taken.insert(claim.await.unwrap().expect("none goes away with nothing"));
+        taken.insert(claim.await.unwrap().expect("each claim gets a job"));
     }
     assert_eq!(taken, jobs.into_iter().collect());
 }

@@ -1,58 +1,56 @@
-//! What an operator does to a balance, and what a deleted account leaves of it.
+//! Adjustments of a balance by an operator.
 
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgPool;
 
 use crate::UserId;
 use crate::db;
 
-/// A change of a balance by an operator's hand.
+/// An operator's change of a balance.
 #[derive(Clone, Copy, Debug)]
 pub struct Adjustment<'a> {
-    /// Whose balance.
+    /// The owner of the balance.
     pub user: UserId,
-    /// What to add; negative to take away. Not zero.
+    /// The credits to add; negative to take away; not zero.
     pub amount: i32,
-    /// The same change is made once, however often it is asked for.
+    /// Makes the change idempotent: each reference applies once.
     pub reference: &'a str,
-    /// Why, for whoever reads the books. It stays for ever: no names.
+    /// The reason. The ledger keeps it forever, so it must not name a person.
     pub note: Option<&'a str>,
 }
 
-/// What became of an adjustment.
+/// The outcome of an adjustment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adjusted {
     /// The balance changed.
-    Now,
-    /// The same had been done before.
-    Before,
+    Applied,
+    /// The same adjustment was applied earlier.
+    AlreadyApplied,
 }
 
 /// Why a balance was not adjusted.
 #[derive(Debug, thiserror::Error)]
 pub enum AdjustError {
-    /// There is nothing to change.
+    /// The amount is 0.
     #[error("the amount is 0")]
     Nothing,
-    /// There is no such account (any more).
-    #[error("there is no such account, or it was deleted")]
+    /// The account does not exist or was deleted.
+    #[error("this account does not exist or was deleted")]
     NoSuchUser,
-    /// What is held for jobs cannot be taken away.
-    #[error(
-        "only {available} credits can be taken away: the rest is held for jobs or was never there"
-    )]
+    /// The balance less the holds is smaller than the amount to take away.
+    #[error("only {available} credits can be taken away; holds for jobs cannot be taken")]
     Held {
-        /// What could be taken.
+        /// The balance less the holds, in credits.
         available: i32,
     },
-    /// The reference stands for something else.
-    #[error("this reference was used for another user or another amount")]
+    /// The reference belongs to another adjustment.
+    #[error("this reference was already used for another user or amount")]
     ReferenceReused,
-    /// The database did not answer or refused.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
 }
 
-/// Changes a balance by an operator's hand, once for each reference; never below what is held.
+/// Applies an operator's adjustment, once per reference and never below the holds.
 pub async fn adjust(pool: &PgPool, change: &Adjustment<'_>) -> Result<Adjusted, AdjustError> {
     if change.amount == 0 {
         return Err(AdjustError::Nothing);
@@ -80,7 +78,7 @@ pub async fn adjust(pool: &PgPool, change: &Adjustment<'_>) -> Result<Adjusted, 
     .await?;
     if added.rows_affected() == 1 {
         tx.commit().await?;
-        return Ok(Adjusted::Now);
+        return Ok(Adjusted::Applied);
     }
     let earlier = sqlx::query!(
         r#"select user_id as "user: UserId", amount from ledger where kind = 'admin' and reference = $1"#,
@@ -90,22 +88,9 @@ pub async fn adjust(pool: &PgPool, change: &Adjustment<'_>) -> Result<Adjusted, 
     .await?;
     match earlier {
         Some(same) if same.user == change.user && same.amount == change.amount => {
-            Ok(Adjusted::Before)
+            Ok(Adjusted::AlreadyApplied)
         }
         Some(_) => Err(AdjustError::ReferenceReused),
         None => Err(AdjustError::Held { available: user.available }),
     }
-}
-
-/// Takes all that is left from an account that is being deleted. The caller has locked its row and ended
-/// its jobs.
-pub(crate) async fn forfeit(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
-    sqlx::query!(
-        "insert into ledger (user_id, kind, amount)
-         select id, 'forfeit', -credits from users where id = $1 and credits > 0",
-        user.uuid(),
-    )
-    .execute(conn)
-    .await
-    .map(drop)
 }

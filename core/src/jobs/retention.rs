@@ -1,15 +1,15 @@
-//! Jobs whose time is over: of a person who leaves, or of long ago.
+//! Removing jobs: those of a deleted account, and old ones.
 
 use sqlx::{PgConnection, PgPool};
 
 use crate::UserId;
 
-/// What stands in place of the words of somebody who left.
-const NO_WORDS: &str = "(deleted)";
+/// Replaces the prompts of a deleted account.
+const DELETED_PROMPT: &str = "(deleted)";
 
-/// Forgets the jobs of `owner`, all of which have ended and lost their results; part of deleting the
-/// account. Those that were paid for stay, because the ledger names them, without words and mask.
-pub(crate) async fn forget_all_of(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
+/// Deletes the jobs of `owner`, who is deleting their account. The caller has ended them all and deleted their
+/// results. Paid jobs stay, without prompt, mask and idempotency key, because the ledger refers to them.
+pub(crate) async fn erase_jobs_of(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from jobs where owner_id = $1 and not exists (select from ledger l where l.job_id = jobs.id)",
         owner.uuid(),
@@ -22,18 +22,18 @@ pub(crate) async fn forget_all_of(conn: &mut PgConnection, owner: UserId) -> sql
                           idempotency_key = null
           where owner_id = $1",
         owner.uuid(),
-        NO_WORDS,
+        DELETED_PROMPT,
     )
     .execute(conn)
     .await
     .map(drop)
 }
 
-/// Forgets jobs that ended more than `days` ago and left nothing: no result, no entry in the ledger, and no
-/// free run that is used up. Returns how many.
-pub async fn forget_old(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
-    let mut forgotten = 0;
-    // A thousand at a time: no lock is held for long.
+/// Deletes jobs that ended more than `days` ago and left nothing behind: no result, no ledger entry, and no
+/// used-up free run. Returns their number.
+pub async fn delete_old(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
+    let mut deleted = 0;
+    // In batches of 1,000, to hold no lock for long.
     loop {
         let batch = sqlx::query!(
             "delete from jobs where id in (
@@ -50,16 +50,16 @@ pub async fn forget_old(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
         .execute(pool)
         .await?;
         match batch.rows_affected() {
-            0 => return Ok(forgotten),
-            some => forgotten += some,
+            0 => return Ok(deleted),
+            some => deleted += some,
         }
     }
 }
 
-/// Forgets the idempotency keys of jobs that ended and were submitted more than `days` ago: nobody repeats
-/// a request after so long, and the index that finds repeats stays small. Returns how many.
-pub async fn forget_keys(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
-    let mut forgotten = 0;
+/// Clears the idempotency keys of jobs that have ended and were submitted more than `days` ago, so that the
+/// index that finds repeats stays small. Returns their number.
+pub async fn clear_old_keys(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
+    let mut cleared = 0;
     loop {
         let batch = sqlx::query!(
             "update jobs set idempotency_key = null where id in (
@@ -73,8 +73,8 @@ pub async fn forget_keys(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
         .execute(pool)
         .await?;
         match batch.rows_affected() {
-            0 => return Ok(forgotten),
-            some => forgotten += some,
+            0 => return Ok(cleared),
+            some => cleared += some,
         }
     }
 }

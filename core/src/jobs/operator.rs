@@ -1,4 +1,4 @@
-//! What an operator does to jobs: see which died, drive one again, end one.
+//! What operators do to jobs: list the failed ones, retry one, end one.
 
 use sqlx::PgPool;
 
@@ -7,14 +7,14 @@ use super::{Failure, Job, JobState, NewJob, SubmitError, Submitted, get, load, s
 use crate::{JobId, UserId};
 use retouch_catalog::ToolName;
 
-/// The jobs that failed, the newest first; with `code`, those that failed for that reason.
-pub async fn failed(pool: &PgPool, code: Option<&str>, most: i64) -> sqlx::Result<Vec<Job>> {
+/// Returns up to `limit` failed jobs, the newest first; with `code`, only those with that failure code.
+pub async fn failed(pool: &PgPool, code: Option<&str>, limit: i64) -> sqlx::Result<Vec<Job>> {
     let ids = sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs
            where state = 'failed' and ($1::text is null or failure_code = $1)
            order by finished_at desc limit $2"#,
         code,
-        most,
+        limit,
     )
     .fetch_all(pool)
     .await?;
@@ -23,12 +23,12 @@ pub async fn failed(pool: &PgPool, code: Option<&str>, most: i64) -> sqlx::Resul
     Ok(jobs)
 }
 
-/// The last jobs of `owner`, the newest first.
-pub async fn recent(pool: &PgPool, owner: UserId, most: i64) -> sqlx::Result<Vec<Job>> {
+/// Returns the last `limit` jobs of `owner`, the newest first.
+pub async fn recent(pool: &PgPool, owner: UserId, limit: i64) -> sqlx::Result<Vec<Job>> {
     let ids = sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs where owner_id = $1 order by id desc limit $2"#,
         owner.uuid(),
-        most,
+        limit,
     )
     .fetch_all(pool)
     .await?;
@@ -37,22 +37,24 @@ pub async fn recent(pool: &PgPool, owner: UserId, most: i64) -> sqlx::Result<Vec
     Ok(jobs)
 }
 
-/// Why a job was not driven again.
+/// Why a job was not redriven.
 #[derive(Debug, thiserror::Error)]
 pub enum RedriveError {
-    /// There is no such job.
-    #[error("there is no such job")]
+    /// The job does not exist.
+    #[error("this job does not exist")]
     NoSuchJob,
-    /// Only a job that failed can be driven again.
+    /// The job has not failed.
     #[error("only a failed job can be retried; this one is {}", .0.as_str())]
     NotFailed(JobState),
-    /// The picture was deleted.
-    #[error("its picture is gone")]
+    /// The image was deleted.
+    #[error("its picture was deleted")]
     ImageGone,
-    /// The mask of a Magic Fix goes when its job ends.
-    #[error("the mask of a Magic Fix goes when its job ends; its owner has to paint it again")]
+    /// The job is a Magic Fix, whose mask was deleted when it ended.
+    #[error(
+        "the mask of a Magic Fix is deleted when its job ends; its owner has to paint it again"
+    )]
     MaskGone,
-    /// The tool could not be submitted: most often credits are missing.
+    /// The new job was refused, most often for lack of credits.
     #[error(transparent)]
     Submit(#[from] SubmitError),
 }
@@ -63,8 +65,9 @@ impl From<sqlx::Error> for RedriveError {
     }
 }
 
-/// Does what a failed job should have done, as a new job of the same owner: its price is held again and
-/// debited when it is done. The failed job stays as it is. Asked twice, there is still one new job.
+/// Submits a failed job again, as a new job of the same owner at the same price.
+///
+/// The failed job stays as it is. Redriving it twice returns the same new job.
 pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveError> {
     let failed = get(pool, job).await?.ok_or(RedriveError::NoSuchJob)?;
     if failed.state != JobState::Failed {
@@ -79,9 +82,9 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
         tool: failed.tool,
         fix: None,
         tier: failed.tier,
-        // A visitor's image has its one free run, which does the same for those who have no owner.
+        // Has no effect without an owner; there, the one free run of the image prevents a second job.
         idempotency_key: Some(format!("retry of {job}")),
-        most_waiting: None,
+        queue_limit: None,
     };
     match submit(pool, &again).await {
         Err(SubmitError::NoSuchImage) => Err(RedriveError::ImageGone),
@@ -89,9 +92,9 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
     }
 }
 
-/// Ends a job that has not ended, for a reason that its owner will read; it costs nothing. False when it
-/// had ended already, or never was.
-pub async fn fail_by_hand(pool: &PgPool, job: JobId, reason: &str) -> sqlx::Result<bool> {
+/// Fails an active job for a `reason` that its owner will read; it costs nothing. Returns false if the job had
+/// already ended or does not exist.
+pub async fn fail_by_operator(pool: &PgPool, job: JobId, reason: &str) -> sqlx::Result<bool> {
     let failure = Failure { code: "ended_by_operator".into(), detail: reason.to_owned() };
     end_active(pool, job, JobState::Failed, Some(&failure)).await
 }

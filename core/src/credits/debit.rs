@@ -1,0 +1,65 @@
+//! The debit: one statement that finishes a job and takes its price from the balance.
+
+use sqlx::PgPool;
+
+use crate::results::NewResult;
+use crate::{JobId, WorkerId};
+
+/// Marks the job done, records the result, releases the hold and debits the price: all of it or nothing.
+/// Returns false if `worker` no longer holds the lease.
+///
+/// One statement instead of a transaction: a crash cannot separate the parts, and the payer's lock is not held
+/// over several round trips. The lease is the fence: only the worker that holds it can finish the job, and
+/// only once. Two constraints back it up: a second debit or a second result of the same job is an error.
+pub(crate) async fn finish_and_debit(
+    pool: &PgPool,
+    worker: WorkerId,
+    job: JobId,
+    made: &NewResult,
+) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        // The payer is locked before the job, as everywhere that a job ends. If someone canceled the job while
+        // this waited for that lock, the hold is already released and the job is no longer running. The ledger's
+        // own trigger runs after all of this and lowers `users.credits`.
+        r#"with payer as (
+               select u.id from users u join jobs j on j.owner_id = u.id where j.id = $2 for update of u
+           ), ended as (
+               update jobs set state = 'done', finished_at = now(), lease_owner = null, lease_until = null
+               where id = $2 and state = 'running' and lease_owner = $1
+                 and (owner_id is null or exists (select from payer))
+               returning id, image_id, owner_id, tool, factor, mode, prompt, cost
+           ), recorded as (
+               insert into results (id, job_id, image_id, owner_id, tool, factor, object_key, thumbnail_key,
+                                    size_bytes, width, height, model, model_sha256, device, duration_ms,
+                                    is_demo, mode, prompt)
+               select $3, id, image_id, owner_id, tool, factor, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                      mode, prompt
+               from ended
+           ), unmasked as (
+               -- A mask is useless once its job has ended.
+               delete from masks where job_id in (select id from ended where tool = 'magic-fix')
+           ), released as (
+               update users u set reserved = reserved - ended.cost from ended
+               where u.id = ended.owner_id and ended.cost > 0
+           ), debited as (
+               insert into ledger (user_id, kind, amount, job_id)
+               select owner_id, 'job', -cost, id from ended where cost > 0
+           )
+           select exists (select from ended) as "ended!""#,
+        worker.uuid(),
+        job.uuid(),
+        made.id.uuid(),
+        made.object_key,
+        made.thumbnail_key,
+        made.size_bytes,
+        made.width,
+        made.height,
+        made.model,
+        made.model_sha256,
+        made.device,
+        made.duration_ms,
+        made.is_demo,
+    )
+    .fetch_one(pool)
+    .await
+}

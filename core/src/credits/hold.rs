@@ -1,0 +1,37 @@
+//! Holds: credits reserved for jobs that have not ended (`users.reserved`).
+
+use sqlx::PgConnection;
+
+use crate::{UserId, db};
+
+/// Locks the user's row and holds `cost` for a job. Returns false if the balance is too low; the row is
+/// locked either way.
+pub(crate) async fn lock_and_hold(
+    conn: &mut PgConnection,
+    user: UserId,
+    cost: i32,
+) -> sqlx::Result<bool> {
+    let held = sqlx::query!(
+        "update users set reserved = reserved + $2 where id = $1 and credits - reserved >= $2",
+        user.uuid(),
+        cost,
+    )
+    .execute(&mut *conn)
+    .await?;
+    if held.rows_affected() == 1 {
+        return Ok(true);
+    }
+    sqlx::query!("select id from users where id = $1 for update", user.uuid())
+        .fetch_one(conn)
+        .await?;
+    Ok(false)
+}
+
+/// Releases a hold.
+pub(crate) async fn release(conn: &mut PgConnection, user: UserId, cost: i32) -> sqlx::Result<()> {
+    let released =
+        sqlx::query!("update users set reserved = reserved - $2 where id = $1", user.uuid(), cost)
+            .execute(conn)
+            .await?;
+    db::exactly_one(released.rows_affected())
+}
