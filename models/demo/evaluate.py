@@ -54,11 +54,11 @@ def main() -> None:
 
 
 def share_right(pipeline: "Pipeline", verbose: bool) -> float:
-    judged = json.loads((EVAL / "cases.json").read_text())
+    evaluation = json.loads((EVAL / "cases.json").read_text())
     right = []
-    for case in judged["cases"]:
+    for case in evaluation["cases"]:
         photo, mask = load(case["photo"]), load_mask(case["mask"])
-        found = [nearest_hue(pipeline(photo, mask, case["prompt"], seed), mask, judged["hues"]) for seed in SEEDS]
+        found = [nearest_hue(pipeline(photo, mask, case["prompt"], seed), mask, evaluation["hues"]) for seed in SEEDS]
         right += [hue == case["color"] for hue in found]
         if verbose or not all(right[-len(SEEDS) :]):
             print(f"{case['photo']}, {case['prompt']!r}: {', '.join(found)}")

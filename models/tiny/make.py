@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tiny models that tests run, with their manifests and golden pictures.
+"""Writes the tiny models that tests run, with their manifests and golden images.
 
 They are not trained: `segment` treats bright pixels as the subject, the upscalers repeat pixels, `blur-upscale` after a
 blur with a radius of two pixels. They have the contracts of the real models, so everything around them is the same.
