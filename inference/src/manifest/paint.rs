@@ -56,7 +56,7 @@ pub enum FillElement {
 pub struct FillImage {
     /// The tensor's name in the graph.
     pub name: String,
-    /// The type of its elements.
+    /// The element type.
     pub element: FillElement,
     /// The input value of white: 255 or 1.
     pub white: f32,

@@ -18,7 +18,7 @@ pub enum Task {
     Upscale(Upscale),
     /// Fills a hole from the rest of the picture, without a net.
     Exemplar(Exemplar),
-    /// Fills a hole by a net, without a prompt.
+    /// Fills a hole with a net, without a prompt.
     Fill(Fill),
     /// Repaints a hole as a prompt says: Stable Diffusion inpainting.
     SdInpaint(Inpaint),

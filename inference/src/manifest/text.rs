@@ -1,4 +1,4 @@
-//! Reading and checking the text of manifests and bindings.
+//! Reads and checks the text of manifests and bindings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
