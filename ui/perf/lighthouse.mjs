@@ -1,62 +1,62 @@
-// Lighthouse on the pages below, or on those that are named. Fails where a category is below its bar.
+// Runs Lighthouse on the pages below, or on those named in the arguments. Fails if a category is below the minimum.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import lighthouse, { desktopConfig } from 'lighthouse';
 import { openBrowser, openTool, origin } from './browser.mjs';
 
-const BAR = 95;
+const MIN_SCORE = 95;
 const RUNS = Number(process.env.RUNS ?? 3);
 const categories = ['performance', 'accessibility', 'best-practices', 'seo'];
 const metrics = ['first-contentful-paint', 'largest-contentful-paint', 'total-blocking-time', 'speed-index'];
 const isDesktop = process.argv.includes('--desktop');
-const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const reports = fileURLToPath(new URL('../../.retouch/page-speed/', import.meta.url));
 
 const pages = [
-  { name: 'landing', address: async () => `${origin}/dashboard` },
-  { name: 'pricing', address: async () => `${origin}/pricing` },
-  { name: 'free tool', address: async () => `${origin}/remove-background` },
-  { name: 'tool, signed in', address: openTool },
+  { name: 'landing', open: async () => `${origin}/dashboard` },
+  { name: 'pricing', open: async () => `${origin}/pricing` },
+  { name: 'free tool', open: async () => `${origin}/remove-background` },
+  { name: 'tool, signed in', open: openTool },
 ];
 
 mkdirSync(reports, { recursive: true });
-let isGood = true;
-for (const { name, address } of pages) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
+let isPassing = true;
+for (const { name, open } of pages) {
+  if (names.length > 0 && !names.includes(name)) continue;
   const results = [];
-  for (let run = 0; run < RUNS; run += 1) results.push(await measure(address));
-  const [middle] = results
+  for (let run = 0; run < RUNS; run += 1) results.push(await measure(open));
+  const [median] = results
     .toSorted((a, b) => scoreOf(a, 'performance') - scoreOf(b, 'performance'))
     .slice((RUNS - 1) >> 1);
   writeFileSync(
     `${reports}${name.replaceAll(/\W+/g, '-')}${isDesktop ? '-desktop' : ''}.json`,
-    middle.report,
+    median.report,
   );
-  const scores = categories.map((category) => `${category} ${scoreOf(middle, category)}`);
-  const times = metrics.map((metric) => middle.lhr.audits[metric].displayValue.replace(/\s/, ' '));
+  const scores = categories.map((category) => `${category} ${scoreOf(median, category)}`);
+  const times = metrics.map((metric) => median.lhr.audits[metric].displayValue.replace(/\s/, ' '));
   print(
     `${name}: ${scores.join(', ')} (${metrics.map((metric, at) => `${metric} ${times[at]}`).join(', ')})`,
   );
   for (const category of categories) {
-    if (scoreOf(middle, category) >= BAR) continue;
-    isGood = false;
-    print(`  ${category} is below ${BAR}:`);
-    for (const audit of failing(middle, category)) print(`    ${audit}`);
+    if (scoreOf(median, category) >= MIN_SCORE) continue;
+    isPassing = false;
+    print(`  ${category} is below ${MIN_SCORE}:`);
+    for (const audit of failing(median, category)) print(`    ${audit}`);
   }
 }
-process.exitCode = isGood ? 0 : 1;
+process.exitCode = isPassing ? 0 : 1;
 
-/** A browser of its own each time, so that nothing is cached from the page before. */
-async function measure(address) {
+/** Uses a new browser each time, so that nothing is cached. */
+async function measure(open) {
   const browser = await openBrowser();
   try {
     const page = await browser.newPage();
-    const url = await address(page);
-    // The session lies in the tab's storage, which Lighthouse would clear.
+    const url = await open(page);
+    // Lighthouse would clear the session storage, which holds the session.
     const flags = { output: 'json', logLevel: 'error', disableStorageReset: true };
     const result = await lighthouse(url, flags, isDesktop ? desktopConfig : undefined, page);
     if (result.lhr.runtimeError) throw new Error(result.lhr.runtimeError.message);
-    // A tool that sends its visitor to /login would be measured as that page.
+    // A tool page that redirects to /login would be measured as the login page.
     if (result.lhr.finalDisplayedUrl !== url)
       throw new Error(`${url} led to ${result.lhr.finalDisplayedUrl}`);
     return result;

@@ -1,4 +1,4 @@
-// Where the kilobytes are: builds the page beside the real build and shares each script among the packages in it.
+// Shows where the kilobytes are: builds into a temporary folder and attributes each script to its packages.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { SourceMap } from 'node:module';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-const LEAST_SHOWN_BYTES = 300;
+const MIN_SHOWN_BYTES = 300;
 const folder = mkdtempSync(join(tmpdir(), 'retouch-sizes-'));
 try {
   const build = ['build', '--sourcemap', '--logLevel', 'warn', '--outDir', folder, '--emptyOutDir'];
@@ -17,21 +17,21 @@ try {
   });
   const assets = join(folder, 'assets');
   const scripts = readdirSync(assets)
-    // What only hands on the parts of another script has no map, and next to no weight.
+    // A script that only re-exports has no source map and hardly any size.
     .filter((name) => name.endsWith('.js') && existsSync(join(assets, `${name}.map`)))
     .map((name) =>
       sizeOf(name, readFileSync(join(assets, name), 'utf8'), readFileSync(join(assets, `${name}.map`))),
     );
   for (const { name, bytes, parts } of scripts.toSorted((a, b) => b.bytes - a.bytes)) {
-    if (bytes < LEAST_SHOWN_BYTES) continue;
+    if (bytes < MIN_SHOWN_BYTES) continue;
     print(name, bytes);
-    for (const [part, share] of parts) if (share >= LEAST_SHOWN_BYTES) print(`    ${part}`, share);
+    for (const [part, share] of parts) if (share >= MIN_SHOWN_BYTES) print(`    ${part}`, share);
   }
 } finally {
   rmSync(folder, { recursive: true });
 }
 
-/** Bytes after gzip, shared among the parts as the minified text is. */
+/** Gzip bytes, split among the parts in proportion to their minified code. */
 function sizeOf(name, code, map) {
   const bytes = gzipSync(code).length;
   const source = new SourceMap(JSON.parse(map));
