@@ -1,4 +1,4 @@
-"""What photos go through first, where an example needs damage to mend. The page says so."""
+"""Damages photos for the examples that repair something. The page says so."""
 
 from PIL import Image, ImageFilter
 
@@ -8,7 +8,7 @@ PALE = (244, 236, 220)
 
 
 def old_print(photo: Image.Image, marks: list) -> Image.Image:
-    """Gray with a tint, and pale scratches where the marks will be."""
+    """A tinted gray photo with pale scratches at the marks."""
     gray = photo.convert("L")
     tint = Image.merge("RGB", [gray.point(lambda v, a=a, b=b: a + v * b) for a, b in ((22, 0.9), (17, 0.87), (12, 0.8))])
     scratches = mask_of(photo.size, marks).filter(ImageFilter.GaussianBlur(0.6))
@@ -16,7 +16,7 @@ def old_print(photo: Image.Image, marks: list) -> Image.Image:
 
 
 def soft(photo: Image.Image, _marks: list) -> Image.Image:
-    """As a photo from a small camera: half of the detail is gone."""
+    """A photo that has lost half of its detail."""
     small = photo.resize((photo.width // 2, photo.height // 2), Image.Resampling.BOX)
     return small.resize(photo.size, Image.Resampling.BICUBIC)
 

@@ -1,21 +1,21 @@
-"""Pictures as the page wants them: as large as their box on a screen, and small to fetch."""
+"""Saves pictures for the page: as large as their box on the screen, in small files."""
 
 import io
 from pathlib import Path
 
 from PIL import Image
 
-MOST_BYTES = 40_000
+MAX_BYTES = 40_000
 
 
-def save_small(picture: Image.Image, path: Path, box: tuple[int, int], most_bytes: int = MOST_BYTES) -> tuple[int, int]:
-    """Writes an AVIF no larger than `box` and `most_bytes`, in the best quality that fits; gives its size."""
+def save_small(picture: Image.Image, path: Path, box: tuple[int, int], max_bytes: int = MAX_BYTES) -> tuple[int, int]:
+    """Writes an AVIF within `box` and `max_bytes`, in the best quality that fits. Returns its size in pixels."""
     small = picture.copy()
     small.thumbnail(box, Image.Resampling.LANCZOS)
     for quality in range(72, 20, -4):
         file = io.BytesIO()
         small.save(file, "AVIF", quality=quality, speed=6)
-        if file.tell() <= most_bytes:
+        if file.tell() <= max_bytes:
             path.write_bytes(file.getvalue())
             return small.size
-    raise ValueError(f"{path.name} does not get small enough")
+    raise ValueError(f"{path.name} exceeds {max_bytes} bytes at the lowest quality")
