@@ -21,7 +21,7 @@ pub use lookup::{Account, find, get};
 #[derive(Clone, Debug, Default)]
 pub struct Deleted {
     /// Canceled jobs, whose workers and waiting requests need an event.
-    pub cancelled: Vec<JobId>,
+    pub canceled: Vec<JobId>,
     /// Open checkout pages at the payment provider, to be closed.
     pub open_sessions: Vec<String>,
 }
@@ -50,7 +50,7 @@ pub async fn delete(
     if found.is_none() {
         return Ok(None);
     }
-    let cancelled = jobs::cancel_all(&mut tx, CancelScope::Owner(user)).await?;
+    let canceled = jobs::cancel_all(&mut tx, CancelScope::Owner(user)).await?;
     images::delete_all(&mut tx, user).await?;
     jobs::erase_jobs_of(&mut tx, user).await?;
     api_keys::revoke_all(&mut tx, user).await?;
@@ -74,7 +74,7 @@ pub async fn delete(
     db::exactly_one(anonymized.rows_affected())?;
     tx.commit().await?;
     tracing::info!(user.id = %user, "Deleted the account of user {user}");
-    Ok(Some(Deleted { cancelled, open_sessions }))
+    Ok(Some(Deleted { canceled, open_sessions }))
 }
 
 /// Erases the buyer's email address, links to checkout pages, and stored provider messages, which name the buyer.

@@ -228,10 +228,10 @@ pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<O
     if found.is_none() {
         return Ok(None);
     }
-    let cancelled = jobs::cancel_all(&mut tx, CancelScope::Image(id)).await?;
+    let canceled = jobs::cancel_all(&mut tx, CancelScope::Image(id)).await?;
     doom_and_delete(&mut tx, &[id]).await?;
     tx.commit().await?;
-    Ok(Some(cancelled))
+    Ok(Some(canceled))
 }
 
 /// Deletes all images of `owner` and their results, when deleting the account. The caller has locked the owner's

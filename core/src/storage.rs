@@ -65,7 +65,7 @@ pub struct Object {
     pub content_type: Option<String>,
     /// For a range, for example `bytes 0-99/1000`.
     pub content_range: Option<String>,
-    /// Changes with the content.
+    /// A tag that changes with the content.
     pub etag: Option<String>,
 }
 

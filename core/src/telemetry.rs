@@ -21,7 +21,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 /// The telemetry settings of a process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TelemetryConfig {
-    /// What to log, in `tracing`'s filter language.
+    /// The log filter, in the syntax of `tracing`.
     #[arg(
         long,
         env = "RETOUCH_LOG",

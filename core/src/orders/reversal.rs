@@ -11,7 +11,7 @@ use crate::{OrderId, UserId};
 pub struct Reversal {
     /// The provider's id of the payment.
     pub payment_intent: String,
-    /// What happened.
+    /// The kind of reversal.
     pub event: ReversalEvent,
 }
 

@@ -124,10 +124,10 @@ async fn deleting_an_account_removes_everything_but_the_ledger(pool: PgPool) {
     orders::attach_session(&pool, order.id, "cs_open", "https://pay.test/1").await.unwrap();
     sqlx::query("update orders set email = 'ada@example.test'").execute(&pool).await.unwrap();
 
-    let Deleted { mut cancelled, open_sessions } =
+    let Deleted { mut canceled, open_sessions } =
         accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
-    cancelled.sort_by_key(|job| job.uuid());
-    assert_eq!((cancelled, open_sessions), (vec![waiting, running], vec!["cs_open".to_owned()]));
+    canceled.sort_by_key(|job| job.uuid());
+    assert_eq!((canceled, open_sessions), (vec![waiting, running], vec!["cs_open".to_owned()]));
 
     for table in ["images", "results", "masks", "api_keys", "free_runs"] {
         assert_eq!(count(&pool, table).await, 0, "{table}");

@@ -197,8 +197,8 @@ async fn differences_between_the_bucket_and_the_rows_are_found(pool: PgPool) {
         found,
         [
             Finding::UnknownObject { key: notes },
-            Finding::MissingObject { key: missing },
             Finding::UnknownObject { key: stray },
+            Finding::MissingObject { key: missing },
         ]
     );
 }

@@ -10,7 +10,7 @@ use retouch_core::{UserId, accounts, credits, users};
 use retouch_standins::testing::{ISSUER, adjust, user};
 use sqlx::PgPool;
 
-/// An order of the pack of 55 credits for $5, with a page to pay it on.
+/// Places an order of 55 credits for $5 and records a checkout page.
 async fn ordered(pool: &PgPool, buyer: UserId) -> Order {
     let order = orders::place(pool, buyer, &PACKS[1], None).await.unwrap();
     let session = format!("cs_{}", order.id);

@@ -47,7 +47,7 @@ fn listen(queue: &Queue, slots: usize, each: Duration) -> Listening {
 impl Listening {
     async fn hear(&mut self) -> JobId {
         let heard = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
-        heard.expect("heard the doorbell in time").expect("the worker lives").0
+        heard.expect("heard the doorbell in time").expect("the worker is running").0
     }
 
     async fn end(self) {

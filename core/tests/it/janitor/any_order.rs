@@ -232,5 +232,5 @@ async fn after_any_sequence_exactly_the_referenced_objects_are_left(pool: PgPool
             images::delete(&pool, owner, image.id).await.unwrap();
         }
     }
-    assert!(seen.iter().all(|count| *count > 0), "too little happened: {seen:?}");
+    assert!(seen.iter().all(|count| *count > 0), "some case never occurred: {seen:?}");
 }
