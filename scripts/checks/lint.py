@@ -9,7 +9,7 @@ from common.config import REPO, load
 from common.console import line, took
 from devstack import build, prerequisites
 
-from . import kubernetes, links, migrations, notices, python_imports, rust_cycles, watching, workflows
+from . import kubernetes, links, migrations, notices, prose, python_imports, rust_cycles, watching, workflows
 from .arrows import wrong_arrows
 from .containers import checks as containers
 
@@ -40,6 +40,7 @@ def run():
         ("locks of migrations", findings_of(migrations.check)),
         ("workflows", findings_of(workflows.check)),
         ("links and paths in documents", findings_of(links.check)),
+        ("plain English", findings_of(prose.check)),
         ("formatting, imports and lints of the page", program(["npm", "run", "--silent", "lint"], "ui")),
         ("types of the page", program(["node_modules/.bin/tsc", "--noEmit"], "ui")),
     ]
