@@ -1,36 +1,36 @@
-//! Takes the steps of tone out of the seams: the colours inside the hole are changed so that their differences
-//! across seams and across the hole's border become those of the places they were copied from (Pérez et
-//! al., "Poisson Image Editing", SIGGRAPH 2003).
+//! Removes differences in tone at seams: adjusts the colors inside the hole so that their differences across seams and
+//! across the hole's border equal the differences where they were copied from (Pérez et al., "Poisson Image Editing",
+//! SIGGRAPH 2003).
 //!
-//! What is solved for is the correction, with a term that pulls it to zero far from any seam: where a
-//! structure ends at the border by mistake, its colour does not run through the whole hole.
+//! The unknown is the correction. A damping term pulls it to zero far from any seam, so that the color of a structure
+//! that wrongly ends at the border does not bleed through the whole hole.
 
 use rayon::prelude::*;
 
 use super::compose::{NONE, Pieces, Scene};
 use super::error::{FillError, Poll};
 
-/// The largest steps are edges that do not match rather than differences of tone: those near this many gray
-/// levels count for half.
+/// Large steps are mismatched edges rather than differences in tone: a step of this many gray levels gets half the
+/// weight.
 const TONE_STEP: f32 = 300.0;
-/// The border of the hole counts as so many seams: there one side cannot give way.
+/// The weight of the hole's border relative to a seam, higher because its outer side is fixed.
 const BORDER_WEIGHT: f32 = 3.0;
-/// How far a correction reaches at least, in pixels.
-const LEAST_REACH: f32 = 24.0;
-/// Steps of the solver at most; that the error is gone by then is what [`LEAST_ERROR`] is for.
+/// The shortest distance over which a correction decays, in pixels.
+const LEAST_DECAY: f32 = 24.0;
+/// The largest number of solver steps; [`LEAST_ERROR`] usually ends it earlier.
 const STEPS: usize = 400;
-/// The solver is done when its mean error is below this many gray levels.
+/// The solver stops when its mean error is below this many gray levels.
 const LEAST_ERROR: f32 = 0.01;
-/// Pixels whose sums one thread adds up; fixed, so that rounding does not depend on the threads.
-const SHARE: usize = 4096;
+/// Pixels per partial sum; fixed, so that rounding does not depend on the number of threads.
+const CHUNK: usize = 4096;
 
-/// What is missing beside a pixel.
-const NO_NEIGHBOUR: u32 = NONE - 1;
+/// Marks a neighbor beyond the picture's border.
+const NO_NEIGHBOR: u32 = NONE - 1;
 
-/// R, G, B of every pixel of `pieces.hole`, in order. `deepest` is the hole's greatest depth in pixels.
+/// Returns R, G, B of every pixel of `pieces.hole`, in order. `deepest` is the hole's greatest depth in pixels.
 ///
 /// # Errors
-/// [`FillError::Cancelled`].
+/// [`FillError::Canceled`].
 pub fn blend(
     scene: &Scene,
     pieces: &Pieces,
@@ -38,48 +38,48 @@ pub fn blend(
     deepest: f32,
     poll: Poll,
 ) -> Result<Vec<[u8; 3]>, FillError> {
-    let reach = LEAST_REACH.max(deepest);
-    let system = System::new(scene, pieces, copied, 1.0 / (reach * reach));
+    let decay = LEAST_DECAY.max(deepest);
+    let system = System::new(scene, pieces, copied, 1.0 / (decay * decay));
     let correction = system.solve(poll)?;
     let byte = |value: f32| (value + 0.5).clamp(0.0, 255.0) as u8;
     let both = copied.iter().zip(&correction);
-    Ok(both.map(|(colour, by)| std::array::from_fn(|c| byte(colour[c] + by[c]))).collect())
+    Ok(both.map(|(color, by)| std::array::from_fn(|c| byte(color[c] + by[c]))).collect())
 }
 
-/// For each pixel of the hole: `(neighbours + pull) v - sum of the neighbours' v = steps`.
+/// The linear system: for each pixel of the hole, `(neighbors + damping) v - sum of the neighbors' v = steps`.
 struct System {
-    /// Places in the hole of the neighbours; [`NONE`] for one outside the hole, whose correction is 0, and
-    /// [`NO_NEIGHBOUR`] beyond the picture.
-    neighbours: Vec<[u32; 4]>,
+    /// The index of each neighbor in the hole; [`NONE`] outside the hole, where the correction is 0, and
+    /// [`NO_NEIGHBOR`] beyond the picture.
+    neighbors: Vec<[u32; 4]>,
     steps: Vec<[f32; 3]>,
-    pull: f32,
+    damping: f32,
 }
 
 impl System {
-    fn new(scene: &Scene, pieces: &Pieces, copied: &[[f32; 3]], pull: f32) -> Self {
+    fn new(scene: &Scene, pieces: &Pieces, copied: &[[f32; 3]], damping: f32) -> Self {
         let rows = pieces.hole.par_iter().with_min_len(256).enumerate().map(|(number, at)| {
             let at = *at as usize;
-            let (mut neighbours, mut sum) = ([NO_NEIGHBOUR; 4], [0.0_f32; 3]);
-            for (slot, near) in neighbours.iter_mut().zip(scene.neighbours(at)) {
+            let (mut neighbors, mut sum) = ([NO_NEIGHBOR; 4], [0.0_f32; 3]);
+            for (slot, near) in neighbors.iter_mut().zip(scene.neighbors(at)) {
                 *slot = pieces.index[near];
                 let step = missing_step(scene, pieces, copied, (at, number), near);
                 let weight = if *slot == NONE { BORDER_WEIGHT } else { 1.0 };
                 (0..3).for_each(|c| sum[c] += weight * step[c]);
             }
-            (neighbours, sum)
+            (neighbors, sum)
         });
-        let (neighbours, steps) = rows.unzip();
-        Self { neighbours, steps, pull }
+        let (neighbors, steps) = rows.unzip();
+        Self { neighbors, steps, damping }
     }
 
-    /// Conjugate gradients with the diagonal as preconditioner.
+    /// Solves the system by conjugate gradients.
     fn solve(&self, poll: Poll) -> Result<Vec<[f32; 3]>, FillError> {
         let count = self.steps.len();
         let mut solution = vec![[0.0_f32; 3]; count];
         let mut rest = self.steps.clone();
         let mut direction: Vec<[f32; 3]> = rest.clone();
         let mut size = dot(&rest, &rest);
-        let enough = LEAST_ERROR * LEAST_ERROR * self.pull.sqrt() * count as f32;
+        let enough = LEAST_ERROR * LEAST_ERROR * self.damping.sqrt() * count as f32;
         for _ in 0..STEPS {
             poll.check()?;
             if size.iter().all(|size| *size <= enough) {
@@ -90,7 +90,7 @@ impl System {
             let by: [f32; 3] = std::array::from_fn(|c| share(size[c], along[c]));
             let updates =
                 solution.par_iter_mut().zip(&mut rest).zip(direction.par_iter().zip(&image));
-            updates.with_min_len(SHARE).for_each(|((solution, rest), (direction, image))| {
+            updates.with_min_len(CHUNK).for_each(|((solution, rest), (direction, image))| {
                 for c in 0..3 {
                     solution[c] += by[c] * direction[c];
                     rest[c] -= by[c] * image[c];
@@ -98,7 +98,7 @@ impl System {
             });
             let next = dot(&rest, &rest);
             let keep: [f32; 3] = std::array::from_fn(|c| share(next[c], size[c]));
-            direction.par_iter_mut().zip(&rest).with_min_len(SHARE).for_each(
+            direction.par_iter_mut().zip(&rest).with_min_len(CHUNK).for_each(
                 |(direction, rest)| {
                     (0..3).for_each(|c| direction[c] = rest[c] + keep[c] * direction[c]);
                 },
@@ -109,10 +109,10 @@ impl System {
     }
 
     fn times(&self, values: &[[f32; 3]]) -> Vec<[f32; 3]> {
-        let rows = values.par_iter().zip(&self.neighbours).with_min_len(SHARE);
-        rows.map(|(own, neighbours)| {
-            let mut out = own.map(|value| value * self.pull);
-            for near in neighbours.iter().filter(|near| **near != NO_NEIGHBOUR) {
+        let rows = values.par_iter().zip(&self.neighbors).with_min_len(CHUNK);
+        rows.map(|(own, neighbors)| {
+            let mut out = own.map(|value| value * self.damping);
+            for near in neighbors.iter().filter(|near| **near != NO_NEIGHBOR) {
                 match values.get(*near as usize) {
                     Some(other) => (0..3).for_each(|c| out[c] += own[c] - other[c]),
                     None => (0..3).for_each(|c| out[c] += BORDER_WEIGHT * own[c]),
@@ -124,7 +124,7 @@ impl System {
     }
 }
 
-/// What the difference between `at` and its neighbour `near` should be, less what it is.
+/// Returns the difference that `at` and its neighbor `near` should have, minus the difference they have.
 fn missing_step(
     scene: &Scene,
     pieces: &Pieces,
@@ -136,15 +136,15 @@ fn missing_step(
     let (beside, theirs) = match pieces.offset(near) {
         Some(theirs) if theirs == own => return [0.0; 3],
         Some(theirs) => (copied[pieces.index[near] as usize], Some(theirs)),
-        None => (scene.colour(near), None),
+        None => (scene.color(near), None),
     };
     let mine = copied[number];
     let from_own = scene.source(near, own).map(|from| {
-        let there = scene.colour(from);
+        let there = scene.color(from);
         std::array::from_fn(|c| mine[c] - there[c])
     });
     let from_theirs = theirs.and_then(|theirs| scene.source(at, theirs)).map(|from| {
-        let here = scene.colour(from);
+        let here = scene.color(from);
         std::array::from_fn(|c| here[c] - beside[c])
     });
     let wanted: [f32; 3] = match (from_own, from_theirs) {
@@ -163,13 +163,13 @@ fn share(part: f32, whole: f32) -> f32 {
 }
 
 fn dot(a: &[[f32; 3]], b: &[[f32; 3]]) -> [f32; 3] {
-    let shares = a.par_chunks(SHARE).zip(b.par_chunks(SHARE)).map(|(a, b)| {
+    let sums = a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).map(|(a, b)| {
         let mut sum = [0.0_f32; 3];
         for (a, b) in a.iter().zip(b) {
             (0..3).for_each(|c| sum[c] += a[c] * b[c]);
         }
         sum
     });
-    let shares: Vec<[f32; 3]> = shares.collect();
-    std::array::from_fn(|c| shares.iter().map(|share| share[c]).sum())
+    let sums: Vec<[f32; 3]> = sums.collect();
+    std::array::from_fn(|c| sums.iter().map(|sum| sum[c]).sum())
 }

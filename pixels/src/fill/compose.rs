@@ -1,21 +1,22 @@
-//! The last vote, at full size: every pixel of the hole is one pixel of the picture and no mean of several,
-//! so the texture inside is as sharp as outside. What remains is to choose where pieces from different
-//! places meet, as in shift maps (Pritch et al., ICCV 2009): where they agree with each other.
+//! Composes the result at full size: every pixel of the hole is a copy of one pixel of the picture, not a mean of
+//! several, so the texture inside is as sharp as outside. Pieces from different places meet where they differ least,
+//! as in shift maps (Pritch et al., ICCV 2009).
 
 use rayon::prelude::*;
 
 use super::error::{FillError, Poll};
 use super::level::Pixel;
 
-/// Rounds in which every pixel may change over to its neighbour's piece.
+/// Rounds in which every pixel may join a neighbor's piece.
 const ROUNDS: usize = 8;
-/// A visible seam counts as much as this many times the same difference from what the patches wanted.
+/// The weight of a difference across a seam relative to the same difference from the color the patches voted for.
 const SEAM_WEIGHT: f32 = 2.0;
-/// What a pixel costs that cannot be copied.
+/// The cost of a pixel that cannot be copied.
 const IMPOSSIBLE: f32 = 1e12;
 
-/// The picture around the hole, in bytes.
+/// A region of the picture with its hole.
 pub struct Scene<'a> {
+    /// R, G, B of every pixel, rows from the top.
     pub rgb: &'a [u8],
     pub pixels: &'a [Pixel],
     pub width: usize,
@@ -23,7 +24,7 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// The pixel `offset` away from `at`, when it is one of the picture's own.
+    /// Returns the pixel at `offset` (columns, rows) from `at` if it can be copied.
     pub fn source(&self, at: usize, offset: (i32, i32)) -> Option<usize> {
         let x = (at % self.width) as i64 + i64::from(offset.0);
         let y = (at / self.width) as i64 + i64::from(offset.1);
@@ -32,14 +33,14 @@ impl Scene<'_> {
         (self.pixels[to] == Pixel::Known).then_some(to)
     }
 
-    /// R, G and B of a pixel.
-    pub fn colour(&self, at: usize) -> [f32; 3] {
+    /// Returns R, G and B of a pixel.
+    pub fn color(&self, at: usize) -> [f32; 3] {
         let rgb = &self.rgb[at * 3..at * 3 + 3];
         [f32::from(rgb[0]), f32::from(rgb[1]), f32::from(rgb[2])]
     }
 
-    /// The neighbours left, right, above and below.
-    pub fn neighbours(&self, at: usize) -> impl Iterator<Item = usize> {
+    /// Returns the neighbors on the left and right, above and below.
+    pub fn neighbors(&self, at: usize) -> impl Iterator<Item = usize> {
         let x = at % self.width;
         let end = self.pixels.len();
         let around = [
@@ -52,21 +53,21 @@ impl Scene<'_> {
     }
 }
 
-/// The hole's pixels with where each is copied from.
+/// The hole's pixels and the source of each. Adjacent pixels with equal offsets form a piece.
 pub struct Pieces {
     /// The hole's pixels in order.
     pub hole: Vec<u32>,
-    /// For each pixel of the scene its place in `hole`, or [`NONE`].
+    /// The index in `hole` of each pixel of the scene, or [`NONE`].
     pub index: Vec<u32>,
-    /// For each of `hole` the columns and rows to the pixel it is a copy of.
+    /// The offset (columns, rows) from each pixel of `hole` to its source.
     pub offsets: Vec<(i32, i32)>,
 }
 
-/// This pixel is not in the hole.
+/// Marks a pixel outside the hole.
 pub const NONE: u32 = u32::MAX;
 
 impl Pieces {
-    /// Pieces as the patches want them.
+    /// Creates the pieces from the offsets that the patches voted for.
     pub fn new(scene: &Scene, hole: Vec<u32>, offsets: Vec<(i32, i32)>) -> Self {
         let mut index = vec![NONE; scene.pixels.len()];
         for (number, at) in hole.iter().enumerate() {
@@ -75,18 +76,18 @@ impl Pieces {
         Self { hole, index, offsets }
     }
 
-    /// Where pixel `at` of the scene is copied from; `None` outside the hole.
+    /// Returns the offset of pixel `at` of the scene; `None` outside the hole.
     pub fn offset(&self, at: usize) -> Option<(i32, i32)> {
         let number = self.index[at];
         (number != NONE).then(|| self.offsets[number as usize])
     }
 
-    /// Moves the borders between pieces to where they show least. `wanted` are the colours that the patches
-    /// agreed on, for each of `hole`.
+    /// Moves the seams between pieces to where they are least visible. `wanted` are the colors that the patches voted
+    /// for, one per pixel of `hole`.
     ///
     /// # Errors
-    /// [`FillError::Cancelled`].
-    pub fn settle(
+    /// [`FillError::Canceled`].
+    pub fn optimize_seams(
         &mut self,
         scene: &Scene,
         wanted: &[[f32; 3]],
@@ -94,7 +95,7 @@ impl Pieces {
     ) -> Result<(), FillError> {
         for round in 0..2 * ROUNDS {
             poll.check()?;
-            // Like a chessboard: the pixels that change have neighbours that do not.
+            // Alternates like a chessboard: the neighbors of a pixel that changes do not.
             let this = &*self;
             let offsets: Vec<(i32, i32)> = this
                 .hole
@@ -127,7 +128,7 @@ impl Pieces {
         wanted: &[f32; 3],
     ) -> (i32, i32) {
         let mut best = (self.cost(scene, at, present, wanted), present);
-        let near = scene.neighbours(at).filter_map(|near| self.offset(near));
+        let near = scene.neighbors(at).filter_map(|near| self.offset(near));
         for offset in near.filter(|offset| *offset != present) {
             let cost = self.cost(scene, at, offset, wanted);
             if cost < best.0 {
@@ -139,30 +140,30 @@ impl Pieces {
 
     fn cost(&self, scene: &Scene, at: usize, offset: (i32, i32), wanted: &[f32; 3]) -> f32 {
         let Some(from) = scene.source(at, offset) else { return IMPOSSIBLE };
-        let own = scene.colour(from);
+        let own = scene.color(from);
         let seams: f32 = scene
-            .neighbours(at)
+            .neighbors(at)
             .map(|near| {
-                let beside = scene.source(near, offset).map(|from| scene.colour(from));
+                let beside = scene.source(near, offset).map(|from| scene.color(from));
                 let (there, other) = match self.offset(near) {
-                    None => (Some(scene.colour(near)), None),
+                    None => (Some(scene.color(near)), None),
                     Some(theirs) if theirs == offset => return 0.0,
                     Some(theirs) => (
-                        scene.source(near, theirs).map(|from| scene.colour(from)),
-                        scene.source(at, theirs).map(|from| scene.colour(from)),
+                        scene.source(near, theirs).map(|from| scene.color(from)),
+                        scene.source(at, theirs).map(|from| scene.color(from)),
                     ),
                 };
                 let across = |a: Option<[f32; 3]>, b: Option<[f32; 3]>| match (a, b) {
-                    (Some(a), Some(b)) => apart(&a, &b),
+                    (Some(a), Some(b)) => squared_distance(&a, &b),
                     _ => 0.0,
                 };
                 across(beside, there) + across(other, Some(own))
             })
             .sum();
-        apart(&own, wanted) + SEAM_WEIGHT * seams
+        squared_distance(&own, wanted) + SEAM_WEIGHT * seams
     }
 }
 
-fn apart(a: &[f32; 3], b: &[f32; 3]) -> f32 {
+fn squared_distance(a: &[f32; 3], b: &[f32; 3]) -> f32 {
     (0..3).map(|c| (a[c] - b[c]) * (a[c] - b[c])).sum()
 }

@@ -1,34 +1,34 @@
-//! Why a hole was not filled, and the check for cancellation.
+//! The errors of a fill, and the check for cancellation.
 
 /// Why a hole was not filled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FillError {
-    /// `rgb` must hold three bytes for each pixel, `hole` one entry.
-    #[error("a picture of {width} × {height} pixels does not go with {rgb} bytes and {hole} marks")]
-    Sizes {
-        /// The picture's width.
+    /// `rgb` does not have three bytes per pixel, or `hole` one flag per pixel.
+    #[error("{rgb} bytes and {hole} flags do not match a picture of {width} × {height} pixels")]
+    SizeMismatch {
+        /// The picture's width in pixels.
         width: u32,
-        /// The picture's height.
+        /// The picture's height in pixels.
         height: u32,
-        /// Bytes given.
+        /// The length of `rgb`.
         rgb: usize,
-        /// Marks given.
+        /// The length of `hole`.
         hole: usize,
     },
-    /// The hole is the whole picture.
-    #[error("nothing of the picture is left to fill the hole from")]
-    Everything,
-    /// Nobody wants the result any more.
-    #[error("cancelled")]
-    Cancelled,
+    /// The hole covers the whole picture.
+    #[error("the hole covers the whole picture; there is nothing to fill it from")]
+    NothingToCopy,
+    /// The caller canceled the fill.
+    #[error("canceled")]
+    Canceled,
 }
 
-/// Whether the result is still wanted.
+/// The caller's cancellation callback.
 #[derive(Clone, Copy)]
 pub(super) struct Poll<'a>(pub(super) &'a dyn Fn() -> bool);
 
 impl Poll<'_> {
     pub(super) fn check(self) -> Result<(), FillError> {
-        if (self.0)() { Err(FillError::Cancelled) } else { Ok(()) }
+        if (self.0)() { Err(FillError::Canceled) } else { Ok(()) }
     }
 }

@@ -1,24 +1,24 @@
-//! The first guess at the smallest size: the hole is filled from its border inwards, ring by ring, each pixel
-//! from the patch that agrees best with what is already there (an onion peel, as in Newson et al.,
-//! "Non-Local Patch-Based Image Inpainting", IPOL 2017). Exhaustive, so only for few pixels.
+//! The first guess at the coarsest size: fills the hole from its border inwards, ring by ring, each pixel from the patch
+//! that best matches the known pixels (onion peel, as in Newson et al., "Non-Local Patch-Based Image Inpainting", IPOL
+//! 2017). The search is exhaustive, so it suits few pixels only.
 
 use rayon::prelude::*;
 
 use super::error::{FillError, Poll};
-use super::level::{Feature, Level, Pixel, apart, depth};
+use super::level::{Feature, Level, Pixel, depth, squared_distance};
 use super::search::{Field, Match, length};
 use super::smooth;
 
-/// Comparisons of patches that are made at most, about a tenth of a second's; more sources are thinned out.
+/// The largest number of patch comparisons, about 0.1 s; with more sources, only every n-th is compared.
 const COMPARISONS: usize = 3 << 20;
 
-/// Pixels between two looks at whether the result is still wanted.
+/// Pixels between two checks for cancellation.
 const PIXELS_PER_POLL: usize = 256;
 
 /// Fills the hole of `level` and gives `field` its first matches.
 ///
 /// # Errors
-/// [`FillError::Cancelled`].
+/// [`FillError::Canceled`].
 pub fn fill(
     level: &mut Level,
     field: &mut Field,
@@ -74,7 +74,7 @@ pub fn fill(
         field.targets.iter().map(|at| field.place(*at)).map(|(x, y)| place(x, y)).collect();
     let index = field.index.clone();
     let width = level.width;
-    field.begin(salt, |x, y| guesses[index[y as usize * width + x as usize] as usize]);
+    field.initialize(salt, |x, y| guesses[index[y as usize * width + x as usize] as usize]);
     Ok(())
 }
 
@@ -87,7 +87,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The pixel, the patch around it, and what that patch is most like where it is known.
+    /// Returns the pixel, the patch around it, and the source that best matches the patch's known pixels.
     fn best(&self, at: u32, sources: &[u32]) -> (u32, u32, Match) {
         let (level, side) = (self.level, self.field.side);
         let (x, y) = (at as usize % level.width, at as usize / level.width);
@@ -98,17 +98,19 @@ impl View<'_> {
             .flat_map(|y| (0..side).map(move |x| y * level.width + x))
             .filter(|step| self.known[corner + step])
             .collect();
-        // As if the patch were whole, so that distance weighs the same.
+        // Scales to a whole patch, so that the distance cost keeps its weight.
         let scale = (side * side) as f32 / steps.len().max(1) as f32;
         let mut best = (f32::MAX, 0);
         for source in sources {
             let (to_x, to_y) = self.field.place(*source);
             let away = length(to_x - left as i32, to_y - top as i32);
             let patch = &self.features[*source as usize..];
-            let sum: i32 =
-                steps.iter().map(|step| apart(&self.features[corner + step], &patch[*step])).sum();
-            let strange = self.field.strangeness.get(*source as usize).copied().unwrap_or(0);
-            let cost = sum as f32 * scale + self.distance_cost * away + strange as f32;
+            let sum: i32 = steps
+                .iter()
+                .map(|step| squared_distance(&self.features[corner + step], &patch[*step]))
+                .sum();
+            let context_cost = self.field.context_cost.get(*source as usize).copied().unwrap_or(0);
+            let cost = sum as f32 * scale + self.distance_cost * away + context_cost as f32;
             if cost < best.0 {
                 best = (cost, *source);
             }

@@ -1,35 +1,35 @@
-//! Takes a hole apart: parts that lie far from each other are filled one after the other, each with only as much
-//! of the picture around it as it needs.
+//! Splits a hole into regions: distant parts are filled one after the other, each with only as much context as it
+//! needs.
 
 use std::ops::Range;
 
-/// Parts of the hole nearer to each other than about twice this many pixels are filled together.
+/// The side of a grid cell in pixels. Parts of the hole closer than about two cells are filled together.
 const CELL: usize = 16;
-/// What a part sees of the picture around it, in pixels: this share of its longer side and so much more, but
-/// at most the last.
+/// The context of a part on each side, in pixels: `CONTEXT_SHARE` of its longer side plus `CONTEXT_EXTRA`, at most
+/// `CONTEXT_MAX`.
 const CONTEXT_SHARE: f32 = 1.2;
-const CONTEXT_MORE: usize = 40;
-const CONTEXT_MOST: usize = 512;
-/// The same for a piece of a part that was cut up.
-const CONTEXT_OF_PIECE: usize = 96;
-/// A part of the hole longer than this, but nowhere wide, is cut up: a scratch across a whole photo is mended
-/// by what lies beside it.
+const CONTEXT_EXTRA: usize = 40;
+const CONTEXT_MAX: usize = 512;
+/// The largest context of a piece of a thin part that was cut up.
+const PIECE_CONTEXT_MAX: usize = 96;
+/// A thin part longer than this is cut into pieces of this length: a scratch across a photo is repaired from what is
+/// beside it.
 const LONGEST: usize = 384;
-/// Wide is what holds a square of `CELL`-sized squares of this many a side.
+/// A part is wide if it contains a square of this many cells per side; otherwise it is thin.
 const WIDE_CELLS: usize = 3;
 
-/// A part of the hole with what lies around it.
+/// A part of the hole with its context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The columns and rows that are looked at.
+    /// The columns and rows to search, context included.
     pub x: Range<usize>,
     pub y: Range<usize>,
-    /// Of those, the ones in which the hole is filled.
+    /// The columns and rows in which to fill the hole.
     pub core_x: Range<usize>,
     pub core_y: Range<usize>,
 }
 
-/// The parts of a hole, from the top and left, that cover all of it.
+/// Returns the regions that together cover a hole.
 pub fn regions(hole: &[bool], width: usize, height: usize) -> Vec<Region> {
     let (columns, rows) = (width.div_ceil(CELL), height.div_ceil(CELL));
     let mut taken = vec![false; columns * rows];
@@ -42,24 +42,24 @@ pub fn regions(hole: &[bool], width: usize, height: usize) -> Vec<Region> {
     let mut open = taken.clone();
     for start in 0..open.len() {
         if open[start] {
-            let part = connected(&mut open, start, columns, rows);
+            let part = take_component(&mut open, start, columns, rows);
             add(&mut regions, &part, &taken, (columns, rows), (width, height));
         }
     }
     regions
 }
 
-/// Takes the cells that hang together with `start`, also by corners.
-fn connected(open: &mut [bool], start: usize, columns: usize, rows: usize) -> Vec<usize> {
-    let (mut part, mut waiting) = (Vec::new(), vec![start]);
+/// Removes the cells connected with `start` (8-connectivity) from `open` and returns them.
+fn take_component(open: &mut [bool], start: usize, columns: usize, rows: usize) -> Vec<usize> {
+    let (mut part, mut pending) = (Vec::new(), vec![start]);
     open[start] = false;
-    while let Some(cell) = waiting.pop() {
+    while let Some(cell) = pending.pop() {
         part.push(cell);
         let (x, y) = (cell % columns, cell / columns);
         for y in y.saturating_sub(1)..(y + 2).min(rows) {
             for x in x.saturating_sub(1)..(x + 2).min(columns) {
                 if std::mem::take(&mut open[y * columns + x]) {
-                    waiting.push(y * columns + x);
+                    pending.push(y * columns + x);
                 }
             }
         }
@@ -93,8 +93,8 @@ fn add(
             let core_x = left..(left + piece).min(x.end).min(width);
             let core_y = top..(top + piece).min(y.end).min(height);
             let side = core_x.len().max(core_y.len()) as f32;
-            let most = if is_wide { CONTEXT_MOST } else { CONTEXT_OF_PIECE };
-            let context = ((side * CONTEXT_SHARE) as usize + CONTEXT_MORE).min(most);
+            let max = if is_wide { CONTEXT_MAX } else { PIECE_CONTEXT_MAX };
+            let context = ((side * CONTEXT_SHARE) as usize + CONTEXT_EXTRA).min(max);
             let around = |core: &Range<usize>, end: usize| {
                 core.start.saturating_sub(context)..(core.end + context).min(end)
             };
@@ -116,7 +116,7 @@ mod tests {
         (0..width * height).map(|at| is_hole(at % width, at / width)).collect()
     }
 
-    /// How often every pixel of the hole lies in a core.
+    /// Returns the number of cores that contain each pixel of the hole.
     fn covered(hole: &[bool], width: usize, height: usize) -> Vec<usize> {
         let regions = regions(hole, width, height);
         let holes = hole.iter().enumerate().filter(|(_, hole)| **hole);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_far_from_each_other_are_filled_one_by_one() {
+    fn distant_parts_are_filled_one_by_one() {
         let hole = marked(900, 40, |x, y| y < 10 && !(10..=880).contains(&x));
         let parts = regions(&hole, 900, 40);
         assert_eq!(parts.len(), 2);

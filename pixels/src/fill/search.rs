@@ -1,39 +1,39 @@
-//! For every patch that reaches into the hole, the patch of the picture most like it: `PatchMatch` (Barnes et
-//! al., SIGGRAPH 2009). A patch learns from the matches of patches a few pixels away and from random tries,
-//! near its own match and anywhere.
+//! Finds the most similar patch of the picture for every patch that overlaps the hole: `PatchMatch` (Barnes et al.,
+//! SIGGRAPH 2009). Each patch tries the matches of patches a few pixels away and random ones, near its current match
+//! and anywhere.
 //!
-//! Every round reads the matches of the round before and writes new ones, and every patch draws its own
-//! random numbers from its place and the round, so the outcome does not depend on the number of threads.
+//! Every round reads the matches of the previous round and writes new ones, and every patch draws its random numbers
+//! from its position and the round, so the result does not depend on the number of threads.
 
 use rayon::prelude::*;
 
 use super::error::{FillError, Poll};
 use super::level::{Feature, Level, Pixel, difference};
 
-/// Patches that one thread takes at a time.
-const SHARE: usize = 512;
-/// Patches between two looks at whether the result is still wanted.
+/// Patches that a thread processes at a time.
+const CHUNK: usize = 512;
+/// Patches between two checks for cancellation.
 const PATCHES_PER_POLL: usize = 1 << 15;
 
-/// Where a patch is copied from. Patches are named by their top left pixel.
+/// The source of a patch. A patch is identified by its top left pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
     pub x: i32,
     pub y: i32,
-    /// How unlike the two patches are; the smaller the better.
+    /// The dissimilarity of the two patches; lower is better.
     pub cost: u32,
 }
 
-/// How a round of the search goes.
+/// The parameters of a search round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
-    /// How many pixels away the neighbours are whose matches are tried.
+    /// The distance to the neighbors whose matches are tried, in pixels.
     pub step: i32,
-    /// The widest distance from the present match of a random try, in pixels. Each next try goes half as far.
-    pub reach: i32,
-    /// What a match costs more for each pixel that it lies away.
+    /// The largest distance of the first random try from the current match, in pixels; it halves with each try.
+    pub radius: i32,
+    /// The cost of a match per pixel of distance.
     pub distance_cost: f32,
-    /// Makes the round's random numbers its own.
+    /// Makes the random numbers of each round different.
     pub salt: u64,
 }
 
@@ -45,24 +45,24 @@ pub struct Field {
     rows: i32,
     /// Pixels along a side of a patch: 3, 5 or 7.
     pub side: usize,
-    /// Patches that reach into the hole.
+    /// The patches that overlap the hole.
     pub targets: Vec<u32>,
-    /// For each of `targets` its match.
+    /// The match of each target.
     pub matches: Vec<Match>,
-    /// For each pixel the place of its patch in `targets`, or [`NONE`].
+    /// The index in `targets` of the patch at each pixel, or [`NONE`].
     pub index: Vec<u32>,
     is_source: Vec<bool>,
-    /// For each pixel what copying the patch that begins there costs in any case; empty for nothing.
-    pub strangeness: Vec<u32>,
-    /// Patches that lie in the picture entirely.
+    /// The extra cost of copying the patch at each pixel; empty if there is none.
+    pub context_cost: Vec<u32>,
+    /// The patches that can be copied: those made of known pixels only.
     sources: Vec<u32>,
 }
 
-/// No patch to be filled begins at this pixel.
+/// Marks a pixel where no target starts.
 pub const NONE: u32 = u32::MAX;
 
 impl Field {
-    /// The patches of `level`, `side` pixels a side, without matches. `None` where there is nothing to copy.
+    /// Creates the patches of `level`, `side` pixels per side, without matches; `None` if there is no patch to copy.
     pub fn new(level: &Level, side: usize) -> Option<Self> {
         let (width, height) = (level.width, level.height);
         if width < side || height < side {
@@ -93,24 +93,24 @@ impl Field {
             matches: Vec::new(),
             index,
             is_source,
-            strangeness: Vec::new(),
+            context_cost: Vec::new(),
             sources,
         })
     }
 
-    /// How many patches there are to copy from.
+    /// Returns the patches that can be copied.
     pub fn sources(&self) -> &[u32] {
         &self.sources
     }
 
-    /// Whether the patch at `x`, `y` lies in the picture entirely.
+    /// Returns true if the patch at `x`, `y` can be copied.
     pub fn is_source(&self, x: i32, y: i32) -> bool {
         (0..self.columns).contains(&x)
             && (0..self.rows).contains(&y)
             && self.is_source[y as usize * self.width + x as usize]
     }
 
-    /// The place of the patch to be filled that begins at `x`, `y`.
+    /// Returns the index of the target at `x`, `y`.
     pub fn target(&self, x: i32, y: i32) -> Option<usize> {
         if !(0..self.columns).contains(&x) || !(0..self.rows).contains(&y) {
             return None;
@@ -119,26 +119,26 @@ impl Field {
         (number != NONE).then_some(number as usize)
     }
 
-    /// The place of a patch to be filled at or next to `x`, `y`.
+    /// Returns the index of a target at or next to `x`, `y`.
     pub fn target_near(&self, x: i32, y: i32) -> Option<usize> {
         let near = [(0, 0), (-1, 0), (0, -1), (-1, -1), (1, 0), (0, 1), (1, 1), (-1, 1), (1, -1)];
         near.into_iter().find_map(|(dx, dy)| self.target(x + dx, y + dy))
     }
 
-    /// Column and row of a patch.
+    /// Returns the column and row of a patch.
     pub const fn place(&self, at: u32) -> (i32, i32) {
         let at = at as usize;
         ((at % self.width) as i32, (at / self.width) as i32)
     }
 
-    /// Gives every patch a match: what `guess` says about the patch at `x`, `y` where that can be copied,
-    /// and any other where not. Their costs are those guessed.
-    pub fn begin(&mut self, salt: u64, guess: impl Fn(i32, i32) -> Option<Match> + Sync) {
+    /// Initializes the matches: takes `guess(x, y)` for the target at `x`, `y` if that patch can be copied, otherwise a
+    /// random source with a high cost.
+    pub fn initialize(&mut self, salt: u64, guess: impl Fn(i32, i32) -> Option<Match> + Sync) {
         let this = &*self;
         self.matches = this
             .targets
             .par_iter()
-            .with_min_len(SHARE)
+            .with_min_len(CHUNK)
             .map(|at| {
                 let (x, y) = this.place(*at);
                 if let Some(found) = guess(x, y).filter(|found| this.is_source(found.x, found.y)) {
@@ -154,10 +154,10 @@ impl Field {
         self.sources[random.below(self.sources.len() as u32) as usize]
     }
 
-    /// One round of the search.
+    /// Runs a round of the search.
     ///
     /// # Errors
-    /// [`FillError::Cancelled`].
+    /// [`FillError::Canceled`].
     pub fn improve(
         &mut self,
         features: &[Feature],
@@ -174,7 +174,7 @@ impl Field {
                 5 => Self::best::<5>,
                 _ => Self::best::<7>,
             };
-            let pairs = band.par_iter_mut().zip(targets).with_min_len(SHARE);
+            let pairs = band.par_iter_mut().zip(targets).with_min_len(CHUNK);
             pairs.for_each(|(best, at)| *best = search(self, features, round, *at, *best));
         }
         self.matches = improved;
@@ -198,7 +198,7 @@ impl Field {
             let away = length(to_x - x, to_y - y);
             let source = to_y as usize * self.width + to_x as usize;
             let extra = (round.distance_cost * away) as u32
-                + self.strangeness.get(source).copied().unwrap_or(0);
+                + self.context_cost.get(source).copied().unwrap_or(0);
             let limit = best.cost.saturating_sub(extra);
             let cost =
                 extra + difference::<SIDE>(features, self.width, target as usize, source, limit);
@@ -218,13 +218,13 @@ impl Field {
         let mut random = Random::new(round.salt, target);
         let (any_x, any_y) = self.place(self.any_source(&mut random));
         found = consider(any_x, any_y).min_by_cost(found);
-        let mut reach = round.reach;
-        while reach > 0 {
-            let span = 2 * reach as u32 + 1;
-            let dx = random.below(span) as i32 - reach;
-            let dy = random.below(span) as i32 - reach;
+        let mut radius = round.radius;
+        while radius > 0 {
+            let span = 2 * radius as u32 + 1;
+            let dx = random.below(span) as i32 - radius;
+            let dy = random.below(span) as i32 - radius;
             found = consider(found.x + dx, found.y + dy);
-            reach /= 2;
+            radius /= 2;
         }
         found
     }
@@ -236,13 +236,12 @@ impl Match {
     }
 }
 
-/// The length of a way of so many columns and rows. `hypot` takes care of numbers we do not have.
+/// Returns the Euclidean length of an offset. Faster than `hypot`, whose protection against overflow is not needed.
 pub fn length(dx: i32, dy: i32) -> f32 {
     ((dx * dx + dy * dy) as f32).sqrt()
 }
 
-/// For each pixel the least usable pixel of the patch that begins there, row by row and then column by
-/// column.
+/// Returns, for each pixel, the least usable pixel of the patch that starts there. Separable: rows first, then columns.
 fn worst_of_patches(level: &Level, side: usize) -> Vec<Pixel> {
     let (width, end) = (level.width, level.pixels.len());
     let across: Vec<Pixel> = (0..end)
@@ -261,7 +260,7 @@ fn worst_of_patches(level: &Level, side: usize) -> Vec<Pixel> {
         .collect()
 }
 
-/// Random numbers of one patch in one round: `SplitMix64` (Steele et al., OOPSLA 2014).
+/// The random numbers of one patch in one round: `SplitMix64` (Steele et al., OOPSLA 2014).
 struct Random(u64);
 
 impl Random {
@@ -279,7 +278,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..end`; `end` is at least 1.
+    /// Returns a number in `0..end`; `end` is at least 1.
     fn below(&mut self, end: u32) -> u32 {
         (((self.next() >> 32) * u64::from(end)) >> 32) as u32
     }

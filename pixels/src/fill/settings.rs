@@ -1,12 +1,12 @@
-//! How a hole is filled.
+//! The settings of a fill.
 
-/// How a hole is filled.
+/// The settings of a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where the random search begins: the same seed gives the same bytes.
+    /// The seed of the random search: equal seeds give equal bytes.
     pub seed: u64,
-    /// Pixels of the largest size that is searched, at least 1. Larger surroundings of a hole are searched at
-    /// half the size, or a quarter, and copied from at full size.
+    /// The most pixels to search, at least 1. A larger region is searched at half the size, a quarter and so on, and
+    /// copied from at full size.
     pub max_pixels: usize,
 }
 

@@ -1,17 +1,17 @@
-//! A smooth guess for the hole from what surrounds it: pull-push (Gortler et al., "The Lumigraph",
-//! SIGGRAPH 1996, section 3.3). Sums of known pixels go down a pyramid, and what is still unknown on the way
-//! up takes the next smaller level's colour, interpolated between four pixels.
+//! A smooth guess for the hole from its surroundings: pull-push (Gortler et al., "The Lumigraph", SIGGRAPH 1996). Known
+//! pixels are averaged down a pyramid; on the way back up, unknown pixels take the color of the next smaller level,
+//! interpolated between four pixels.
 
 use super::level::{Level, Pixel, Sample};
 
 struct Plane {
     width: usize,
     height: usize,
-    /// Samples times their weight, and the weight in 0..=1.
+    /// Each sample multiplied by its weight, and the weight in 0..=1.
     weighted: Vec<(Sample, f32)>,
 }
 
-/// Fills the hole of `level` with a smooth transition between the colours at its border.
+/// Fills the hole of `level` with a smooth transition between the colors at its border.
 pub fn fill(level: &mut Level) {
     let weighted = level.samples.iter().zip(&level.pixels);
     let weighted = weighted
@@ -62,7 +62,7 @@ impl Plane {
                         weight += share;
                     }
                 }
-                // One known pixel of four is enough to know the larger one.
+                // One known pixel of four makes the larger pixel known.
                 let scale = 1.0 / f32::max(weight, 1.0);
                 weighted.push((sum.map(|value| value * scale), weight * scale));
             }
@@ -70,7 +70,7 @@ impl Plane {
         Self { width, height, weighted }
     }
 
-    /// The colour at pixel `x`, `y` of the level above, between the four nearest of this one.
+    /// Returns the color at pixel `x`, `y` of the next larger level, interpolated between the four nearest `samples`.
     fn between(&self, samples: &[Sample], x: usize, y: usize) -> Sample {
         let near = |at: usize, size: usize| {
             let other = if at.is_multiple_of(2) { (at / 2).saturating_sub(1) } else { at / 2 + 1 };

@@ -5,38 +5,40 @@ use super::error::{FillError, Poll};
 use super::level::{Level, Pixel, depth};
 use super::search::{Field, Match, Round};
 use super::settings::Settings;
-use super::{blend, peel, smooth, strange, vote};
+use super::{blend, context_cost, peel, smooth, vote};
 
-/// Pixels along a side of a patch, the largest that fits first.
+/// The patch sizes in pixels per side; the first that fits is used.
 const SIDES: [usize; 3] = [7, 5, 3];
-/// The coarsest size is the first at which nothing of the hole lies deeper than this many pixels.
+/// The coarsest size is the first at which no pixel of the hole is deeper than this many pixels.
 const COARSEST_DEPTH: f32 = 12.0;
-/// Patches to copy from that a coarser size must still have.
+/// The number of source patches that a coarser size must still have.
 const LEAST_SOURCES: usize = 400;
-/// How many times as much distance costs in the first guesses at the coarsest size.
+/// The factors of the distance cost for the first guesses at the coarsest size.
 const FIRST_GUESSES: [f32; 2] = [1.0, 8.0];
-/// With more patches to copy from at the coarsest size a careful first guess would take long. Where the hole is
-/// thin, no deeper than this many pixels, a smooth transition is a good one.
+/// With more source patches at the coarsest size, the exhaustive first guess takes too long. A smooth transition then
+/// replaces it, which is good enough for a thin hole.
 const MOST_SOURCES: usize = 20_000;
+/// A hole is thin if no pixel is deeper than this many pixels.
 const THIN_DEPTH: f32 = 4.0;
-/// How often matches and colours take turns: at the coarsest size, there for thin holes, and at finer sizes.
-const TURNS_COARSEST: usize = 14;
-const TURNS_THIN: usize = 4;
-const TURNS: usize = 6;
-/// A hole of more patches takes long, and half as many turns do.
+/// Iterations of search and vote at the coarsest size, at the coarsest size after a smooth first guess, and at finer
+/// sizes.
+const ITERATIONS_COARSEST: usize = 14;
+const ITERATIONS_THIN: usize = 4;
+const ITERATIONS: usize = 6;
+/// Above this many target patches, half the iterations must do.
 const MANY_TARGETS: usize = 60_000;
-/// Neighbours tried in the rounds of one turn.
+/// The distances to the neighbors that the search rounds of one iteration try, in pixels.
 const STEPS: [i32; 4] = [8, 3, 1, 1];
-/// How much worse than the others a patch may be and still have a say: at first many, at last the best.
+/// The spread of the votes in the first and the last iteration: many patches decide at first, the best at the end.
 const SPREADS: [f32; 2] = [0.5, 0.1];
-/// What lying far away costs: as much as this difference, in half gray levels squared, in every pixel of a
-/// patch that lies as far away as the region is long.
+/// The cost of distance: a patch as far away as the region is long costs this much more per pixel, in squared half gray
+/// levels.
 const DISTANCE_COST: f32 = 100.0;
 
-/// Fills the hole of a region: `rgb` and `pixels` in, R, G, B of the hole's pixels in order out.
+/// Fills the hole of a region and returns R, G, B of the hole's pixels in order.
 ///
 /// # Errors
-/// [`FillError::Cancelled`].
+/// [`FillError::Canceled`].
 pub fn solve(scene: &Scene, settings: &Settings, poll: Poll) -> Result<Vec<[u8; 3]>, FillError> {
     let deepest = depth(scene.pixels, scene.width, scene.height).into_iter().fold(0.0, f32::max);
     let pixels_at = |halvings: usize| {
@@ -72,7 +74,7 @@ pub fn solve(scene: &Scene, settings: &Settings, poll: Poll) -> Result<Vec<[u8; 
     Ok(smoothly(scene))
 }
 
-/// A level whose hole is filled, with the matches that filled it.
+/// A level with its hole filled, and the matches that filled it.
 struct Solved {
     level: Level,
     field: Field,
@@ -80,7 +82,7 @@ struct Solved {
     trust: Vec<f32>,
 }
 
-/// The next smaller level where that is of use.
+/// Returns the next smaller level, if one is needed and has enough source patches.
 fn coarser(level: &Level, deepest: f32, halvings: usize) -> Option<Level> {
     let deepest = deepest / (1 << halvings) as f32;
     let is_small = level.samples.len() <= MOST_SOURCES || deepest <= THIN_DEPTH;
@@ -92,8 +94,8 @@ fn coarser(level: &Level, deepest: f32, halvings: usize) -> Option<Level> {
     (field.sources().len() >= LEAST_SOURCES).then_some(next)
 }
 
-/// The match at twice the size of the patch at `x`, `y`.
-fn twice(coarse: &Field, x: i32, y: i32) -> Option<Match> {
+/// Returns the match for the patch at `x`, `y` of a level twice as large.
+fn doubled_match(coarse: &Field, x: i32, y: i32) -> Option<Match> {
     let found = coarse.matches[coarse.target_near(x / 2, y / 2)?];
     let (dx, dy) = (x / 2, y / 2);
     Some(Match { x: x + 2 * (found.x - dx), y: y + 2 * (found.y - dy), cost: found.cost })
@@ -106,27 +108,27 @@ struct Run {
 }
 
 impl Run {
-    /// The first guess decides what the hole becomes, and it is greedy: several are tried, and the one whose
-    /// patches agree best with the picture is taken.
+    /// Solves the coarsest level. The first guess is greedy and decides the outcome, so several are tried and the one
+    /// whose patches match the picture best wins.
     fn coarsest(&self, level: Level, mut field: Field, poll: Poll) -> Result<Solved, FillError> {
         if field.sources().len() > MOST_SOURCES {
             let mut level = level;
             smooth::fill(&mut level);
-            field.begin(self.salt, |_, _| None);
-            return self.take_turns(level, field, TURNS_THIN, poll);
+            field.initialize(self.salt, |_, _| None);
+            return self.iterate(level, field, ITERATIONS_THIN, poll);
         }
-        field.strangeness = strange::measure(&level, &field);
+        field.context_cost = context_cost::measure(&level, &field);
         let mut best: Option<(u64, Solved)> = None;
-        for nearer in FIRST_GUESSES {
+        for factor in FIRST_GUESSES {
             let (mut level, mut field) = (level.clone(), field.clone());
-            peel::fill(&mut level, &mut field, nearer * self.distance_cost, self.salt, poll)?;
-            let solved = self.take_turns(level, field, TURNS_COARSEST, poll)?;
+            peel::fill(&mut level, &mut field, factor * self.distance_cost, self.salt, poll)?;
+            let solved = self.iterate(level, field, ITERATIONS_COARSEST, poll)?;
             let cost = solved.field.matches.iter().map(|found| u64::from(found.cost)).sum();
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, solved));
             }
         }
-        best.map(|(_, solved)| solved).ok_or(FillError::Everything)
+        best.map(|(_, solved)| solved).ok_or(FillError::NothingToCopy)
     }
 
     fn finer(
@@ -136,22 +138,24 @@ impl Run {
         coarse: &Solved,
         poll: Poll,
     ) -> Result<Solved, FillError> {
-        field.strangeness = strange::twice(
-            &coarse.field.strangeness,
+        field.context_cost = context_cost::double(
+            &coarse.field.context_cost,
             coarse.level.width,
             level.width,
             level.height,
         );
-        field.begin(self.salt, |x, y| twice(&coarse.field, x, y));
-        let turns = if field.targets.len() > MANY_TARGETS { TURNS / 2 } else { TURNS };
-        self.take_turns(level, field, turns, poll)
+        field.initialize(self.salt, |x, y| doubled_match(&coarse.field, x, y));
+        let iterations =
+            if field.targets.len() > MANY_TARGETS { ITERATIONS / 2 } else { ITERATIONS };
+        self.iterate(level, field, iterations, poll)
     }
 
-    fn take_turns(
+    /// Alternates between improving the matches and voting on the colors.
+    fn iterate(
         &self,
         mut level: Level,
         mut field: Field,
-        turns: usize,
+        iterations: usize,
         poll: Poll,
     ) -> Result<Solved, FillError> {
         let hole = level.hole();
@@ -163,19 +167,19 @@ impl Run {
             vote::mean(&mut level, &field, &hole, &trust, SPREADS[1]);
         }
         let mut features = level.features();
-        for turn in 0..turns {
+        for iteration in 0..iterations {
             for (number, step) in STEPS.iter().enumerate() {
-                let reach = level.width.max(level.height) as i32;
+                let radius = level.width.max(level.height) as i32;
                 let round = Round {
                     step: *step,
-                    reach: if self.is_coarsest { reach } else { reach / 4 },
+                    radius: if self.is_coarsest { radius } else { radius / 4 },
                     distance_cost: self.distance_cost,
-                    salt: self.salt ^ ((turn * STEPS.len() + number) as u64) << 40,
+                    salt: self.salt ^ ((iteration * STEPS.len() + number) as u64) << 40,
                 };
                 field.improve(&features, &round, poll)?;
             }
-            let late = (turn + 1) as f32 / turns as f32;
-            let spread = SPREADS[0] + (SPREADS[1] - SPREADS[0]) * late;
+            let progress = (iteration + 1) as f32 / iterations as f32;
+            let spread = SPREADS[0] + (SPREADS[1] - SPREADS[0]) * progress;
             vote::mean(&mut level, &field, &hole, &trust, spread);
             for at in &touched {
                 features[*at as usize] = level.feature(*at as usize);
@@ -185,7 +189,7 @@ impl Run {
     }
 }
 
-/// The pixels whose features change with the hole's colours.
+/// Returns the pixels whose features depend on the hole's colors.
 fn touched(level: &Level, hole: &[u32]) -> Vec<u32> {
     let (width, end) = (level.width, level.samples.len());
     let mut touched: Vec<u32> = hole
@@ -200,7 +204,7 @@ fn touched(level: &Level, hole: &[u32]) -> Vec<u32> {
     touched
 }
 
-/// From the finest level that was searched to the colours of the full size.
+/// Computes the colors at full size from the finest level that was searched.
 fn finish(
     scene: &Scene,
     Solved { level, field, hole: coarse_hole, trust }: &Solved,
@@ -220,7 +224,7 @@ fn finish(
         let (x, y) = (*at as usize % scene.width, *at as usize / scene.width);
         let below = (y >> shrunk) * level.width + (x >> shrunk);
         let (dx, dy) = coarse_offsets[place[below]];
-        // A pixel at the right or lower border of a smaller size may stand for fewer.
+        // A pixel at the right or lower border of a smaller size may cover fewer pixels.
         let to_x = (x as i32 + (dx << shrunk)).min(scene.width as i32 - 1);
         let to_y = (y as i32 + (dy << shrunk)).min(scene.height as i32 - 1);
         offsets.push((to_x - x as i32, to_y - y as i32));
@@ -228,20 +232,20 @@ fn finish(
         wanted.push([red, green, blue]);
     }
     let mut pieces = Pieces::new(scene, hole, offsets);
-    pieces.settle(scene, &wanted, poll)?;
+    pieces.optimize_seams(scene, &wanted, poll)?;
     let copied: Vec<[f32; 3]> = pieces
         .hole
         .iter()
         .zip(&pieces.offsets)
         .zip(&wanted)
         .map(|((at, offset), wanted)| {
-            scene.source(*at as usize, *offset).map_or(*wanted, |from| scene.colour(from))
+            scene.source(*at as usize, *offset).map_or(*wanted, |from| scene.color(from))
         })
         .collect();
     blend::blend(scene, &pieces, &copied, deepest, poll)
 }
 
-/// The hole's colours where there is no patch to copy: a smooth transition.
+/// Returns a smooth transition for the hole, for regions without a patch to copy.
 fn smoothly(scene: &Scene) -> Vec<[u8; 3]> {
     let mut level = Level::new(scene.rgb, scene.width, scene.pixels, 0);
     smooth::fill(&mut level);

@@ -1,5 +1,4 @@
-//! What a filled hole must be: the same outside, of one kind with its surroundings inside, and the same again on
-//! every machine.
+//! Checks that a fill changes nothing outside the hole, continues the surroundings inside, and is reproducible.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -17,16 +16,16 @@ struct Case {
 impl Case {
     fn new(
         (width, height): (u32, u32),
-        colour: impl Fn(u32, u32) -> [u8; 3],
+        color: impl Fn(u32, u32) -> [u8; 3],
         hole: impl Fn(u32, u32) -> bool,
     ) -> Self {
         let places = || (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-        let rgb = places().flat_map(|(x, y)| colour(x, y)).collect();
+        let rgb = places().flat_map(|(x, y)| color(x, y)).collect();
         let hole = places().map(|(x, y)| hole(x, y)).collect();
         Self { rgb, hole, width, height }
     }
 
-    /// A part of a photo of `pixels/tests/photos`.
+    /// Cuts a square out of a photo in `pixels/tests/photos`.
     fn photo(
         name: &str,
         (left, top): (u32, u32),
@@ -39,7 +38,7 @@ impl Case {
     }
 
     fn filled_with(&self, settings: &Settings) -> Result<Vec<u8>, FillError> {
-        // The truth must not be seen.
+        // Hides the original colors.
         let mut rgb = self.rgb.clone();
         let marked = rgb.chunks_exact_mut(3).zip(&self.hole).filter(|(_, hole)| **hole);
         marked.for_each(|(rgb, _)| rgb.copy_from_slice(&[255, 0, 255]));
@@ -59,7 +58,7 @@ impl Case {
         f32::from(rgb[(y * self.width as usize + x) * 3 + 1])
     }
 
-    /// The mean difference from the truth in the hole, in gray levels.
+    /// Returns the mean difference from the original in the hole, in gray levels.
     fn error(&self, rgb: &[u8]) -> f32 {
         let pixels = rgb.chunks_exact(3).zip(self.rgb.chunks_exact(3)).zip(&self.hole);
         let errors: Vec<f32> = pixels
@@ -69,7 +68,7 @@ impl Case {
         errors.iter().sum::<f32>() / errors.len() as f32
     }
 
-    /// The median contrast of windows that lie in the hole, over that of those that lie outside.
+    /// Returns the median contrast of windows inside the hole divided by that of windows outside.
     fn texture(&self, rgb: &[u8]) -> f32 {
         let (width, height) = (self.width as usize, self.height as usize);
         let (mut inside, mut outside) = (Vec::new(), Vec::new());
@@ -91,7 +90,7 @@ impl Case {
         median(&mut inside) / median(&mut outside)
     }
 
-    /// The mean step across the hole's border, over the mean step anywhere in the picture.
+    /// Returns the mean step across the hole's border divided by the mean step elsewhere.
     fn seam(&self, rgb: &[u8]) -> f32 {
         let (width, height) = (self.width as usize, self.height as usize);
         let (mut border, mut rest) = ((0.0, 0.0), (0.0, 0.0));
@@ -107,7 +106,7 @@ impl Case {
     }
 }
 
-/// Whether a pixel lies in the square from `from` to `to`.
+/// Returns a predicate that is true in the square from `from` to `to`, exclusive.
 fn square(from: u32, to: u32) -> impl Fn(u32, u32) -> bool {
     move |x, y| (from..to).contains(&x) && (from..to).contains(&y)
 }
@@ -120,7 +119,7 @@ fn noise(x: u32, y: u32) -> u8 {
 }
 
 #[test]
-fn stripes_go_on_through_the_hole() {
+fn stripes_continue_through_the_hole() {
     let wave = |phase: f32| (128.0 + 90.0 * (phase * std::f32::consts::TAU).sin()) as u8;
     let upright = Case::new(
         (128, 128),
@@ -137,7 +136,7 @@ fn stripes_go_on_through_the_hole() {
 }
 
 #[test]
-fn a_checkerboard_goes_on_through_the_hole() {
+fn a_checkerboard_continues_through_the_hole() {
     let board = |x: u32, y: u32| {
         if (x / 9 + y / 9).is_multiple_of(2) { [220, 210, 190] } else { [40, 50, 80] }
     };
@@ -147,14 +146,14 @@ fn a_checkerboard_goes_on_through_the_hole() {
 }
 
 #[test]
-fn noise_stays_as_rough() {
+fn noise_keeps_its_contrast() {
     let case = Case::new((128, 128), |x, y| [90 + noise(x, y) / 4; 3], square(40, 90));
     let out = case.filled();
     assert!((0.7..1.3).contains(&case.texture(&out)), "texture {}", case.texture(&out));
 }
 
 #[test]
-fn a_ramp_of_tone_has_no_step_where_the_hole_was() {
+fn a_gradient_has_no_visible_seam() {
     let case = Case::new((160, 120), |x, y| [(x + 20) as u8, (y + 40) as u8, 100], square(40, 80));
     let out = case.filled();
     assert!(case.error(&out) < 6.0, "off by {}", case.error(&out));
@@ -171,7 +170,7 @@ fn fur_grows_over_an_eye() {
 }
 
 #[test]
-fn scratches_are_mended_better_than_by_a_smooth_transition() {
+fn scratches_are_repaired_better_than_by_a_smooth_transition() {
     let scratch = |x: u32, y: u32| {
         let from = |line: u32, at: u32| at.abs_diff(line);
         from(2 * y, 3 * x) < 6 || from(150, x + y) < 2 || (60..68).contains(&y)
@@ -199,7 +198,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
     let one = with(1);
     assert!(one == with(3) && one == with(2));
     let other = case.filled_with(&Settings { seed: 1, ..Settings::default() }).unwrap();
-    assert!(one != other, "the seed changes nothing");
+    assert!(one != other, "another seed must change the bytes");
 }
 
 #[test]
@@ -222,27 +221,27 @@ fn holes_at_the_border_and_in_the_corners_are_filled() {
 }
 
 #[test]
-fn little_that_is_known_is_enough() {
-    let colours = |x: u32, y: u32| [200, (100 + x) as u8, (50 + y) as u8];
+fn a_few_known_pixels_are_enough() {
+    let colors = |x: u32, y: u32| [200, (100 + x) as u8, (50 + y) as u8];
     for known in [1, 2, 3, 6, 9] {
-        let case = Case::new((64, 48), colours, |x, y| x >= known || y >= known);
+        let case = Case::new((64, 48), colors, |x, y| x >= known || y >= known);
         let out = case.filled();
         assert!(out.chunks_exact(3).all(|pixel| pixel[0].abs_diff(200) <= 30), "{known} known");
     }
     for size in [(1, 2), (2, 1), (5, 1), (1, 300), (300, 1), (6, 6), (7, 2)] {
-        let case = Case::new(size, colours, |x, y| x + y > 0);
+        let case = Case::new(size, colors, |x, y| x + y > 0);
         let out = case.filled();
         assert!(out.chunks_exact(3).all(|pixel| pixel[0] == 200), "{size:?}");
     }
 }
 
 #[test]
-fn no_hole_changes_nothing_and_nothing_but_hole_cannot_be_filled() {
+fn an_empty_hole_changes_nothing_and_a_hole_everywhere_is_an_error() {
     for size in [(1, 1), (20, 9)] {
         let none = Case::new(size, |x, y| [noise(x, y); 3], |_, _| false);
         assert_eq!(none.filled(), none.rgb);
         let all = Case::new(size, |x, y| [noise(x, y); 3], |_, _| true);
-        assert_eq!(all.filled_with(&Settings::default()), Err(FillError::Everything));
+        assert_eq!(all.filled_with(&Settings::default()), Err(FillError::NothingToCopy));
     }
     let empty = fill(&[], 0, 0, &[], &Settings::default(), &|| false);
     assert_eq!(empty, Ok(Vec::new()));
@@ -252,12 +251,15 @@ fn no_hole_changes_nothing_and_nothing_but_hole_cannot_be_filled() {
 fn lengths_that_do_not_match_are_refused() {
     for (bytes, marks) in [(11, 4), (12, 3), (0, 0)] {
         let out = fill(&vec![0; bytes], 2, 2, &vec![true; marks], &Settings::default(), &|| false);
-        assert_eq!(out, Err(FillError::Sizes { width: 2, height: 2, rgb: bytes, hole: marks }));
+        assert_eq!(
+            out,
+            Err(FillError::SizeMismatch { width: 2, height: 2, rgb: bytes, hole: marks })
+        );
     }
 }
 
 #[test]
-fn it_stops_when_nobody_wants_the_result() {
+fn a_canceled_fill_stops() {
     let case = Case::new((120, 120), |x, y| [noise(x, y); 3], square(30, 90));
     let polls = Cell::new(0_u32);
     let run = |until: u32| {
@@ -270,10 +272,10 @@ fn it_stops_when_nobody_wants_the_result() {
     };
     assert!(run(u32::MAX).is_ok());
     let all = polls.get();
-    assert!(all > 50, "asked {all} times");
+    assert!(all > 50, "polled {all} times");
     for until in [0, 1, all / 2, all - 1] {
-        assert_eq!(run(until), Err(FillError::Cancelled));
-        assert_eq!(polls.get(), until + 1, "went on after it was told to stop");
+        assert_eq!(run(until), Err(FillError::Canceled));
+        assert_eq!(polls.get(), until + 1, "it continued after cancellation");
     }
 }
 

@@ -1,41 +1,42 @@
-//! From matches to colours: every pixel of the hole is covered by many patches, and each of their matches
-//! says which colour it should have (Wexler, Shechtman and Irani, "Space-Time Completion of Video", PAMI
-//! 2007).
+//! Voting: many patches cover each pixel of the hole, and the match of each votes for a color (Wexler, Shechtman and
+//! Irani, "Space-Time Completion of Video", PAMI 2007).
 
 use rayon::prelude::*;
 
 use super::level::{Level, Sample};
 use super::search::{Field, Match};
 
-/// How fast trust falls with a patch's depth in the hole, for each pixel.
+/// The factor by which trust falls per pixel of depth in the hole.
 const TRUST_PER_PIXEL: f32 = 1.0 / 1.3;
-/// Trust never falls lower, so that numbers stay numbers in the middle of a large hole.
+/// The lowest trust, which avoids an underflow in the middle of a large hole.
 const LEAST_TRUST: f32 = 1e-12;
 
-/// What one patch says about a pixel: which pixel to take and with what weight.
+/// A patch's vote on a pixel.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Voice {
-    /// Columns and rows from the pixel to the one to take.
-    pub offset: (i32, i32),
-    pub weight: f32,
+struct Vote {
+    /// The offset (columns, rows) from the pixel to its source.
+    offset: (i32, i32),
+    weight: f32,
 }
 
-/// How far a patch at each of `field.targets` is to be trusted, by the depth of its centre in the hole.
+/// Returns the trust in each of `field.targets`, above 0 and up to 1; it falls with the depth of the patch's center in
+/// the hole.
 pub fn trust(field: &Field, level: &Level, depth: &[f32]) -> Vec<f32> {
-    let centre = field.side / 2 * (level.width + 1);
+    let center = field.side / 2 * (level.width + 1);
     let patches = field.targets.par_iter();
-    patches.map(|at| TRUST_PER_PIXEL.powf(depth[*at as usize + centre]).max(LEAST_TRUST)).collect()
+    patches.map(|at| TRUST_PER_PIXEL.powf(depth[*at as usize + center]).max(LEAST_TRUST)).collect()
 }
 
-/// What the patches that cover the pixel `at` say. `spread` is how much more than the third quartile of
-/// their costs a patch may cost before it counts little: the smaller, the fewer patches decide.
-pub fn voices(
+/// Collects the votes on the pixel `at` from all patches that cover it. A vote's weight falls to 1/e when its cost
+/// exceeds the lowest cost by `spread` times the third quartile of the costs: the smaller the spread, the fewer patches
+/// decide.
+fn collect_votes(
     field: &Field,
     trust: &[f32],
     width: usize,
     at: u32,
     spread: f32,
-    voices: &mut Vec<Voice>,
+    votes: &mut Vec<Vote>,
 ) {
     let (x, y) = ((at as usize % width) as i32, (at as usize / width) as i32);
     let side = field.side as i32;
@@ -52,7 +53,7 @@ pub fn voices(
         }
     }
     let found = &mut found[..count];
-    voices.clear();
+    votes.clear();
     if found.is_empty() {
         return;
     }
@@ -62,27 +63,27 @@ pub fn voices(
     let (_, quartile, _) = costs.select_nth_unstable_by(count * 3 / 4, f32::total_cmp);
     let quartile = *quartile;
     let least = found.iter().map(|(cost, ..)| *cost).fold(f32::MAX, f32::min);
-    // The level's rounding is worth this much, so equal patches stay equal.
+    // The constant covers rounding in the features, so that equal patches get equal weights.
     let scale = 1.0 / (spread * (quartile + 64.0));
-    voices.extend(found.iter().map(|(cost, trust, offset)| Voice {
+    votes.extend(found.iter().map(|(cost, trust, offset)| Vote {
         offset: *offset,
         weight: trust * ((least - cost) * scale).exp().max(1e-6),
     }));
 }
 
-/// Gives every pixel of `hole` the mean of what its patches say.
+/// Sets every pixel of `hole` to the weighted mean of its votes.
 pub fn mean(level: &mut Level, field: &Field, hole: &[u32], trust: &[f32], spread: f32) {
     let width = level.width;
     let samples: Vec<Option<Sample>> = hole
         .par_iter()
         .with_min_len(256)
-        .map_init(Vec::new, |said, at| {
-            voices(field, trust, width, *at, spread, said);
+        .map_init(Vec::new, |votes, at| {
+            collect_votes(field, trust, width, *at, spread, votes);
             let (mut sum, mut weights) = ([0.0_f32; 5], 0.0);
-            for voice in &*said {
-                let from = taken(*at, voice.offset, width);
-                (0..5).for_each(|c| sum[c] += voice.weight * level.samples[from][c]);
-                weights += voice.weight;
+            for vote in &*votes {
+                let from = source(*at, vote.offset, width);
+                (0..5).for_each(|c| sum[c] += vote.weight * level.samples[from][c]);
+                weights += vote.weight;
             }
             (weights > 0.0).then(|| sum.map(|value| value / weights))
         })
@@ -98,7 +99,7 @@ fn write(level: &mut Level, hole: &[u32], samples: &[Option<Sample>]) {
     }
 }
 
-/// The offset on which the patches of every pixel of `hole` agree most; (0, 0) where none covers it.
+/// Returns the offset with the most votes for every pixel of `hole`; (0, 0) for a pixel that no patch covers.
 pub fn offsets(
     level: &Level,
     field: &Field,
@@ -108,16 +109,16 @@ pub fn offsets(
 ) -> Vec<(i32, i32)> {
     hole.par_iter()
         .with_min_len(256)
-        .map_init(Vec::new, |said: &mut Vec<Voice>, at| {
-            voices(field, trust, level.width, *at, spread, said);
-            // Equal offsets side by side; ties go to the smaller, whatever the order was.
-            said.sort_by_key(|voice| voice.offset);
-            let groups = said.chunk_by(|a, b| a.offset == b.offset);
-            let sums = groups.map(|group| Voice {
-                weight: group.iter().map(|voice| voice.weight).sum(),
+        .map_init(Vec::new, |votes: &mut Vec<Vote>, at| {
+            collect_votes(field, trust, level.width, *at, spread, votes);
+            // Groups equal offsets; ties go to the smaller offset, independent of the order.
+            votes.sort_by_key(|vote| vote.offset);
+            let groups = votes.chunk_by(|a, b| a.offset == b.offset);
+            let sums = groups.map(|group| Vote {
+                weight: group.iter().map(|vote| vote.weight).sum(),
                 ..group[0]
             });
-            let best = sums.fold(Voice { weight: -1.0, ..Voice::default() }, |best, next| {
+            let best = sums.fold(Vote { weight: -1.0, ..Vote::default() }, |best, next| {
                 if next.weight > best.weight { next } else { best }
             });
             best.offset
@@ -125,7 +126,7 @@ pub fn offsets(
         .collect()
 }
 
-/// The pixel that `at` takes its colour from.
-const fn taken(at: u32, offset: (i32, i32), width: usize) -> usize {
+/// Returns the source of pixel `at`.
+const fn source(at: u32, offset: (i32, i32), width: usize) -> usize {
     (at as i64 + offset.1 as i64 * width as i64 + offset.0 as i64) as usize
 }

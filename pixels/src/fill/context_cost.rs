@@ -1,28 +1,29 @@
-//! What fills a hole looks like what is around the hole: a face in the far corner must not appear in a wall. So
-//! every patch that may be copied costs a share of what sets it apart from the patches around the hole.
+//! The context cost: a hole should be filled with what surrounds it, so that a face in a far corner does not appear in
+//! a wall. Every source patch costs a share of its difference from the patches around the hole.
 
 use rayon::prelude::*;
 
 use super::level::{Level, Pixel, difference};
 use super::search::Field;
 
-/// How much of a patch's difference from the surroundings it costs to copy it.
+/// The cost of copying a patch, as a share of its difference from the surroundings.
 const SHARE: f32 = 1.0;
-/// The patches around the hole begin within this many sides of a patch.
-const REACH: usize = 2;
-/// Patches around the hole that are looked at; more are thinned out.
+/// Patches that start within this many patch sides of the hole count as its surroundings.
+const RADIUS: usize = 2;
+/// The most surrounding patches to compare with; from more, only every n-th is used.
 const AROUND: usize = 200;
 
-/// For each pixel of `level` what copying the patch that begins there costs; empty for nothing.
+/// Returns the extra cost of copying the patch that starts at each pixel of `level`; empty if no source patch is near the
+/// hole.
 pub fn measure(level: &Level, field: &Field) -> Vec<u32> {
     let (width, side) = (level.width, field.side);
-    let reach = REACH * side;
+    let radius = RADIUS * side;
     let mut near = vec![false; level.pixels.len()];
     for (at, _) in level.pixels.iter().enumerate().filter(|(_, pixel)| **pixel == Pixel::Hole) {
         let (x, y) = (at % width, at / width);
-        for y in y.saturating_sub(reach + side / 2)..(y + reach - side / 2).min(level.height) {
-            let first = y * width + x.saturating_sub(reach + side / 2);
-            near[first..y * width + (x + reach - side / 2).min(width)].fill(true);
+        for y in y.saturating_sub(radius + side / 2)..(y + radius - side / 2).min(level.height) {
+            let first = y * width + x.saturating_sub(radius + side / 2);
+            near[first..y * width + (x + radius - side / 2).min(width)].fill(true);
         }
     }
     let around = field.sources().iter().filter(|at| near[**at as usize]);
@@ -46,13 +47,13 @@ pub fn measure(level: &Level, field: &Field) -> Vec<u32> {
         .par_iter()
         .map(|at| if near[*at as usize] { 0 } else { (SHARE * least(*at as usize) as f32) as u32 })
         .collect();
-    let mut strangeness = vec![0; level.pixels.len()];
-    field.sources().iter().zip(costs).for_each(|(at, cost)| strangeness[*at as usize] = cost);
-    strangeness
+    let mut context_cost = vec![0; level.pixels.len()];
+    field.sources().iter().zip(costs).for_each(|(at, cost)| context_cost[*at as usize] = cost);
+    context_cost
 }
 
-/// The same at twice the size, for a level `width` pixels wide.
-pub fn twice(coarse: &[u32], coarse_width: usize, width: usize, height: usize) -> Vec<u32> {
+/// Returns the costs of a coarse level for a level twice as large, `width` × `height` pixels.
+pub fn double(coarse: &[u32], coarse_width: usize, width: usize, height: usize) -> Vec<u32> {
     if coarse.is_empty() {
         return Vec::new();
     }
