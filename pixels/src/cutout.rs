@@ -1,9 +1,9 @@
-//! Delivers a cut-out in the form a program asks for: cropped, moved, shrunk, on a color, in a file format.
+//! Renders a cutout as an API client requests it: cropped, moved, scaled down, on a background color, in a file format.
 
 mod arrange;
 mod colors;
 mod files;
-mod shape;
+mod options;
 
 use std::io::Cursor;
 
@@ -11,35 +11,39 @@ use bytes::Bytes;
 use image::codecs::png::PngDecoder;
 use image::{DynamicImage, ImageDecoder};
 
-pub use colors::{Color, color};
-pub use shape::{Channels, Format, Length, Margins, Position, Shape};
+pub use colors::{Color, parse_color};
+pub use options::{Channels, CutoutOptions, Format, Length, Margins, Position};
 
 use crate::PixelError;
 
-/// A cut-out as it was wished for.
+/// A rendered cutout.
 #[derive(Debug)]
-pub struct Shaped {
+pub struct CutoutFile {
     /// The file.
     pub bytes: Bytes,
-    /// Its kind.
+    /// Its MIME type.
     pub content_type: &'static str,
-    /// Pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// Pixels.
+    /// Height in pixels.
     pub height: u32,
-    /// The width without a limit on the number of pixels.
+    /// The width it would have without [`CutoutOptions::max_pixels`].
     pub full_width: u32,
-    /// The height without a limit on the number of pixels.
+    /// The height it would have without [`CutoutOptions::max_pixels`].
     pub full_height: u32,
 }
 
-/// Brings a cut-out, the PNG that a worker made, into shape.
-pub fn shape(png: &Bytes, wanted: &Shape) -> Result<Shaped, PixelError> {
+/// Renders a cutout from the PNG that a worker stored. If `options` change nothing, the PNG is returned as it is.
+///
+/// # Errors
+/// [`PixelError::Internal`] if the PNG cannot be read, the file cannot be encoded, or a ZIP of alpha alone is
+/// requested.
+pub fn render(png: &Bytes, options: &CutoutOptions) -> Result<CutoutFile, PixelError> {
     let mut decoder = PngDecoder::new(Cursor::new(png.as_ref()))
-        .map_err(|error| failed("reading a cut-out", &error))?;
+        .map_err(|error| failed("reading a cutout", &error))?;
     let (width, height) = decoder.dimensions();
-    if wanted.leaves_as_it_is(width, height) {
-        return Ok(Shaped {
+    if options.change_nothing(width, height) {
+        return Ok(CutoutFile {
             bytes: png.clone(),
             content_type: "image/png",
             width,
@@ -50,22 +54,22 @@ pub fn shape(png: &Bytes, wanted: &Shape) -> Result<Shaped, PixelError> {
     }
     let profile = decoder.icc_profile().ok().flatten();
     let cut = DynamicImage::from_decoder(decoder)
-        .map_err(|error| failed("decoding a cut-out", &error))?
+        .map_err(|error| failed("decoding a cutout", &error))?
         .into_rgba8();
-    let mut picture = arrange::arrange(cut, wanted)?;
+    let mut picture = arrange::arrange(cut, options)?;
     let (full_width, full_height) = picture.dimensions();
-    if let Some(most) = wanted.max_pixels {
-        picture = arrange::shrink(picture, most)?;
+    if let Some(max_pixels) = options.max_pixels {
+        picture = arrange::shrink(picture, max_pixels)?;
     }
-    if let Some(color) = wanted.background {
+    if let Some(color) = options.background {
         colors::put_behind(&mut picture, color);
     }
     let (width, height) = picture.dimensions();
-    let (bytes, content_type) = match wanted.channels {
-        Channels::Rgba => files::subject(picture, wanted.format, profile.as_deref())?,
-        Channels::Alpha => files::alpha(&picture, wanted.format)?,
+    let (bytes, content_type) = match options.channels {
+        Channels::Rgba => files::subject(picture, options.format, profile.as_deref())?,
+        Channels::Alpha => files::alpha(&picture, options.format)?,
     };
-    Ok(Shaped { bytes, content_type, width, height, full_width, full_height })
+    Ok(CutoutFile { bytes, content_type, width, height, full_width, full_height })
 }
 
 fn failed(step: &str, error: &dyn std::error::Error) -> PixelError {

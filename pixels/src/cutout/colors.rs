@@ -1,15 +1,16 @@
-//! Colors: how they are written, and how one is put behind a picture.
+//! Background colors: parses them and puts them behind a picture.
 
 use image::RgbaImage;
 
-/// Red, green, blue and alpha.
+/// Red, green, blue and alpha; alpha is straight, not premultiplied.
 pub type Color = [u8; 4];
 
-/// Reads a color: 3, 4, 6 or 8 hexadecimal digits with or without `#`, or a name of CSS.
-pub fn color(text: &str) -> Option<Color> {
+/// Parses a color: 3, 4, 6 or 8 hexadecimal digits with or without `#`, or a CSS color name in any case. `None` if it
+/// is neither.
+pub fn parse_color(text: &str) -> Option<Color> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     let is_hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    if is_hexadecimal && let Some(color) = of_digits(digits) {
+    if is_hexadecimal && let Some(color) = parse_digits(digits) {
         return Some(color);
     }
     let name = text.to_ascii_lowercase();
@@ -17,12 +18,12 @@ pub fn color(text: &str) -> Option<Color> {
         return Some([0; 4]);
     }
     let found = NAMES.binary_search_by_key(&name.as_str(), |(name, _)| name).ok()?;
-    of_digits(NAMES[found].1)
+    parse_digits(NAMES[found].1)
 }
 
-fn of_digits(digits: &str) -> Option<Color> {
+fn parse_digits(digits: &str) -> Option<Color> {
     let value = u32::from_str_radix(digits, 16).ok()?;
-    // A single digit stands for two of it: 0xf for 0xff.
+    // The short form repeats each digit: f means ff.
     let single = |place: u32| (value >> (4 * place) & 0xf) as u8 * 0x11;
     let [first, second, third, fourth] = value.to_be_bytes();
     match digits.len() {
@@ -34,13 +35,13 @@ fn of_digits(digits: &str) -> Option<Color> {
     }
 }
 
-/// Puts a color behind all of a picture.
+/// Composites a picture over a color (Porter and Duff's "over", straight alpha).
 pub(super) fn put_behind(picture: &mut RgbaImage, color: Color) {
-    let [behind @ .., its_alpha] = color.map(u32::from);
+    let [behind @ .., color_alpha] = color.map(u32::from);
     for pixel in picture.pixels_mut() {
         let [.., alpha] = pixel.0.map(u32::from);
-        // Shares of what is seen, in 255ths of 255ths.
-        let (over, under) = (alpha * 255, its_alpha * (255 - alpha));
+        // The weights of both, scaled by 255².
+        let (over, under) = (alpha * 255, color_alpha * (255 - alpha));
         let whole = over + under;
         if whole == 0 {
             pixel.0 = [0; 4];
@@ -53,7 +54,7 @@ pub(super) fn put_behind(picture: &mut RgbaImage, color: Color) {
     }
 }
 
-/// The names of CSS Color Module Level 4, in alphabetical order.
+/// The named colors of CSS Color Module Level 4, sorted for the binary search.
 const NAMES: [(&str, &str); 148] = [
     ("aliceblue", "f0f8ff"),
     ("antiquewhite", "faebd7"),

@@ -1,4 +1,4 @@
-//! Pictures as files.
+//! Encodes a cutout in each file format.
 
 use std::io::{Cursor, Write};
 
@@ -11,13 +11,13 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::colors::{self, Color};
-use super::shape::Format;
+use super::options::Format;
 use crate::PixelError;
 
 const JPEG_QUALITY: u8 = 90;
 const WHITE: Color = [255; 4];
 
-/// The file of a subject, and its kind.
+/// Encodes the cutout itself; returns the file and its MIME type.
 pub(super) fn subject(
     mut picture: RgbaImage,
     format: Format,
@@ -45,7 +45,7 @@ pub(super) fn subject(
     }
 }
 
-/// The file of an alpha, and its kind.
+/// Encodes the alpha channel as a gray picture; returns the file and its MIME type.
 pub(super) fn alpha(
     picture: &RgbaImage,
     format: Format,
@@ -91,7 +91,7 @@ fn write(
     profile: Option<&[u8]>,
 ) -> Result<(), PixelError> {
     if let Some(profile) = profile {
-        // One that the format cannot hold is not worth failing.
+        // Better no profile than no file: the format limits a profile's size.
         let _ = encoder.set_icc_profile(profile.to_vec());
     }
     picture.write_with_encoder(encoder).map_err(|error| failed(&error))
@@ -99,7 +99,7 @@ fn write(
 
 fn zip(files: &[(&str, &Bytes)]) -> Result<Bytes, PixelError> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
-    // Pictures are compressed already.
+    // The pictures are already compressed.
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     for (name, bytes) in files {
         archive.start_file(*name, stored).map_err(|error| failed(&error))?;
@@ -115,5 +115,5 @@ fn alpha_of(picture: &RgbaImage) -> GrayImage {
 }
 
 fn failed(error: &dyn std::error::Error) -> PixelError {
-    PixelError::Internal(format!("encoding a cut-out: {error}"))
+    PixelError::Internal(format!("encoding a cutout: {error}"))
 }

@@ -5,12 +5,12 @@ use image::{ImageFormat, Rgba};
 use super::arrange::{Subject, find_subject};
 use image::RgbaImage;
 
-use super::shape::pixels;
+use super::options::pixels;
 use super::*;
 
 const RED: Rgba<u8> = Rgba([200, 10, 20, 255]);
 
-const AS_IT_IS: Shape = Shape {
+const AS_IT_IS: CutoutOptions = CutoutOptions {
     crop: None,
     scale: None,
     position: Position::Original,
@@ -40,30 +40,30 @@ fn png(picture: &RgbaImage) -> Bytes {
     bytes.into_inner().into()
 }
 
-fn shaped(wanted: &Shape) -> Shaped {
-    shape(&png(&cut()), wanted).expect("shaped")
+fn shaped(options: &CutoutOptions) -> CutoutFile {
+    render(&png(&cut()), options).expect("shaped")
 }
 
-fn picture(shaped: &Shaped) -> RgbaImage {
+fn picture(shaped: &CutoutFile) -> RgbaImage {
     image::load_from_memory(&shaped.bytes).expect("a picture").into_rgba8()
 }
 
-fn subject(wanted: &Shape) -> (u32, u32, Subject) {
-    let picture = picture(&shaped(wanted));
+fn subject(options: &CutoutOptions) -> (u32, u32, Subject) {
+    let picture = picture(&shaped(options));
     (picture.width(), picture.height(), find_subject(&picture).expect("a subject"))
 }
 
 #[test]
-fn a_png_that_is_wanted_as_it_is_is_not_touched() {
+fn a_png_is_returned_unchanged_if_the_options_change_nothing() {
     let source = png(&cut());
-    let same = shape(&source, &AS_IT_IS).expect("shaped");
+    let same = render(&source, &AS_IT_IS).expect("shaped");
     assert_eq!((same.bytes, same.content_type), (source, "image/png"));
     assert_eq!((same.width, same.height, same.full_width, same.full_height), (40, 20, 40, 20));
 }
 
 #[test]
 fn a_crop_leaves_the_subject_and_its_margins() {
-    let bare = Shape { crop: Some(NO_MARGINS), ..AS_IT_IS };
+    let bare = CutoutOptions { crop: Some(NO_MARGINS), ..AS_IT_IS };
     assert_eq!(subject(&bare), (8, 4, Subject { left: 0, top: 0, width: 8, height: 4 }));
     let margins = Margins {
         top: Length::Pixels(1),
@@ -71,13 +71,13 @@ fn a_crop_leaves_the_subject_and_its_margins() {
         bottom: Length::Share(0.25),
         left: Length::Pixels(30),
     };
-    let wide = Shape { crop: Some(margins), ..AS_IT_IS };
-    // Wider than the picture was: what is not there is empty.
+    let wide = CutoutOptions { crop: Some(margins), ..AS_IT_IS };
+    // Beyond the original picture the margin is transparent.
     assert_eq!(subject(&wide), (42, 6, Subject { left: 30, top: 1, width: 8, height: 4 }));
 }
 
 #[test]
-fn what_nobody_sees_does_not_count_as_the_subject() {
+fn invisible_pixels_do_not_belong_to_the_subject() {
     let mut faint = cut();
     faint.put_pixel(0, 0, Rgba([9, 9, 9, 4]));
     faint.put_pixel(39, 19, Rgba([9, 9, 9, 5]));
@@ -88,47 +88,47 @@ fn what_nobody_sees_does_not_count_as_the_subject() {
 
 #[test]
 fn an_empty_picture_cannot_be_cropped_and_stays() {
-    let wanted = Shape { crop: Some(NO_MARGINS), scale: Some(0.5), ..AS_IT_IS };
-    let empty = shape(&png(&RgbaImage::new(7, 5)), &wanted).expect("shaped");
+    let options = CutoutOptions { crop: Some(NO_MARGINS), scale: Some(0.5), ..AS_IT_IS };
+    let empty = render(&png(&RgbaImage::new(7, 5)), &options).expect("shaped");
     assert_eq!((empty.width, empty.height), (7, 5));
 }
 
 #[test]
 fn the_subject_is_moved_from_edge_to_edge() {
     for (x, y, left, top) in [(0.0, 0.0, 0, 0), (1.0, 1.0, 32, 16), (0.5, 0.25, 16, 4)] {
-        let wanted = Shape { position: Position::At { x, y }, ..AS_IT_IS };
-        assert_eq!(subject(&wanted), (40, 20, Subject { left, top, width: 8, height: 4 }));
+        let options = CutoutOptions { position: Position::At { x, y }, ..AS_IT_IS };
+        assert_eq!(subject(&options), (40, 20, Subject { left, top, width: 8, height: 4 }));
     }
 }
 
 #[test]
 fn the_subject_is_scaled_to_its_share_of_the_canvas() {
-    let centre = Position::At { x: 0.5, y: 0.5 };
-    let whole = Shape { scale: Some(1.0), position: centre, ..AS_IT_IS };
+    let center = Position::At { x: 0.5, y: 0.5 };
+    let whole = CutoutOptions { scale: Some(1.0), position: center, ..AS_IT_IS };
     assert_eq!(subject(&whole), (40, 20, Subject { left: 0, top: 0, width: 40, height: 20 }));
-    let half = Shape { scale: Some(0.5), ..whole };
+    let half = CutoutOptions { scale: Some(0.5), ..whole };
     assert_eq!(subject(&half), (40, 20, Subject { left: 10, top: 5, width: 20, height: 10 }));
-    // Where it was, its middle at (14, 8), as near as the canvas allows.
-    let there = Shape { scale: Some(0.5), position: Position::Original, ..AS_IT_IS };
+    // Its center stays at (14, 8) as far as the canvas allows.
+    let there = CutoutOptions { scale: Some(0.5), position: Position::Original, ..AS_IT_IS };
     assert_eq!(subject(&there), (40, 20, Subject { left: 4, top: 3, width: 20, height: 10 }));
 }
 
 #[test]
-fn a_picture_shrinks_to_the_limit_and_says_how_large_it_could_be() {
-    let small = shaped(&Shape { max_pixels: Some(200), ..AS_IT_IS });
+fn a_picture_shrinks_to_the_limit_and_reports_its_full_size() {
+    let small = shaped(&CutoutOptions { max_pixels: Some(200), ..AS_IT_IS });
     assert_eq!((small.width, small.height), (20, 10));
     assert_eq!((small.full_width, small.full_height), (40, 20));
     assert_eq!(picture(&small).dimensions(), (20, 10));
-    // Invisible blue around a red subject: the edge stays red.
+    // The red subject is surrounded by invisible blue; its edge must stay red.
     for pixel in picture(&small).pixels().filter(|pixel| pixel.0[3] >= 100) {
         assert!(pixel.0[2] <= 25, "{pixel:?}");
     }
-    let roomy = shaped(&Shape { max_pixels: Some(800), ..AS_IT_IS });
+    let roomy = shaped(&CutoutOptions { max_pixels: Some(800), ..AS_IT_IS });
     assert_eq!((roomy.width, roomy.height), (40, 20));
 }
 
 #[test]
-fn no_limit_is_ever_passed_by_a_pixel() {
+fn the_pixel_limit_is_never_exceeded() {
     for (width, height) in
         [(6250, 4000), (6000, 6000), (3001, 7), (501, 500), (1, 6000), (999, 998)]
     {
@@ -142,7 +142,7 @@ fn no_limit_is_ever_passed_by_a_pixel() {
 }
 
 #[test]
-fn a_color_is_put_behind_what_is_transparent() {
+fn a_background_shows_through_transparent_pixels() {
     let mut half = RgbaImage::from_pixel(3, 1, Rgba([100, 200, 0, 128]));
     half.put_pixel(0, 0, RED);
     half.put_pixel(2, 0, Rgba([1, 2, 3, 0]));
@@ -159,7 +159,7 @@ fn a_color_is_put_behind_what_is_transparent() {
 }
 
 #[test]
-fn colors_are_read_as_css_writes_them() {
+fn colors_are_parsed_as_in_css() {
     for (text, color_of_it) in [
         ("81d4fa", Some([0x81, 0xd4, 0xfa, 255])),
         ("#81D4FA77", Some([0x81, 0xd4, 0xfa, 0x77])),
@@ -175,15 +175,15 @@ fn colors_are_read_as_css_writes_them() {
         ("+ff", None),
         ("no such color", None),
     ] {
-        assert_eq!(color(text), color_of_it, "{text}");
+        assert_eq!(parse_color(text), color_of_it, "{text}");
     }
 }
 
 #[test]
-fn auto_is_a_png_only_where_something_is_transparent() {
-    let auto = Shape { format: Format::Auto, ..AS_IT_IS };
+fn auto_is_a_png_only_if_something_is_transparent() {
+    let auto = CutoutOptions { format: Format::Auto, ..AS_IT_IS };
     assert_eq!(shaped(&auto).content_type, "image/png");
-    let on_green = Shape { background: Some([0, 128, 0, 255]), ..auto };
+    let on_green = CutoutOptions { background: Some([0, 128, 0, 255]), ..auto };
     let made = shaped(&on_green);
     assert_eq!(made.content_type, "image/jpeg");
     assert_eq!(image::guess_format(&made.bytes).ok(), Some(ImageFormat::Jpeg));
@@ -192,16 +192,16 @@ fn auto_is_a_png_only_where_something_is_transparent() {
 }
 
 #[test]
-fn a_jpeg_is_white_where_nothing_is() {
-    let made = shaped(&Shape { format: Format::Jpeg, ..AS_IT_IS });
+fn a_jpeg_is_white_where_the_cutout_is_transparent() {
+    let made = shaped(&CutoutOptions { format: Format::Jpeg, ..AS_IT_IS });
     assert_eq!(made.content_type, "image/jpeg");
     let corner = picture(&made).get_pixel(39, 19).0;
     assert!(corner[..3].iter().all(|channel| *channel > 250), "{corner:?}");
 }
 
 #[test]
-fn a_webp_loses_nothing_that_is_seen() {
-    let made = shaped(&Shape { format: Format::WebP, ..AS_IT_IS });
+fn a_webp_is_lossless_where_it_is_visible() {
+    let made = shaped(&CutoutOptions { format: Format::WebP, ..AS_IT_IS });
     assert_eq!(made.content_type, "image/webp");
     for (made, cut) in picture(&made).pixels().zip(cut().pixels()) {
         assert!(made == cut || made.0[3] == 0 && cut.0[3] == 0);
@@ -209,8 +209,8 @@ fn a_webp_loses_nothing_that_is_seen() {
 }
 
 #[test]
-fn an_alpha_is_gray() {
-    let made = shaped(&Shape { channels: Channels::Alpha, ..AS_IT_IS });
+fn alpha_alone_is_a_gray_picture() {
+    let made = shaped(&CutoutOptions { channels: Channels::Alpha, ..AS_IT_IS });
     let gray = image::load_from_memory(&made.bytes).expect("a picture");
     assert_eq!(gray.color(), image::ColorType::L8);
     let gray = gray.into_luma8();
@@ -218,8 +218,8 @@ fn an_alpha_is_gray() {
 }
 
 #[test]
-fn a_zip_holds_the_colors_and_the_alpha() {
-    let made = shaped(&Shape { format: Format::Zip, ..AS_IT_IS });
+fn a_zip_contains_color_and_alpha() {
+    let made = shaped(&CutoutOptions { format: Format::Zip, ..AS_IT_IS });
     assert_eq!(made.content_type, "application/zip");
     let mut archive = zip::ZipArchive::new(Cursor::new(made.bytes)).expect("a ZIP");
     assert_eq!(archive.len(), 2);
@@ -236,14 +236,14 @@ fn a_zip_holds_the_colors_and_the_alpha() {
 }
 
 #[test]
-fn a_color_profile_stays_with_the_picture() {
+fn the_color_profile_is_kept() {
     use image::ImageEncoder;
     let mut bytes = Vec::new();
     let mut encoder = image::codecs::png::PngEncoder::new(&mut bytes);
-    encoder.set_icc_profile(b"a profile".to_vec()).expect("taken");
+    encoder.set_icc_profile(b"a profile".to_vec()).expect("PNG takes profiles");
     DynamicImage::ImageRgba8(cut()).write_with_encoder(encoder).expect("a PNG");
-    let wanted = Shape { max_pixels: Some(200), ..AS_IT_IS };
-    let made = shape(&bytes.into(), &wanted).expect("shaped");
+    let options = CutoutOptions { max_pixels: Some(200), ..AS_IT_IS };
+    let made = render(&bytes.into(), &options).expect("shaped");
     let mut decoder = PngDecoder::new(Cursor::new(made.bytes)).expect("a PNG");
     assert_eq!(decoder.icc_profile().expect("read"), Some(b"a profile".to_vec()));
 }
