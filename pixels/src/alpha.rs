@@ -1,4 +1,4 @@
-//! A segmentation map to the soft alpha of the full-size picture. Nothing sharpens or thresholds it.
+//! Turns a segmentation map into soft alpha at the picture's full size, without sharpening or threshold.
 
 use fast_image_resize::images::Image;
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use crate::{Picture, PixelError};
 
-/// Below this difference between its largest and smallest value a map is flat: nothing was found.
+/// A map whose largest and smallest value differ by less is flat: the model found nothing.
 const FLAT: f32 = 1e-6;
 
-/// How the values of a segmentation map are brought to 0..=1.
+/// How to bring the values of a segmentation map into 0..=1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MapRange {
@@ -23,11 +23,11 @@ pub enum MapRange {
     Sigmoid,
 }
 
-/// Turns a model's map, f32 `[1, 1, h, w]`, into one alpha byte for each pixel of `picture`, with the
-/// picture's own alpha multiplied in.
+/// Turns a model's map, f32 `[1, 1, h, w]`, into one alpha byte per pixel of `picture`, multiplied by the picture's
+/// own alpha. Enlarges bilinearly.
 ///
 /// # Errors
-/// [`PixelError::InvalidOutput`] when the map holds values that are no numbers or has another rank.
+/// [`PixelError::InvalidOutput`] if the map contains NaN or infinities.
 pub fn to_alpha(
     map: &Array4<f32>,
     range: MapRange,
@@ -47,9 +47,7 @@ pub fn to_alpha(
 
 fn to_unit_range(mut map: Vec<f32>, range: MapRange) -> Result<Vec<f32>, PixelError> {
     if !map.iter().all(|value| value.is_finite()) {
-        return Err(PixelError::InvalidOutput(
-            "its output holds values that are not numbers".to_owned(),
-        ));
+        return Err(PixelError::InvalidOutput("it contains NaN or infinite values".to_owned()));
     }
     if range == MapRange::Sigmoid {
         for value in &mut map {
@@ -76,7 +74,7 @@ fn enlarge(
     picture: &Picture,
 ) -> Result<Vec<u8>, PixelError> {
     let defect = |error: String| PixelError::Internal(format!("resizing alpha: {error}"));
-    // 16 bits keep the rounding below 1/65535 and take half the memory of floats.
+    // 16 bits keep the rounding error below 1/65535 and take half the memory of floats.
     let mut words = Image::new(map_width, map_height, PixelType::U16);
     for (word, value) in words.buffer_mut().chunks_exact_mut(2).zip(map) {
         word.copy_from_slice(&((value * 65535.0 + 0.5) as u16).to_ne_bytes());
@@ -91,7 +89,7 @@ fn enlarge(
     Ok(to_bytes(full.buffer()))
 }
 
-/// 0..=65535 to 0..=255, rounded.
+/// Scales native-endian 16-bit samples to 8 bits, rounded.
 fn to_bytes(words: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; words.len() / 2];
     bytes.par_chunks_mut(1 << 16).zip(words.par_chunks(1 << 17)).for_each(|(bytes, words)| {
@@ -103,7 +101,7 @@ fn to_bytes(words: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The product of two values of 0..=255 that stand for 0..=1, rounded.
+/// Multiplies two samples in which 255 stands for 1, rounded.
 pub(super) fn multiply(a: u8, b: u8) -> u8 {
     let product = u32::from(a) * u32::from(b) + 128;
     ((product + (product >> 8)) >> 8) as u8
@@ -131,21 +129,21 @@ mod tests {
     }
 
     #[test]
-    fn logits_become_shares() {
-        // 1 / (1 + exp(-x)) at 0 is a half, at ln 3 three quarters.
+    fn logits_become_probabilities() {
+        // 1 / (1 + exp(-x)) is 1/2 at 0 and 3/4 at ln 3.
         let map = [-100.0, 0.0, 3.0_f32.ln(), 100.0];
         assert_eq!(alpha(map, MapRange::Sigmoid, None), Ok(vec![0, 128, 191, 255]));
     }
 
     #[test]
-    fn a_flat_map_finds_nothing_and_a_broken_one_is_the_models_fault() {
+    fn a_flat_map_is_transparent_and_nan_is_an_error() {
         assert_eq!(alpha([0.7; 4], MapRange::Minmax, None), Ok(vec![0; 4]));
         let broken = alpha([0.0, f32::NAN, 0.0, 1.0], MapRange::Minmax, None);
         assert!(matches!(broken, Err(PixelError::InvalidOutput(_))));
     }
 
     #[test]
-    fn the_pictures_own_alpha_is_multiplied_in() {
+    fn the_picture_alpha_is_multiplied_in() {
         let own = Some(vec![255, 128, 0, 51]);
         assert_eq!(alpha([1.0; 4], MapRange::Clip, own), Ok(vec![255, 128, 0, 51]));
         assert_eq!(multiply(128, 128), 64);

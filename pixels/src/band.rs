@@ -1,34 +1,34 @@
-//! Tiles into a picture again: side by side into a band as wide as the picture, band under band. Where
-//! tiles overlap, one fades into the other.
+//! Joins tiles: side by side into a band as wide as the picture, and bands one below the other. Where tiles overlap,
+//! one fades into the other.
 
 use std::ops::Range;
 
 use crate::tile::Region;
 
-/// Cuts a length into equal pieces (but for rounding) of at most `largest`.
-pub fn pieces(length: u32, largest: u32) -> Vec<Range<u32>> {
+/// Splits a length into pieces of at most `largest` whose lengths differ by at most 1.
+pub fn split_evenly(length: u32, largest: u32) -> Vec<Range<u32>> {
     let count = length.div_ceil(largest.max(1)).max(1);
     let edge = |index: u32| (u64::from(length) * u64::from(index) / u64::from(count)) as u32;
     (0..count).map(|index| edge(index)..edge(index + 1)).collect()
 }
 
-/// A range widened by `by` where it does not end at 0 or `size` anyhow.
-pub const fn widened(range: &Range<u32>, by: u32, size: u32) -> Range<u32> {
+/// Extends a range by `by` at both ends, clipped to `0..size`.
+pub const fn extended(range: &Range<u32>, by: u32, size: u32) -> Range<u32> {
     let end = range.end + by;
     range.start.saturating_sub(by)..if end < size { end } else { size }
 }
 
-/// Rows of a picture, all of its width, being put together from tiles.
+/// Full-width rows of a picture, assembled from tiles.
 #[derive(Debug)]
 pub struct Band {
     width: usize,
     channels: usize,
-    /// Interleaved samples, `width * channels` a row.
+    /// Interleaved samples, `width * channels` per row.
     pub pixels: Vec<u8>,
 }
 
 impl Band {
-    /// A black band.
+    /// Creates a black band of `width` × `rows` pixels.
     pub fn new(width: u32, rows: u32, channels: usize) -> Self {
         let width = width as usize;
         Self { width, channels, pixels: vec![0; width * channels * rows as usize] }
@@ -38,8 +38,8 @@ impl Band {
         self.width * self.channels
     }
 
-    /// Puts a tile at `x`, over the band's whole height. Its first `fade` columns fade in over what is
-    /// there.
+    /// Pastes a tile into the columns `x`, over the band's whole height. Its first `fade` columns fade in over the
+    /// tile to the left.
     pub fn paste(&mut self, tile: &[u8], x: Range<u32>, fade: u32) {
         let (stride, channels) = (self.stride(), self.channels);
         let (start, end) = (x.start as usize * channels, x.end as usize * channels);
@@ -58,8 +58,8 @@ impl Band {
         }
     }
 
-    /// Fades in over `above`, the last rows of the band before: its first rows are the same rows of the
-    /// picture.
+    /// Blends the overlap with the band above: `above` are its last rows, which show the same part of the picture as
+    /// the first rows of this band.
     pub fn fade_in(&mut self, above: &[u8]) {
         let stride = self.stride();
         let rows = self.pixels.chunks_exact_mut(stride).zip(above.chunks_exact(stride));
@@ -72,14 +72,14 @@ impl Band {
         }
     }
 
-    /// Takes the last rows away.
+    /// Removes the last rows and returns their samples.
     pub fn split_off(&mut self, rows: u32) -> Vec<u8> {
         let kept = self.pixels.len() - rows as usize * self.stride();
         self.pixels.split_off(kept)
     }
 }
 
-/// How much of the new counts at a step of a fade: half a cosine wave, which starts and ends level.
+/// Returns the weight of the new tile at a step of a fade: a raised cosine, flat at both ends.
 fn weight(step: usize, steps: usize) -> f32 {
     let at = (step as f32 + 0.5) / steps as f32;
     (1.0 - (std::f32::consts::PI * at).cos()) / 2.0
@@ -96,25 +96,26 @@ fn mixed(old: u8, new: u8, weight: f32) -> u8 {
     ((new - old).mul_add(weight, old) + 0.5) as u8
 }
 
-/// One tile of a band: which part of the picture it computes, and where it goes.
+/// A tile of a band.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
-    /// What is computed: the tile with the parts in which it fades.
+pub struct BandTile {
+    /// The part of the picture that the tile covers, overlap included.
     pub region: Region,
-    /// Columns of `region` that fade in over the tile to the left.
+    /// The first columns of `region`, which fade in over the tile to the left.
     pub fade: u32,
 }
 
-/// The tiles of the band with the rows `y`, from the left. Neighbours share `blend` columns, half of them
-/// from each; so do bands.
-pub fn tiles(size: (u32, u32), y: &Range<u32>, largest: u32, blend: u32) -> Vec<Placed> {
+/// Returns the tiles of the band with the rows `y`, from the left, for a picture of `size` (width, height). Without
+/// the overlap they are at most `largest` pixels wide. Neighbors share `overlap` columns, half from each, and bands
+/// share `overlap` rows.
+pub fn tiles(size: (u32, u32), y: &Range<u32>, largest: u32, overlap: u32) -> Vec<BandTile> {
     let (width, height) = size;
-    let rows = widened(y, blend / 2, height);
-    pieces(width, largest)
+    let rows = extended(y, overlap / 2, height);
+    split_evenly(width, largest)
         .into_iter()
-        .map(|columns| Placed {
-            fade: if columns.start == 0 { 0 } else { blend },
-            region: Region { x: widened(&columns, blend / 2, width), y: rows.clone() },
+        .map(|columns| BandTile {
+            fade: if columns.start == 0 { 0 } else { overlap },
+            region: Region { x: extended(&columns, overlap / 2, width), y: rows.clone() },
         })
         .collect()
 }
@@ -124,11 +125,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_equal_and_cover_everything_once() {
+    fn pieces_are_even_and_cover_everything_once() {
         for (length, largest) in
             [(1, 256), (256, 256), (257, 256), (1440, 192), (7, 2), (10_000, 64)]
         {
-            let pieces = pieces(length, largest);
+            let pieces = split_evenly(length, largest);
             assert_eq!((pieces[0].start, pieces[pieces.len() - 1].end), (0, length));
             assert!(pieces.windows(2).all(|pair| pair[0].end == pair[1].start));
             let lengths: Vec<_> = pieces.iter().map(|piece| piece.end - piece.start).collect();
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fade_begins_with_the_old_and_ends_with_the_new() {
+    fn a_fade_starts_with_the_old_and_ends_with_the_new() {
         let mut band = Band::new(8, 2, 1);
         band.paste(&[100; 12], 0..6, 0);
         band.paste(&[200; 8], 4..8, 2);

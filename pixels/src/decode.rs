@@ -1,8 +1,8 @@
-//! Bytes to an upright 8-bit RGB picture.
+//! Decodes PNG, JPEG and WebP files to upright 8-bit RGB pictures.
 //!
-//! The format comes from the first bytes, never from a name. Sizes are read from the header and checked
-//! before a pixel is decoded. Gray becomes RGB, palettes are expanded, 16-bit samples are rounded to 8,
-//! CMYK is converted without a profile; of an animation the first frame is taken.
+//! The first bytes determine the format, never a file name. The header's size is checked before any pixel is
+//! decoded. Gray becomes RGB, palettes are expanded, 16-bit samples are rounded to 8, CMYK is converted without a
+//! profile. Of an animation, only the first frame is decoded.
 
 use std::io::{Cursor, ErrorKind};
 
@@ -15,10 +15,10 @@ use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageResult};
 use crate::orientation::{upright, upright_size};
 use crate::{Limits, Picture, PixelError, icc};
 
-/// What decoding may allocate beyond the pixels themselves: profiles, metadata, decoder state.
+/// The memory for decoding beyond the pixels, in bytes: profiles, metadata, decoder state.
 const SPARE_BYTES: u64 = 32 << 20;
 
-/// The widest pixel a decoder gives: RGBA of 16 bits each.
+/// The largest pixel of any decoder: RGBA with 16 bits per sample.
 const MAX_PIXEL_BYTES: u64 = 8;
 
 /// A decoded file.
@@ -35,12 +35,12 @@ pub struct Decoded {
 ///
 /// # Errors
 /// [`PixelError::UnsupportedFormat`] for any other file, [`PixelError::Unreadable`] if the file is empty, damaged or
-/// cut short, [`PixelError::TooLarge`] if a side exceeds `limits`.
+/// truncated, [`PixelError::TooLarge`] if a side exceeds `limits`.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Picture, PixelError> {
     Ok(decode_file(bytes, limits)?.picture)
 }
 
-/// As [`decode`], with what the file itself was like.
+/// Decodes like [`decode`] and also returns the format and whether the pixels were stored upright.
 ///
 /// # Errors
 /// As [`decode`].
@@ -50,7 +50,7 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
         FileFormat::Png => {
             let (width, height) = png_size(bytes)?;
             check_size(width, height, *limits)?;
-            // The decoder inflates the chunks before the pixels as soon as it is created.
+            // The decoder inflates the chunks before the pixels on creation, so it needs its limit now.
             let allocation = allocation_limit(width, height);
             read(PngDecoder::with_limits(Cursor::new(bytes), allocation), *limits)
         }
@@ -66,13 +66,13 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
     Ok(Decoded { picture, format, was_upright })
 }
 
-/// Looks at what can be told without decoding: the format, the size, and whether the file's end is there. What passes
-/// may still be damaged.
+/// Checks a file without decoding its pixels: the format, the size, and whether its end is present. A file that
+/// passes may still be damaged.
 ///
 /// # Errors
 /// As [`decode`].
 pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PixelError> {
-    let size = |decoder: ImageResult<(u32, u32)>| decoder.map_err(|error| refused(&error));
+    let size = |decoder: ImageResult<(u32, u32)>| decoder.map_err(|error| pixel_error(&error));
     let (width, height) = match FileFormat::of(bytes)? {
         FileFormat::Png => png_size(bytes)?,
         FileFormat::Jpeg => {
@@ -99,7 +99,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// The format's MIME type.
+    /// Returns the format's MIME type.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Png => "image/png",
@@ -123,11 +123,11 @@ fn read<D: ImageDecoder>(
     decoder: ImageResult<D>,
     limits: Limits,
 ) -> Result<(Picture, bool), PixelError> {
-    let mut decoder = decoder.map_err(|error| refused(&error))?;
+    let mut decoder = decoder.map_err(|error| pixel_error(&error))?;
     let (width, height) = decoder.dimensions();
     check_size(width, height, limits)?;
-    decoder.set_limits(allocation_limit(width, height)).map_err(|error| refused(&error))?;
-    // Metadata that cannot be read does not make the picture unreadable.
+    decoder.set_limits(allocation_limit(width, height)).map_err(|error| pixel_error(&error))?;
+    // Unreadable metadata does not make the picture unreadable.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let gray = matches!(
         decoder.color_type(),
@@ -135,7 +135,7 @@ fn read<D: ImageDecoder>(
     );
     let space = if gray { *b"GRAY" } else { *b"RGB " };
     let icc = decoder.icc_profile().ok().flatten().filter(|profile| icc::describes(profile, space));
-    let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(&error))?;
+    let image = DynamicImage::from_decoder(decoder).map_err(|error| pixel_error(&error))?;
 
     let (rgb, alpha) = planes(image);
     let rgb = upright::<3>(rgb, width, height, orientation);
@@ -160,7 +160,7 @@ fn planes(image: DynamicImage) -> (Vec<u8>, Option<Vec<u8>>) {
     (rgb, (!is_opaque).then_some(alpha))
 }
 
-/// Width and height of the header chunk, which always comes first.
+/// Reads the width and height from the header chunk, which always comes first.
 fn png_size(bytes: &[u8]) -> Result<(u32, u32), PixelError> {
     let field = |at: usize| {
         let bytes = bytes.get(at..at + 4)?;
@@ -172,28 +172,29 @@ fn png_size(bytes: &[u8]) -> Result<(u32, u32), PixelError> {
     }
 }
 
-/// The decoder fills what is missing with gray and says nothing; a picture whose lower half is gray is
-/// not worth a credit. Within a scan the byte 0xff is always escaped, so `ff d9` is the real end mark.
+/// Checks that a JPEG has an end marker. Without one, the decoder silently fills the rest with gray, and the user
+/// would pay for a picture whose lower half is gray. In a scan the byte `ff` is always escaped, so `ff d9` is the
+/// real end marker.
 fn check_jpeg_ends(bytes: &[u8]) -> Result<(), PixelError> {
     let scan = first_scan(bytes).unwrap_or(bytes);
     if scan.windows(2).rev().any(|pair| pair == [0xff, 0xd9]) {
         Ok(())
     } else {
-        Err(unreadable("it is cut short"))
+        Err(unreadable("it is truncated"))
     }
 }
 
-/// A WebP file says in its fifth to eighth byte how long it is after them (RFC 9649, 2.4).
+/// Checks a WebP file's length: its fifth to eighth byte hold the number of bytes that follow (RFC 9649, 2.4).
 fn check_webp_ends(bytes: &[u8]) -> Result<(), PixelError> {
     let length = bytes.get(4..8).and_then(|length| length.try_into().ok()).map(u32::from_le_bytes);
     match length {
         Some(length) if bytes.len() as u64 >= u64::from(length) + 8 => Ok(()),
-        _ => Err(unreadable("it is cut short")),
+        _ => Err(unreadable("it is truncated")),
     }
 }
 
-/// What follows the first start-of-scan marker, found by walking the segments: metadata may hold a
-/// thumbnail with marks of its own.
+/// Returns the bytes after the first start-of-scan marker. Walks the segments, because metadata may contain a
+/// thumbnail with its own markers.
 fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes.get(2..)?;
     loop {
@@ -226,15 +227,15 @@ fn allocation_limit(width: u32, height: u32) -> image::Limits {
     limits
 }
 
-/// A decoder's refusal in words that mean something to whoever has the picture.
-fn refused(error: &ImageError) -> PixelError {
+/// Translates a decoder's error for the picture's owner.
+fn pixel_error(error: &ImageError) -> PixelError {
     let text = error.to_string();
-    let is_cut = matches!(error, ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof)
+    let is_truncated = matches!(error, ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof)
         || text.contains("unexpected end of");
     unreadable(match error {
-        _ if is_cut => "it is cut short",
+        _ if is_truncated => "it is truncated",
         ImageError::Unsupported(_) => &text,
-        ImageError::Limits(_) => "decoding it would take more memory than its size explains",
+        ImageError::Limits(_) => "decoding it takes more memory than its size justifies",
         _ => "it is damaged",
     })
 }
@@ -254,11 +255,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_refused_in_words() {
+    fn unreadable_files_are_refused_with_a_reason() {
         assert!(reason(b"").contains("empty"));
         assert!(reason(b"hello, this is a text").contains("not a PNG, JPEG or WebP"));
         assert!(reason(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").contains("ends within its header"));
-        assert!(reason(b"\xff\xd8\xff\xe0 nothing more").contains("cut short"));
+        assert!(reason(b"\xff\xd8\xff\xe0 nothing more").contains("truncated"));
         for format in [ImageFormat::Png, ImageFormat::WebP] {
             let mut bytes = Cursor::new(Vec::new());
             let noise = RgbImage::from_fn(64, 64, |x, y| {
@@ -267,12 +268,12 @@ mod tests {
             noise.write_to(&mut bytes, format).unwrap();
             let whole = bytes.into_inner();
             assert!(check(&whole, &Limits::default()).is_ok());
-            assert!(reason(&whole[..whole.len() / 2]).contains("cut short"), "{format:?}");
+            assert!(reason(&whole[..whole.len() / 2]).contains("truncated"), "{format:?}");
             if format == ImageFormat::Png {
-                let mut spoilt = whole;
-                let middle = spoilt.len() / 2;
-                spoilt[middle..middle + 8].fill(0x55);
-                assert!(reason(&spoilt).ends_with("it is damaged"), "{}", reason(&spoilt));
+                let mut damaged = whole;
+                let middle = damaged.len() / 2;
+                damaged[middle..middle + 8].fill(0x55);
+                assert!(reason(&damaged).ends_with("it is damaged"), "{}", reason(&damaged));
             }
         }
     }

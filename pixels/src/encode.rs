@@ -1,4 +1,4 @@
-//! Encodes PNGs, at once or row by row.
+//! Encodes PNGs, in one piece or row by row.
 
 mod stream;
 
@@ -10,7 +10,7 @@ use image::{ExtendedColorType, ImageEncoder};
 
 use crate::PixelError;
 
-/// R, G, B, A of a picture, straight alpha, rows from the top without padding.
+/// An RGBA picture with straight (not premultiplied) alpha, rows from the top without padding.
 #[derive(Clone, Copy, Debug)]
 pub struct Rgba<'a> {
     /// Width in pixels.
@@ -19,15 +19,15 @@ pub struct Rgba<'a> {
     pub height: u32,
     /// `width * height * 4` bytes.
     pub pixels: &'a [u8],
-    /// The profile to embed.
+    /// The ICC profile to embed.
     pub icc: Option<&'a [u8]>,
 }
 
-/// Encodes a PNG at the fast level with adaptive filters: on photos the default level takes tens of
-/// times longer and saves nothing.
+/// Encodes a PNG with fast compression and adaptive filters. On photos, the default compression takes tens of times
+/// longer and saves nothing.
 ///
 /// # Errors
-/// [`PixelError::Internal`] when the buffer does not fit the size.
+/// [`PixelError::Internal`] if the buffer does not match the size.
 pub fn encode_png(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
     let mut png = Vec::with_capacity(picture.pixels.len() / 3);
     let mut encoder =

@@ -1,13 +1,13 @@
-//! Foreground colours at the edge: a soft pixel shows `C = aF + (1 - a)B`, and a cut-out that keeps `C`
-//! carries a halo of the old background. This estimates `F` wherever `0 < a < 1`.
+//! Estimates foreground colors at the edge. A soft pixel shows `C = aF + (1 - a)B`; a cutout that keeps `C` has a halo
+//! of the old background. This computes `F` wherever `0 < a < 1`.
 //!
-//! Two smooth guesses, of the foreground and of the background colour around each pixel, come from the
-//! surely opaque and surely transparent pixels nearby through a pull-push pyramid on a grid of blocks.
-//! Each soft pixel is then corrected by what the guesses leave unexplained, as in blur fusion (Forte and
-//! Pitié, "Approximate Fast Foreground Colour Estimation", ICIP 2021, equation 7):
+//! Smooth guesses of the foreground and background color around each pixel are interpolated from nearby opaque and
+//! transparent pixels by a pull-push pyramid on a grid of blocks. Each soft pixel is then corrected by what the guesses
+//! leave unexplained, as in blur fusion (Forte and Pitié, "Approximate Fast Foreground Colour Estimation", ICIP 2021,
+//! equation 7):
 //! `F = F' + a(C - aF' - (1 - a)B')`.
-//! Opaque pixels keep their bytes; transparent ones become 0, which hides the old background for good
-//! and makes the PNG small.
+//! Opaque pixels keep their bytes. Transparent pixels become 0, which removes the old background for good and keeps the
+//! PNG small.
 
 mod pyramid;
 
@@ -16,24 +16,24 @@ use rayon::prelude::*;
 use crate::Picture;
 use pyramid::{Level, Sample};
 
-/// The grid of blocks has at most this many blocks along the picture's longest side: a 12 MP photo gets
-/// blocks of 8 × 8 pixels, about as wide as the edge of a map enlarged to that size.
+/// The largest number of blocks along the picture's longest side. A 12 MP photo gets blocks of 8 × 8 pixels, about as
+/// wide as the edge of a map enlarged to that size.
 const GRID_SIDE: u32 = 512;
 
-/// Blocks along a side of a tile; a tile without soft pixels near it is not looked at.
+/// Blocks along a side of a tile; tiles without soft pixels nearby are skipped.
 const TILE_BLOCKS: usize = 8;
 
-/// How steeply confidence falls as a pixel leaves certainty: a³² for the foreground, (1 - a)³² for the
-/// background. A pixel at a = 0.9, a tenth of whose colour is the other side's, weighs 1/30. Chosen on
-/// mattes with known truth, where 8 left 4 to 10 times the error.
+/// The exponent of the confidence: a³² for the foreground, (1 - a)³² for the background. A pixel with a = 0.9, a tenth
+/// of whose color is background, weighs 1/30. Chosen on mattes with known foreground, where an exponent of 8 left 4 to
+/// 10 times the error.
 const CONFIDENCE_POWER: i32 = 32;
 
-/// The least confidence, times a: still something to go by where nothing is certain.
+/// The lowest confidence, times a: decides where no pixel nearby is certain.
 const LEAST_CONFIDENCE: f32 = 1e-9;
 
-/// Cuts a picture out: R, G, B, A of every pixel, with straight (not premultiplied) colours.
+/// Cuts the subject out of a picture: returns R, G, B, A of every pixel, with straight (not premultiplied) colors.
 ///
-/// `alpha` has one byte for each pixel of `picture`.
+/// `alpha` has one byte per pixel of `picture`.
 pub fn cut_out(picture: &Picture, alpha: &[u8]) -> Vec<u8> {
     debug_assert_eq!(alpha.len(), picture.pixels());
     let grid = Grid::of(picture);
@@ -82,7 +82,7 @@ fn write_row(
     }
 }
 
-/// The picture divided into blocks of `block` × `block` pixels, and those into tiles.
+/// The picture, divided into blocks of `block` × `block` pixels and tiles of blocks.
 struct Grid {
     block: usize,
     columns: usize,
@@ -93,7 +93,7 @@ struct Grid {
     height: usize,
 }
 
-/// Smooth guesses of both colours for every block, as R, G, B in 0..=255.
+/// Smooth guesses of both colors for every block, as R, G, B in 0..=255.
 struct Guesses {
     foreground: Level,
     background: Level,
@@ -115,13 +115,13 @@ impl Grid {
         }
     }
 
-    /// Where a pixel's centre lies on the grid, in blocks from the centre of the first one.
+    /// Returns the position of a pixel's center on the grid, in blocks from the center of the first block.
     fn position(&self, x: usize, y: usize) -> (f32, f32) {
         let scale = 1.0 / self.block as f32;
         ((x as f32 + 0.5) * scale - 0.5, (y as f32 + 0.5) * scale - 0.5)
     }
 
-    /// For each tile, row by row: whether it or one of its eight neighbours holds a soft pixel.
+    /// Returns one flag per tile, row by row: true if it or one of its eight neighbors contains a soft pixel.
     fn tiles_near_soft_pixels(&self, alpha: &[u8]) -> Vec<bool> {
         let side = TILE_BLOCKS * self.block;
         let soft: Vec<bool> = alpha
@@ -130,7 +130,7 @@ impl Grid {
                 let mut soft = vec![false; self.tile_columns];
                 for row in rows.chunks_exact(self.width) {
                     for (soft, run) in soft.iter_mut().zip(row.chunks(side)) {
-                        // Without early exit, so that it compiles to vector instructions.
+                        // No early exit, so that it compiles to vector instructions.
                         *soft |= run
                             .iter()
                             .fold(false, |any, a| any | (a.wrapping_sub(1) < u8::MAX - 1));
@@ -149,8 +149,8 @@ impl Grid {
             .collect()
     }
 
-    /// Guesses both colours for every block. Blocks far from the edge stay without evidence and get
-    /// whatever their surroundings suggest; nobody asks for them.
+    /// Guesses both colors for every block. Blocks far from the edge have no evidence and get an interpolated color,
+    /// which is never used.
     fn guess(&self, picture: &Picture, alpha: &[u8], near_edge: &[bool]) -> Guesses {
         let confidence: [f32; 256] = std::array::from_fn(|level| {
             let a = level as f32 / 255.0;
@@ -179,7 +179,7 @@ impl Grid {
         Guesses { foreground, background }
     }
 
-    /// The weighted means of a block's pixels, once as foreground, once as background.
+    /// Returns the weighted means of a block's pixels as foreground and as background.
     fn evidence(
         &self,
         picture: &Picture,
@@ -211,7 +211,7 @@ impl Grid {
 mod tests {
     use super::*;
 
-    /// A picture of two flat colours mixed by a horizontal ramp of alpha.
+    /// Returns a picture of two flat colors mixed by a horizontal ramp of alpha, and the alpha.
     fn ramp(width: u32, height: u32, f: [f32; 3], b: [f32; 3]) -> (Picture, Vec<u8>) {
         let mut rgb = Vec::new();
         let mut alpha = Vec::new();
@@ -228,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn flat_colours_are_recovered_across_the_whole_edge() {
+    fn flat_colors_are_recovered_across_the_whole_edge() {
         for (width, height) in [(200, 60), (3000, 40)] {
             let (picture, alpha) = ramp(width, height, [200.0, 40.0, 90.0], [10.0, 220.0, 30.0]);
             let rgba = cut_out(&picture, &alpha);
             for (pixel, alpha) in rgba.chunks_exact(4).zip(&alpha).filter(|(_, a)| **a > 0) {
                 assert_eq!(pixel[3], *alpha);
-                // What the eye sees of an error is its share of the pixel.
+                // An error is visible in proportion to alpha.
                 let error = (f32::from(pixel[0]) - 200.0).abs() * f32::from(*alpha) / 255.0;
                 assert!(error <= 4.0, "red is off by {error} at alpha {alpha}");
             }

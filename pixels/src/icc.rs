@@ -1,10 +1,10 @@
-//! Color profiles: which embedded ICC profile describes the decoded samples.
+//! ICC color profiles: decides whether an embedded profile describes the decoded samples.
 
-/// Whether a profile is sound and describes samples of this colour space. One of CMYK samples says nothing
-/// about the RGB we made of them, and one that is broken nothing at all; neither may be passed on.
+/// Returns true if a profile is well-formed and describes samples of this color space. A broken profile must not be
+/// passed on, nor a CMYK profile, because the samples were converted to RGB.
 ///
-/// ICC.1: the header's first field is the profile's size (7.2.2), the colour space is at offset 16 (7.2.6),
-/// `acsp` at 36 (7.2.9); at 128 the number of tags, then for each its signature, offset and size (7.3).
+/// Layout (ICC.1:2022): the profile's size at offset 0 (7.2.2), the color space at 16 (7.2.6), `acsp` at 36 (7.2.9),
+/// the number of tags at 128, then signature, offset and size of each (7.3).
 pub(crate) fn describes(profile: &[u8], space: [u8; 4]) -> bool {
     let field = |at: usize| {
         let bytes = profile.get(at..at + 4)?;
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sound_profiles_of_the_right_samples_are_kept() {
+    fn only_well_formed_profiles_of_the_right_color_space_are_kept() {
         let mut profile = vec![0; 160];
         profile[..4].copy_from_slice(&160_u32.to_be_bytes());
         profile[16..20].copy_from_slice(b"RGB ");
@@ -37,7 +37,7 @@ mod tests {
         profile[143] = 16;
         assert!(describes(&profile, *b"RGB "));
         assert!(!describes(&profile, *b"GRAY"));
-        assert!(!describes(&profile[..159], *b"RGB "), "it is cut short");
+        assert!(!describes(&profile[..159], *b"RGB "), "it is truncated");
         profile[139] = 145;
         assert!(!describes(&profile, *b"RGB "), "its tag lies outside");
         assert!(!describes(b"RGB ", *b"RGB "));

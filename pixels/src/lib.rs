@@ -1,16 +1,18 @@
 //! Pure functions on pixels: bytes in, pixels or bytes out.
 //!
 //! The API and the worker share this crate, so both decode, orient, limit and compose pictures the same way. It
-//! knows nothing about models, jobs, HTTP or storage; functions take time and memory, so async callers run them on
-//! a thread that may block.
+//! knows nothing about models, jobs, HTTP or storage. The functions are slow and use a lot of memory: async callers
+//! run them on a thread that may block.
 //!
-//! | to | modules |
+//! | task | modules |
 //! |---|---|
-//! | read a file | [`decode`], [`orientation`], [`upload`] |
-//! | feed a model | [`tensor`], [`tile`], [`patch`], [`mask`] |
-//! | use its output | [`alpha`], [`foreground`], [`tile`], [`band`], [`patch`] |
+//! | read a file | [`decode`], [`orientation`] (EXIF), [`upload`] |
+//! | feed a model | [`tensor`], [`tile`] (padding), [`patch`], [`mask`] |
+//! | use its output | [`alpha`], [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
 //! | write a file | [`encode`], [`thumbnail`], [`cutout`] |
+//!
+//! Buffers hold rows from the top, without padding. Samples are 8-bit, 0 to 255, unless a function says otherwise.
 
 pub mod alpha;
 pub mod band;
@@ -20,8 +22,8 @@ pub mod encode;
 pub mod error;
 pub mod fill;
 pub mod foreground;
-mod halve;
 mod icc;
+mod lanczos;
 pub mod mask;
 pub mod orientation;
 pub mod patch;

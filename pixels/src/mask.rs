@@ -1,26 +1,26 @@
-//! Where to work: a drawing becomes a painted area, and the painted area an effective one, a little larger,
-//! inside of which a patch fades into its surroundings. Outside of it no sample changes.
+//! Masks: a [`Drawing`] is the uploaded file, a [`Mask`] marks the painted pixels of the picture, and an
+//! [`EffectiveMask`] is a little larger, so that a patch can fade into its surroundings. Outside the effective mask
+//! no sample changes.
 
 mod drawing;
-mod error;
-mod shape;
+mod morphology;
 
+pub use crate::error::MaskError;
 pub use drawing::Drawing;
-pub use error::MaskError;
 
-use shape::{SIDE, connected, distances, fill_holes};
+use morphology::{SIDE, connected_component, distance_transform, fill_holes};
 
-/// The painted pixels of a picture.
+/// The painted pixels of a picture; at least one is painted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask {
     width: usize,
     height: usize,
-    /// One for each pixel, rows from the top.
+    /// One flag per pixel, rows from the top.
     on: Vec<bool>,
 }
 
 impl Mask {
-    /// Makes a mask from one flag per pixel, rows from the top.
+    /// Creates a mask from one flag per pixel, rows from the top.
     ///
     /// # Errors
     /// [`MaskError::WrongLength`] unless there are `width * height` flags, [`MaskError::Empty`] if none is set.
@@ -34,8 +34,8 @@ impl Mask {
         Ok(Self { width, height, on })
     }
 
-    /// Reads a PNG for a picture of `size` (width, height); see [`Drawing::read`]. A mask of another size with the
-    /// same aspect ratio is scaled: every pixel that touches a painted one is painted, so no thin stroke is lost.
+    /// Reads a PNG as the mask of a picture of `size` (width, height); see [`Drawing::read`]. A mask of another size
+    /// is scaled: a pixel is painted if it touches a painted one, so thin strokes survive.
     ///
     /// # Errors
     /// See [`MaskError`].
@@ -44,13 +44,13 @@ impl Mask {
         Self::new(size.0 as usize, size.1 as usize, on)
     }
 
-    /// The strokes and the areas, either of which may be none: what hangs together, corners included, is a stroke if
-    /// no pixel of it is further than `half_width` pixels from one that is not painted. The picture's border is no
-    /// end of a stroke.
+    /// Splits the mask into strokes and areas; `None` stands for an empty part. A connected component (8-connectivity)
+    /// is a stroke if none of its pixels is farther than `half_width` pixels from an unpainted pixel. The picture's
+    /// border does not count as unpainted.
     pub fn strokes_and_areas(&self, half_width: u16) -> (Option<Self>, Option<Self>) {
         let area = Area::around(self, 1);
         let outside: Vec<_> = area.pixels(self.width).map(|at| !self.on[at]).collect();
-        let far = distances(&outside, area.width);
+        let far = distance_transform(&outside, area.width);
         let (mut strokes, mut areas) = (vec![false; self.on.len()], vec![false; self.on.len()]);
         let mut seen = outside;
         let mut piece = Vec::new();
@@ -58,7 +58,7 @@ impl Mask {
             if seen[start] {
                 continue;
             }
-            connected(start, &mut seen, area.width, &mut piece);
+            connected_component(start, &mut seen, area.width, &mut piece);
             let is_stroke = piece.iter().all(|at| far[*at] <= half_width * SIDE);
             let kind = if is_stroke { &mut strokes } else { &mut areas };
             for at in &piece {
@@ -73,31 +73,31 @@ impl Mask {
         (mask(strokes), mask(areas))
     }
 
-    /// The area that a patch may change: the painted pixels with pin-holes filled, and those up to `grow`
-    /// pixels around.
-    pub fn reach(&self, grow: u16) -> Reach {
+    /// Returns the effective mask: the painted pixels, with pinholes filled, plus a margin of `grow` pixels in which
+    /// the weight falls smoothly from 255 toward 0. A pinhole has at most `4 * grow²` pixels.
+    pub fn effective(&self, grow: u16) -> EffectiveMask {
         let area = Area::around(self, usize::from(grow) + 1);
         let mut inside: Vec<_> = area.pixels(self.width).map(|at| self.on[at]).collect();
         fill_holes(&mut inside, area.width, 4 * usize::from(grow) * usize::from(grow));
-        let distance = distances(&inside, area.width);
-        let most = grow * SIDE;
+        let distance = distance_transform(&inside, area.width);
+        let margin = grow * SIDE;
         let weight = distance
             .into_iter()
             .map(|distance| match distance {
                 0 => 255,
-                distance if distance > most => 0,
-                // A smooth step that has not reached 0 at the last pixel, where it would be wasted.
+                distance if distance > margin => 0,
+                // A smoothstep that reaches 0 one pixel beyond the margin: the last pixel still shows some of the patch.
                 distance => {
-                    let along = 1.0 - f32::from(distance) / f32::from(most + SIDE);
+                    let along = 1.0 - f32::from(distance) / f32::from(margin + SIDE);
                     (254.0 * along * along * (2.0_f32).mul_add(-along, 3.0)).round().max(1.0) as u8
                 }
             })
             .collect();
-        Reach { area, weight }
+        EffectiveMask { area, weight }
     }
 }
 
-/// A part of a picture, in its pixels.
+/// A rectangle of a picture, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Area {
     left: usize,
@@ -107,7 +107,7 @@ struct Area {
 }
 
 impl Area {
-    /// The smallest that holds every painted pixel and `margin` around, within the picture.
+    /// Returns the bounding box of the painted pixels, extended by `margin` and clipped to the picture.
     fn around(mask: &Mask, margin: usize) -> Self {
         let rows: Vec<_> = mask.on.chunks_exact(mask.width).collect();
         let has_any = |row: &&[bool]| row.contains(&true);
@@ -126,29 +126,29 @@ impl Area {
         Self { left, top, width: right - left, height: bottom - top }
     }
 
-    /// Where its pixels are in a picture of `stride` columns, rows from the top.
+    /// Returns the indices of its pixels in a picture of `stride` columns.
     fn pixels(self, stride: usize) -> impl Iterator<Item = usize> {
         (self.top..self.top + self.height)
             .flat_map(move |y| (self.left..self.left + self.width).map(move |x| y * stride + x))
     }
 }
 
-/// The effective mask: how much of a patch shows at each pixel.
+/// The effective mask: the weight of a patch at each pixel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct EffectiveMask {
     area: Area,
     /// 255 at painted pixels, falling to 0 where nothing may change; rows of `area`.
     weight: Vec<u8>,
 }
 
-impl Reach {
-    /// The smallest rectangle that holds every pixel that may change: left, top, width, height.
+impl EffectiveMask {
+    /// Returns a rectangle that contains every pixel that may change: left, top, width, height.
     pub fn bounds(&self) -> (usize, usize, usize, usize) {
         let Area { left, top, width, height } = self.area;
         (left, top, width, height)
     }
 
-    /// How much of a patch shows at a pixel of the picture: 0 is nothing, 255 all.
+    /// Returns the weight of a patch at a pixel of the picture: 0 keeps the picture, 255 takes the patch.
     pub fn weight(&self, x: usize, y: usize) -> u8 {
         let Area { left, top, width, height } = self.area;
         match (x.checked_sub(left), y.checked_sub(top)) {
@@ -157,7 +157,7 @@ impl Reach {
         }
     }
 
-    /// The same area with nothing that fades: for what fits its surroundings without.
+    /// Returns the mask without its fade: every weight above 0 becomes 255. For patches that fit without fading.
     #[must_use]
     pub fn solid(mut self) -> Self {
         for weight in &mut self.weight {
@@ -166,20 +166,20 @@ impl Reach {
         self
     }
 
-    /// The same, leaving nothing to change behind.
+    /// Moves the mask out, leaving one without pixels.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let Self { area, weight } = self;
         Self { area: *area, weight: std::mem::take(weight) }
     }
 
-    /// Whether nothing is left to change.
-    pub fn is_done(&self) -> bool {
+    /// Returns true if no pixel is left to change.
+    pub fn is_empty(&self) -> bool {
         self.weight.iter().all(|weight| *weight == 0)
     }
 
-    /// Takes a pixel out: it has been changed.
-    pub(super) fn settle(&mut self, x: usize, y: usize) {
+    /// Sets the weight of a pixel to 0, so that later patches leave it alone.
+    pub(crate) fn clear(&mut self, x: usize, y: usize) {
         let Area { left, top, width, height } = self.area;
         if let (Some(x), Some(y)) = (x.checked_sub(left), y.checked_sub(top))
             && x < width
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mask_is_refused() {
+    fn unusable_masks_are_refused() {
         let blank = png(&GrayImage::new(8, 8).into());
         for (bytes, size) in [(&blank[..], (8, 8)), (&blank[..], (8, 4)), (b"no png", (8, 8))] {
             assert!(Mask::read(bytes, size).is_err());
@@ -240,18 +240,19 @@ mod tests {
     }
 
     #[test]
-    fn the_reach_is_round_and_fades() {
-        let reach = with_dots(41, 41, &[(20, 20)]).reach(8);
-        assert_eq!(reach.weight(20, 20), 255);
-        let along: Vec<_> = (20..31).map(|x| reach.weight(x, 20)).collect();
+    fn the_effective_mask_is_round_and_fades() {
+        let effective = with_dots(41, 41, &[(20, 20)]).effective(8);
+        assert_eq!(effective.weight(20, 20), 255);
+        let along: Vec<_> = (20..31).map(|x| effective.weight(x, 20)).collect();
         assert!(along.is_sorted_by(|a, b| a >= b), "{along:?}");
         assert!(along[8] > 0 && along[9] == 0, "{along:?}");
-        assert!(reach.weight(25, 26) > 0 && reach.weight(26, 27) == 0, "a disc, not a square");
-        assert_eq!((reach.weight(0, 0), reach.weight(40, 40)), (0, 0));
+        assert!(effective.weight(25, 26) > 0, "a disc");
+        assert_eq!(effective.weight(26, 27), 0, "not a square");
+        assert_eq!((effective.weight(0, 0), effective.weight(40, 40)), (0, 0));
     }
 
     #[test]
-    fn pin_holes_are_filled_and_large_ones_are_not() {
+    fn pinholes_are_filled_and_large_holes_are_not() {
         let ring = |radius: i32, side: i32| {
             let on = (0..side * side).map(|at| {
                 let (x, y) = (at % side - side / 2, at / side - side / 2);
@@ -259,43 +260,43 @@ mod tests {
             });
             Mask::new(side as usize, side as usize, on.collect()).expect("a ring")
         };
-        assert_eq!(ring(3, 21).reach(4).weight(10, 10), 255);
-        assert_eq!(ring(20, 61).reach(4).weight(30, 30), 0);
+        assert_eq!(ring(3, 21).effective(4).weight(10, 10), 255);
+        assert_eq!(ring(20, 61).effective(4).weight(30, 30), 0);
     }
 
     #[test]
-    fn strokes_are_told_from_areas_by_half_their_width() {
+    fn strokes_and_areas_are_separated_by_half_width() {
         let bar = |top: usize, width: usize| {
             (5..60).flat_map(move |x| (top..top + width).map(move |y| (x, y)))
         };
         let count = |mask: &Option<Mask>| {
             mask.as_ref().map_or(0, |mask| mask.on.iter().filter(|on| **on).count())
         };
-        let told = |dots: Vec<(usize, usize)>, half_width: u16| {
+        let split = |dots: Vec<(usize, usize)>, half_width: u16| {
             let (strokes, areas) = with_dots(64, 64, &dots).strokes_and_areas(half_width);
             (count(&strokes), count(&areas))
         };
         for (width, half) in [(1, 1), (3, 2), (9, 5)] {
             let dots: Vec<_> = bar(10, width).collect();
-            assert_eq!(told(dots.clone(), half), (55 * width, 0));
-            assert_eq!(told(dots, half - 1), (0, 55 * width));
+            assert_eq!(split(dots.clone(), half), (55 * width, 0));
+            assert_eq!(split(dots, half - 1), (0, 55 * width));
         }
-        // Each for itself, and what touches at a corner is one.
+        // Components are classified one by one; pixels that touch at a corner belong together.
         let apart: Vec<_> = bar(4, 3).chain(bar(20, 21)).collect();
-        assert_eq!(told(apart, 4), (55 * 3, 55 * 21));
+        assert_eq!(split(apart, 4), (55 * 3, 55 * 21));
         let touching: Vec<_> = bar(20, 21).chain([(60, 41), (61, 42)]).collect();
-        assert_eq!(told(touching, 4), (0, 55 * 21 + 2));
+        assert_eq!(split(touching, 4), (0, 55 * 21 + 2));
         let all: Vec<_> = (0..64 * 64).map(|at| (at % 64, at / 64)).collect();
-        assert_eq!(told(all, 40), (0, 64 * 64), "the border is no end of a stroke");
+        assert_eq!(split(all, 40), (0, 64 * 64), "the border does not end a stroke");
     }
 
     #[test]
-    fn what_is_no_mask_is_told_in_words() {
+    fn a_refused_mask_has_a_readable_reason() {
         let reason = |bytes: &[u8]| Mask::read(bytes, (8, 8)).unwrap_err().to_string();
         let whole = png(&GrayImage::from_pixel(8, 8, Luma([255])).into());
         assert!(reason(b"\xff\xd8\xff").contains("must be a PNG"));
         assert!(reason(&whole[..whole.len() - 30]).contains("is damaged"));
         let faint = png(&GrayImage::from_pixel(8, 8, Luma([10])).into());
-        assert!(reason(&faint).contains("at least half white"));
+        assert!(reason(&faint).contains("The mask is empty"));
     }
 }

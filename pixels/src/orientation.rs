@@ -1,13 +1,13 @@
-//! Turns pixels upright as EXIF says.
+//! Applies the EXIF orientation (EXIF 2.3, 4.6.4, tag 0x0112): turns pixels upright.
 
 use image::metadata::Orientation;
 use rayon::prelude::*;
 
-/// Rows of the result that one task fills; for turns by 90° it is also the height of the block that
-/// keeps reads within cache lines.
+/// Rows of the result that one task fills. For rotations by 90° it is also the height of the block that keeps reads
+/// within cache lines.
 const BAND_ROWS: usize = 32;
 
-/// The size of a `width` × `height` picture once it is upright.
+/// Returns the upright size of a picture stored as `width` × `height`.
 pub fn upright_size(width: u32, height: u32, orientation: Orientation) -> (u32, u32) {
     match orientation {
         Orientation::NoTransforms
@@ -21,7 +21,7 @@ pub fn upright_size(width: u32, height: u32, orientation: Orientation) -> (u32, 
     }
 }
 
-/// Turns a picture of `N` bytes a pixel upright.
+/// Turns a picture of `N` bytes per pixel, stored as `width` × `height`, upright.
 pub fn upright<const N: usize>(
     pixels: Vec<u8>,
     width: u32,
@@ -41,7 +41,7 @@ pub fn upright<const N: usize>(
     }
 }
 
-/// Fills a picture of rows of `out_width` pixels, taking each pixel from where `source` says.
+/// Fills a picture `out_width` pixels wide. `source` maps a column and row of the result to those of the input.
 fn turned<const N: usize>(
     pixels: &[u8],
     width: usize,

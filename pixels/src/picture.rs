@@ -1,4 +1,4 @@
-//! A picture in memory, and how large one may be.
+//! A picture in memory, and the size limit.
 
 /// A decoded picture: 8-bit RGB, upright, rows from the top without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,25 +9,25 @@ pub struct Picture {
     pub height: u32,
     /// R, G, B of every pixel: `width * height * 3` bytes.
     pub rgb: Vec<u8>,
-    /// The picture's own alpha, `width * height` bytes; `None` where all of it is opaque.
+    /// Alpha, `width * height` bytes; `None` if every pixel is opaque.
     pub alpha: Option<Vec<u8>>,
-    /// Whether the file held gray samples; R, G and B are equal then.
+    /// Whether the file holds gray samples; then R, G and B are equal.
     pub gray: bool,
-    /// The ICC profile of the file's RGB, or gray, samples, byte for byte as it was embedded.
+    /// The ICC profile that describes the file's RGB or gray samples, unchanged.
     pub icc: Option<Vec<u8>>,
 }
 
 impl Picture {
-    /// How many pixels the picture has.
+    /// Returns the number of pixels.
     pub const fn pixels(&self) -> usize {
         self.width as usize * self.height as usize
     }
 }
 
-/// What a picture may be at most.
+/// The largest picture accepted.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The longest side that is accepted, in pixels.
+    /// The longest side allowed, in pixels.
     pub max_dimension: u32,
 }
 

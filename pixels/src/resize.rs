@@ -1,22 +1,46 @@
-//! Resampling 8-bit RGB with a triangle filter exactly as Pillow does it, bit for bit.
+//! Resizes 8-bit RGB: bilinear exactly as Pillow for a model's input, and sharper filters for everything else.
 //!
-//! Models were trained and are checked against Pillow's BILINEAR, and some are touchy: one level of
-//! difference in the samples moves alpha by more than a level on average. The filter's support grows
-//! with the reduction; weights are fixed-point with 22 fractional bits; samples are rounded to 8 bits
-//! between the horizontal and the vertical pass, and a pass that changes nothing is left out.
+//! Models were trained and are checked with Pillow's BILINEAR, and some are sensitive: a difference of one level in
+//! the samples moves alpha by more than one level on average. Pillow's filter is a triangle whose support grows with
+//! the reduction. Weights are fixed-point with 22 fractional bits. Samples are rounded to 8 bits between the
+//! horizontal and the vertical pass, and a pass that changes nothing is skipped.
 
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use rayon::prelude::*;
 
-/// Fractional bits of a weight: 8 bits of sample and 2 of headroom are left in 32.
+use crate::PixelError;
+
+/// Fractional bits of a weight, which leave 8 bits for the sample and 2 for headroom.
 const FRACTION_BITS: u32 = 32 - 8 - 2;
 
-/// The weights of the input samples that make one output sample.
+/// The weights of the input samples that an output sample depends on.
 struct Taps {
     first: usize,
     weights: Vec<i32>,
 }
 
-/// Resizes `width` × `height` RGB samples to `out_width` × `out_height`.
+/// Resizes R, G, B from one size (width, height) to another with a Lanczos filter (3 lobes) when shrinking and
+/// Catmull-Rom when enlarging.
+///
+/// # Errors
+/// [`PixelError::Internal`] if the length of `rgb` does not match `from`.
+pub fn resample(rgb: Vec<u8>, from: (u32, u32), to: (u32, u32)) -> Result<Vec<u8>, PixelError> {
+    if from == to {
+        return Ok(rgb);
+    }
+    let failed =
+        |problem: &dyn std::error::Error| PixelError::Internal(format!("resizing: {problem}"));
+    let filter = if to.0 < from.0 { FilterType::Lanczos3 } else { FilterType::CatmullRom };
+    let source =
+        ImageRef::new(from.0, from.1, &rgb, PixelType::U8x3).map_err(|error| failed(&error))?;
+    let mut out = Image::new(to.0, to.1, PixelType::U8x3);
+    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter));
+    Resizer::new().resize(&source, &mut out, Some(&options)).map_err(|error| failed(&error))?;
+    Ok(out.into_vec())
+}
+
+/// Resizes R, G, B from one size (width, height) to another, bit for bit as Pillow's BILINEAR.
 pub fn resize_rgb(
     rgb: &[u8],
     (width, height): (usize, usize),
@@ -41,10 +65,10 @@ fn taps(size: usize, out_size: usize) -> Vec<Taps> {
     let support = scale.max(1.0);
     let one = f64::from(1 << FRACTION_BITS);
     let of_output = |index: usize| {
-        let centre = (index as f64 + 0.5) * scale;
-        let first = (centre - support + 0.5).max(0.0) as usize;
-        let end = ((centre + support + 0.5) as usize).min(size);
-        let triangle = |at: usize| (1.0 - ((at as f64 - centre + 0.5) / support).abs()).max(0.0);
+        let center = (index as f64 + 0.5) * scale;
+        let first = (center - support + 0.5).max(0.0) as usize;
+        let end = ((center + support + 0.5) as usize).min(size);
+        let triangle = |at: usize| (1.0 - ((at as f64 - center + 0.5) / support).abs()).max(0.0);
         let sum: f64 = (first..end).map(triangle).sum();
         let weights = (first..end).map(|at| (triangle(at) / sum * one + 0.5) as i32).collect();
         Taps { first, weights }
@@ -88,7 +112,7 @@ fn resize_columns(rgb: &[u8], width: usize, taps: &[Taps]) -> Vec<u8> {
     out
 }
 
-/// A sum that started at one half, as a sample.
+/// Converts a fixed-point sum that started at one half to a sample.
 fn rounded(sum: i32) -> u8 {
     (sum >> FRACTION_BITS).clamp(0, 255) as u8
 }
@@ -98,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flat_picture_stays_flat_and_an_equal_size_stays_equal() {
+    fn a_flat_picture_stays_flat_and_an_equal_size_changes_nothing() {
         let flat = resize_rgb(&[77; 41 * 29 * 3], (41, 29), (7, 50));
         assert_eq!(flat, [77; 7 * 50 * 3]);
         let picture: Vec<u8> = (0..60).collect();
@@ -106,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn halving_weighs_neighbours_as_a_triangle() {
-        // The first output covers inputs 0, 1 and 2 with weights 0.75, 0.75 and 0.25, normalised.
+    fn halving_weights_neighbors_by_a_triangle() {
+        // The first output covers inputs 0, 1 and 2 with weights 0.75, 0.75 and 0.25, normalized.
         let row: Vec<u8> = [0, 70, 140, 210].into_iter().flat_map(|v| [v; 3]).collect();
         assert_eq!(resize_rgb(&row, (4, 1), (2, 1)), [50, 50, 50, 160, 160, 160]);
     }

@@ -1,32 +1,32 @@
-//! A picture to the tensor that a model takes, as its manifest says.
+//! Converts a picture to the input tensor of a model.
 
 use ndarray::Array4;
 
 use crate::Picture;
 use crate::resize::resize_rgb;
 
-/// What samples are divided by before normalization.
+/// The divisor of samples before normalization.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Divisor {
-    /// The largest sample of the resized picture, over all channels.
+    /// The largest sample of the resized picture, over all channels; at least 1.
     Max,
     /// A constant above 0.
     Constant(f32),
 }
 
-/// Normalizes each channel: `(sample / divide_by - mean) / std`, samples being 0..=255.
+/// Normalizes each channel: `(sample / divide_by - mean) / std`, with samples 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normalization {
-    /// What samples are divided by.
+    /// The first divisor, above 0.
     pub divide_by: f32,
-    /// Subtracted after the division, for R, G and B.
+    /// The mean of R, G and B after the first division.
     pub mean: [f32; 3],
-    /// Divided by last, for R, G and B; above 0.
+    /// The standard deviation of R, G and B, above 0.
     pub std: [f32; 3],
 }
 
 impl Normalization {
-    /// The normalized value of each 8-bit sample of a channel.
+    /// Returns the normalized value of each 8-bit sample of a channel.
     pub(crate) fn table(&self, channel: usize) -> [f32; 256] {
         std::array::from_fn(|sample| {
             (sample as f32 / self.divide_by - self.mean[channel]) / self.std[channel]
@@ -34,8 +34,8 @@ impl Normalization {
     }
 }
 
-/// Resizes a picture to `size` (width, height) without keeping its aspect ratio and normalizes it to f32
-/// `[1, 3, height, width]`. Ignores the picture's own alpha.
+/// Resizes a picture to `size` (width, height) without keeping its aspect ratio, and normalizes it to f32
+/// `[1, 3, height, width]`. Ignores alpha.
 pub fn to_tensor(
     picture: &Picture,
     size: (u32, u32),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_divided_shifted_and_scaled_by_channel() {
+    fn each_channel_is_normalized() {
         let tensor = tensor([200, 100, 0, 0, 0, 50]);
         assert_eq!(tensor.shape(), [1, 3, 1, 2]);
         assert_eq!(tensor.into_raw_vec_and_offset().0, [1.0, -1.0, 0.5, 0.0, 0.0, 0.125]);

@@ -1,4 +1,4 @@
-//! A small copy for lists, made while the picture's rows go by.
+//! Thumbnails: small copies for lists, computed row by row while the picture is written.
 
 use std::num::NonZero;
 
@@ -12,21 +12,20 @@ use crate::{Picture, PixelError};
 /// The longest side of a thumbnail, in pixels.
 pub const THUMBNAIL_SIDE: u32 = 512;
 
-/// Encodes a PNG whose longest side is [`THUMBNAIL_SIDE`]; a smaller picture keeps its size.
+/// Encodes a thumbnail as a PNG whose longest side is [`THUMBNAIL_SIDE`]; a smaller picture keeps its size.
 ///
 /// # Errors
 /// As [`encode_png`].
 pub fn encode_thumbnail(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
     let mut thumbnail = Thumbnail::new((picture.width, picture.height), Channels::Rgba);
     thumbnail.push(picture.pixels);
-    // A profile of gray samples does not describe the RGB of a thumbnail.
     thumbnail.encode(picture.icc)
 }
 
-/// Encodes a picture with the channels it has, gray as gray and opaque without alpha, and its thumbnail.
+/// Encodes a picture and its thumbnail as PNGs. Gray pictures are encoded as gray, opaque ones without alpha.
 ///
 /// # Errors
-/// [`PixelError::Internal`] when the buffers do not fit the size.
+/// [`PixelError::Internal`] if the buffers do not match the size.
 pub fn encode_with_thumbnail(picture: &Picture) -> Result<(Bytes, Bytes), PixelError> {
     let size = (picture.width, picture.height);
     let channels = Channels::of(picture.gray, picture.alpha.is_some());
@@ -41,27 +40,28 @@ pub fn encode_with_thumbnail(picture: &Picture) -> Result<(Bytes, Bytes), PixelE
         bytes.extend_from_slice(&png.take());
     }
     bytes.extend_from_slice(&png.finish()?);
-    // The thumbnail is RGB in any case.
+    // The thumbnail is always RGB, which a profile of gray samples does not describe.
     let icc = picture.icc.as_deref().filter(|_| !picture.gray);
     Ok((bytes.into(), thumbnail.encode(icc)?))
 }
 
-/// Averages blocks of pixels, colours weighted by alpha, down to a picture of about twice the size of a
-/// thumbnail. The resize proper is left for the end.
+/// A thumbnail in the making. Averages blocks of pixels, colors weighted by alpha, down to about twice the size of a
+/// thumbnail; a resize at the end does the rest.
 pub struct Thumbnail {
     size: (u32, u32),
     channels: Channels,
     /// The side of a block, in pixels.
     block: usize,
     columns: usize,
-    /// Of the block row that is being filled: premultiplied R, G, B; alpha; pixels.
+    /// The sums of each block in the current block row: premultiplied R, G, B; alpha; number of pixels.
     sums: Vec<[u32; 5]>,
     rows_in_block: usize,
+    /// R, G, B, A of the finished blocks.
     reduced: Vec<u8>,
 }
 
 impl Thumbnail {
-    /// A thumbnail of a picture of this size whose rows are to come.
+    /// Creates an empty thumbnail for a picture of `size` (width, height).
     pub fn new(size: (u32, u32), channels: Channels) -> Self {
         let block = (size.0.max(size.1) / (2 * THUMBNAIL_SIDE)).max(1);
         let columns = size.0.div_ceil(block) as usize;
@@ -70,7 +70,7 @@ impl Thumbnail {
         Self { size, channels, block, columns, sums, rows_in_block: 0, reduced }
     }
 
-    /// Adds whole rows.
+    /// Adds whole rows of interleaved samples.
     pub fn push(&mut self, rows: &[u8]) {
         let count = self.channels.count();
         for row in rows.chunks_exact(self.size.0 as usize * count) {
@@ -115,16 +115,16 @@ impl Thumbnail {
         thumbnail
     }
 
-    /// Encodes the thumbnail as a PNG.
+    /// Encodes the thumbnail as an RGBA PNG; `icc` is the profile to embed.
     ///
     /// # Errors
-    /// [`PixelError::Internal`] if rows are missing.
+    /// [`PixelError::Internal`] if rows are missing or the encoder fails.
     pub fn encode(self, icc: Option<&[u8]>) -> Result<Bytes, PixelError> {
         let (width, height, pixels) = self.into_rgba()?;
         encode_png(Rgba { width, height, pixels: &pixels, icc })
     }
 
-    /// The thumbnail's width, height and R, G, B, A of every pixel.
+    /// Returns the thumbnail's width and height in pixels, and R, G, B, A of every pixel.
     ///
     /// # Errors
     /// [`PixelError::Internal`] if rows are missing.
@@ -154,7 +154,7 @@ impl Thumbnail {
     }
 }
 
-/// Writes row `y` of a picture to `line`, with the channels that the picture has.
+/// Writes the interleaved samples of row `y` to `line`.
 fn interleave(picture: &Picture, y: usize, line: &mut Vec<u8>) {
     let width = picture.width as usize;
     let colors = if picture.gray { 1 } else { 3 };
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thumbnail_keeps_colour_at_a_transparent_edge() {
+    fn a_transparent_edge_keeps_its_color() {
         let (width, height) = (2600, 1300);
         let pixels: Vec<u8> = (0..width * height)
             .flat_map(|i| if i % width < width / 2 { [250, 10, 10, 255] } else { [0; 4] })
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thumbnail_of_a_long_strip_has_at_least_one_pixel_a_side() {
+    fn a_long_strip_keeps_at_least_one_pixel_per_side() {
         let pixels = vec![9; 5000 * 4];
         let strip = Rgba { width: 1, height: 5000, pixels: &pixels, icc: None };
         let small = decoded(&encode_thumbnail(strip).expect("it encodes"));

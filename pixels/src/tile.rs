@@ -1,22 +1,25 @@
-//! A tile of a picture: cut out with its surroundings, made into a tensor, and made into pixels again.
+//! Tiles: cuts a region with its padding out of a picture, converts it to a tensor, and converts the model's output back
+//! to pixels.
 //!
-//! Beyond the picture's border its mirror image goes on, so that a model sees no black frame where the
-//! picture ends: every tile, at the border or not, is computed with full surroundings.
+//! **Padding** is what a tile shows the model of its surroundings and what is discarded afterwards. Beyond the border
+//! the picture continues mirrored, so the model never sees a black frame and every tile has full padding.
+//! **Tile overlap** is what neighboring tiles both compute and keep, where one fades into the other; [`crate::band`]
+//! blends it.
 
 use std::ops::Range;
 
 use ndarray::Array4;
 
 use crate::tensor::Normalization;
-use crate::{Picture, PixelError, halve};
+use crate::{Picture, PixelError, lanczos};
 
 mod alpha;
 mod compose;
 
-pub use alpha::{Alpha, FILL};
+pub use alpha::{Alpha, FILL_RADIUS};
 pub use compose::compose;
 
-/// A rectangle of a picture, in its pixels.
+/// A rectangle of a picture, in pixels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Columns.
@@ -26,33 +29,33 @@ pub struct Region {
 }
 
 impl Region {
-    /// How many columns.
+    /// Returns the number of columns.
     pub const fn width(&self) -> u32 {
         self.x.end - self.x.start
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub const fn height(&self) -> u32 {
         self.y.end - self.y.start
     }
 }
 
-/// A region with its surroundings, as samples.
+/// A region with its padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Columns.
+pub struct PaddedTile {
+    /// Width in pixels, padding included.
     pub width: usize,
-    /// Rows.
+    /// Height in pixels, padding included.
     pub height: usize,
-    /// R, G, B of every pixel. Where the picture is transparent, the colours of what is nearest.
+    /// R, G, B of every pixel; transparent pixels have the color of the nearest visible ones.
     pub rgb: Vec<u8>,
-    /// What is transparent.
+    /// The tile's alpha.
     pub alpha: Alpha,
 }
 
-/// Cuts `region` out with `padding` pixels around it, and more at the right and the bottom where the sides
-/// must be multiples of `multiple_of`.
-pub fn cut(picture: &Picture, region: &Region, padding: u32, multiple_of: u32) -> Cut {
+/// Cuts out `region` with `padding` pixels on every side, and more on the right and at the bottom so that both sides
+/// are multiples of `multiple_of`.
+pub fn cut(picture: &Picture, region: &Region, padding: u32, multiple_of: u32) -> PaddedTile {
     let side = |length: u32| (length + 2 * padding).next_multiple_of(multiple_of.max(1));
     let (width, height) = (side(region.width()), side(region.height()));
     let left = i64::from(region.x.start) - i64::from(padding);
@@ -62,23 +65,26 @@ pub fn cut(picture: &Picture, region: &Region, padding: u32, multiple_of: u32) -
             let columns = mirrored(left, width, picture.width);
             let rows = mirrored(top, height, picture.height);
             let rgb = gather::<3>(&picture.rgb, picture.width, &columns, &rows);
-            Cut { width: width as usize, height: height as usize, rgb, alpha: Alpha::Opaque }
+            PaddedTile { width: width as usize, height: height as usize, rgb, alpha: Alpha::Opaque }
         }
         Some(own) => {
-            // What a transparent pixel is filled with comes from up to FILL pixels further away.
-            let columns = mirrored(left - i64::from(FILL), width + 2 * FILL, picture.width);
-            let rows = mirrored(top - i64::from(FILL), height + 2 * FILL, picture.height);
+            // Visible colors spread up to FILL_RADIUS pixels from outside the tile.
+            let columns =
+                mirrored(left - i64::from(FILL_RADIUS), width + 2 * FILL_RADIUS, picture.width);
+            let rows =
+                mirrored(top - i64::from(FILL_RADIUS), height + 2 * FILL_RADIUS, picture.height);
             let mut rgb = gather::<3>(&picture.rgb, picture.width, &columns, &rows);
             let alpha = gather::<1>(own, picture.width, &columns, &rows);
             alpha::fill(&mut rgb, &alpha, columns.len());
-            let rgb = crop::<3>(&rgb, columns.len(), FILL as usize);
-            let alpha = Alpha::of(crop::<1>(&alpha, columns.len(), FILL as usize));
-            Cut { width: width as usize, height: height as usize, rgb, alpha }
+            let rgb = crop::<3>(&rgb, columns.len(), FILL_RADIUS as usize);
+            let alpha = Alpha::of(crop::<1>(&alpha, columns.len(), FILL_RADIUS as usize));
+            PaddedTile { width: width as usize, height: height as usize, rgb, alpha }
         }
     }
 }
 
-/// Where the samples of a line come from: the picture, mirrored at both ends for ever.
+/// Returns the index in a line of `size` pixels for each position from `start`, with the line mirrored endlessly at
+/// both ends (the last pixel is not repeated).
 fn mirrored(start: i64, length: u32, size: u32) -> Vec<usize> {
     let period = (2 * i64::from(size) - 2).max(1);
     (start..start + i64::from(length))
@@ -115,22 +121,27 @@ fn crop<const N: usize>(samples: &[u8], width: usize, margin: usize) -> Vec<u8> 
         .collect()
 }
 
-/// R, G and B of a cut as f32 `[1, 3, height, width]`, normalised as the manifest says.
-pub fn to_tensor(cut: &Cut, normalization: &Normalization) -> Array4<f32> {
-    let mut tensor = Array4::zeros((1, 3, cut.height, cut.width));
+/// Converts R, G and B of a tile to f32 `[1, 3, height, width]`.
+pub fn to_tensor(tile: &PaddedTile, normalization: &Normalization) -> Array4<f32> {
+    let mut tensor = Array4::zeros((1, 3, tile.height, tile.width));
     for channel in 0..3 {
         let table = normalization.table(channel);
         let plane = tensor.slice_mut(ndarray::s![0, channel, .., ..]);
-        for (value, pixel) in plane.into_iter().zip(cut.rgb.chunks_exact(3)) {
+        for (value, pixel) in plane.into_iter().zip(tile.rgb.chunks_exact(3)) {
             *value = table[usize::from(pixel[channel])];
         }
     }
     tensor
 }
 
-/// Alpha as a gray picture: what the model makes of edges, it makes of the edges of alpha.
-pub fn alpha_to_tensor(cut: &Cut, alpha: &[u8], normalization: &Normalization) -> Array4<f32> {
-    let mut tensor = Array4::zeros((1, 3, cut.height, cut.width));
+/// Converts a tile's alpha to f32 `[1, 3, height, width]` with equal channels, so that the model enlarges alpha like a
+/// gray picture and its edges match those of the colors.
+pub fn alpha_to_tensor(
+    tile: &PaddedTile,
+    alpha: &[u8],
+    normalization: &Normalization,
+) -> Array4<f32> {
+    let mut tensor = Array4::zeros((1, 3, tile.height, tile.width));
     for channel in 0..3 {
         let table = normalization.table(channel);
         let plane = tensor.slice_mut(ndarray::s![0, channel, .., ..]);
@@ -141,49 +152,48 @@ pub fn alpha_to_tensor(cut: &Cut, alpha: &[u8], normalization: &Normalization) -
     tensor
 }
 
-/// How a model's output becomes the pixels of its region.
+/// How a model's output relates to the region it was computed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trim {
-    /// Input pixels around the region that were computed in order to be thrown away.
+pub struct OutputLayout {
+    /// The padding around the region, in input pixels.
     pub padding: u32,
-    /// Output pixels a side for each input pixel, as the model makes them.
+    /// The model's scale: output pixels per input pixel along a side.
     pub scale: u32,
-    /// Whether every 2 × 2 of them become one.
+    /// Whether to halve the output; the scale is then even.
     pub halve: bool,
 }
 
-impl Trim {
-    /// Output pixels a side for each input pixel, in the end.
+impl OutputLayout {
+    /// Returns the final scale: pixels of the result per input pixel along a side.
     pub const fn factor(&self) -> u32 {
         if self.halve { self.scale / 2 } else { self.scale }
     }
 }
 
-/// The region's planes of an output `[1, 3, h, w]`: values are cut off at 0 and 1, the padding is thrown
-/// away, and what is to be halved is.
+/// Returns the red, green and blue plane of a region from a model's output, f32 `[1, 3, h, w]`: drops the padding,
+/// clamps to 0..=1 and halves if `layout` says so. Each plane has `region.width() * layout.factor()` columns.
 ///
 /// # Errors
-/// [`PixelError::InvalidOutput`] when the output has another size than it must or holds what is no number.
+/// [`PixelError::InvalidOutput`] if the output is too small, is not contiguous, or contains NaN.
 pub fn planes(
     output: &Array4<f32>,
     region: &Region,
-    trim: Trim,
+    layout: OutputLayout,
 ) -> Result<[Vec<f32>; 3], PixelError> {
     let wrong = |problem: String| PixelError::InvalidOutput(problem);
     let (_, channels, height, width) = output.dim();
-    let needed = |length: u32| ((length + 2 * trim.padding) * trim.scale) as usize;
+    let needed = |length: u32| ((length + 2 * layout.padding) * layout.scale) as usize;
     if channels != 3 || height < needed(region.height()) || width < needed(region.width()) {
-        return Err(wrong(format!("its output has the shape {:?}", output.shape())));
+        return Err(wrong(format!("it has the shape {:?}", output.shape())));
     }
-    let samples =
-        output.as_slice().ok_or_else(|| wrong("its output is not in order".to_owned()))?;
-    let offset = (trim.padding * trim.scale) as usize;
+    let samples = output.as_slice().ok_or_else(|| wrong("it is not contiguous".to_owned()))?;
+    let offset = (layout.padding * layout.scale) as usize;
     let size =
-        ((region.width() * trim.factor()) as usize, (region.height() * trim.factor()) as usize);
+        ((region.width() * layout.factor()) as usize, (region.height() * layout.factor()) as usize);
     let plane = |channel: usize| {
         let plane = &samples[channel * height * width..(channel + 1) * height * width];
-        if trim.halve {
-            halve::halve(plane, width, offset, size)
+        if layout.halve {
+            lanczos::halve(plane, width, offset, size)
         } else {
             let rows = plane.chunks_exact(width).skip(offset).take(size.1);
             rows.flat_map(|row| {
@@ -193,15 +203,15 @@ pub fn planes(
         }
     };
     let planes = [plane(0), plane(1), plane(2)];
-    // Clamping keeps what is no number, and so does the sum of it.
+    // NaN survives both the clamp and the sum.
     if planes.iter().flatten().sum::<f32>().is_finite() {
         Ok(planes)
     } else {
-        Err(wrong("its output holds values that are not numbers".to_owned()))
+        Err(wrong("it contains NaN".to_owned()))
     }
 }
 
-/// 0..=1 as a byte.
+/// Converts a value of 0..=1 to a sample, rounded; clamps other values.
 pub fn to_byte(value: f32) -> u8 {
     (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8
 }
@@ -211,29 +221,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_picture_goes_on_mirrored_beyond_its_border() {
+    fn the_picture_is_mirrored_beyond_its_border() {
         assert_eq!(mirrored(-3, 10, 4), [3, 2, 1, 0, 1, 2, 3, 2, 1, 0]);
         assert_eq!(mirrored(-2, 5, 1), [0; 5]);
         assert_eq!(mirrored(-2, 5, 2), [0, 1, 0, 1, 0]);
     }
 
     #[test]
-    fn a_cut_has_its_surroundings_and_the_size_the_model_wants() {
+    fn a_tile_has_its_padding_and_a_multiple_of_the_side() {
         let rgb = (0..5 * 4).flat_map(|i| [i as u8; 3]).collect();
         let picture = Picture { width: 5, height: 4, rgb, alpha: None, gray: false, icc: None };
-        let cut = cut(&picture, &Region { x: 1..3, y: 0..1 }, 1, 4);
-        assert_eq!((cut.width, cut.height), (4, 4));
-        let reds: Vec<_> = cut.rgb.iter().step_by(3).copied().collect();
+        let tile = cut(&picture, &Region { x: 1..3, y: 0..1 }, 1, 4);
+        assert_eq!((tile.width, tile.height), (4, 4));
+        let reds: Vec<_> = tile.rgb.iter().step_by(3).copied().collect();
         assert_eq!(reds, [5, 6, 7, 8, 0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13]);
     }
 
     #[test]
-    fn what_is_no_number_is_the_models_fault() {
+    fn nan_is_an_invalid_output() {
         let mut output = Array4::zeros((1, 3, 4, 4));
-        let (region, trim) =
-            (Region { x: 0..1, y: 0..1 }, Trim { padding: 0, scale: 4, halve: false });
-        assert!(planes(&output, &region, trim).is_ok());
+        let (region, layout) =
+            (Region { x: 0..1, y: 0..1 }, OutputLayout { padding: 0, scale: 4, halve: false });
+        assert!(planes(&output, &region, layout).is_ok());
         output[[0, 1, 3, 3]] = f32::NAN;
-        assert!(matches!(planes(&output, &region, trim), Err(PixelError::InvalidOutput(_))));
+        assert!(matches!(planes(&output, &region, layout), Err(PixelError::InvalidOutput(_))));
     }
 }

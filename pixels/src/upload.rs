@@ -1,7 +1,7 @@
-//! Turns an uploaded file into one that can be stored and shown: upright, without metadata, with a thumbnail.
+//! Prepares an uploaded file for storage: upright, without metadata, with a thumbnail.
 //!
-//! An upright picture keeps its compressed data byte for byte and loses only metadata (camera, place, comments,
-//! embedded previews); its color profile stays. A rotated picture is turned and encoded again.
+//! An upright picture keeps its compressed data byte for byte and loses only metadata (camera, location, comments,
+//! embedded previews); its color profile stays. A rotated picture is turned upright and encoded again.
 
 use bytes::Bytes;
 use image::codecs::jpeg::JpegEncoder;
@@ -15,15 +15,15 @@ use crate::decode::{self, FileFormat};
 use crate::thumbnail::{Thumbnail, encode_with_thumbnail};
 use crate::{Limits, Picture, PixelError};
 
-/// The quality of a JPEG that had to be turned, of 100.
+/// JPEG quality of a picture that was turned upright, 1 to 100.
 const TURNED_QUALITY: u8 = 95;
-/// The quality of a JPEG thumbnail, of 100.
+/// JPEG quality of a thumbnail, 1 to 100.
 const THUMBNAIL_QUALITY: u8 = 82;
 
-/// A picture that can be stored and shown.
+/// An uploaded picture, ready for storage.
 #[derive(Debug)]
 pub struct Upload {
-    /// The file.
+    /// The file to store.
     pub bytes: Bytes,
     /// `image/png`, `image/jpeg` or `image/webp`.
     pub content_type: &'static str,
@@ -31,16 +31,16 @@ pub struct Upload {
     pub width: u32,
     /// Height of the upright picture in pixels.
     pub height: u32,
-    /// A JPEG, or a PNG if the picture has transparency, at most [`crate::thumbnail::THUMBNAIL_SIDE`] pixels a side.
+    /// A JPEG, or a PNG if the picture has transparency; at most [`crate::thumbnail::THUMBNAIL_SIDE`] pixels per side.
     pub thumbnail: Bytes,
-    /// The thumbnail's content type.
+    /// `image/png` or `image/jpeg`.
     pub thumbnail_type: &'static str,
 }
 
-/// Prepares an uploaded file for storage.
+/// Prepares an uploaded file for storage. A rotated PNG or WebP becomes a PNG.
 ///
 /// # Errors
-/// Those of [`decode::decode`].
+/// As [`decode::decode`]; [`PixelError::Internal`] if an encoder fails.
 pub fn prepare(file: &Bytes, limits: &Limits) -> Result<Upload, PixelError> {
     let decoded = decode::decode_file(file, limits)?;
     let (picture, format) = (decoded.picture, decoded.format);
@@ -63,7 +63,7 @@ pub fn prepare(file: &Bytes, limits: &Limits) -> Result<Upload, PixelError> {
     })
 }
 
-/// Drops everything that does not affect how the file is displayed; the compressed pixels stay as they are.
+/// Drops everything that does not affect how the file is displayed. The compressed pixels do not change.
 fn without_metadata(file: &Bytes, format: FileFormat) -> Result<Bytes, PixelError> {
     let damaged = |error: img_parts::Error| unreadable(&error);
     match format {
@@ -77,7 +77,7 @@ fn without_metadata(file: &Bytes, format: FileFormat) -> Result<Bytes, PixelErro
                 _ => true,
             });
             up_to_end_of_image(&jpeg.encoder().bytes())
-                .ok_or_else(|| PixelError::Unreadable("it is cut short".to_owned()))
+                .ok_or_else(|| PixelError::Unreadable("it is truncated".to_owned()))
         }
         FileFormat::Png => {
             let mut png = Png::from_bytes(file.clone()).map_err(damaged)?;
@@ -113,7 +113,7 @@ fn without_metadata(file: &Bytes, format: FileFormat) -> Result<Bytes, PixelErro
     }
 }
 
-/// Cuts off the bytes after a JPEG's end marker; `None` if it has none.
+/// Drops the bytes after the end marker of a JPEG; `None` if there is no end marker.
 fn up_to_end_of_image(jpeg: &Bytes) -> Option<Bytes> {
     let mut at = 2;
     loop {
@@ -128,7 +128,7 @@ fn up_to_end_of_image(jpeg: &Bytes) -> Option<Bytes> {
                 let length = [*jpeg.get(at + 2)?, *jpeg.get(at + 3)?];
                 at += 2 + usize::from(u16::from_be_bytes(length));
                 if marker == markers::SOS {
-                    // Within compressed data, 0xFF is followed by 0 or by a restart marker.
+                    // In compressed data, 0xFF is followed by 0 or a restart marker (T.81, B.1.1.5).
                     let next = jpeg.get(at..)?.windows(2).position(|pair| {
                         pair[0] == 0xff
                             && !matches!(pair[1], 0 | 0xff | markers::RST0..=markers::RST7)
@@ -160,7 +160,7 @@ fn encode_jpeg(picture: &Picture, quality: u8) -> Result<Bytes, PixelError> {
     let mut bytes = Vec::new();
     let mut encoder = JpegEncoder::new_with_quality(&mut bytes, quality);
     if let Some(profile) = &picture.icc {
-        // A profile beyond the format's limits is dropped: the picture matters more.
+        // Better no profile than no picture: the format limits a profile's size.
         let _ = encoder.set_icc_profile(profile.clone());
     }
     let gray: Vec<u8>;

@@ -1,5 +1,4 @@
-//! A PNG written row by row: what is encoded can be taken away while the rest of the picture is still
-//! being made, so its size costs no memory.
+//! A PNG encoder that takes rows and returns bytes as it goes, so that the whole picture never has to be in memory.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,10 +9,10 @@ use png::{BitDepth, ColorType, Compression, Filter, Info, StreamWriter};
 
 use crate::PixelError;
 
-/// Bytes of a chunk of compressed data.
+/// The size of an IDAT chunk, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What each pixel holds, in 8-bit samples.
+/// The 8-bit samples of a pixel, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
     Gray,
@@ -23,7 +22,7 @@ pub enum Channels {
 }
 
 impl Channels {
-    /// What a picture's pixels hold.
+    /// Returns the channels of a picture that is gray or not and has alpha or not.
     pub const fn of(gray: bool, alpha: bool) -> Self {
         match (gray, alpha) {
             (true, false) => Self::Gray,
@@ -33,7 +32,7 @@ impl Channels {
         }
     }
 
-    /// Samples in a pixel.
+    /// Returns the number of samples per pixel.
     pub const fn count(self) -> usize {
         match self {
             Self::Gray => 1,
@@ -44,17 +43,17 @@ impl Channels {
     }
 }
 
-/// A PNG under way, at the fast level with adaptive filters.
+/// A PNG encoder with fast compression and adaptive filters.
 pub struct PngStream {
     writer: StreamWriter<'static, Sink>,
     sink: Sink,
 }
 
 impl PngStream {
-    /// Begins a PNG.
+    /// Starts a PNG of the given width and height in pixels.
     ///
     /// # Errors
-    /// [`PixelError::Internal`] when the encoder refuses the size or the profile.
+    /// [`PixelError::Internal`] if the encoder rejects the size or the profile.
     pub fn new(
         (width, height): (u32, u32),
         channels: Channels,
@@ -80,30 +79,30 @@ impl PngStream {
         Ok(Self { writer, sink })
     }
 
-    /// Encodes whole rows.
+    /// Encodes whole rows of interleaved samples.
     ///
     /// # Errors
-    /// [`PixelError::Internal`] when there are more than the picture has.
+    /// [`PixelError::Internal`] if there are more rows than the picture has.
     pub fn write(&mut self, rows: &[u8]) -> Result<(), PixelError> {
         self.writer.write_all(rows).map_err(|error| failed(&error))
     }
 
-    /// What has been encoded since the last time.
+    /// Returns the bytes encoded since the last call.
     pub fn take(&self) -> Bytes {
         self.sink.take()
     }
 
-    /// Ends the PNG; what is left of it.
+    /// Finishes the PNG and returns its last bytes.
     ///
     /// # Errors
-    /// [`PixelError::Internal`] when rows are missing.
+    /// [`PixelError::Internal`] if rows are missing.
     pub fn finish(self) -> Result<Bytes, PixelError> {
         self.writer.finish().map_err(|error| failed(&error))?;
         Ok(self.sink.take())
     }
 }
 
-/// Where the encoder writes, and where it is taken from. The lock is never contended.
+/// The encoder's output, shared with [`PngStream::take`]. The lock is never contended.
 #[derive(Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 

@@ -1,13 +1,13 @@
-//! Fills a grid of weighted colours by pull-push: colours are averaged up a pyramid, then handed down to
-//! wherever a level knows little itself.
+//! Fills a grid of weighted colors by pull-push (Gortler et al., "The Lumigraph", SIGGRAPH 1996): averages colors up a
+//! pyramid, then passes them down to samples with little weight of their own.
 
 use rayon::prelude::*;
 
-/// How much weight the coarser level has in a block, beside the block's own weight of 0..=1: a block
-/// with a tenth of its pixels certain speaks half for itself.
+/// The weight of the coarser level against a block's own weight of 0..=1: a block with a tenth of its pixels certain
+/// takes half of its color from itself.
 const COARSER_WEIGHT: f32 = 0.1;
 
-/// A colour times its weight, and the weight.
+/// A color multiplied by its weight, and the weight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     rgb: [f32; 3],
@@ -15,7 +15,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Adds a colour with a weight.
+    /// Adds a color with a weight.
     pub fn add(&mut self, rgb: [f32; 3], weight: f32) {
         for (sum, value) in self.rgb.iter_mut().zip(rgb) {
             *sum += value * weight;
@@ -23,7 +23,7 @@ impl Sample {
         self.weight += weight;
     }
 
-    /// The sample with colour and weight multiplied.
+    /// Returns the sample with color and weight multiplied by `factor`.
     pub fn scaled(self, factor: f32) -> Self {
         Self { rgb: self.rgb.map(|value| value * factor), weight: self.weight * factor }
     }
@@ -37,14 +37,14 @@ pub struct Level {
 }
 
 impl Level {
-    /// A level of `columns * rows` samples, row by row.
+    /// Creates a level of `columns * rows` samples, row by row.
     pub fn new(columns: usize, rows: usize, samples: Vec<Sample>) -> Self {
         debug_assert_eq!(samples.len(), columns * rows);
         Self { columns, rows, samples }
     }
 
-    /// The level with a plain colour in every sample (weight 1): its own where it has enough weight, a
-    /// blend with its surroundings elsewhere.
+    /// Returns the level with weight 1 in every sample: the sample's own color if it has enough weight, otherwise a
+    /// blend with its surroundings.
     pub fn filled(mut self) -> Self {
         if self.samples.len() == 1 {
             for sample in &mut self.samples {
@@ -64,7 +64,7 @@ impl Level {
         self
     }
 
-    /// Half as many columns and rows, each sample the mean of up to four.
+    /// Returns a level of half as many columns and rows; each sample is the mean of up to four.
     fn halved(&self) -> Self {
         let (columns, rows) = (self.columns.div_ceil(2), self.rows.div_ceil(2));
         let mut samples = vec![Sample::default(); columns * rows];
@@ -87,7 +87,7 @@ impl Level {
         Self { columns, rows, samples }
     }
 
-    /// The colour at a place between samples, bilinear; places outside take the border's.
+    /// Returns the bilinear color at a position in samples; positions outside take the border's color.
     pub fn at(&self, x: f32, y: f32) -> [f32; 3] {
         let x = x.clamp(0.0, (self.columns - 1) as f32);
         let y = y.clamp(0.0, (self.rows - 1) as f32);

@@ -1,21 +1,21 @@
-//! A mask as it was drawn: a PNG, read row by row into one bit per pixel, so that a mask as large as the largest
-//! picture takes megabytes instead of hundreds.
+//! An uploaded mask: a PNG, read row by row into one bit per pixel. A mask of 6000 × 6000 pixels takes 5 MB instead
+//! of 144 MB.
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, Limits, Transformations};
 
-use super::error::MaskError;
 use crate::PixelError;
+use crate::error::MaskError;
 
-/// Samples from this value on are painted.
+/// The lowest brightness or alpha that counts as painted.
 const PAINTED: u8 = 128;
 
-/// The longest side of a drawing, in pixels: that of the largest picture.
+/// The longest side of a drawing, in pixels: the same as of the largest picture.
 const MAX_DIMENSION: u32 = 6000;
 
-/// What the decoder may allocate, in bytes; rows are read one at a time.
+/// The memory for the decoder, in bytes; it reads one row at a time.
 const DECODER_BYTES: usize = 64 << 20;
 
-/// The painted pixels of a mask's file, at the file's own size.
+/// The painted pixels of an uploaded mask, at the file's size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drawing {
     width: u32,
@@ -24,9 +24,9 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Reads the mask of a picture of `size` (width, height). If any pixel of the PNG is translucent, its alpha is
-    /// the mask, as of a drawing on a transparent canvas; otherwise its brightness is. The drawing may be scaled, but
-    /// must have the picture's aspect ratio (rounding to whole pixels aside).
+    /// Reads the mask of a picture of `size` (width, height). If any pixel of the PNG is translucent, as when drawn on
+    /// a transparent canvas, alpha is the mask; otherwise brightness is. The drawing may be larger or smaller than the
+    /// picture but must have its aspect ratio, up to rounding to whole pixels.
     ///
     /// # Errors
     /// See [`MaskError`].
@@ -41,7 +41,7 @@ impl Drawing {
         if width.max(height) > MAX_DIMENSION {
             return Err(MaskError::TooLarge { max_dimension: MAX_DIMENSION });
         }
-        if !has_same_shape((width, height), size) {
+        if !has_same_aspect_ratio((width, height), size) {
             return Err(MaskError::WrongShape { mask: (width, height), image: size });
         }
         if reader.info().interlaced {
@@ -76,7 +76,7 @@ impl Drawing {
         Ok(Self { width, height, plane })
     }
 
-    /// The longer side of the drawing, in pixels.
+    /// Returns the longer side of the drawing, in pixels.
     pub fn longest_side(&self) -> u32 {
         self.width.max(self.height)
     }
@@ -100,7 +100,7 @@ impl Drawing {
         Ok(bytes)
     }
 
-    /// One flag per pixel of a picture of `size`, rows from the top; set where the pixel touches a painted one.
+    /// Returns one flag per pixel of a picture of `size`, rows from the top; set if the pixel touches a painted one.
     pub(super) fn scaled(&self, size: (u32, u32)) -> Vec<bool> {
         let own = (self.width as usize, self.height as usize);
         let size = (size.0 as usize, size.1 as usize);
@@ -142,13 +142,13 @@ impl Plane {
     }
 }
 
-/// Luma of Rec. 601.
+/// Returns the luma (Rec. 601).
 fn brightness(r: u8, g: u8, b: u8) -> u8 {
     ((u32::from(r) * 299 + u32::from(g) * 587 + u32::from(b) * 114 + 500) / 1000) as u8
 }
 
-/// Whether one size is the other scaled and rounded to whole pixels.
-fn has_same_shape(mask: (u32, u32), picture: (u32, u32)) -> bool {
+/// Returns true if the aspect ratios are equal, up to rounding to whole pixels.
+fn has_same_aspect_ratio(mask: (u32, u32), picture: (u32, u32)) -> bool {
     let difference = (u64::from(mask.0) * u64::from(picture.1))
         .abs_diff(u64::from(mask.1) * u64::from(picture.0));
     difference <= u64::from(picture.0.max(picture.1))

@@ -1,17 +1,17 @@
-//! The size at which a model repaints a crop.
+//! The size at which a model paints a crop.
 
 use serde::Deserialize;
 
-/// The picture that a model paints on.
+/// The size at which a model paints a crop, as its manifest says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canvas {
-    /// The side that a crop is brought to, in pixels; see `fit`.
+    /// The target side in pixels; see [`Fit`].
     pub side: u32,
-    /// Both sides of what the model is given are multiples of this.
+    /// Both sides of the model's input are multiples of this.
     #[serde(default = "one")]
     pub multiple_of: u32,
-    /// How a crop is brought to it.
+    /// How a crop is scaled to the canvas.
     pub fit: Fit,
 }
 
@@ -19,23 +19,23 @@ const fn one() -> u32 {
     1
 }
 
-/// How a crop is brought to the size that a model works at.
+/// How a crop is scaled to the canvas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
-    /// The longer side is scaled to the canvas's side: the size that the model was trained at.
+    /// Scales the longer side to the canvas's side: the size at which the model was trained.
     Scale,
-    /// A crop is worked on pixel for pixel unless a side is longer than the canvas's.
+    /// Keeps the crop's size unless a side is longer than the canvas's.
     Keep,
-    /// As `Scale`, and what is missing of a square mirrors what is there.
+    /// As `Scale`, then completes the square with mirrored padding.
     Square,
 }
 
 impl Canvas {
-    /// Checks that the values fit together.
+    /// Checks that the values are in range and consistent.
     ///
     /// # Errors
-    /// One sentence that names the field.
+    /// A sentence that names the field.
     pub fn check(&self) -> Result<(), String> {
         let Self { side, multiple_of, .. } = *self;
         if !(16..=4096).contains(&side)
@@ -43,7 +43,7 @@ impl Canvas {
             || !side.is_multiple_of(multiple_of)
         {
             return Err(
-                "canvas.side must be 16 to 4096 and a multiple of canvas.multiple_of, which is 1 to 128".to_owned()
+                "canvas.side must be 16 to 4096 and a multiple of canvas.multiple_of, which must be 1 to 128".to_owned()
             );
         }
         Ok(())

@@ -1,22 +1,22 @@
-//! Which parts of a picture a model is shown: near strokes together, each with enough around it to go on from.
+//! Plans the crops for a mask: one for strokes near each other, each with enough context for the model.
 
 use super::canvas::{Canvas, Fit};
-use crate::mask::Reach;
+use crate::mask::EffectiveMask;
 use crate::tile::Region;
 
-/// A grid of so many cells a side is fine enough to tell strokes that are far apart.
+/// The number of grid cells along the longer side of the mask, fine enough to separate distant strokes.
 const CELLS: usize = 128;
 
-/// The parts of a picture that a mask needs: one for strokes that are near each other, several for strokes
-/// that are far apart.
-pub fn plan(reach: &Reach, size: (u32, u32), canvas: Canvas) -> Vec<Region> {
-    let (left, top, width, height) = reach.bounds();
+/// Returns the regions of a picture of `size` (width, height) that cover a mask with its context: one for strokes near
+/// each other, several for strokes far apart.
+pub fn plan(mask: &EffectiveMask, size: (u32, u32), canvas: Canvas) -> Vec<Region> {
+    let (left, top, width, height) = mask.bounds();
     let cell = width.max(height).div_ceil(CELLS).max(1);
     let (columns, rows) = (width.div_ceil(cell), height.div_ceil(cell));
     let mut boxes: Vec<Option<Box>> = vec![None; columns * rows];
     for y in 0..height {
         for x in 0..width {
-            if reach.weight(left + x, top + y) > 0 {
+            if mask.weight(left + x, top + y) > 0 {
                 let cell = &mut boxes[y / cell * columns + x / cell];
                 let pixel = Box::pixel(left + x, top + y);
                 *cell = Some(cell.map_or(pixel, |known| known.joined(pixel)));
@@ -24,7 +24,7 @@ pub fn plan(reach: &Reach, size: (u32, u32), canvas: Canvas) -> Vec<Region> {
         }
     }
     let mut boxes: Vec<_> = boxes.into_iter().flatten().collect();
-    // What has its surroundings in common is one part, and so is what a crop would show half of.
+    // Joins boxes whose contexts touch, and boxes that another box's crop would cut.
     merge(&mut boxes, |a, b| {
         a.with_context(size).touches(b.with_context(size))
             || b.touches(Box::of(&a.region(size, canvas)))
@@ -34,7 +34,7 @@ pub fn plan(reach: &Reach, size: (u32, u32), canvas: Canvas) -> Vec<Region> {
     if regions.len() > 1 {
         let whole = boxes.iter().copied().reduce(Box::joined).map(|all| all.region(size, canvas));
         let area = |region: &Region| u64::from(region.width()) * u64::from(region.height());
-        // Several crops are worth their runs only where one would be much larger.
+        // Several runs pay off only if a single crop would be more than twice their area.
         if let Some(whole) = whole
             && regions.iter().map(area).sum::<u64>() * 2 > area(&whole)
         {
@@ -44,7 +44,7 @@ pub fn plan(reach: &Reach, size: (u32, u32), canvas: Canvas) -> Vec<Region> {
     regions
 }
 
-/// Joins what `belongs` together until nothing more does.
+/// Joins boxes that belong together until none are left.
 fn merge(boxes: &mut Vec<Box>, belongs: impl Fn(Box, Box) -> bool) {
     let mut at = 0;
     while at < boxes.len() {
@@ -59,7 +59,7 @@ fn merge(boxes: &mut Vec<Box>, belongs: impl Fn(Box, Box) -> bool) {
     }
 }
 
-/// A rectangle of pixels; the ends are not part of it.
+/// A rectangle of pixels, right and bottom exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Box {
     left: usize,
@@ -98,7 +98,8 @@ impl Box {
             && other.top <= self.bottom
     }
 
-    /// How much around it a model should see: a sixteenth of the picture, or half of what is painted.
+    /// Returns the context around the box in pixels: 1/16 of the picture's longer side or half of the box's mean side,
+    /// whichever is larger, and at least 16.
     fn margin(self, size: (u32, u32)) -> usize {
         let mean = usize::midpoint(self.right - self.left, self.bottom - self.top);
         (size.0.max(size.1) as usize / 16).max(mean / 2).max(16)
@@ -114,12 +115,12 @@ impl Box {
         }
     }
 
-    /// The part of a picture that shows it with its surroundings.
+    /// Returns the region that shows the box with its context.
     fn region(self, size: (u32, u32), canvas: Canvas) -> Region {
         let margin = 2 * self.margin(size);
         let sides = (self.right - self.left + margin, self.bottom - self.top + margin);
         let longest = sides.0.max(sides.1);
-        // A model that always works at one size sees no more than it has to, and never less than that.
+        // A model with a fixed size gets at least that many pixels, and no more than the context needs.
         let (wanted_width, wanted_height) = match canvas.fit {
             Fit::Keep => sides,
             Fit::Scale | Fit::Square => {
@@ -134,10 +135,10 @@ impl Box {
     }
 }
 
-/// So many pixels around a centre, moved inside of the picture.
-fn shifted(centre: usize, wanted: usize, size: u32) -> std::ops::Range<u32> {
+/// Returns a range of `wanted` pixels around `center`, shifted to lie in `0..size`.
+fn shifted(center: usize, wanted: usize, size: u32) -> std::ops::Range<u32> {
     let length = wanted.min(size as usize);
-    let start = centre.saturating_sub(length / 2).min(size as usize - length);
+    let start = center.saturating_sub(length / 2).min(size as usize - length);
     start as u32..(start + length) as u32
 }
 
@@ -149,25 +150,26 @@ mod tests {
     const FIXED: Canvas = Canvas { side: 512, multiple_of: 8, fit: Fit::Scale };
 
     #[test]
-    fn crops_are_as_large_as_the_model_wants_and_shifted_at_the_border() {
+    fn crops_have_the_size_of_the_canvas_and_are_shifted_at_the_border() {
         let mut on = vec![false; 2000 * 1000];
         on[3] = true;
-        let reach = Mask::new(2000, 1000, on).expect("a mask").reach(4);
-        let regions = plan(&reach, (2000, 1000), FIXED);
+        let mask = Mask::new(2000, 1000, on).expect("a mask").effective(4);
+        let regions = plan(&mask, (2000, 1000), FIXED);
         assert_eq!(regions, [Region { x: 0..512, y: 0..512 }]);
-        let small = Mask::new(90, 60, vec![true; 90 * 60]).expect("a mask").reach(4);
+        let small = Mask::new(90, 60, vec![true; 90 * 60]).expect("a mask").effective(4);
         let regions = plan(&small, (90, 60), FIXED);
         assert_eq!(regions, [Region { x: 0..90, y: 0..60 }]);
     }
 
     #[test]
-    fn strokes_far_apart_are_several_crops_and_near_ones_are_one() {
+    fn distant_strokes_get_separate_crops_and_near_ones_share_one() {
         let with = |dots: &[(usize, usize)]| {
             let mut on = vec![false; 4000 * 3000];
             for (x, y) in dots {
                 on[y * 4000 + x] = true;
             }
-            plan(&Mask::new(4000, 3000, on).expect("a mask").reach(8), (4000, 3000), FIXED).len()
+            plan(&Mask::new(4000, 3000, on).expect("a mask").effective(8), (4000, 3000), FIXED)
+                .len()
         };
         assert_eq!(with(&[(100, 100), (3900, 2900)]), 2);
         assert_eq!(with(&[(100, 100), (3900, 100), (100, 2900)]), 3);

@@ -1,24 +1,24 @@
-//! What is transparent in a tile. The colour of a transparent pixel means nothing, and is often black: a
-//! model that saw it would draw it into the edge. So the nearest visible colours are spread into it first.
+//! The alpha of a tile. The color of a transparent pixel is arbitrary and often black, and a model would draw it into
+//! the edge. So visible colors are spread into transparent pixels first.
 
-/// How far visible colours are spread, in pixels. Everything that a tile shows depends on nothing further
-/// away, so tiles fit together; beyond it a neutral gray stands for nothing at all.
-pub const FILL: u32 = 8;
+/// How far visible colors spread, in pixels; farther away, transparent pixels become neutral gray. The bound makes
+/// tiles independent of what lies farther away, so they fit together.
+pub const FILL_RADIUS: u32 = 8;
 
-const NOTHING: u8 = 128;
+const NEUTRAL_GRAY: u8 = 128;
 
-/// Around a pixel, in pixels: where all alpha is 255, or all 0, the enlarged alpha is exactly that. A
-/// model's white is not always white.
-const SURE: usize = 2;
+/// If alpha is 255, or 0, everywhere within this many pixels, the enlarged alpha is exactly that value: what a model
+/// returns for white is not always white.
+const CERTAIN_RADIUS: usize = 2;
 
-/// The alpha of a cut.
+/// The alpha of a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Alpha {
-    /// All of it is opaque.
+    /// Every pixel is opaque.
     Opaque,
-    /// All of it is transparent.
+    /// Every pixel is transparent.
     Clear,
-    /// A byte for each pixel.
+    /// One byte per pixel.
     Mixed(Vec<u8>),
 }
 
@@ -34,13 +34,13 @@ impl Alpha {
     }
 }
 
-/// Spreads the colours of visible pixels into transparent ones, ring after ring: each takes the mean of
-/// the neighbours that have a colour already.
+/// Spreads the colors of visible pixels into transparent ones, ring by ring: each pixel takes the mean of the neighbors
+/// that already have a color.
 pub(super) fn fill(rgb: &mut [u8], alpha: &[u8], width: usize) {
     let height = alpha.len() / width;
     let mut known: Vec<bool> = alpha.iter().map(|value| *value > 0).collect();
     let mut unknown: Vec<usize> = (0..alpha.len()).filter(|at| !known[*at]).collect();
-    for _ in 0..FILL {
+    for _ in 0..FILL_RADIUS {
         if unknown.is_empty() || unknown.len() == alpha.len() {
             break;
         }
@@ -50,36 +50,38 @@ pub(super) fn fill(rgb: &mut [u8], alpha: &[u8], width: usize) {
             let mut sum = [0_u32; 4];
             for ny in y.saturating_sub(1)..(y + 2).min(height) {
                 for nx in x.saturating_sub(1)..(x + 2).min(width) {
-                    let neighbour = ny * width + nx;
-                    if known[neighbour] {
+                    let neighbor = ny * width + nx;
+                    if known[neighbor] {
                         for channel in 0..3 {
-                            sum[channel] += u32::from(rgb[neighbour * 3 + channel]);
+                            sum[channel] += u32::from(rgb[neighbor * 3 + channel]);
                         }
                         sum[3] += 1;
                     }
                 }
             }
-            let [colour @ .., count] = sum;
+            let [color @ .., count] = sum;
             if count > 0 {
-                ring.push((at, colour.map(|sum| ((sum + count / 2) / count) as u8)));
+                ring.push((at, color.map(|sum| ((sum + count / 2) / count) as u8)));
             }
             count == 0
         });
-        for (at, colour) in ring {
-            rgb[at * 3..at * 3 + 3].copy_from_slice(&colour);
+        for (at, color) in ring {
+            rgb[at * 3..at * 3 + 3].copy_from_slice(&color);
             known[at] = true;
         }
     }
     for at in unknown {
-        rgb[at * 3..at * 3 + 3].fill(NOTHING);
+        rgb[at * 3..at * 3 + 3].fill(NEUTRAL_GRAY);
     }
 }
 
-/// Where alpha is surely 255 or surely 0: `Some` of that for each pixel of the cut.
-pub fn certainties(alpha: &[u8], width: usize) -> Vec<Option<u8>> {
+/// Returns, for each pixel, the alpha that is certain without asking the model: `Some(255)`, `Some(0)` or `None`.
+pub fn certain_values(alpha: &[u8], width: usize) -> Vec<Option<u8>> {
     let height = alpha.len() / width;
-    let windows = |length: usize, at: usize| at.saturating_sub(SURE)..(at + SURE + 1).min(length);
-    // Rows first, then columns of what the rows agreed on.
+    let windows = |length: usize, at: usize| {
+        at.saturating_sub(CERTAIN_RADIUS)..(at + CERTAIN_RADIUS + 1).min(length)
+    };
+    // The window is separable: rows first, then columns.
     let agree = |mut values: Box<dyn Iterator<Item = Option<u8>> + '_>| {
         let first = values.next().flatten()?;
         values.all(|value| value == Some(first)).then_some(first)
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn visible_colours_reach_eight_pixels_and_no_further() {
+    fn visible_colors_spread_exactly_eight_pixels() {
         let width = 20;
         let mut alpha = vec![0; width];
         alpha[0] = 1;
@@ -112,17 +114,17 @@ mod tests {
         rgb[..3].copy_from_slice(&[250, 10, 20]);
         fill(&mut rgb, &alpha, width);
         for (at, pixel) in rgb.chunks_exact(3).enumerate() {
-            let expected = if at <= 8 { [250, 10, 20] } else { [NOTHING; 3] };
+            let expected = if at <= 8 { [250, 10, 20] } else { [NEUTRAL_GRAY; 3] };
             assert_eq!(pixel, expected, "at {at}");
         }
     }
 
     #[test]
-    fn only_what_lies_well_within_is_certain() {
+    fn alpha_is_certain_only_away_from_edges() {
         let alpha = [255, 255, 255, 255, 255, 9, 0, 0, 0, 0];
-        let sure = certainties(&alpha, 10);
+        let certain = certain_values(&alpha, 10);
         let expected =
             [Some(255); 3].into_iter().chain([None; 5]).chain([Some(0); 2]).collect::<Vec<_>>();
-        assert_eq!(sure, expected);
+        assert_eq!(certain, expected);
     }
 }

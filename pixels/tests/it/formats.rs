@@ -1,4 +1,4 @@
-//! Every kind of picture a person may upload.
+//! Decoding every kind of picture that users upload.
 
 use std::io::Cursor;
 
@@ -22,12 +22,12 @@ fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Nothing about it is symmetric.
+/// Returns an upright picture without symmetry.
 fn upright() -> RgbImage {
     RgbImage::from_fn(48, 32, |x, y| image::Rgb([(x * 5) as u8, (y * 7) as u8, (x * y % 50) as u8]))
 }
 
-/// The EXIF orientation whose turn undoes this one.
+/// Returns the EXIF orientation that undoes this one.
 const fn inverse(exif: u8) -> u8 {
     match exif {
         6 => 8,
@@ -36,15 +36,15 @@ const fn inverse(exif: u8) -> u8 {
     }
 }
 
-/// A TIFF header with the one entry `Orientation` (0x0112, a short).
+/// Returns EXIF data with the single entry `Orientation` (0x0112, a short).
 fn exif(orientation: u8) -> Vec<u8> {
     let mut tiff = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
     tiff.extend([orientation, 0, 0, 0, 0, 0, 0]);
     tiff
 }
 
-/// The file's bytes for a camera held so that EXIF must say `orientation`.
-fn held(orientation: u8) -> DynamicImage {
+/// Returns the picture as a camera stores it with this EXIF orientation.
+fn stored(orientation: u8) -> DynamicImage {
     let mut image = DynamicImage::ImageRgb8(upright());
     let turn = Orientation::from_exif(inverse(orientation)).expect("1 to 8 are orientations");
     image.apply_orientation(turn);
@@ -54,7 +54,7 @@ fn held(orientation: u8) -> DynamicImage {
 #[test]
 fn all_eight_orientations_give_the_same_picture() {
     for orientation in 1..=8 {
-        let image = held(orientation);
+        let image = stored(orientation);
         let mut png = Vec::new();
         let mut encoder = PngEncoder::new(&mut png);
         encoder.set_exif_metadata(exif(orientation)).expect("PNG takes EXIF");
@@ -103,7 +103,7 @@ fn palettes_are_expanded_with_their_transparency() {
     let picture = read(&fixture("pictures/palette.png"));
     assert_eq!(picture.rgb[..3], [200, 40, 60]);
     assert_eq!(picture.rgb[47 * 3..48 * 3], [30, 160, 220]);
-    let alpha = picture.alpha.expect("one colour is transparent");
+    let alpha = picture.alpha.expect("one color is transparent");
     assert_eq!((alpha[0], alpha[47]), (255, 0));
 }
 
@@ -119,7 +119,7 @@ fn cmyk_is_converted_and_not_inverted() {
 }
 
 #[test]
-fn a_profile_is_kept_byte_for_byte_through_the_result() {
+fn the_icc_profile_reaches_the_result_unchanged() {
     let mut profile: Vec<u8> = (0..3000_u32).map(|i| (i * i % 253) as u8).collect();
     profile[..4].copy_from_slice(&3000_u32.to_be_bytes());
     profile[16..20].copy_from_slice(b"RGB ");

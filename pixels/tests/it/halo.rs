@@ -1,11 +1,11 @@
-//! Foreground colours on mattes whose truth is known.
+//! Foreground estimation on mattes with known foreground colors.
 
 use retouch_pixels::Picture;
 use retouch_pixels::foreground::cut_out;
 
 const SIDE: usize = 400;
 
-/// True foreground colours, the picture that shows them through `alpha` before a busy background.
+/// Returns true foreground colors, alpha, and the picture that composites them over a busy background.
 fn matte(softness: f32) -> (Vec<[f32; 3]>, Vec<u8>, Picture) {
     let (mut foreground, mut alpha, mut rgb) = (Vec::new(), Vec::new(), Vec::new());
     for y in 0..SIDE {
@@ -31,7 +31,7 @@ fn matte(softness: f32) -> (Vec<[f32; 3]>, Vec<u8>, Picture) {
 }
 
 #[test]
-fn edge_colours_are_much_nearer_the_foreground_than_the_pixels_themselves() {
+fn estimated_edge_colors_are_much_closer_to_the_foreground() {
     for softness in [4.0, 16.0, 50.0] {
         let (foreground, alpha, picture) = matte(softness);
         let rgba = cut_out(&picture, &alpha);
@@ -50,7 +50,7 @@ fn edge_colours_are_much_nearer_the_foreground_than_the_pixels_themselves() {
 }
 
 #[test]
-fn opaque_pixels_are_untouched_and_transparent_ones_empty() {
+fn opaque_pixels_are_unchanged_and_transparent_ones_are_zero() {
     let (_, alpha, picture) = matte(16.0);
     let rgba = cut_out(&picture, &alpha);
     for ((pixel, rgb), a) in rgba.chunks_exact(4).zip(picture.rgb.chunks_exact(3)).zip(alpha) {

@@ -1,4 +1,4 @@
-//! Files that are damaged or made to do harm.
+//! Damaged and malicious files.
 
 use std::io::Cursor;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ fn refused(bytes: &[u8]) -> PixelError {
     decode(bytes, &Limits::default()).expect_err("it must be refused")
 }
 
-/// The start of a PNG that claims to have this many pixels a side.
+/// Returns the start of a PNG that claims this many pixels per side.
 fn bomb(side: u32) -> Vec<u8> {
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     png.extend(side.to_be_bytes());
@@ -24,7 +24,7 @@ fn bomb(side: u32) -> Vec<u8> {
 }
 
 #[test]
-fn what_cannot_be_read_says_so() {
+fn unreadable_files_are_refused() {
     let photo = fixture("photos/chelsea.png");
     let jpeg = fixture("photos/coffee.jpg");
     assert_eq!(refused(b"just a text"), PixelError::UnsupportedFormat);
@@ -35,7 +35,7 @@ fn what_cannot_be_read_says_so() {
 }
 
 #[test]
-fn a_bomb_is_refused_by_its_header_alone() {
+fn a_decompression_bomb_is_refused_by_its_header() {
     let png = bomb(30_000);
     let mut jpeg = fixture("photos/coffee.jpg");
     let frame = jpeg.windows(2).position(|pair| pair == [0xff, 0xc0] || pair == [0xff, 0xc2]);
@@ -52,7 +52,7 @@ fn a_bomb_is_refused_by_its_header_alone() {
 }
 
 #[test]
-fn no_mutation_of_a_picture_makes_the_decoder_panic() {
+fn the_decoder_never_panics_on_mutated_files() {
     let small = DynamicImage::ImageRgb8(image::RgbImage::from_fn(40, 30, |x, y| {
         image::Rgb([(x * 6) as u8, (y * 8) as u8, (x ^ y) as u8])
     }));
@@ -85,10 +85,10 @@ fn no_mutation_of_a_picture_makes_the_decoder_panic() {
         }
         readable += usize::from(decode(&bytes, &limits).is_ok());
     }
-    assert!(readable > 100, "only {readable} mutations still decode: the test tests nothing");
+    assert!(readable > 100, "only {readable} mutations still decode: the test proves nothing");
 }
 
-/// Knuth's linear congruential generator: the same pictures at every run.
+/// Knuth's linear congruential generator: the same files on every run.
 struct Random(u64);
 
 impl Random {

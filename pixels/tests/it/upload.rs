@@ -1,4 +1,4 @@
-//! What becomes of an uploaded file: upright, without metadata, with its colour profile.
+//! Preparing uploads: upright, without metadata, with the color profile.
 
 use bytes::Bytes;
 use image::codecs::jpeg::JpegEncoder;
@@ -13,13 +13,13 @@ fn prepare(file: &Bytes) -> Result<Upload, PixelError> {
     upload::prepare(file, &Limits::default())
 }
 
-/// A JPEG whose upper left quarter is red, stored as `orientation` says.
+/// Returns a JPEG whose upper left quarter is red, stored with this EXIF orientation.
 fn jpeg(orientation: u8, profile: Option<&[u8]>) -> Bytes {
     let upright = RgbImage::from_fn(64, 32, |x, y| {
         if x < 32 && y < 16 { Rgb([220, 20, 20]) } else { Rgb([20, 20, 220]) }
     });
     let upright = DynamicImage::ImageRgb8(upright);
-    // The inverse of what a viewer does.
+    // A viewer undoes this.
     let stored = match orientation {
         1 => upright,
         2 => upright.fliph(),
@@ -44,12 +44,21 @@ fn jpeg(orientation: u8, profile: Option<&[u8]>) -> Bytes {
     jpeg.encoder().bytes()
 }
 
+/// An ICC profile of RGB samples that is well-formed but says nothing.
+fn sound_profile() -> Vec<u8> {
+    let mut profile = vec![0; 160];
+    profile[..4].copy_from_slice(&160_u32.to_be_bytes());
+    profile[16..20].copy_from_slice(b"RGB ");
+    profile[36..40].copy_from_slice(b"acsp");
+    profile
+}
+
 fn contains(bytes: &[u8], text: &[u8]) -> bool {
     bytes.windows(text.len()).any(|window| window == text)
 }
 
 #[test]
-fn every_orientation_comes_out_upright_and_without_its_place() {
+fn every_orientation_becomes_upright_and_loses_its_gps_position() {
     for orientation in 1..=8 {
         let file = jpeg(orientation, None);
         assert!(contains(&file, b"GPS 47"));
@@ -66,7 +75,7 @@ fn every_orientation_comes_out_upright_and_without_its_place() {
 
 #[test]
 fn an_upright_jpeg_keeps_its_compressed_data_and_its_profile() {
-    let profile = b"a colour profile".repeat(10);
+    let profile = sound_profile();
     let file = jpeg(1, Some(&profile));
     let picture = prepare(&file).unwrap();
     assert_eq!(Jpeg::from_bytes(picture.bytes.clone()).unwrap().icc_profile().unwrap(), profile);
@@ -79,7 +88,7 @@ fn an_upright_jpeg_keeps_its_compressed_data_and_its_profile() {
 }
 
 #[test]
-fn a_png_loses_its_comments_and_what_hides_behind_its_end() {
+fn a_png_loses_its_comments_and_trailing_bytes() {
     let mut png = Png::from_bytes(crate::png(20, 10).into()).unwrap();
     png.chunks_mut().insert(1, PngChunk::new(*b"tEXt", Bytes::from_static(b"Author\0somebody")));
     png.chunks_mut().insert(1, PngChunk::new(*b"gAMA", Bytes::from_static(&[0, 0, 0xb1, 0x8f])));
@@ -92,7 +101,7 @@ fn a_png_loses_its_comments_and_what_hides_behind_its_end() {
 }
 
 #[test]
-fn a_jpeg_loses_what_hides_behind_its_end() {
+fn a_jpeg_loses_trailing_bytes() {
     let mut file = jpeg(1, None).to_vec();
     file.extend(b"PK\x03\x04 an archive");
     let picture = prepare(&file.into()).unwrap();
@@ -115,7 +124,7 @@ fn a_webp_loses_its_metadata_and_still_opens() {
 }
 
 #[test]
-fn transparency_survives_in_the_small_copy() {
+fn the_thumbnail_keeps_transparency() {
     let pixels = image::RgbaImage::from_fn(1000, 500, |x, _| {
         image::Rgba([200, 10, 10, if x < 500 { 0 } else { 255 }])
     });
@@ -126,7 +135,7 @@ fn transparency_survives_in_the_small_copy() {
     let small = image::load_from_memory(&picture.thumbnail).unwrap().to_rgba8();
     assert_eq!((small.width(), small.height()), (512, 256));
     assert_eq!((small.get_pixel(10, 10)[3], small.get_pixel(500, 10)[3]), (0, 255));
-    // No dark fringe where transparent pixels met opaque ones.
+    // There is no dark fringe between transparent and opaque pixels.
     assert!(small.pixels().filter(|pixel| pixel[3] > 0).all(|pixel| pixel[0] > 190));
 }
 
@@ -144,7 +153,7 @@ fn a_truncated_jpeg_is_refused_in_every_orientation() {
 }
 
 #[test]
-fn damaged_files_are_refused_and_never_a_panic() {
+fn damaged_files_are_refused_without_a_panic() {
     let seeds = [jpeg(6, Some(b"profile")).to_vec(), crate::png(40, 30)];
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut random = move || {
@@ -163,5 +172,5 @@ fn damaged_files_are_refused_and_never_a_panic() {
         file.truncate(file.len() - random() % (file.len() / 2));
         refused += usize::from(prepare(&file.into()).is_err());
     }
-    assert!(refused > 1_000, "{refused} refused: the mutations must bite");
+    assert!(refused > 1_000, "only {refused} files were refused: the test proves nothing");
 }

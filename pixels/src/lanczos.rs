@@ -1,13 +1,13 @@
-//! Half of a plane's size, by Lanczos' filter with three lobes, widened to the reduction: twelve samples a
-//! side for each sample out, the weights that Pillow's LANCZOS has for exactly one half.
+//! Halves a plane with a Lanczos filter of three lobes: 12 × 12 samples for each output sample, with the weights of
+//! Pillow's LANCZOS at exactly one half.
 
 use std::f32::consts::PI;
 use std::sync::LazyLock;
 
-/// Samples on either side of the centre that one output sample is made of.
+/// Input samples on each side of the center that an output sample depends on.
 pub const REACH: usize = 6;
 
-/// `sinc(x) sinc(x / 3)` at the twelve distances from the centre of a pair, in output samples.
+/// `sinc(x) sinc(x / 3)` at the twelve input samples, with `x` in output samples from the center; the sum is 1.
 static WEIGHTS: LazyLock<[f32; 2 * REACH]> = LazyLock::new(|| {
     let sinc = |x: f32| (PI * x).sin() / (PI * x);
     let raw: [f32; 2 * REACH] = std::array::from_fn(|tap| {
@@ -18,13 +18,13 @@ static WEIGHTS: LazyLock<[f32; 2 * REACH]> = LazyLock::new(|| {
     raw.map(|weight| weight / sum)
 });
 
-/// Halves the part of `plane` that begins `offset` samples from its left and top and has twice `size`
-/// columns and rows. Samples are cut off at 0 and 1 before and after. The plane must reach at least
-/// [`REACH`] samples beyond that part on every side.
+/// Halves the part of `plane` that starts `offset` samples from its left and top and has twice `size` (columns, rows).
+/// Samples are clamped to 0..=1 before and after. The plane must extend at least [`REACH`] samples beyond that part on
+/// every side.
 pub fn halve(plane: &[f32], width: usize, offset: usize, size: (usize, usize)) -> Vec<f32> {
     let (columns, rows) = size;
     let first = offset + 1 - REACH;
-    // Only the lines that the vertical pass reads.
+    // The horizontal pass covers only the lines that the vertical pass reads.
     let lines = 2 * rows + 2 * REACH - 2;
     let mut narrow = vec![0.0; lines * columns];
     let mut line = vec![0.0; 2 * columns + 2 * REACH - 2];

@@ -1,15 +1,22 @@
-//! Shapes: what hangs together, what is enclosed and how far apart things are, among truths in rows from the top.
+//! Morphology of binary images: connected components, holes and distances. An image is one flag per pixel, rows from
+//! the top.
 
 use std::collections::VecDeque;
 
-/// The chamfer weights of a step to the side, to the diagonal and of a knight's move (Borgefors 1986):
-/// distances are fifths of a pixel, off by less than 2 %.
+/// The weights of the 5-7-11 chamfer distance for a straight step, a diagonal step and a knight's move (Borgefors,
+/// "Distance Transformations in Digital Images", 1986). Distances are in fifths of a pixel, with an error below 2 %.
 pub(super) const SIDE: u16 = 5;
 pub(super) const DIAGONAL: u16 = 7;
 pub(super) const KNIGHT: u16 = 11;
 
-/// The pixels that hang together with `start`, corners included, and are not seen yet; they are then.
-pub(super) fn connected(start: usize, seen: &mut [bool], width: usize, piece: &mut Vec<usize>) {
+/// Collects in `piece` the pixels not yet `seen` that are connected with `start` (8-connectivity), and marks them as
+/// seen.
+pub(super) fn connected_component(
+    start: usize,
+    seen: &mut [bool],
+    width: usize,
+    piece: &mut Vec<usize>,
+) {
     let height = seen.len() / width;
     piece.clear();
     piece.push(start);
@@ -30,12 +37,12 @@ pub(super) fn connected(start: usize, seen: &mut [bool], width: usize, piece: &m
     }
 }
 
-/// Fills what is enclosed by painted pixels and no larger than `most` pixels.
-pub(super) fn fill_holes(inside: &mut [bool], width: usize, most: usize) {
+/// Fills holes (4-connectivity, not touching the border) of at most `max_pixels` pixels.
+pub(super) fn fill_holes(inside: &mut [bool], width: usize, max_pixels: usize) {
     let mut seen = inside.to_vec();
     let height = inside.len() / width;
-    // What is too large is only walked through: of the rest of a picture nothing has to be remembered but
-    // where the walk stands.
+    // A hole that is too large is only traversed. Not collecting its pixels saves memory: most of a picture is
+    // outside the mask.
     let (mut hole, mut ahead) = (Vec::new(), VecDeque::new());
     for start in 0..seen.len() {
         if seen[start] {
@@ -46,7 +53,7 @@ pub(super) fn fill_holes(inside: &mut [bool], width: usize, most: usize) {
         seen[start] = true;
         let mut is_open = false;
         while let Some(at) = ahead.pop_front() {
-            if hole.len() <= most {
+            if hole.len() <= max_pixels {
                 hole.push(at);
             }
             let (x, y) = (at % width, at / width);
@@ -64,7 +71,7 @@ pub(super) fn fill_holes(inside: &mut [bool], width: usize, most: usize) {
                 }
             }
         }
-        if !is_open && hole.len() <= most {
+        if !is_open && hole.len() <= max_pixels {
             for at in &hole {
                 inside[*at] = true;
             }
@@ -72,8 +79,9 @@ pub(super) fn fill_holes(inside: &mut [bool], width: usize, most: usize) {
     }
 }
 
-/// How far each pixel is from the next one inside, in fifths of a pixel: two passes of a 5 × 5 chamfer.
-pub(super) fn distances(inside: &[bool], width: usize) -> Vec<u16> {
+/// Returns the distance from each pixel to the nearest one inside, in fifths of a pixel: two passes of a 5 × 5
+/// chamfer.
+pub(super) fn distance_transform(inside: &[bool], width: usize) -> Vec<u16> {
     let far = u16::MAX / 2;
     let mut distance: Vec<u16> = inside.iter().map(|on| if *on { 0 } else { far }).collect();
     let height = inside.len() / width;
