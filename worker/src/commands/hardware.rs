@@ -1,4 +1,4 @@
-//! What models run on, in words: the card and its driver, or the processor.
+//! Describes the hardware that models run on: the GPU and its driver, or the CPU.
 
 use std::fs;
 use std::process::Command;
@@ -6,48 +6,48 @@ use std::thread::available_parallelism;
 
 use retouch_inference::device::Device;
 
-/// `NVIDIA H200, driver 580.65.06`, or `AMD EPYC 9B14, 2 cores`.
-pub fn of(device: Device) -> String {
+/// Returns a description such as `NVIDIA H200, driver 580.65.06` or `AMD EPYC 9B14, 2 cores`.
+pub fn describe(device: Device) -> String {
     match device {
-        Device::Cuda => first_card().unwrap_or_else(|| {
+        Device::Cuda => first_gpu().unwrap_or_else(|| {
             let driver = driver_version().unwrap_or_else(|| "unknown".to_owned());
             format!("NVIDIA, driver {driver}")
         }),
-        Device::Cpu => processor(),
+        Device::Cpu => cpu(),
     }
 }
 
-/// The driver of NVIDIA's cards, if it is loaded.
+/// Returns the version of the NVIDIA driver, if it is loaded.
 pub fn driver_version() -> Option<String> {
     let text = fs::read_to_string("/proc/driver/nvidia/version").ok()?;
     version_in(&text)
 }
 
-/// The card that this process sees first, which is the one it uses.
-fn first_card() -> Option<String> {
-    let asked = Command::new("nvidia-smi")
+/// Describes the first GPU that this process sees, which is the one it uses.
+fn first_gpu() -> Option<String> {
+    let output = Command::new("nvidia-smi")
         .args(["--query-gpu=name,driver_version", "--format=csv,noheader"])
         .output()
         .ok()?;
-    let text = String::from_utf8(asked.stdout).ok().filter(|_| asked.status.success())?;
+    let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
     let (name, driver) = text.lines().next()?.split_once(',')?;
     Some(format!("{}, driver {}", name.trim(), driver.trim()))
 }
 
-fn processor() -> String {
+fn cpu() -> String {
     let cores = available_parallelism().map_or(1, usize::from);
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = processor_in(&text).unwrap_or("processor");
+    let name = cpu_name_in(&text).unwrap_or("CPU");
     format!("{name}, {cores} {}", if cores == 1 { "core" } else { "cores" })
 }
 
-/// The name that the kernel has for the processor; ARM's have none.
-fn processor_in(cpuinfo: &str) -> Option<&str> {
+/// Finds the CPU's name in `/proc/cpuinfo`, which has none on ARM.
+fn cpu_name_in(cpuinfo: &str) -> Option<&str> {
     let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
     line.split_once(':').map(|(_, name)| name.trim())
 }
 
-/// `580.65.06` of what the kernel module says of itself.
+/// Finds a version such as `580.65.06` in `/proc/driver/nvidia/version`.
 fn version_in(text: &str) -> Option<String> {
     let first = text.lines().next()?;
     let is_version =
@@ -60,17 +60,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_drivers_version_is_read_from_its_own_words() {
+    fn the_driver_version_is_parsed() {
         let text = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: 12.2.0\n";
         assert_eq!(version_in(text).as_deref(), Some("580.65.06"));
-        assert_eq!(version_in("nothing of the kind"), None);
+        assert_eq!(version_in("no version"), None);
     }
 
     #[test]
-    fn a_processor_has_a_name_and_cores() {
+    fn the_cpu_has_a_name_and_cores() {
         let text = "processor\t: 0\nmodel name\t: AMD EPYC 9B14\nprocessor\t: 1\nmodel name\t: AMD EPYC 9B14\n";
-        assert_eq!(processor_in(text), Some("AMD EPYC 9B14"));
-        assert_eq!(processor_in("CPU part\t: 0xd40\n"), None);
-        assert!(of(Device::Cpu).contains(" core"), "{}", of(Device::Cpu));
+        assert_eq!(cpu_name_in(text), Some("AMD EPYC 9B14"));
+        assert_eq!(cpu_name_in("CPU part\t: 0xd40\n"), None);
+        assert!(describe(Device::Cpu).contains(" core"), "{}", describe(Device::Cpu));
     }
 }

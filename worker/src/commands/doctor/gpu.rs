@@ -1,4 +1,4 @@
-//! The driver, the card, and the libraries that ONNX Runtime needs for CUDA.
+//! Checks the driver, the GPUs, and the libraries that ONNX Runtime needs for CUDA.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::process::Command;
 
 use retouch_inference::session::DevicePolicy;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::commands::hardware;
 
-/// The oldest driver that CUDA 13 works with.
+/// The oldest driver that supports CUDA 13.
 const OLDEST_DRIVER: u32 = 580;
-/// The oldest cards that CUDA 13 works with: Turing's compute capability.
+/// The lowest compute capability that CUDA 13 supports (Turing).
 const OLDEST_CAPABILITY: f32 = 7.5;
-/// What the `TensorRT` provider of ONNX Runtime 1.31 loads.
+/// The library that the `TensorRT` execution provider of ONNX Runtime 1.31 loads.
 const TENSORRT: &str = "libnvinfer.so.10";
 
-/// What the CUDA provider of ONNX Runtime 1.31 loads.
+/// The libraries that the CUDA execution provider of ONNX Runtime 1.31 loads, with the Python wheels that contain them.
 const LIBRARIES: [(&str, &str); 7] = [
     ("libcudart.so.13", "nvidia-cuda-runtime"),
     ("libcublas.so.13", "nvidia-cublas"),
@@ -27,7 +27,7 @@ const LIBRARIES: [(&str, &str); 7] = [
     ("libnvrtc.so.13", "nvidia-cuda-nvrtc"),
 ];
 
-/// Where they lie when nothing else is said.
+/// Where the libraries usually are.
 const USUAL_FOLDERS: [&str; 5] = [
     "/usr/local/cuda/lib64",
     "/usr/lib/x86_64-linux-gnu",
@@ -36,21 +36,21 @@ const USUAL_FOLDERS: [&str; 5] = [
     "/usr/lib",
 ];
 
-/// What is asked of the GPU.
-pub struct Wanted<'a> {
+/// What the worker's settings require of the GPU.
+pub struct Requirements<'a> {
     pub policy: DevicePolicy,
-    /// Whether ONNX Runtime starts with it.
+    /// Whether ONNX Runtime starts with this policy.
     pub runtime_starts: bool,
-    /// Where the dynamic linker looks first.
+    /// The folders that the dynamic linker searches first, separated by colons.
     pub library_path: &'a str,
-    /// Where `TensorRT` shall keep its engines.
+    /// Where `TensorRT` caches its engines.
     pub tensorrt_cache: Option<&'a Path>,
 }
 
-pub fn look(wanted: &Wanted<'_>) -> Vec<Finding> {
-    let policy = wanted.policy;
+pub fn check(requirements: &Requirements<'_>) -> Vec<Finding> {
+    let policy = requirements.policy;
     if policy == DevicePolicy::Cpu {
-        return vec![Finding::note("not looked at: RETOUCH_DEVICE is cpu")];
+        return vec![Finding::note("not checked, because RETOUCH_DEVICE is cpu")];
     }
     let Some(driver) = hardware::driver_version() else {
         let text = "no NVIDIA driver is visible";
@@ -60,7 +60,7 @@ pub fn look(wanted: &Wanted<'_>) -> Vec<Finding> {
                 "on the host, install the driver (580 or newer); in a container, install the NVIDIA container \
                  toolkit and give the service a GPU, as docker-compose.gpu.yml does",
             ),
-            _ => Finding::note(format!("{text}: models run on the processor")),
+            _ => Finding::note(format!("{text}; models run on the CPU")),
         }];
     };
     let mut findings = vec![if major(&driver) >= OLDEST_DRIVER {
@@ -69,85 +69,84 @@ pub fn look(wanted: &Wanted<'_>) -> Vec<Finding> {
         let text = format!("driver {driver} is too old for CUDA 13");
         Finding::bad(text, format!("install driver {OLDEST_DRIVER} or newer on the host"))
     }];
-    findings.extend(cards());
-    let folders = wanted.library_path.split(':').filter(|folder| !folder.is_empty());
+    findings.extend(gpus());
+    let folders = requirements.library_path.split(':').filter(|folder| !folder.is_empty());
     let folders: Vec<_> =
         folders.map(PathBuf::from).chain(USUAL_FOLDERS.map(PathBuf::from)).collect();
-    findings.extend(libraries(wanted.runtime_starts, &folders));
-    if let Some(cache) = wanted.tensorrt_cache {
+    findings.extend(libraries(requirements.runtime_starts, &folders));
+    if let Some(cache) = requirements.tensorrt_cache {
         findings.extend(tensorrt(cache, &folders));
     }
     findings
 }
 
-/// What `nvidia-smi` says of each card.
-fn cards() -> Vec<Finding> {
-    let asked = Command::new("nvidia-smi")
+/// Asks `nvidia-smi` for the GPUs.
+fn gpus() -> Vec<Finding> {
+    let output = Command::new("nvidia-smi")
         .args([
             "--query-gpu=index,name,compute_cap,memory.total,memory.used",
             "--format=csv,noheader",
         ])
         .output();
-    match asked {
-        Ok(answer) if answer.status.success() => {
-            let text = String::from_utf8_lossy(&answer.stdout).into_owned();
-            let cards: Vec<_> = text.lines().map(card).collect();
-            if cards.is_empty() {
-                let advice = "name it in NVIDIA_VISIBLE_DEVICES, or give the service a device";
-                return vec![Finding::bad("the driver shows this process no card", advice)];
+    match output {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let gpus: Vec<_> = text.lines().map(gpu).collect();
+            if gpus.is_empty() {
+                let advice = "select a GPU with NVIDIA_VISIBLE_DEVICES, or give the service one";
+                return vec![Finding::bad("this process can see no GPU", advice)];
             }
-            cards
+            gpus
         }
-        Ok(answer) => {
-            let said = String::from_utf8_lossy(&answer.stdout);
-            let said = said.lines().next().unwrap_or("it says nothing").to_owned();
-            let advice =
-                "a driver and its kernel module of different versions need a restart of the host";
-            vec![Finding::bad(format!("nvidia-smi fails: {said}"), advice)]
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            let reason = text.lines().next().unwrap_or("it printed no reason");
+            let advice = "if the driver and its kernel module differ in version, restart the host";
+            vec![Finding::bad(format!("nvidia-smi failed: {reason}"), advice)]
         }
         Err(_) => vec![Finding::note(
-            "nvidia-smi is not here (NVIDIA_DRIVER_CAPABILITIES=compute,utility brings it)",
+            "nvidia-smi is not installed (in a container, set NVIDIA_DRIVER_CAPABILITIES=compute,utility)",
         )],
     }
 }
 
-/// `0, NVIDIA H200, 9.0, 143771 MiB, 4 MiB`, as `nvidia-smi` writes it.
-fn card(line: &str) -> Finding {
+/// Parses a line of `nvidia-smi` such as `0, NVIDIA H200, 9.0, 143771 MiB, 4 MiB`, and checks the compute capability.
+fn gpu(line: &str) -> Finding {
     let mut fields = line.split(',').map(str::trim);
     let (Some(index), Some(name), Some(capability)) = (fields.next(), fields.next(), fields.next())
     else {
-        return Finding::good(format!("card {}", line.trim()));
+        return Finding::good(format!("GPU {}", line.trim()));
     };
     let memory = fields.collect::<Vec<_>>().join(", used ");
-    let text = format!("card {index}: {name}, compute capability {capability}, {memory}");
-    // What cannot be read is no reason to refuse a card.
+    let text = format!("GPU {index}: {name}, compute capability {capability}, {memory}");
+    // An unreadable capability is not a reason to reject a GPU.
     if capability.parse().is_ok_and(|capability: f32| capability < OLDEST_CAPABILITY) {
         let advice = format!(
-            "CUDA 13 needs {OLDEST_CAPABILITY} or newer (Turing, 2018): another card, or RETOUCH_DEVICE=cpu"
+            "CUDA 13 needs {OLDEST_CAPABILITY} or newer (Turing, 2018): use another GPU, or set RETOUCH_DEVICE=cpu"
         );
         return Finding::bad(text, advice);
     }
     Finding::good(text)
 }
 
-/// The folder that engines are kept in, and the library that builds them.
+/// Checks the library that builds `TensorRT` engines and the folder that caches them.
 fn tensorrt(cache: &Path, folders: &[PathBuf]) -> Vec<Finding> {
     let library = match find(TENSORRT, folders) {
         Some(file) => Finding::good(format!("{TENSORRT}: {}", file.display())),
         None => Finding::bad(
             format!(
-                "RETOUCH_TENSORRT_CACHE is set, but {TENSORRT} is in none of {} folders",
+                "RETOUCH_TENSORRT_CACHE is set, but {TENSORRT} is not in any of {} folders",
                 folders.len()
             ),
-            "build the image with its TensorRT stage, put its folder into LD_LIBRARY_PATH, or unset \
+            "build the image with its TensorRT stage, add the library's folder to LD_LIBRARY_PATH, or unset \
              RETOUCH_TENSORRT_CACHE",
         ),
     };
     let folder = match tempfile::tempfile_in(cache) {
-        Ok(_) => Finding::good(format!("TensorRT's engines are kept in {}", cache.display())),
+        Ok(_) => Finding::good(format!("TensorRT engines are cached in {}", cache.display())),
         Err(error) => Finding::bad(
-            format!("TensorRT's engines cannot be kept in {}: {error}", cache.display()),
-            "give this process a folder that it may write to, and that outlives it",
+            format!("cannot write TensorRT engines to {}: {error}", cache.display()),
+            "set RETOUCH_TENSORRT_CACHE to a persistent folder that this process can write to",
         ),
     };
     vec![library, folder]
@@ -156,17 +155,17 @@ fn tensorrt(cache: &Path, folders: &[PathBuf]) -> Vec<Finding> {
 fn libraries(runtime_starts: bool, folders: &[PathBuf]) -> Vec<Finding> {
     let findings = LIBRARIES.iter().map(|(name, wheel)| match find(name, folders) {
         Some(file) => Finding::good(format!("{name}: {}", file.display())),
-        // The dynamic linker has more places than these.
-        None if runtime_starts => Finding::note(format!("{name} is not where it usually is")),
+        // The dynamic linker also searches other folders.
+        None if runtime_starts => Finding::note(format!("{name} is not in the usual folders")),
         None => Finding::bad(
-            format!("{name} is in none of {} folders", folders.len()),
-            format!("it is part of the Python wheel {wheel}; put its folder into LD_LIBRARY_PATH"),
+            format!("{name} is not in any of {} folders", folders.len()),
+            format!("it is part of the Python wheel {wheel}; add its folder to LD_LIBRARY_PATH"),
         ),
     });
     findings.collect()
 }
 
-/// The library's file, with the version that its links end at.
+/// Finds a library and resolves its links, so that the version shows.
 fn find(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     let found = folders.iter().map(|folder| folder.join(name)).find(|file| file.exists())?;
     Some(fs::canonicalize(&found).unwrap_or(found))
@@ -176,34 +175,34 @@ fn major(version: &str) -> u32 {
     version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0)
 }
 
-/// What to do about a runtime that does not start.
+/// Returns advice for an error of ONNX Runtime at start.
 pub fn advice(error: &str) -> String {
     if let Some(library) = missing_library(error) {
         let wheel = LIBRARIES.iter().find(|(name, _)| *name == library).map(|(_, wheel)| *wheel);
         return match wheel {
             Some(wheel) => {
                 format!(
-                    "{library} is part of the Python wheel {wheel}; put its folder into LD_LIBRARY_PATH"
+                    "{library} is part of the Python wheel {wheel}; add its folder to LD_LIBRARY_PATH"
                 )
             }
             None => {
-                format!("install what brings {library}, or put its folder into LD_LIBRARY_PATH")
+                format!("install {library}, or add its folder to LD_LIBRARY_PATH")
             }
         };
     }
     if error.contains("there is no ONNX Runtime library") {
         "run `scripts/models runtime`, or set ORT_DYLIB_PATH".to_owned()
     } else if error.contains("not enabled in this build") {
-        "this library has no CUDA: take libonnxruntime.so of the wheel onnxruntime-gpu 1.31.1"
+        "this library was built without CUDA; use libonnxruntime.so from the wheel onnxruntime-gpu 1.31.1"
             .to_owned()
     } else if error.contains("no CUDA-capable device") || error.contains("CUDA failure 100") {
-        "no card is visible to this process: see the lines under GPU".to_owned()
+        "this process can see no GPU; see the lines under GPU".to_owned()
     } else {
-        "see the lines under GPU; RETOUCH_DEVICE=cpu serves without one".to_owned()
+        "see the lines under GPU, or set RETOUCH_DEVICE=cpu to run without one".to_owned()
     }
 }
 
-/// The library that the dynamic linker did not find.
+/// Extracts the library that the dynamic linker did not find.
 fn missing_library(error: &str) -> Option<&str> {
     let (before, _) = error.split_once(": cannot open shared object file")?;
     let name = before.rsplit([' ', '\'', '"']).next()?;
@@ -215,36 +214,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drivers_and_cards_that_are_too_old_are_known() {
+    fn old_drivers_and_gpus_are_rejected() {
         assert_eq!((major("580.65.06"), major("535.1")), (580, 535));
-        let new = card("0, NVIDIA H200, 9.0, 143771 MiB, 4 MiB");
-        let text = "card 0: NVIDIA H200, compute capability 9.0, 143771 MiB, used 4 MiB";
+        let new = gpu("0, NVIDIA H200, 9.0, 143771 MiB, 4 MiB");
+        let text = "GPU 0: NVIDIA H200, compute capability 9.0, 143771 MiB, used 4 MiB";
         assert_eq!(new, Finding::good(text));
-        let old = card("1, Tesla V100-SXM2-16GB, 7.0, 16384 MiB, 4 MiB").to_string();
+        let old = gpu("1, Tesla V100-SXM2-16GB, 7.0, 16384 MiB, 4 MiB").to_string();
         assert!(old.contains("WRONG") && old.contains("7.5 or newer"), "{old}");
-        let unknown = card("0, NVIDIA Thing, [N/A], 1 MiB, 0 MiB").to_string();
+        let unknown = gpu("0, NVIDIA Thing, [N/A], 1 MiB, 0 MiB").to_string();
         assert!(unknown.contains("ok"), "{unknown}");
     }
 
     #[test]
-    fn engines_need_their_library_and_a_folder_to_be_kept_in() {
+    fn tensorrt_needs_its_library_and_a_writable_cache() {
         let folder = tempfile::tempdir().unwrap();
         let folders = [folder.path().to_owned()];
-        let told = |cache: &Path| {
+        let check = |cache: &Path| {
             let findings = tensorrt(cache, &folders);
             findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n")
         };
-        let nothing = told(&folder.path().join("absent"));
+        let nothing = check(&folder.path().join("absent"));
         assert_eq!(nothing.matches("WRONG").count(), 2, "{nothing}");
         fs::write(folder.path().join(TENSORRT), "").unwrap();
-        let all = told(folder.path());
+        let all = check(folder.path());
         assert_eq!(all.matches("ok").count(), 2, "{all}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no file is left behind");
     }
 
     #[test]
-    fn a_missing_library_is_named_with_what_brings_it() {
-        let error = "CUDA was asked for and cannot be used: Failed to load library libonnxruntime_providers_cuda.so \
+    fn advice_names_the_wheel_of_a_missing_library() {
+        let error = "CUDA was requested but does not work: Failed to load library libonnxruntime_providers_cuda.so \
                      with error: libcudnn.so.9: cannot open shared object file: No such file or directory";
         assert_eq!(missing_library(error), Some("libcudnn.so.9"));
         assert!(advice(error).contains("nvidia-cudnn-cu13"), "{}", advice(error));

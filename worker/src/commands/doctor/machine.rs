@@ -1,23 +1,23 @@
-//! Cores and memory.
+//! Checks the CPU cores and the memory.
 
 use std::fs;
 use std::thread::available_parallelism;
 
-use super::Finding;
+use super::finding::Finding;
 
-/// Below this, an upscale of a large picture beside a model does not fit.
+/// The least memory for a model and the upscale of a large picture.
 const ENOUGH_GIB: f64 = 3.5;
 
-pub fn look() -> Vec<Finding> {
+pub fn check() -> Vec<Finding> {
     let cores = available_parallelism().map_or(1, usize::from);
-    let mut findings = vec![Finding::good(format!("{cores} processor cores, {}", kernel()))];
+    let mut findings = vec![Finding::good(format!("{cores} CPU cores, {}", kernel()))];
     findings.push(match memory_gib() {
         Some(gib) if gib < ENOUGH_GIB => Finding::bad(
             format!("{gib:.1} GiB of memory"),
-            "give it 4 GiB or more, or lower RETOUCH_JOBS_IN_FLIGHT and RETOUCH_PICTURE_MEMORY_MIB",
+            "use 4 GiB or more, or lower RETOUCH_JOBS_IN_FLIGHT and RETOUCH_PICTURE_MEMORY_MIB",
         ),
         Some(gib) => Finding::good(format!("{gib:.1} GiB of memory")),
-        None => Finding::note("how much memory there is cannot be told"),
+        None => Finding::note("cannot determine how much memory there is"),
     });
     findings
 }
@@ -27,7 +27,7 @@ fn kernel() -> String {
     format!("Linux {}", release.trim())
 }
 
-/// What this process may use: the machine's, or less where a container says so.
+/// Returns the memory that this process may use: the machine's, or the container's limit.
 fn memory_gib() -> Option<f64> {
     let all = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_bytes(&text))?;
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
@@ -46,7 +46,7 @@ mod tests {
     use super::total_bytes;
 
     #[test]
-    fn the_kernels_word_for_all_memory_is_understood() {
+    fn the_total_memory_is_parsed() {
         let text = "MemTotal:       24626476 kB\nMemFree:          123 kB\n";
         assert_eq!(total_bytes(text), Some(24_626_476 << 10));
         assert_eq!(total_bytes("MemFree: 1 kB"), None);

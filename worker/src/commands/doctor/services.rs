@@ -1,4 +1,4 @@
-//! Postgres, Redis and the object store, as far as their addresses are known.
+//! Checks Postgres, Redis and the object store if their addresses are set.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use retouch_core::db;
 use retouch_core::queue::Queue;
 use retouch_core::storage::Storage;
 
-use super::Finding;
+use super::finding::Finding;
 
 /// How long a service may take to answer.
-const PATIENCE: Duration = Duration::from_secs(8);
+const TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Where they are: the same variables as `serve` reads, none of them compulsory.
+/// The addresses of the services: the same variables as for `serve`, but optional.
 #[derive(Args)]
 pub struct Addresses {
     /// The Postgres database.
@@ -25,59 +25,59 @@ pub struct Addresses {
     /// The S3 endpoint; empty for AWS itself.
     #[arg(long, env)]
     s3_endpoint: Option<String>,
-    /// The region that requests are signed for.
+    /// The S3 region, used to sign requests.
     #[arg(long, env, default_value = "us-east-1")]
     s3_region: String,
     /// The bucket.
     #[arg(long, env, default_value = "retouch")]
     s3_bucket: String,
-    /// The access key id.
+    /// The S3 access key ID.
     #[arg(long, env, hide_env_values = true)]
     s3_access_key_id: Option<String>,
-    /// The secret of the access key.
+    /// The S3 secret access key.
     #[arg(long, env, hide_env_values = true)]
     s3_secret_access_key: Option<Secret>,
 }
 
-pub async fn look(addresses: &Addresses) -> Vec<Finding> {
+pub async fn check(addresses: &Addresses) -> Vec<Finding> {
     vec![postgres(addresses).await, redis(addresses).await, store(addresses).await]
 }
 
 async fn postgres(addresses: &Addresses) -> Finding {
     let Some(url) = addresses.database_url.clone() else {
-        return Finding::note("Postgres was not asked: DATABASE_URL is not set");
+        return Finding::note("Postgres was not checked, because DATABASE_URL is not set");
     };
     let pool = match db::pool(&DatabaseConfig { database_url: url, database_connections: 1 }) {
         Ok(pool) => pool,
-        Err(error) => return Finding::bad(format!("{error:#}"), "mend DATABASE_URL"),
+        Err(error) => return Finding::bad(format!("{error:#}"), "fix DATABASE_URL"),
     };
     match in_time(db::missing_migrations(&pool)).await {
-        Ok(0) => Finding::good("Postgres answers, its schema is this version's"),
+        Ok(0) => Finding::good("Postgres answers and its schema is up to date"),
         Ok(missing) => Finding::bad(
-            format!("Postgres answers, but {missing} migrations of this version are missing"),
+            format!("Postgres answers, but lacks {missing} migrations of this version"),
             "run `retouch-api migrate` of the same version",
         ),
-        Err(why) => Finding::bad(
-            format!("Postgres: {why}"),
-            "check DATABASE_URL, and that this host may reach it",
+        Err(error) => Finding::bad(
+            format!("Postgres: {error}"),
+            "check DATABASE_URL, and that this host can reach the server",
         ),
     }
 }
 
 async fn redis(addresses: &Addresses) -> Finding {
     let Some(redis_url) = addresses.redis_url.clone() else {
-        return Finding::note("Redis was not asked: REDIS_URL is not set");
+        return Finding::note("Redis was not checked, because REDIS_URL is not set");
     };
     let config = RedisConfig { redis_url, redis_prefix: "retouch".to_owned() };
     let queue = match Queue::new(&config) {
         Ok(queue) => queue,
-        Err(error) => return Finding::bad(error.to_string(), "mend REDIS_URL"),
+        Err(error) => return Finding::bad(error.to_string(), "fix REDIS_URL"),
     };
     match in_time(queue.ping()).await {
         Ok(()) => Finding::good("Redis answers"),
-        Err(why) => Finding::bad(
-            format!("Redis: {why}"),
-            "check REDIS_URL, and that this host may reach it",
+        Err(error) => Finding::bad(
+            format!("Redis: {error}"),
+            "check REDIS_URL, and that this host can reach the server",
         ),
     }
 }
@@ -85,7 +85,9 @@ async fn redis(addresses: &Addresses) -> Finding {
 async fn store(addresses: &Addresses) -> Finding {
     let (Some(id), Some(secret)) = (&addresses.s3_access_key_id, &addresses.s3_secret_access_key)
     else {
-        return Finding::note("the object store was not asked: S3_ACCESS_KEY_ID is not set");
+        return Finding::note(
+            "the object store was not checked, because S3_ACCESS_KEY_ID or S3_SECRET_ACCESS_KEY is not set",
+        );
     };
     let storage = Storage::new(&StorageConfig {
         s3_endpoint: addresses.s3_endpoint.clone().filter(|endpoint| !endpoint.is_empty()),
@@ -96,19 +98,21 @@ async fn store(addresses: &Addresses) -> Finding {
         s3_public_endpoint: None,
     });
     match in_time(storage.ping()).await {
-        Ok(()) => Finding::good(format!("the bucket {} answers", addresses.s3_bucket)),
-        Err(why) => Finding::bad(
-            format!("the bucket {}: {why}", addresses.s3_bucket),
-            "check S3_ENDPOINT, S3_BUCKET and the key; `retouch-api migrate` creates a missing bucket",
+        Ok(()) => {
+            Finding::good(format!("the object store answers; bucket {}", addresses.s3_bucket))
+        }
+        Err(error) => Finding::bad(
+            format!("bucket {}: {error}", addresses.s3_bucket),
+            "check S3_ENDPOINT, S3_BUCKET and the keys; `retouch-api migrate` creates a missing bucket",
         ),
     }
 }
 
 async fn in_time<T, E: std::fmt::Display>(
-    asked: impl Future<Output = Result<T, E>>,
+    request: impl Future<Output = Result<T, E>>,
 ) -> Result<T, String> {
-    match tokio::time::timeout(PATIENCE, asked).await {
+    match tokio::time::timeout(TIMEOUT, request).await {
         Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
     }
 }
