@@ -1,4 +1,4 @@
-//! The subcommands, and the settings they share.
+//! The subcommands and the settings they share.
 
 pub mod bench;
 pub mod doctor;
@@ -27,49 +27,48 @@ use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::upscale::Settings;
 use tracing_subscriber::EnvFilter;
 
-/// Where `scripts/models runtime` puts the library, below the working directory or one above it.
+/// Where `scripts/models runtime` installs the library, relative to the working directory or one of its parents.
 const LOCAL_LIBRARY: &str = ".retouch/onnxruntime/libonnxruntime.so.1.31.1";
 
-/// How models are found and run.
+/// Where models are and how they run.
 #[derive(Args, Clone, Debug)]
 pub struct ModelArgs {
     /// The folder of model manifests and files.
     #[arg(long, env = "RETOUCH_MODELS_DIR", default_value = "models")]
     pub models_dir: PathBuf,
-    /// Where models run; `cuda` refuses to start when CUDA cannot be used.
+    /// Where models run; `cuda` fails to start if CUDA is unavailable.
     #[arg(long, env = "RETOUCH_DEVICE", value_enum, default_value = "auto")]
     pub device: DevicePolicy,
-    /// The ONNX Runtime library; by default .retouch/onnxruntime is looked for.
+    /// The ONNX Runtime library [default: in .retouch/onnxruntime of this directory or a parent]
     #[arg(long, env = "ORT_DYLIB_PATH", value_name = "FILE")]
     pub onnxruntime: Option<PathBuf>,
-    /// Processor threads for a model, and threads for pixels; by default one for each core.
+    /// CPU threads for a model, and threads for pixels [default: one per core]
     #[arg(long, env = "RETOUCH_THREADS")]
     pub threads: Option<usize>,
-    /// Most GPU memory that one model may take, in MiB.
+    /// The most GPU memory for one model, in MiB [default: no limit]
     #[arg(long, env = "RETOUCH_GPU_MEMORY_MIB")]
     pub gpu_memory_mib: Option<usize>,
-    /// Most memory that one run of an upscaler may take, in MiB: large pictures are cut into tiles that fit.
-    /// By default 1024 on a processor and 4096 on a GPU.
+    /// The most memory for one run of an upscaler, in MiB; larger pictures are processed in tiles
+    /// [default: 1024 on a CPU, 4096 on a GPU]
     #[arg(long, env = "RETOUCH_TILE_MEMORY_MIB")]
     pub tile_memory_mib: Option<u32>,
-    /// A model of the task `safety` that judges what Magic Fix has made; a result that it takes for unsafe is
-    /// thrown away and costs nothing. Nothing is judged by default.
+    /// A model with the task `safety` that checks the results of Magic Fix; an unsafe result is discarded and costs
+    /// nothing [default: no check]
     #[arg(long, env = "RETOUCH_SAFETY_MODEL", value_name = "NAME")]
     pub safety_model: Option<String>,
-    /// Run models on `TensorRT` where a GPU has it, and keep the engines that it builds in this folder.
+    /// Run models on `TensorRT` if the GPU supports it, and cache the engines it builds in this folder.
     #[arg(long, env = "RETOUCH_TENSORRT_CACHE", value_name = "FOLDER")]
     pub tensorrt_cache: Option<PathBuf>,
-    /// Keep a model's tensors on the device from run to run; by default on a GPU.
+    /// Keep a model's tensors on the device between runs [default: true on a GPU]
     #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
     pub keep_tensors: Option<bool>,
-    /// Record what a model does on the GPU, once for each shape, and launch it as one CUDA graph.
+    /// Record each model's GPU work once per shape and replay it as a CUDA graph.
     #[arg(long, env = "RETOUCH_CUDA_GRAPHS", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
     pub cuda_graphs: bool,
-    /// The most pictures or tiles of one shape that a model is given at once, where its graph allows it; by
-    /// default 8 on a GPU and 1 on a processor.
+    /// The most pictures or tiles of one shape in a batch, if the model supports batches [default: 8 on a GPU, 1 on a CPU]
     #[arg(long, env = "RETOUCH_BATCH", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub batch: Option<u32>,
-    /// How long one of them waits for others, in milliseconds.
+    /// How long a picture or tile waits for others to fill its batch, in milliseconds.
     #[arg(long, env = "RETOUCH_BATCH_WAIT_MS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
     pub batch_wait_ms: u64,
     #[command(flatten)]
@@ -77,12 +76,12 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// How many threads work on a model, and how many on pixels.
+    /// Returns the number of threads for a model, which is also the number for pixels.
     pub fn threads(&self) -> usize {
         self.threads.unwrap_or_else(|| available_parallelism().map_or(2, usize::from)).max(1)
     }
 
-    /// The ONNX Runtime library that is used.
+    /// Returns the path of the ONNX Runtime library.
     pub fn library(&self) -> PathBuf {
         self.onnxruntime.clone().unwrap_or_else(find_library)
     }
@@ -100,7 +99,7 @@ impl ModelArgs {
                 graphs: self.cuda_graphs,
             },
             batching: Batching {
-                most: self.batch.map(|most| most as usize),
+                max_inputs: self.batch.map(|most| most as usize),
                 wait: Duration::from_millis(self.batch_wait_ms),
             },
             faults: self.faults,
@@ -108,7 +107,7 @@ impl ModelArgs {
         Runtime::start(settings)
     }
 
-    /// What tools may take on a device.
+    /// Returns the limits of the tools on a device.
     pub fn settings(&self, limits: LimitArgs, device: Device) -> Settings {
         let tile_memory_mib = self.tile_memory_mib.unwrap_or(match device {
             Device::Cpu => 1024,
@@ -123,36 +122,36 @@ impl ModelArgs {
         Ok(Registry::open(&self.models_dir, self.runtime()?)?)
     }
 
-    /// What judges results, if something does.
-    pub async fn judge(&self, registry: &Registry) -> anyhow::Result<Option<ModelHandle>> {
+    /// Loads the model that checks results; `None` if no safety model is configured.
+    pub async fn safety_checker(&self, registry: &Registry) -> anyhow::Result<Option<ModelHandle>> {
         let Some(name) = self.safety_model.as_deref().filter(|name| !name.is_empty()) else {
             return Ok(None);
         };
-        let judge = registry.load(name).await?;
+        let checker = registry.load(name).await?;
         anyhow::ensure!(
-            matches!(judge.task(), Task::Safety(_)),
-            "RETOUCH_SAFETY_MODEL is {name}, whose task is {}, not safety",
-            judge.task().as_str()
+            matches!(checker.task(), Task::Safety(_)),
+            "RETOUCH_SAFETY_MODEL is {name}, but its task is {}, not safety",
+            checker.task().as_str()
         );
-        Ok(Some(judge))
+        Ok(Some(checker))
     }
 
-    /// Starts the threads for pixels.
+    /// Starts the pixel threads.
     pub fn pixel_pool(&self) -> anyhow::Result<PixelPool> {
-        PixelPool::new(self.threads()).context("starting the threads for pixels")
+        PixelPool::new(self.threads()).context("starting the pixel threads")
     }
 }
 
-/// What a picture may be at most.
+/// The largest picture accepted.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LimitArgs {
-    /// The longest side of a picture, in pixels.
+    /// The longest side allowed for a picture, in pixels.
     #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = Limits::default().max_dimension)]
     pub max_dimension: u32,
 }
 
 impl LimitArgs {
-    /// The limits as the pipeline takes them.
+    /// Returns the limits for decoding.
     pub const fn limits(self) -> Limits {
         Limits { max_dimension: self.max_dimension }
     }
@@ -166,7 +165,7 @@ fn find_library() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(LOCAL_LIBRARY))
 }
 
-/// Logs go to standard error, warnings and worse unless `RUST_LOG` says otherwise.
+/// Starts logging to standard error, at level `warn` unless `RUST_LOG` is set.
 pub fn log_to_stderr() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()

@@ -9,7 +9,7 @@ use retouch_core::telemetry::TelemetryConfig;
 use crate::faults::Faults;
 use retouch_inference::device::Device;
 
-/// Everything `serve` needs to know to take jobs.
+/// The settings of `serve`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeConfig {
     #[command(flatten)]
@@ -20,31 +20,30 @@ pub struct ServeConfig {
     pub storage: StorageConfig,
     #[command(flatten)]
     pub telemetry: TelemetryConfig,
-    /// How this worker is called where workers are listed; by default the host's name.
+    /// The name of this worker in lists of workers [default: the host name]
     #[arg(long, env = "RETOUCH_WORKER_NAME")]
     pub worker_name: Option<String>,
-    /// How many jobs are in flight at once: while one is in the model, others are fetched, decoded,
-    /// encoded and stored.
+    /// How many jobs run at once: while the model works on one, others are fetched, decoded, encoded and stored.
     #[arg(long, env = "RETOUCH_JOBS_IN_FLIGHT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub jobs_in_flight: u32,
-    /// The memory that the pictures of all jobs in flight may take together, in MiB; models not counted.
+    /// The memory for the pictures of all running jobs together, in MiB, without models.
     #[arg(long, env = "RETOUCH_PICTURE_MEMORY_MIB", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
     pub picture_memory_mib: u32,
-    /// How long a worker may be silent before its jobs are given to another, in seconds.
+    /// How long a worker may be silent before its jobs go back to the queue, in seconds.
     #[arg(long, env = "RETOUCH_LEASE_SECS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=600))]
     pub lease_secs: u32,
-    /// How long running jobs get to finish after a SIGTERM; then they are handed back, in seconds.
+    /// How long running jobs may take to finish after SIGTERM before they are handed back, in seconds.
     #[arg(long, env = "RETOUCH_DRAIN_SECS", default_value_t = 25, value_parser = clap::value_parser!(u32).range(0..=3600))]
     pub drain_secs: u32,
-    /// How often the models directory is looked at for changes, in milliseconds; what has not changed for
-    /// two looks is loaded.
+    /// How often to check the models directory for changes, in milliseconds. A change is loaded once it has stayed the
+    /// same for two checks.
     #[arg(long, env = "RETOUCH_MODELS_POLL_MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(20..=3_600_000))]
     pub models_poll_ms: u64,
-    /// How long a model may run without a sign of life, in seconds: then the process ends itself, and its jobs are
-    /// done by the next one. By default 45 on a GPU and 900 on a processor, where a tile may take minutes.
+    /// How long a model may run without progress, in seconds. After that the process exits, and another process repeats
+    /// its jobs [default: 45 on a GPU, 900 on a CPU, where a tile may take minutes]
     #[arg(long, env = "RETOUCH_STALL_SECS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub stall_secs: Option<u32>,
-    /// A file that is written while all is well, for `retouch-worker healthcheck`; none by default.
+    /// A file to update while the worker is healthy, for `retouch-worker healthcheck` [default: none]
     #[arg(long, env = "RETOUCH_HEALTH_FILE", value_name = "FILE")]
     pub health_file: Option<PathBuf>,
     #[command(flatten)]
@@ -52,26 +51,26 @@ pub struct ServeConfig {
 }
 
 impl ServeConfig {
-    /// How long a worker may be silent.
+    /// Returns how long a worker may be silent.
     pub fn lease(&self) -> Duration {
         Duration::from_secs(self.lease_secs.into())
     }
 
-    /// How often the models directory is looked at.
+    /// Returns how often to check the models directory.
     pub const fn models_poll(&self) -> Duration {
         Duration::from_millis(self.models_poll_ms)
     }
 
-    /// How long a model may run without a sign of life.
-    pub fn patience(&self, device: Device) -> Duration {
-        let usual = match device {
+    /// Returns how long a model may run without progress.
+    pub fn stall_timeout(&self, device: Device) -> Duration {
+        let default = match device {
             Device::Cpu => 900,
             Device::Cuda => 45,
         };
-        Duration::from_secs(self.stall_secs.unwrap_or(usual).into())
+        Duration::from_secs(self.stall_secs.unwrap_or(default).into())
     }
 
-    /// How long running jobs get to finish.
+    /// Returns how long running jobs may take to finish.
     pub fn drain(&self) -> Duration {
         Duration::from_secs(self.drain_secs.into())
     }

@@ -1,4 +1,4 @@
-//! The worker's command line. Each subcommand has a file of its own under `commands/`.
+//! The worker's command line. Each subcommand has its own file in `commands/`.
 
 mod commands;
 
@@ -20,22 +20,22 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Take jobs until told to stop.
+    /// Run jobs until SIGTERM or Ctrl-C.
     Serve(Box<serve::Serve>),
     /// Run a tool on a file, without any server.
     #[command(subcommand)]
     Run(run::Run),
-    /// Look after the models.
+    /// Check and verify models.
     #[command(subcommand)]
     Models(models::Models),
-    /// Measure how fast this machine is.
+    /// Measure the speed of this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Look at everything that a worker needs, and say what to do about what is missing.
+    /// Check everything that a worker needs and advise how to fix what is wrong.
     Doctor(Box<doctor::Doctor>),
-    /// Ask whether the worker that writes this health file lives and works; for containers.
+    /// Check that the worker which writes this health file is alive and working; for containers.
     Healthcheck {
-        /// What the worker was told to write.
+        /// The health file that the worker writes.
         #[arg(long, env = "RETOUCH_HEALTH_FILE", value_name = "FILE")]
         health_file: PathBuf,
     },
@@ -44,11 +44,11 @@ enum Command {
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli: Cli = retouch_core::config::parse();
-    // Several TLS libraries are linked in; say which one is meant.
+    // Several TLS providers are linked in, so rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     if !matches!(cli.command, Command::Serve(_)) {
         commands::log_to_stderr();
-        retouch_core::telemetry::end_with_the_reader();
+        retouch_core::telemetry::exit_on_broken_pipe();
     }
     let outcome = match cli.command {
         Command::Serve(command) => command.execute().await,

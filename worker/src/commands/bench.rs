@@ -1,7 +1,7 @@
-//! `retouch-worker bench`: how near the pipeline comes to what the machine could do.
+//! `retouch-worker bench`: measures how close the pipeline comes to the limit of the machine.
 //!
-//! With the model's and the pixels' processor time a picture, `cores / (model + pixels)` pictures a
-//! second is the most that any scheduling could reach; the bench reports that bound and the ratio.
+//! If a picture takes `cpu` CPU-seconds of model and pixels, no scheduling can exceed `cores / cpu` pictures per
+//! second. The bench reports that bound and the share of it that the pipeline reaches.
 
 mod steps;
 
@@ -26,41 +26,41 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::steps::Steps;
+use self::steps::StepsArgs;
 use super::models::sample_input;
-use super::run::{chosen_model, factor, millis};
+use super::run::{choose_model, millis, parse_factor};
 use super::{LimitArgs, ModelArgs};
 
-/// Runs of the bare model that its speed is taken from.
+/// Runs of the bare model for measuring its speed.
 const MODEL_RUNS: usize = 8;
 
-/// The kernel counts processor time in ticks of 1/100 s (`USER_HZ`, the same on every Linux).
+/// The kernel counts CPU time in ticks of 1/100 s (`USER_HZ`, the same on every Linux).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What can be measured.
+/// The subcommands of `bench`.
 #[derive(Subcommand)]
 pub enum Bench {
-    /// Throughput of background removal, with stages of several pictures overlapping.
-    RemoveBg(Throughput),
-    /// Throughput of upscaling, with tiles and stages overlapping.
-    Upscale(UpscaleThroughput),
-    /// Steps a second of a text-guided pipeline, beside those of its net alone.
-    Steps(Steps),
+    /// Measure the throughput of background removal, with stages of several pictures overlapping.
+    RemoveBg(ThroughputArgs),
+    /// Measure the throughput of upscaling, with tiles and stages overlapping.
+    Upscale(UpscaleThroughputArgs),
+    /// Measure the steps per second of a text-guided pipeline, and of its net alone.
+    Steps(StepsArgs),
 }
 
-/// `bench remove-bg [FILES…]`.
+/// The arguments of `bench remove-bg`.
 #[derive(Args)]
-pub struct Throughput {
-    /// Pictures to work on, in turn; by default one made up: a JPEG of 12 megapixels, to be upscaled a
-    /// quarter of one.
+pub struct ThroughputArgs {
+    /// The pictures to process, in turn [default: a generated JPEG of 12 megapixels, or of a quarter megapixel for
+    /// upscaling]
     files: Vec<PathBuf>,
-    /// The model; by default the one that paid jobs get.
+    /// The model [default: the one bound for paid jobs]
     #[arg(long)]
     model: Option<String>,
-    /// How many pictures to process in all.
+    /// How many pictures to process in total.
     #[arg(long, default_value_t = 24)]
     pictures: usize,
-    /// How many are worked on at once.
+    /// How many pictures to process at once.
     #[arg(long, default_value_t = 4)]
     in_flight: usize,
     #[command(flatten)]
@@ -69,14 +69,14 @@ pub struct Throughput {
     limits: LimitArgs,
 }
 
-/// `bench upscale [FILES…]`.
+/// The arguments of `bench upscale`.
 #[derive(Args)]
-pub struct UpscaleThroughput {
-    /// How many times as wide and high: 2 or 4.
-    #[arg(short, long, default_value = "4", value_parser = factor)]
+pub struct UpscaleThroughputArgs {
+    /// The factor by which to enlarge the width and height: 2 or 4.
+    #[arg(short, long, default_value = "4", value_parser = parse_factor)]
     factor: Factor,
     #[command(flatten)]
-    throughput: Throughput,
+    throughput: ThroughputArgs,
 }
 
 impl Bench {
@@ -93,15 +93,15 @@ impl Bench {
     }
 }
 
-impl Throughput {
-    async fn execute(self, tool: Tool, made_up: (u32, u32)) -> anyhow::Result<()> {
+impl ThroughputArgs {
+    async fn execute(self, tool: Tool, generated_size: (u32, u32)) -> anyhow::Result<()> {
         if self.pictures == 0 || self.in_flight == 0 {
             bail!("--pictures and --in-flight must be at least 1");
         }
         let registry = self.models.registry()?;
         let work = Arc::new(Work {
-            files: self.inputs(made_up)?,
-            model: chosen_model(&registry, self.model.as_deref(), tool).await?,
+            files: self.inputs(generated_size)?,
+            model: choose_model(&registry, self.model.as_deref(), tool).await?,
             tool,
             pixels: self.models.pixel_pool()?,
             settings: self.models.settings(self.limits, registry.device()),
@@ -109,9 +109,9 @@ impl Throughput {
         let cores = available_parallelism().map_or(1, usize::from).min(self.models.threads());
 
         let model = bare_model(&work.model).await?;
-        let warm_up = overlapped(&work, self.in_flight.min(2), self.in_flight).await?;
+        let warm_up = run_overlapped(&work, self.in_flight.min(2), self.in_flight).await?;
         drop(warm_up);
-        let pipeline = overlapped(&work, self.pictures, self.in_flight).await?;
+        let pipeline = run_overlapped(&work, self.pictures, self.in_flight).await?;
 
         let pictures = self.pictures as f64;
         let cpu = pipeline.cpu / pictures;
@@ -123,14 +123,14 @@ impl Throughput {
             self.pictures,
             self.in_flight
         );
-        let what = work.model.task().net().map_or("a run", |net| sample_input(net).1);
-        println!("bare session.run   {:>8.2} runs/s, {what} each", model.rate);
-        println!("                   {:>8.3} CPU-seconds a run", model.cpu);
+        let unit = work.model.task().net().map_or("input", |net| sample_input(net).1);
+        println!("bare session.run   {:>8.2} runs/s, one {unit} each", model.rate);
+        println!("                   {:>8.3} CPU-seconds per run", model.cpu);
         println!("pipeline           {rate:>8.2} pictures/s");
-        println!("CPU a picture      {cpu:>8.3} s");
-        println!("bound              {bound:>8.2} pictures/s = cores / CPU a picture");
+        println!("CPU per picture    {cpu:>8.3} s");
+        println!("bound              {bound:>8.2} pictures/s = cores / CPU per picture");
         println!("reached            {:>8.1} % of the bound", 100.0 * rate / bound);
-        println!("medians of the stages, while they overlap:");
+        println!("median per stage, while stages overlap:");
         for stage in Stage::ALL {
             println!(
                 "  {:<11} {:>8.1} ms",
@@ -138,13 +138,13 @@ impl Throughput {
                 median(&pipeline.times, |times| times.get(stage))
             );
         }
-        println!("  {:<11} {:>8.1} ms", "not model", median(&pipeline.times, StageTimes::pixels));
+        println!("  {:<11} {:>8.1} ms", "no model", median(&pipeline.times, StageTimes::pixels));
         Ok(())
     }
 
-    fn inputs(&self, made_up: (u32, u32)) -> anyhow::Result<Vec<Bytes>> {
+    fn inputs(&self, generated_size: (u32, u32)) -> anyhow::Result<Vec<Bytes>> {
         if self.files.is_empty() {
-            return Ok(vec![made_up_photo(made_up)?]);
+            return Ok(vec![generate_photo(generated_size)?]);
         }
         let read = |file: &PathBuf| {
             let bytes = fs::read(file).with_context(|| file.display().to_string())?;
@@ -163,8 +163,8 @@ struct Work {
 }
 
 impl Work {
-    /// One picture, from its file to the bytes of its PNG, which go nowhere.
-    async fn once(&self, index: usize) -> anyhow::Result<StageTimes> {
+    /// Processes one picture, from its file to the bytes of its PNG, which are discarded.
+    async fn process(&self, index: usize) -> anyhow::Result<StageTimes> {
         let input = self.files[index % self.files.len()].clone();
         let Self { model, pixels, settings, .. } = self;
         let cancel = CancellationToken::new();
@@ -179,25 +179,26 @@ impl Work {
             Tool::Upscale(factor) => {
                 let net = Upscaler::new(model.clone())?;
                 let (out, mut parts) = mpsc::channel(1);
-                let making = upscale(input, factor, &net, pixels, settings, &cancel, |_| {}, out);
-                let taking = async { while parts.recv().await.is_some() {} };
-                let (made, ()) = tokio::join!(making, taking);
-                Ok(made?.stages)
+                let upscaling =
+                    upscale(input, factor, &net, pixels, settings, &cancel, |_| {}, out);
+                let discarding = async { while parts.recv().await.is_some() {} };
+                let (upscaled, ()) = tokio::join!(upscaling, discarding);
+                Ok(upscaled?.stages)
             }
         }
     }
 }
 
 struct BareModel {
-    /// Runs a second, one after the other.
+    /// Runs per second, one after the other.
     rate: f64,
-    /// Processor seconds a run.
+    /// CPU-seconds per run.
     cpu: f64,
 }
 
 async fn bare_model(model: &ModelHandle) -> anyhow::Result<BareModel> {
     let Some((shape, _)) = model.task().net().map(sample_input) else {
-        bail!("{} is not one net", model.identity());
+        bail!("{} is not a single net", model.identity());
     };
     let (started, cpu) = (Instant::now(), cpu_seconds()?);
     for _ in 0..MODEL_RUNS {
@@ -213,13 +214,13 @@ async fn bare_model(model: &ModelHandle) -> anyhow::Result<BareModel> {
 struct Pipeline {
     /// Seconds from the first picture to the last.
     wall: f64,
-    /// Processor seconds of the process.
+    /// CPU-seconds of the process.
     cpu: f64,
     times: Vec<StageTimes>,
 }
 
-/// Keeps `in_flight` pictures going until `pictures` are done.
-async fn overlapped(
+/// Processes `pictures` pictures, `in_flight` at a time.
+async fn run_overlapped(
     work: &Arc<Work>,
     pictures: usize,
     in_flight: usize,
@@ -248,12 +249,12 @@ async fn lane(
         if index >= pictures {
             return Ok(times);
         }
-        times.push(work.once(index).await?);
+        times.push(work.process(index).await?);
     }
 }
 
-/// User and system time of this process: fields 14 and 15 of `/proc/self/stat`, counted after the
-/// command's closing parenthesis because the name may hold spaces.
+/// Returns the user and system time of this process: fields 14 and 15 of `/proc/self/stat`, counted after the command's
+/// closing parenthesis because its name may contain spaces.
 fn cpu_seconds() -> anyhow::Result<f64> {
     let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
     let fields = stat.rsplit_once(')').context("/proc/self/stat has no command")?.1;
@@ -272,8 +273,8 @@ fn median(times: &[StageTimes], of: impl Fn(&StageTimes) -> Duration) -> f64 {
     values.get(values.len() / 2).copied().map_or(0.0, millis)
 }
 
-/// A JPEG with a bright subject, gradients and grain, so that nothing compresses to nothing.
-fn made_up_photo((width, height): (u32, u32)) -> anyhow::Result<Bytes> {
+/// Generates a JPEG with a bright subject, gradients and grain, so that it compresses like a photo.
+fn generate_photo((width, height): (u32, u32)) -> anyhow::Result<Bytes> {
     let mut noise = 1_u32;
     let photo = image::RgbImage::from_fn(width, height, |x, y| {
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -288,6 +289,6 @@ fn made_up_photo((width, height): (u32, u32)) -> anyhow::Result<Bytes> {
     });
     let mut jpeg = Vec::new();
     let encoder = image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 90);
-    photo.write_with_encoder(encoder).context("encoding the made-up photo")?;
+    photo.write_with_encoder(encoder).context("encoding the generated photo")?;
     Ok(jpeg.into())
 }

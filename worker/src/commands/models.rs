@@ -1,4 +1,4 @@
-//! `retouch-worker models`: tells a maintainer whether a model is right, and how fast.
+//! `retouch-worker models`: checks whether a model is right and measures its speed.
 
 use std::fmt;
 use std::fs;
@@ -13,7 +13,7 @@ use retouch_inference::device::Device;
 use retouch_inference::diffusion::verify::verify;
 use retouch_inference::manifest::{Manifest, ManifestError, NetTask, Task};
 use retouch_inference::registry::{
-    Follow, Inspection, ModelHandle, StepReport, inspect_files, inspect_model, load_model,
+    Inspection, ModelHandle, PaintControl, StepReport, inspect_files, inspect_model, load_model,
     sample_painting,
 };
 use retouch_inference::session::Runtime;
@@ -22,35 +22,35 @@ use tokio_util::sync::CancellationToken;
 use super::ModelArgs;
 use super::run::millis;
 
-/// Runs that the speed is measured over, after the warm-up.
+/// The number of runs for a speed measurement, after the warm-up.
 const SPEED_RUNS: u32 = 3;
 
-/// What can be done with models.
+/// The subcommands of `models`.
 #[derive(Subcommand)]
 pub enum Models {
-    /// Take every step of a load, say all that is wrong, and measure the speed.
-    Check(Check),
+    /// Run every step of loading a model, report all problems, and measure the speed.
+    Check(CheckArgs),
     /// Compare a text-guided pipeline with recorded reference vectors, case by case.
-    Verify(Verify),
+    Verify(VerifyArgs),
 }
 
-/// `models verify MODEL_DIR --reference REF_DIR`.
+/// The arguments of `models verify`.
 #[derive(Args)]
-pub struct Verify {
-    /// The pipeline: a folder as diffusers or optimum write it.
+pub struct VerifyArgs {
+    /// The pipeline: a folder in the layout of diffusers or optimum.
     model_dir: PathBuf,
-    /// The folder with `meta.json` and a file for each case.
+    /// The folder with `meta.json` and one file per case.
     #[arg(long)]
     reference: PathBuf,
     #[command(flatten)]
     models: ModelArgs,
 }
 
-/// `models check [NAME…]`.
+/// The arguments of `models check`.
 #[derive(Args)]
-pub struct Check {
-    /// The models, by name or by folder; by default all that tools.toml binds. On a processor, what it binds for
-    /// GPUs only is then looked at without being run.
+pub struct CheckArgs {
+    /// The models, by name or folder [default: all models in tools.toml; on a CPU, models bound only for GPUs are then
+    /// checked without running them]
     names: Vec<String>,
     #[command(flatten)]
     models: ModelArgs,
@@ -66,7 +66,7 @@ impl Models {
     }
 }
 
-impl Verify {
+impl VerifyArgs {
     fn execute(&self) -> anyhow::Result<()> {
         let runtime = self.models.runtime()?;
         println!("device      {}", runtime.device());
@@ -76,16 +76,16 @@ impl Verify {
             println!("{case}");
             worst = worst.max(case.worst_difference());
         }
-        let wrong = cases.iter().filter(|case| !case.passed()).count();
-        println!("{} compared, largest latent difference {worst:.1e}", cases.len());
-        if wrong > 0 {
-            bail!("{wrong} of {} are out of tolerance", cases.len());
+        let failed = cases.iter().filter(|case| !case.passed()).count();
+        println!("{} cases compared, largest latent difference {worst:.1e}", cases.len());
+        if failed > 0 {
+            bail!("{failed} of {} cases are out of tolerance", cases.len());
         }
         Ok(())
     }
 }
 
-impl Check {
+impl CheckArgs {
     async fn execute(self) -> anyhow::Result<()> {
         let runtime = self.models.runtime()?;
         println!("device      {}", runtime.device());
@@ -94,7 +94,7 @@ impl Check {
         let folders: Vec<_> = match &bindings {
             Some(bindings) => {
                 print_served(bindings, runtime.device());
-                bindings.names().into_iter().map(|name| dir.join(name)).collect()
+                bindings.all_models().into_iter().map(|name| dir.join(name)).collect()
             }
             None => self.names.iter().map(|name| self.folder_of(name)).collect(),
         };
@@ -106,20 +106,20 @@ impl Check {
             }
         }
         if !wrong.is_empty() {
-            bail!("{} must not be used as it is", wrong.join(", "));
+            bail!("do not use {}: see the lines marked WRONG", wrong.join(", "));
         }
         Ok(())
     }
 
-    /// The folder that is meant by a name; one that is given as a path may lie anywhere.
+    /// Returns the folder of a model given by name or path.
     fn folder_of(&self, name: &str) -> PathBuf {
         let (as_given, in_dir) = (Path::new(name), self.models.models_dir.join(name));
         let is_path = as_given.is_dir() && !in_dir.is_dir();
         if is_path || as_given.join("model.toml").is_file() { as_given.to_owned() } else { in_dir }
     }
 
-    /// Judges one model and says all that is found. `bindings` are judged with it, when it is looked at because of
-    /// them.
+    /// Checks one model and prints every problem. With `bindings`, also checks that the model can serve the tools it is
+    /// bound to.
     async fn is_right(
         &self,
         folder: &Path,
@@ -129,43 +129,47 @@ impl Check {
         let manifest = match Manifest::read(folder) {
             Ok(manifest) => manifest,
             Err(error) => {
-                println!("  manifest  WRONG: {}", self.without_manifest(folder, &error, bindings));
-                println!("  WRONG     nothing else can be judged without a manifest");
+                let reason = self.explain_missing_manifest(folder, &error, bindings);
+                println!("  manifest  WRONG: {reason}");
+                println!("  WRONG     nothing else can be checked without a manifest");
                 return false;
             }
         };
-        println!("  manifest  {}, {}", manifest.task.as_str(), licence(&manifest));
-        let faults = bindings.map_or_else(Vec::new, |bindings| bindings.faults(&manifest));
-        for fault in &faults {
-            println!("  bindings  WRONG: {fault}");
+        println!("  manifest  {}, {}", manifest.task.as_str(), license(&manifest));
+        let binding_problems =
+            bindings.map_or_else(Vec::new, |bindings| bindings.problems(&manifest));
+        for problem in &binding_problems {
+            println!("  bindings  WRONG: {problem}");
         }
         let Inspection { model, refusals } = if is_for_gpus(bindings, &manifest, runtime) {
-            println!("  device    bound for cuda only: not run here, where it might take minutes");
+            println!(
+                "  device    bound on cuda only; not run on this CPU, where it might take minutes"
+            );
             inspect_files(manifest.clone(), runtime.clone(), print_step).await
         } else {
             inspect_model(manifest.clone(), runtime.clone(), print_step).await
         };
         if let Some(model) = &model {
             if !is_compared(&manifest) {
-                println!("  golden    none: its results were compared with nothing");
+                println!("  golden    none; the results were not compared with anything");
             }
-            if let Some(speed) = told_speed(model).await {
+            if let Some(speed) = measured_speed(model).await {
                 println!("  speed     {speed}");
-                self.measure_beside(&manifest, speed, runtime).await;
+                self.compare_speed(&manifest, speed, runtime).await;
             }
         }
-        let reasons = faults.len() + refusals.len();
-        match (model, reasons) {
+        let problems = binding_problems.len() + refusals.len();
+        match (model, problems) {
             (Some(model), 0) => println!("  RIGHT     {}", model.identity()),
-            (None, 0) => println!("  RIGHT     {}, as far as it can be seen here", manifest.name),
-            (_, 1) => println!("  WRONG     for one reason"),
-            (_, reasons) => println!("  WRONG     for {reasons} reasons"),
+            (None, 0) => println!("  RIGHT     {}, as far as this device can tell", manifest.name),
+            (_, 1) => println!("  WRONG     1 problem"),
+            (_, problems) => println!("  WRONG     {problems} problems"),
         }
-        reasons == 0
+        problems == 0
     }
 
-    /// Why a folder has no manifest that can be used, in one sentence.
-    fn without_manifest(
+    /// Explains in one sentence why a folder has no usable manifest.
+    fn explain_missing_manifest(
         &self,
         folder: &Path,
         error: &ManifestError,
@@ -178,11 +182,11 @@ impl Check {
         } else {
             let dir = &self.models.models_dir;
             let names = names_in(dir);
-            let there = if names.is_empty() { "no model".to_owned() } else { names.join(", ") };
-            format!("there is no such folder; {} holds {there}", dir.display())
+            let names = if names.is_empty() { "no model".to_owned() } else { names.join(", ") };
+            format!("there is no such folder; {} contains {names}", dir.display())
         };
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let lines = bindings.map_or_else(Vec::new, |bindings| bindings.lines_of(name));
+        let lines = bindings.map_or_else(Vec::new, |bindings| bindings.describe_entries(name));
         if lines.is_empty() {
             what
         } else {
@@ -190,40 +194,37 @@ impl Check {
         }
     }
 
-    /// How fast the models are that this one would replace, measured in the same minute.
-    async fn measure_beside(&self, manifest: &Manifest, speed: Speed, runtime: &Runtime) {
-        let replaced = match self.replaced_by(manifest, runtime) {
-            Ok(replaced) => replaced,
+    /// Compares the speed with that of the bound models of the same task, measured at the same time.
+    async fn compare_speed(&self, manifest: &Manifest, speed: Speed, runtime: &Runtime) {
+        let others = match self.bound_alternatives(manifest, runtime) {
+            Ok(others) => others,
             Err(error) => {
-                println!(
-                    "  beside    nothing, because tools.toml cannot be read: {}",
-                    error.problem
-                );
+                println!("  compared  with nothing: cannot read tools.toml: {}", error.problem);
                 return;
             }
         };
-        for replaced in replaced {
-            let name = replaced.name.clone();
-            match load_model(replaced, runtime.clone(), |_| {}).await {
+        for other in others {
+            let name = other.name.clone();
+            match load_model(other, runtime.clone(), |_| {}).await {
                 Ok(model) => {
-                    let Some(other) = told_speed(&model).await else { continue };
-                    let ratio = digits(speed.best_ms / other.best_ms, 2);
-                    println!("  beside    {name}: {other}; this one takes {ratio} times as long");
+                    let Some(other) = measured_speed(&model).await else { continue };
+                    let ratio = format_number(speed.best_ms / other.best_ms, 2);
+                    println!("  compared  {name}: {other}; this one takes {ratio} times as long");
                 }
-                Err(error) => println!("  beside    {error}"),
+                Err(error) => println!("  compared  {error}"),
             }
         }
     }
 
-    /// The bound models of the same task, unless this is one of them.
-    fn replaced_by(
+    /// Returns the bound models of the same task; none if this model is bound itself.
+    fn bound_alternatives(
         &self,
         manifest: &Manifest,
         runtime: &Runtime,
     ) -> Result<Vec<Manifest>, ManifestError> {
         let dir = &self.models.models_dir;
         let bindings = Bindings::read(dir)?;
-        let bound = bindings.models(runtime.device());
+        let bound = bindings.models_on(runtime.device());
         if bound.contains(&manifest.name.as_str()) {
             return Ok(Vec::new());
         }
@@ -232,7 +233,7 @@ impl Check {
     }
 }
 
-/// Tells which model serves what on this device, and what others serve elsewhere.
+/// Prints which model serves each tool on this device, and which ones differ on the other device.
 fn print_served(bindings: &Bindings, here: Device) {
     for (demand, model) in bindings.served(here) {
         println!("{:<26} {model}", demand.to_string());
@@ -248,14 +249,14 @@ fn print_served(bindings: &Bindings, here: Device) {
     }
 }
 
-/// Whether a model is looked at because of lines that bind it for GPUs only, and this is none.
+/// Returns true if this is a CPU and `bindings` bind the model for GPUs only.
 fn is_for_gpus(bindings: Option<&Bindings>, manifest: &Manifest, runtime: &Runtime) -> bool {
     runtime.device() == Device::Cpu
         && bindings.is_some_and(|bindings| !bindings.is_bound_on(&manifest.name, Device::Cpu))
 }
 
-/// Whether something says what should come out of a model: golden pictures, which only nets of one picture are tried
-/// with, or the reference of a pipeline. The fill of our own has tests instead.
+/// Returns true if the model's results are compared with expected ones: golden images for single nets, a reference for
+/// pipelines. The exemplar fill has unit tests instead.
 fn is_compared(manifest: &Manifest) -> bool {
     match &manifest.task {
         Task::Segmentation(_) | Task::Upscale(_) => !manifest.golden.is_empty(),
@@ -265,7 +266,7 @@ fn is_compared(manifest: &Manifest) -> bool {
     }
 }
 
-/// The models of a folder, by name.
+/// Returns the sorted names of the models in a folder.
 fn names_in(models_dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(models_dir).into_iter().flatten().flatten();
     let models = entries.filter(|entry| entry.path().join("model.toml").is_file());
@@ -279,13 +280,13 @@ fn print_step(report: StepReport) {
     let StepReport { step, took, outcome } = report;
     let step = step.to_string();
     match outcome {
-        Ok(finding) => println!("  {step:<9} {finding} ({} ms)", digits(millis(took), 0)),
+        Ok(finding) => println!("  {step:<9} {finding} ({} ms)", format_number(millis(took), 0)),
         Err(reason) => println!("  {step:<9} WRONG: {reason}"),
     }
 }
 
-/// A number above 0 with as many decimals as it takes to tell it from another, and no fewer than `least`.
-fn digits(value: f64, least: usize) -> String {
+/// Formats a number above 0 with at least two significant digits and at least `least` decimals.
+fn format_number(value: f64, least: usize) -> String {
     let decimals = match value {
         value if value >= 10.0 => 0,
         value if value >= 1.0 => 1,
@@ -297,35 +298,39 @@ fn digits(value: f64, least: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// How long a run takes.
+/// How long a run takes, in milliseconds.
 #[derive(Clone, Copy)]
 pub struct Speed {
     mean_ms: f64,
     best_ms: f64,
-    what: &'static str,
+    unit: &'static str,
 }
 
 impl fmt::Display for Speed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { mean_ms, best_ms, what } = self;
-        write!(f, "{} ms {what}, best {} ms", digits(*mean_ms, 0), digits(*best_ms, 0))
+        let Self { mean_ms, best_ms, unit } = self;
+        let (mean_ms, best_ms) = (format_number(*mean_ms, 0), format_number(*best_ms, 0));
+        write!(f, "{mean_ms} ms per {unit}, best {best_ms} ms")
     }
 }
 
-/// What [`measure`] finds, told; nothing, when the model cannot run.
-async fn told_speed(model: &ModelHandle) -> Option<Speed> {
+/// Measures the speed; prints why if the model cannot run.
+async fn measured_speed(model: &ModelHandle) -> Option<Speed> {
     match measure(model).await {
         Ok(speed) => Some(speed),
         Err(reason) => {
-            println!("  speed     {} cannot be measured: {reason}", model.identity().name);
+            println!("  speed     cannot measure {}: {reason}", model.identity().name);
             None
         }
     }
 }
 
-/// How long a run takes; else why the model cannot run.
+/// Measures how long a run takes.
+///
+/// # Errors
+/// Why the model cannot run.
 pub async fn measure(model: &ModelHandle) -> Result<Speed, String> {
-    let Some((shape, what)) = model.task().net().map(sample_input) else {
+    let Some((shape, unit)) = model.task().net().map(sample_input) else {
         return measure_painter(model).await;
     };
     let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
@@ -335,41 +340,41 @@ pub async fn measure(model: &ModelHandle) -> Result<Speed, String> {
         best_ms = best_ms.min(ran_ms);
         sum_ms += ran_ms;
     }
-    Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what })
+    Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, unit })
 }
 
 async fn measure_painter(model: &ModelHandle) -> Result<Speed, String> {
     let (Some(canvas), Some(mode)) = (model.task().canvas(), model.task().modes().first().copied())
     else {
-        return Err("nothing is known to try it with".to_owned());
+        return Err("there is no sample input for its task".to_owned());
     };
     let painting = sample_painting(canvas, mode);
     let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
     for _ in 0..SPEED_RUNS {
-        let follow = Follow { progress: Arc::new(|_| {}), cancel: CancellationToken::new() };
-        let painted = model.paint(painting.clone(), follow).await;
+        let control = PaintControl { progress: Arc::new(|_| {}), cancel: CancellationToken::new() };
+        let painted = model.paint(painting.clone(), control).await;
         let ran_ms = millis(painted.map_err(|error| error.to_string())?.ran);
         best_ms = best_ms.min(ran_ms);
         sum_ms += ran_ms;
     }
-    Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, what: "a painting" })
+    Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, unit: "painting" })
 }
 
-/// An input to measure the speed with, and what it is.
+/// Returns the shape of an input for measuring the speed, and its name.
 pub fn sample_input(task: NetTask<'_>) -> ((usize, usize, usize, usize), &'static str) {
     match task {
         NetTask::Segmentation(segmentation) => {
             let (width, height) = (segmentation.input.width, segmentation.input.height);
-            ((1, 3, height as usize, width as usize), "a picture")
+            ((1, 3, height as usize, width as usize), "picture")
         }
         NetTask::Upscale(upscale) => {
             let side = 128_u32.next_multiple_of(upscale.tiling.multiple_of) as usize;
-            ((1, 3, side, side), "a tile of 128 × 128")
+            ((1, 3, side, side), "tile of 128 × 128")
         }
     }
 }
 
-fn licence(manifest: &Manifest) -> String {
+fn license(manifest: &Manifest) -> String {
     let allowed = if manifest.commercial_use { "allowed" } else { "NOT allowed" };
     format!("{}, commercial use {allowed}, by {}", manifest.licence, manifest.attribution)
 }

@@ -1,4 +1,4 @@
-//! Where a tool's result goes: a file, whole or not at all, or a device or pipe.
+//! Writes a tool's result to a file, atomically, or to a device or pipe.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -8,36 +8,36 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
-/// A result on its way out. A file is written under another name beside its place first, so that nobody ever sees half
-/// of one; what is not finished is removed.
+/// An output being written. A file is first written to a temporary file in the same folder, so that nobody ever sees a
+/// partial one. Dropping an unfinished output removes the temporary file.
 pub struct Output {
     path: PathBuf,
-    place: Place,
+    sink: Sink,
     size_bytes: u64,
 }
 
-enum Place {
+enum Sink {
     File { partial: BufWriter<NamedTempFile>, target: PathBuf },
     Stream(BufWriter<File>),
 }
 
 impl Output {
-    /// Opens a place to write to, before anything is computed for it.
+    /// Opens an output, before anything is computed for it.
     ///
     /// # Errors
-    /// When it is a folder, or nothing can be written there.
+    /// If the path is a folder or not writable.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let place = Self::place(path).with_context(|| format!("writing {}", path.display()))?;
-        Ok(Self { path: path.to_owned(), place, size_bytes: 0 })
+        let sink = Self::sink(path).with_context(|| format!("writing {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), sink, size_bytes: 0 })
     }
 
-    fn place(path: &Path) -> anyhow::Result<Place> {
-        // Behind a link is what counts: the link stays.
+    fn sink(path: &Path) -> anyhow::Result<Sink> {
+        // Follows links: the target is replaced, not the link.
         match fs::metadata(path) {
-            Ok(there) if there.is_dir() => bail!("this is a folder"),
-            Ok(there) if !there.is_file() => {
+            Ok(found) if found.is_dir() => bail!("this is a folder"),
+            Ok(found) if !found.is_file() => {
                 let stream = fs::OpenOptions::new().write(true).open(path)?;
-                return Ok(Place::Stream(BufWriter::new(stream)));
+                return Ok(Sink::Stream(BufWriter::new(stream)));
             }
             Err(_) if path.as_os_str().to_string_lossy().ends_with('/') => {
                 bail!("this is a folder")
@@ -49,51 +49,51 @@ impl Output {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
-        // As readable as any other new file: the process's mask takes away what it shall not be.
+        // The permissions of any new file, less the process's umask.
         let partial = tempfile::Builder::new()
             .prefix(".retouch-")
             .suffix(".part")
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(folder)?;
-        Ok(Place::File { partial: BufWriter::new(partial), target })
+        Ok(Sink::File { partial: BufWriter::new(partial), target })
     }
 
-    /// Its name, as it was given.
+    /// Returns the path as the user gave it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether what is printed beside it would get into it.
+    /// Returns true for a device or pipe, which may be standard output.
     pub const fn is_stream(&self) -> bool {
-        matches!(self.place, Place::Stream(_))
+        matches!(self.sink, Sink::Stream(_))
     }
 
     /// Writes the next bytes.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If they cannot be written.
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.size_bytes += bytes.len() as u64;
-        let written = match &mut self.place {
-            Place::File { partial, .. } => partial.write_all(bytes),
-            Place::Stream(stream) => stream.write_all(bytes),
+        let written = match &mut self.sink {
+            Sink::File { partial, .. } => partial.write_all(bytes),
+            Sink::Stream(stream) => stream.write_all(bytes),
         };
         written.with_context(|| format!("writing {}", self.path.display()))
     }
 
-    /// Puts the file in its place; its size in bytes.
+    /// Flushes the output, renames a file to its final name, and returns the size in bytes.
     ///
     /// # Errors
-    /// When that fails; nothing is left behind then.
+    /// If that fails; the temporary file is removed.
     pub fn finish(self) -> anyhow::Result<u64> {
-        let Self { path, place, size_bytes } = self;
+        let Self { path, sink, size_bytes } = self;
         let finish = || -> io::Result<()> {
-            match place {
-                Place::File { partial, target } => {
+            match sink {
+                Sink::File { partial, target } => {
                     partial.into_inner()?.persist(target)?;
                     Ok(())
                 }
-                Place::Stream(mut stream) => stream.flush(),
+                Sink::Stream(mut stream) => stream.flush(),
             }
         };
         finish().with_context(|| format!("writing {}", path.display()))?;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_comes_whole_and_beside_it_nothing_changes() {
+    fn a_file_is_written_and_its_neighbors_do_not_change() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("out.png.part"), "mine").unwrap();
@@ -134,11 +134,11 @@ mod tests {
         let other = at("other");
         fs::write(&other, "").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
-        assert_eq!(mode(&at("out.png")), mode(&other), "as any other new file");
+        assert_eq!(mode(&at("out.png")), mode(&other), "like any other new file");
     }
 
     #[test]
-    fn a_link_stays_and_what_it_names_is_written() {
+    fn a_link_is_followed_and_kept() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("target.png"), "old").unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_stays_one() {
+    fn a_device_is_written_and_kept() {
         let null = Output::open(Path::new("/dev/null")).unwrap();
         assert!(null.is_stream());
         write(Path::new("/dev/null")).unwrap();
@@ -159,13 +159,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_refused_at_once_and_leaves_nothing() {
+    fn an_unwritable_path_is_refused_at_once_and_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        for place in ["", "absent/out.png", "absent/"] {
-            let path = folder.path().join(place);
+        for name in ["", "absent/out.png", "absent/"] {
+            let path = folder.path().join(name);
             assert!(Output::open(&path).is_err(), "{}", path.display());
         }
-        drop(Output::open(&folder.path().join("given-up.png")).unwrap());
+        drop(Output::open(&folder.path().join("unfinished.png")).unwrap());
         assert_eq!(names(folder.path()), [""; 0]);
     }
 }

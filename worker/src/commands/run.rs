@@ -1,4 +1,4 @@
-//! `retouch-worker run`: a tool on a file, without any server.
+//! `retouch-worker run`: runs a tool on a file, without any server.
 
 use std::fs;
 use std::io::IsTerminal;
@@ -16,7 +16,7 @@ use retouch_inference::registry::{ModelHandle, ModelIdentity, Registry};
 use retouch_pixels::PixelError;
 use retouch_pixels::decode::check;
 use retouch_worker::tools::ToolError;
-use retouch_worker::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
+use retouch_worker::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
 use retouch_worker::tools::remove_background::{Cutout, remove_background};
 use retouch_worker::tools::stage::{Stage, StageTimes};
 use retouch_worker::tools::upscale::{Progress, Upscaled, Upscaler, upscale};
@@ -26,39 +26,39 @@ use tokio_util::sync::CancellationToken;
 use super::output::Output;
 use super::{LimitArgs, ModelArgs};
 
-/// What shells say of a program that Ctrl-C has ended.
-const INTERRUPTED: i32 = 130;
+/// The conventional exit status of a program ended by Ctrl-C (128 + SIGINT).
+const EXIT_INTERRUPTED: i32 = 130;
 
 /// The tools that run on a file.
 #[derive(Subcommand)]
 pub enum Run {
     /// Cut the subject of a picture out of its background.
-    RemoveBg(RemoveBg),
-    /// Make a picture larger.
-    Upscale(Upscale),
-    /// Repaint a masked area of a picture as words say.
-    Fix(Fix),
+    RemoveBg(RemoveBgArgs),
+    /// Enlarge a picture.
+    Upscale(UpscaleArgs),
+    /// Repaint a masked area of a picture as a prompt says.
+    Fix(FixArgs),
 }
 
-/// `run fix IN --mask MASK --prompt WORDS -o OUT`.
+/// The arguments of `run fix`.
 #[derive(Args)]
-pub struct Fix {
+pub struct FixArgs {
     /// The picture: PNG, JPEG or WebP.
     input: PathBuf,
-    /// Where to work: a PNG of the picture's shape. Where it is transparent anywhere, what is opaque is
-    /// meant; else what is white.
+    /// The mask: a PNG with the picture's aspect ratio. If it has transparency, its opaque pixels are repainted;
+    /// otherwise its white ones.
     #[arg(short, long)]
     mask: PathBuf,
-    /// What is wanted there, e.g. "remove the object".
+    /// What to do there, e.g. "remove the object".
     #[arg(short, long)]
     prompt: String,
-    /// Where the PNG goes.
+    /// Where to write the PNG.
     #[arg(short, long)]
     output: PathBuf,
-    /// The model; by default the one that paid jobs with such a prompt get.
+    /// The model [default: the one bound to the prompt's mode for paid jobs]
     #[arg(long)]
     model: Option<String>,
-    /// Where randomness begins: the same seed gives the same picture.
+    /// The random seed: the same seed gives the same picture.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
@@ -67,15 +67,15 @@ pub struct Fix {
     limits: LimitArgs,
 }
 
-/// `run remove-bg IN -o OUT`.
+/// The arguments of `run remove-bg`.
 #[derive(Args)]
-pub struct RemoveBg {
+pub struct RemoveBgArgs {
     /// The picture: PNG, JPEG or WebP.
     input: PathBuf,
-    /// Where the PNG goes.
+    /// Where to write the PNG.
     #[arg(short, long)]
     output: PathBuf,
-    /// The model; by default the one that paid jobs get.
+    /// The model [default: the one bound for paid jobs]
     #[arg(long)]
     model: Option<String>,
     #[command(flatten)]
@@ -84,18 +84,18 @@ pub struct RemoveBg {
     limits: LimitArgs,
 }
 
-/// `run upscale IN -o OUT`.
+/// The arguments of `run upscale`.
 #[derive(Args)]
-pub struct Upscale {
+pub struct UpscaleArgs {
     /// The picture: PNG, JPEG or WebP.
     input: PathBuf,
-    /// Where the PNG goes.
+    /// Where to write the PNG.
     #[arg(short, long)]
     output: PathBuf,
-    /// How many times as wide and high: 2 or 4.
-    #[arg(short, long, default_value = "4", value_parser = factor)]
+    /// The factor by which to enlarge the width and height: 2 or 4.
+    #[arg(short, long, default_value = "4", value_parser = parse_factor)]
     factor: Factor,
-    /// The model; by default the one that paid jobs get.
+    /// The model [default: the one bound for paid jobs]
     #[arg(long)]
     model: Option<String>,
     #[command(flatten)]
@@ -105,7 +105,7 @@ pub struct Upscale {
 }
 
 impl Run {
-    /// Runs the tool. Whoever interrupts it finds nothing half written.
+    /// Runs the tool. An interrupt leaves no partial file behind.
     pub async fn execute(self) -> anyhow::Result<()> {
         let work = async {
             match self {
@@ -120,13 +120,13 @@ impl Run {
         };
         ended.unwrap_or_else(|()| {
             eprintln!("retouch-worker: interrupted; no file was written");
-            // A model that runs cannot be called off, and nobody waits for it.
-            std::process::exit(INTERRUPTED)
+            // A running model cannot be canceled, so this does not wait for it.
+            std::process::exit(EXIT_INTERRUPTED)
         })
     }
 }
 
-impl RemoveBg {
+impl RemoveBgArgs {
     async fn execute(self) -> anyhow::Result<()> {
         let input = read_other_than(&self.input, &self.output)?;
         let mut output = Output::open(&self.output)?;
@@ -135,7 +135,7 @@ impl RemoveBg {
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
         let registry = self.models.registry()?;
-        let model = chosen_model(&registry, self.model.as_deref(), Tool::RemoveBackground).await?;
+        let model = choose_model(&registry, self.model.as_deref(), Tool::RemoveBackground).await?;
         let loading = started.elapsed();
 
         let cancel = CancellationToken::new();
@@ -146,13 +146,13 @@ impl RemoveBg {
         let cutout = result.with_context(|| self.input.display().to_string())?;
         output.write(&cutout.png)?;
         let Cutout { model, width, height, stages, .. } = cutout;
-        Report { model, size: (width, height), mode: None, stages, loading, total }.tell(output)
+        Report { model, size: (width, height), mode: None, stages, loading, total }.print(output)
     }
 }
 
-impl Fix {
+impl FixArgs {
     async fn execute(self) -> anyhow::Result<()> {
-        let prompt = Prompt::read(&self.prompt)?;
+        let prompt = Prompt::parse(&self.prompt)?;
         let input = read_other_than(&self.input, &self.output)?;
         let mask = read_other_than(&self.mask, &self.output)?;
         let mut output = Output::open(&self.output)?;
@@ -165,18 +165,18 @@ impl Fix {
         let bound = match &self.model {
             Some(name) => named_model(&registry, name, Tool::MagicFix(prompt.mode())).await?,
             None if !registry.is_served(demand(prompt.mode())) => {
-                bail!("no model is bound that could {} on {}", prompt.mode(), registry.device())
+                bail!("no model is bound to Magic Fix ({}) on {}", prompt.mode(), registry.device())
             }
             None => registry.model_for(demand(prompt.mode())).await?,
         };
         if let Some(vocabulary) = bound.task().vocabulary()
             && prompt.mode().needs_words()
         {
-            let unknown = prompt.words_outside(vocabulary);
+            let unknown = prompt.unknown_words(vocabulary);
             if !unknown.is_empty() {
                 bail!(
-                    "{} does not know {}; it knows {}. models/README.md says how to install a model that takes any \
-                     words",
+                    "{} does not know {}; it knows {}. See models/README.md for how to install a model that takes any \
+                     prompt",
                     bound.identity().name,
                     unknown.join(", "),
                     vocabulary.join(", ")
@@ -195,29 +195,30 @@ impl Fix {
 
         let cancel = CancellationToken::new();
         let started = Instant::now();
-        let judge = self.models.judge(&registry).await?;
-        let (mode, engines) = (prompt.mode(), Engines { bound, clarifier, judge });
-        let wish = Wish { prompt, mode, mask: mask.into(), seed: self.seed };
-        let tell: Tell = Arc::new(|_, _, _| {});
-        let fixed = magic_fix(input.into(), wish, &engines, &pixels, &limits, &cancel, &tell)
-            .await
-            .map_err(|error| {
-                let file = if matches!(error, ToolError::Pixels(PixelError::Mask(_))) {
-                    &self.mask
-                } else {
-                    &self.input
-                };
-                anyhow::Error::new(error).context(file.display().to_string())
-            })?;
+        let safety_checker = self.models.safety_checker(&registry).await?;
+        let (mode, engines) = (prompt.mode(), Engines { bound, clarifier, safety_checker });
+        let request = FixRequest { prompt, mode, mask: mask.into(), seed: self.seed };
+        let on_progress: ProgressFn = Arc::new(|_, _, _| {});
+        let fixed =
+            magic_fix(input.into(), request, &engines, &pixels, &limits, &cancel, &on_progress)
+                .await
+                .map_err(|error| {
+                    let file = if matches!(error, ToolError::Pixels(PixelError::Mask(_))) {
+                        &self.mask
+                    } else {
+                        &self.input
+                    };
+                    anyhow::Error::new(error).context(file.display().to_string())
+                })?;
         let total = started.elapsed();
         output.write(&fixed.png)?;
         let Fixed { model, width, height, stages, .. } = fixed;
         let mode = Some(mode);
-        Report { model, size: (width, height), mode, stages, loading, total }.tell(output)
+        Report { model, size: (width, height), mode, stages, loading, total }.print(output)
     }
 }
 
-impl Upscale {
+impl UpscaleArgs {
     async fn execute(self) -> anyhow::Result<()> {
         let input = read_other_than(&self.input, &self.output)?;
         let mut output = Output::open(&self.output)?;
@@ -226,7 +227,7 @@ impl Upscale {
         let started = Instant::now();
         let registry = self.models.registry()?;
         let tool = Tool::Upscale(self.factor);
-        let net = Upscaler::new(chosen_model(&registry, self.model.as_deref(), tool).await?)?;
+        let net = Upscaler::new(choose_model(&registry, self.model.as_deref(), tool).await?)?;
         let loading = started.elapsed();
 
         let settings = self.models.settings(self.limits, registry.device());
@@ -234,8 +235,8 @@ impl Upscale {
         let started = Instant::now();
         let (out, mut parts) = mpsc::channel(1);
         let factor = self.factor;
-        let making = async {
-            upscale(input.into(), factor, &net, &pixels, &settings, &cancel, show, out)
+        let upscaling = async {
+            upscale(input.into(), factor, &net, &pixels, &settings, &cancel, show_progress, out)
                 .await
                 .with_context(|| self.input.display().to_string())
         };
@@ -245,22 +246,22 @@ impl Upscale {
             }
             Ok(())
         };
-        let (made, ()) = tokio::try_join!(making, writing)?;
+        let (upscaled, ()) = tokio::try_join!(upscaling, writing)?;
         let total = started.elapsed();
-        let Upscaled { width, height, stages, .. } = made;
+        let Upscaled { width, height, stages, .. } = upscaled;
         let model = net.identity().clone();
-        Report { model, size: (width, height), mode: None, stages, loading, total }.tell(output)
+        Report { model, size: (width, height), mode: None, stages, loading, total }.print(output)
     }
 }
 
-/// 2 or 4, with or without an x.
-pub fn factor(text: &str) -> Result<Factor, String> {
+/// Parses `2` or `4`, with or without an `x`.
+pub fn parse_factor(text: &str) -> Result<Factor, String> {
     let number = text.trim_end_matches(['x', 'X']).parse().ok();
     number.and_then(Factor::from_number).ok_or_else(|| "it must be 2 or 4".to_owned())
 }
 
-/// Shows how far a run is, where somebody watches.
-fn show(at: Progress) {
+/// Shows the progress on a terminal.
+fn show_progress(at: Progress) {
     if !std::io::stderr().is_terminal() {
         return;
     }
@@ -270,8 +271,8 @@ fn show(at: Progress) {
     eprint!("{:>3.0} % (tile {done} of {total}){left}        {end}", at.fraction * 100.0);
 }
 
-/// The model by name, or the one that paid runs of a tool get.
-pub async fn chosen_model(
+/// Loads the named model, or the one bound to the tool for paid jobs.
+pub async fn choose_model(
     registry: &Registry,
     name: Option<&str>,
     tool: Tool,
@@ -282,7 +283,7 @@ pub async fn chosen_model(
     })
 }
 
-/// The model of a name, if it can do what a tool asks of it; that is known before its weights are read.
+/// Loads the named model. Checks first that it can serve the tool, before reading its weights.
 async fn named_model(registry: &Registry, name: &str, tool: Tool) -> anyhow::Result<ModelHandle> {
     let task = registry.manifest(name)?.task;
     if let Err(reason) = task.can_serve(tool) {
@@ -302,7 +303,7 @@ fn read_other_than(input: &Path, output: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(input).with_context(|| input.display().to_string())
 }
 
-/// What is told of a run when it is over.
+/// The summary of a finished run.
 struct Report {
     model: ModelIdentity,
     /// Width and height of the result, in pixels.
@@ -314,8 +315,8 @@ struct Report {
 }
 
 impl Report {
-    /// Puts the result in its place and tells of it, beside a result that goes to a pipe.
-    fn tell(self, output: Output) -> anyhow::Result<()> {
+    /// Finishes the output and prints the summary: to standard error if the result may go to standard output.
+    fn print(self, output: Output) -> anyhow::Result<()> {
         let (path, is_stream) = (output.path().display().to_string(), output.is_stream());
         let size_bytes = output.finish()?;
         let text = self.text(&path, size_bytes);
@@ -337,7 +338,7 @@ impl Report {
         lines.extend(Stage::ALL.map(|stage| {
             format!("{:<11} {:>8.1} ms", stage.as_str(), millis(self.stages.get(stage)))
         }));
-        lines.push(format!("total       {:>8.1} ms, without the load", millis(self.total)));
+        lines.push(format!("total       {:>8.1} ms, without loading", millis(self.total)));
         lines.extend(
             peak_memory_kib().map(|peak_kib| format!("peak memory {:>8} MiB", peak_kib / 1024)),
         );
@@ -345,14 +346,14 @@ impl Report {
     }
 }
 
-/// The most memory that this process has had at once: `VmHWM` in `/proc/self/status`.
+/// Returns the peak resident memory of this process: `VmHWM` in `/proc/self/status`.
 fn peak_memory_kib() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches("kB").trim_end().parse().ok()
 }
 
-/// Milliseconds with their fraction.
+/// Returns a duration in milliseconds with a fraction.
 pub fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }

@@ -1,4 +1,4 @@
-//! `retouch-worker serve`: take jobs until told to stop.
+//! `retouch-worker serve`: runs jobs until SIGTERM or Ctrl-C.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use retouch_catalog::JobClass;
-use retouch_core::queue::{JobNews, Queue};
+use retouch_core::queue::{JobEvent, Queue};
 use retouch_core::storage::Storage;
 use retouch_core::workers::{ModelProblem, ServedModel, Worker};
 use retouch_core::{WorkerId, db, janitor, telemetry};
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LimitArgs, ModelArgs, hardware};
 
-/// `serve`.
+/// The arguments of `serve`.
 #[derive(Args)]
 pub struct Serve {
     #[command(flatten)]
@@ -44,52 +44,49 @@ impl Serve {
         let runs = registry.runs().clone();
         Watchdog {
             runs: runs.clone(),
-            patience: config.patience(registry.device()),
+            stall_timeout: config.stall_timeout(registry.device()),
             health_file: config.health_file.clone(),
         }
         .start(tokio::runtime::Handle::current())?;
         registry.load_all().await?;
-        let judge = self.models.judge(&registry).await?;
+        let safety_checker = self.models.safety_checker(&registry).await?;
         let worker = describe(&config, &registry)?;
         let classes: Vec<JobClass> = registry.classes();
-        anyhow::ensure!(
-            !classes.is_empty(),
-            "tools.toml binds no model to any tool on {}",
-            registry.device()
-        );
+        anyhow::ensure!(!classes.is_empty(), "tools.toml binds no model on {}", registry.device());
         tracing::info!(worker.id = %worker.id, device = worker.device, slots = worker.slots, "Starting");
-        let (classes_are, classes) = watch::channel(classes);
+        let (class_updates, classes) = watch::channel(classes);
 
         let pool = db::pool(&config.database)?;
         let queue = Queue::new(&config.redis)?;
         let storage = Storage::new(&config.storage);
         let leases = Leases::default();
         let stop = CancellationToken::new();
-        // The keeper goes on until the last job has ended.
+        // Fires after the last job, so that leases are renewed until then.
         let ended = CancellationToken::new();
         let worker_id = worker.id;
-        let (worker, described) = watch::channel(worker);
-        let keeper = leases.keep(&config.database, described, config.lease(), ended.clone())?;
+        let (worker, description) = watch::channel(worker);
+        let renewing =
+            leases.start_renewing(&config.database, description, config.lease(), ended.clone())?;
         let watcher = Watcher::new(registry.clone()).watch(config.models_poll(), move |registry| {
             worker.send_modify(|worker| {
                 worker.models = served_models(registry);
                 worker.problems = problems(registry);
             });
-            classes_are.send_if_modified(|classes| {
-                let are = registry.classes();
-                let is_changed = *classes != are;
-                *classes = are;
+            class_updates.send_if_modified(|classes| {
+                let current = registry.classes();
+                let is_changed = *classes != current;
+                *classes = current;
                 is_changed
             });
         });
-        // Nothing is loaded any more once the process is to end.
+        // A stopping process loads no more models.
         let stopping = stop.clone();
         tokio::spawn(async move { stopping.run_until_cancelled(watcher).await });
         tokio::spawn(sweeper::run(pool.clone(), queue.clone(), stop.clone()));
         tokio::spawn(janitor::run(pool.clone(), storage.clone(), stop.clone()));
-        tokio::spawn(heed_cancellations(queue.clone(), pool.clone(), leases.clone()));
-        let (news, untold) = mpsc::unbounded_channel();
-        let telling = tokio::spawn(tell(queue.clone(), untold));
+        tokio::spawn(watch_cancellations(queue.clone(), pool.clone(), leases.clone()));
+        let (events, unpublished) = mpsc::unbounded_channel();
+        let publishing = tokio::spawn(publish_events(queue.clone(), unpublished));
 
         let runner = JobRunner {
             pool,
@@ -97,15 +94,15 @@ impl Serve {
             storage,
             settings: self.models.settings(self.limits, registry.device()),
             registry,
-            judge,
+            safety_checker,
             pixels: self.models.pixel_pool()?,
             worker: worker_id,
             leases,
-            news,
-            hurry: CancellationToken::new(),
+            events,
+            abort: CancellationToken::new(),
             faults: config.faults,
         };
-        tokio::spawn(leave_with_device(runs.clone(), stop.clone(), runner.hurry.clone()));
+        tokio::spawn(stop_on_device_loss(runs.clone(), stop.clone(), runner.abort.clone()));
         let consumer = Consumer::new(
             runner,
             classes,
@@ -116,40 +113,39 @@ impl Serve {
         let signal = stop.clone();
         tokio::spawn(async move {
             telemetry::shutdown_signal().await;
-            tracing::info!("Stopping: finishing what runs, taking nothing new");
+            tracing::info!("Stopping: finishing running jobs, claiming no new ones");
             signal.cancel();
         });
         let outcome = consumer.run(stop.clone(), config.drain()).await;
         ended.cancel();
-        let _ = telling.await;
-        let _ = tokio::task::spawn_blocking(move || keeper.join()).await;
-        if let Some(why) = runs.lost() {
-            watchdog::end(&format!("The device is lost: {why}"));
+        let _ = publishing.await;
+        let _ = tokio::task::spawn_blocking(move || renewing.join()).await;
+        if let Some(reason) = runs.device_lost() {
+            watchdog::end(&format!("The device is lost: {reason}"));
         }
         outcome?;
-        // A consumer that ends without being told to has met something it cannot heal by itself.
-        anyhow::ensure!(stop.is_cancelled(), "the consumer ended although nobody stopped it");
+        anyhow::ensure!(stop.is_cancelled(), "the consumer ended unexpectedly");
         tracing::info!("Stopped");
         Ok(())
     }
 }
 
-/// Without its device this process can do nothing more: what it does is handed back, and it ends.
-async fn leave_with_device(runs: Runs, stop: CancellationToken, hurry: CancellationToken) {
-    runs.wait_for_loss().await;
-    tracing::error!("The device is lost; handing back what runs");
+/// Stops the process when its device is lost; running jobs are handed back.
+async fn stop_on_device_loss(runs: Runs, stop: CancellationToken, abort: CancellationToken) {
+    runs.wait_for_device_loss().await;
+    tracing::error!("The device is lost; handing back running jobs");
     stop.cancel();
-    // The job that lost it is put back with its attempt counted; that takes a moment.
+    // Gives the job that lost the device time to be retried with its attempt counted.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    hurry.cancel();
+    abort.cancel();
 }
 
-/// How this worker reports itself.
+/// Describes this worker for its row in the database.
 fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker> {
     let name = match &config.worker_name {
         Some(name) => name.clone(),
         None => std::fs::read_to_string("/proc/sys/kernel/hostname")
-            .context("reading the host's name; set RETOUCH_WORKER_NAME")?
+            .context("reading the host name; set RETOUCH_WORKER_NAME")?
             .trim()
             .to_owned(),
     };
@@ -157,7 +153,7 @@ fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker>
         id: WorkerId::new(),
         name,
         device: registry.device().to_string(),
-        hardware: hardware::of(registry.device()),
+        hardware: hardware::describe(registry.device()),
         models: served_models(registry),
         problems: problems(registry),
         slots: i32::try_from(config.jobs_in_flight).unwrap_or(i32::MAX),
@@ -166,7 +162,7 @@ fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker>
     })
 }
 
-/// Only what is really loaded counts.
+/// Lists the models that are loaded, with the tool and tier that each serves.
 fn served_models(registry: &Registry) -> Vec<ServedModel> {
     let mut models = Vec::new();
     for (demand, handle) in registry.serving() {
@@ -180,7 +176,7 @@ fn served_models(registry: &Registry) -> Vec<ServedModel> {
             vocabulary: handle.task().vocabulary().map(<[String]>::to_vec),
             is_demo: handle.task().is_demo(),
         };
-        // Both factors of an upscale usually have the same model.
+        // Both upscale factors usually share a model.
         if !models.contains(&served) {
             models.push(served);
         }
@@ -189,59 +185,59 @@ fn served_models(registry: &Registry) -> Vec<ServedModel> {
 }
 
 fn problems(registry: &Registry) -> Vec<ModelProblem> {
-    let told = |Problem { model, step, reason }| ModelProblem {
+    let report = |Problem { model, step, reason }| ModelProblem {
         model,
         step: step.as_str().to_owned(),
         reason,
     };
-    registry.problems().into_iter().map(told).collect()
+    registry.problems().into_iter().map(report).collect()
 }
 
-/// How long progress is collected before the last of it is told: a run of a few milliseconds is not worth
-/// seven messages, and nobody sees more than ten a second.
-const GATHER: Duration = Duration::from_millis(100);
+/// How long to collect progress events before publishing the latest one of each job. A run of a few milliseconds then
+/// publishes one message instead of seven.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Passes news on: changes in order and at once, of progress what is newest. Redis being away loses them; what
-/// matters is in Postgres.
-async fn tell(queue: Queue, mut untold: mpsc::UnboundedReceiver<JobNews>) {
-    let mut gathered = HashMap::new();
-    let mut rounds = tokio::time::interval(GATHER);
+/// Publishes events: changes at once and in order, and the latest progress of each job every [`PROGRESS_INTERVAL`]. If
+/// Redis is unavailable the events are lost; the state itself is in Postgres.
+async fn publish_events(queue: Queue, mut unpublished: mpsc::UnboundedReceiver<JobEvent>) {
+    let mut latest = HashMap::new();
+    let mut rounds = tokio::time::interval(PROGRESS_INTERVAL);
     loop {
-        let told = tokio::select! {
-            news = untold.recv() => match news {
+        let events = tokio::select! {
+            event = unpublished.recv() => match event {
                 None => return,
-                Some(news) if news.progress.is_some() => {
-                    if gathered.is_empty() {
+                Some(event) if event.progress.is_some() => {
+                    if latest.is_empty() {
                         rounds.reset();
                     }
-                    gathered.insert(news.job, news);
+                    latest.insert(event.job, event);
                     continue;
                 }
-                Some(news) => {
-                    gathered.remove(&news.job);
-                    vec![news]
+                Some(event) => {
+                    latest.remove(&event.job);
+                    vec![event]
                 }
             },
-            _ = rounds.tick(), if !gathered.is_empty() => gathered.drain().map(|(_, news)| news).collect(),
+            _ = rounds.tick(), if !latest.is_empty() => latest.drain().map(|(_, event)| event).collect(),
         };
-        for news in told {
-            if let Err(error) = queue.tell(news).await {
-                tracing::debug!(%error, "News about job {} got lost", news.job);
+        for event in events {
+            if let Err(error) = queue.publish(event).await {
+                tracing::debug!(%error, "Cannot publish an event of job {}", event.job);
             }
         }
     }
 }
 
-/// Stops jobs that were called off as soon as that is heard of; the keeper would notice seconds later.
-async fn heed_cancellations(queue: Queue, pool: db::PgPool, leases: Leases) {
-    let (sender, mut heard) = broadcast::channel(1024);
-    tokio::spawn(async move { queue.listen(sender).await });
+/// Stops canceled jobs as soon as the event arrives. Without it, the next lease renewal would notice, seconds later.
+async fn watch_cancellations(queue: Queue, pool: db::PgPool, leases: Leases) {
+    let (sender, mut events) = broadcast::channel(1024);
+    tokio::spawn(async move { queue.forward_events(sender).await });
     loop {
-        match heard.recv().await {
-            Ok(news) if news.may_be_its_end() && leases.contains(news.job) => {
-                let job = retouch_core::jobs::get(&pool, news.job).await;
+        match events.recv().await {
+            Ok(event) if event.may_be_final() && leases.contains(event.job) => {
+                let job = retouch_core::jobs::get(&pool, event.job).await;
                 if job.is_ok_and(|job| job.is_none_or(|job| job.state.is_final())) {
-                    leases.revoke(news.job);
+                    leases.revoke(event.job);
                 }
             }
             Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}

@@ -1,7 +1,7 @@
-//! `retouch-worker bench steps`: what a text-guided pipeline adds to its nets.
+//! `retouch-worker bench steps`: measures the time that a text-guided pipeline adds to its nets.
 //!
-//! Each painting is measured twice at once: on the clock, and as what ONNX Runtime alone took of it. Measured one after
-//! the other, the two would differ by what else the machine did meanwhile.
+//! Each painting yields both the total time and the time in ONNX Runtime: in separate measurements, other load on the
+//! machine would distort the difference.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -18,32 +18,33 @@ use tokio_util::sync::CancellationToken;
 use super::super::ModelArgs;
 use super::super::run::millis;
 
-/// `bench steps MODEL`.
+/// The arguments of `bench steps`.
 #[derive(Args)]
-pub struct Steps {
-    /// The pipeline: a folder with `model.toml`, or the name of one.
+pub struct StepsArgs {
+    /// The pipeline: a model's name, or a folder with `model.toml`.
     model: PathBuf,
-    /// How many crops to paint, after one that is not counted.
+    /// How many crops to paint, after a warm-up.
     #[arg(long, default_value_t = 5)]
     paintings: usize,
-    /// How many steps each takes; by default what the manifest says.
+    /// The number of steps per painting [default: as in the manifest]
     #[arg(long = "steps", value_name = "STEPS")]
     count: Option<usize>,
     #[command(flatten)]
     models: ModelArgs,
 }
 
-/// What one painting took.
-struct Took {
-    whole: Duration,
-    /// From the end of the first step to the end of the last, and how many steps those are.
+/// The times of one painting.
+struct Times {
+    total: Duration,
+    /// The time from the end of the first step to the end of the last, and the number of steps in between.
     steps: (Duration, usize),
-    /// What ONNX Runtime alone took: the net of the steps, and all nets.
-    stepping: Duration,
+    /// The time in ONNX Runtime for the net of the steps.
+    step_net: Duration,
+    /// The time in ONNX Runtime for all nets.
     nets: Duration,
 }
 
-impl Steps {
+impl StepsArgs {
     /// Runs the measurement.
     pub fn execute(self) -> anyhow::Result<()> {
         if self.paintings == 0 {
@@ -54,12 +55,14 @@ impl Steps {
         let manifest = Manifest::read(folder)?;
         let runtime = self.models.runtime()?;
         let (Task::SdInpaint(contract) | Task::Flux2Klein(contract)) = &manifest.task else {
-            bail!("{} is no text-guided pipeline", manifest.name);
+            bail!("{} is not a text-guided pipeline", manifest.name);
         };
         let mut contract = contract.clone();
         contract.sampling.steps = self.count.unwrap_or(contract.sampling.steps);
         if contract.sampling.steps < 2 {
-            bail!("steps are measured from one to the next: it takes at least 2");
+            bail!(
+                "--steps must be at least 2, because the measurement starts after the first step"
+            );
         }
         let mut painter = match &manifest.task {
             Task::Flux2Klein(_) => InpaintPainter::flux2_klein(folder, &contract, &runtime)?,
@@ -69,19 +72,19 @@ impl Steps {
         let painting = sample_painting(contract.canvas, mode);
         let mut all = Vec::with_capacity(self.paintings);
         for round in 0..=self.paintings {
-            let took = paint(&mut painter, &painting)?;
+            let times = paint(&mut painter, &painting)?;
             if round > 0 {
-                all.push(took);
+                all.push(times);
             }
         }
-        let sum = |of: fn(&Took) -> Duration| all.iter().map(of).sum::<Duration>();
-        let (whole, nets) = (sum(|took| took.whole), sum(|took| took.nets));
-        let steps: usize = all.iter().map(|took| took.steps.1).sum();
-        let rate = steps as f64 / sum(|took| took.steps.0).as_secs_f64();
-        // Of the net's runs one belongs to the first step, whose begin nobody sees.
+        let sum = |of: fn(&Times) -> Duration| all.iter().map(of).sum::<Duration>();
+        let (total, nets) = (sum(|times| times.total), sum(|times| times.nets));
+        let steps: usize = all.iter().map(|times| times.steps.1).sum();
+        let rate = steps as f64 / sum(|times| times.steps.0).as_secs_f64();
+        // The net also ran for the first step of each painting.
         let runs = (steps + all.len()) as f64;
-        let bare = runs / sum(|took| took.stepping).as_secs_f64();
-        let name = painter.nets_ran()[0].0;
+        let bare = runs / sum(|times| times.step_net).as_secs_f64();
+        let name = painter.run_times()[0].0;
         println!(
             "{} on {}, {} threads, {} paintings of {} steps at {} × {}",
             manifest.name,
@@ -92,18 +95,18 @@ impl Steps {
             painting.width,
             painting.height
         );
-        println!("a painting         {:>8.1} ms", millis(whole) / all.len() as f64);
+        println!("painting           {:>8.1} ms", millis(total) / all.len() as f64);
         println!("steps              {rate:>8.2} /s");
         println!("bare session.run   {bare:>8.2} /s, the {name} in the same paintings");
         println!("reached            {:>8.1} %", 100.0 * rate / bare);
-        let ours = 1.0 - nets.as_secs_f64() / whole.as_secs_f64();
-        println!("not the nets       {:>8.1} % of a painting", 100.0 * ours);
+        let overhead = 1.0 - nets.as_secs_f64() / total.as_secs_f64();
+        println!("outside the nets   {:>8.1} % of a painting", 100.0 * overhead);
         Ok(())
     }
 }
 
-fn paint(painter: &mut InpaintPainter, painting: &Painting) -> anyhow::Result<Took> {
-    let before = painter.nets_ran();
+fn paint(painter: &mut InpaintPainter, painting: &Painting) -> anyhow::Result<Times> {
+    let before = painter.run_times();
     let ended = Mutex::new(Vec::new());
     let progress = |_| {
         if let Ok(mut ended) = ended.lock() {
@@ -113,18 +116,18 @@ fn paint(painter: &mut InpaintPainter, painting: &Painting) -> anyhow::Result<To
     let cancel = CancellationToken::new();
     let started = Instant::now();
     painter.paint(painting, Watch { progress: &progress, cancel: &cancel })?;
-    let whole = started.elapsed();
-    let after = painter.nets_ran();
+    let total = started.elapsed();
+    let after = painter.run_times();
     let ran: Vec<_> =
         after.iter().zip(before).map(|(after, before)| after.1.saturating_sub(before.1)).collect();
     let ended = ended.into_inner().context("a step was lost")?;
     let (Some(first), Some(last)) = (ended.first(), ended.last()) else {
-        bail!("it told of no step");
+        bail!("the pipeline reported no step");
     };
-    Ok(Took {
-        whole,
+    Ok(Times {
+        total,
         steps: (*last - *first, ended.len() - 1),
-        stepping: ran[0],
+        step_net: ran[0],
         nets: ran.iter().sum(),
     })
 }
