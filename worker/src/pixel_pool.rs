@@ -1,4 +1,4 @@
-//! The threads that work on pixels.
+//! The pixel threads: a thread pool for work that would block the async threads.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,17 +10,17 @@ use tracing::Span;
 
 use crate::tools::ToolError;
 
-/// The threads that work on pixels. Cheap to clone; clones share the threads.
+/// A thread pool for pixel work. Cheap to clone; clones share the threads.
 #[derive(Clone, Debug)]
 pub struct PixelPool {
     threads: Arc<rayon::ThreadPool>,
 }
 
 impl PixelPool {
-    /// Starts a pool of `threads` threads; 0 means one for each core.
+    /// Starts a pool of `threads` threads; 0 means one per core.
     ///
     /// # Errors
-    /// When the operating system refuses the threads.
+    /// If the operating system cannot start the threads.
     pub fn new(threads: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -29,7 +29,10 @@ impl PixelPool {
             .map(|threads| Self { threads: Arc::new(threads) })
     }
 
-    /// As [`PixelPool::run`], and how long the work took once a thread had begun it.
+    /// Runs `work` like [`PixelPool::run`] and measures how long it took, without waiting for a thread.
+    ///
+    /// # Errors
+    /// As [`PixelPool::run`].
     pub async fn run_timed<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -41,8 +44,10 @@ impl PixelPool {
         self.run(timed).await
     }
 
-    /// Runs `work` on the pool and waits for it without holding up the async threads. Work that nobody
-    /// waits for any more is skipped; a panic becomes [`ToolError::Internal`].
+    /// Runs `work` on the pool. Dropping the future before the work starts skips it.
+    ///
+    /// # Errors
+    /// [`ToolError::Internal`] if `work` panics.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -54,7 +59,7 @@ impl PixelPool {
                 return;
             }
             let outcome = span.in_scope(|| catch_unwind(AssertUnwindSafe(work)));
-            // Nobody is left to tell when the receiver has gone.
+            // The caller may have stopped waiting.
             let _ = answer.send(outcome.map_err(|panic| panic_text(panic.as_ref())));
         });
         match answered.await {
@@ -70,5 +75,5 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without words".to_owned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
 }

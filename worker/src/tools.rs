@@ -1,4 +1,4 @@
-//! The tools a person can run, one file each, each readable from its first step to its last.
+//! The tools, one file each.
 
 mod error;
 pub mod magic_fix;

@@ -1,8 +1,8 @@
-//! Magic Fix: a picture, a mask and words in, the picture with the masked area repainted out.
+//! Magic Fix: repaints the masked area of a picture as the prompt says.
 //!
-//! The mask says which parts of the picture a model gets to see, the prompt's mode says what it does there,
-//! and nothing outside of the effective mask changes by a single bit. What follows the words is a painter;
-//! what makes the area clearer is the upscaler, brought back to size.
+//! The mask decides which parts of the picture the model sees, and the fix mode decides what happens there. A painter
+//! follows the prompt; the upscaler, scaled back to size, restores detail. No sample outside the effective mask
+//! changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +18,9 @@ use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use retouch_inference::manifest::{Safety, Task};
 use retouch_inference::painter::{PaintError, Painting};
-use retouch_inference::registry::{Follow, ModelHandle, ModelIdentity};
+use retouch_inference::registry::{ModelHandle, ModelIdentity, PaintControl};
 use retouch_pixels::decode::decode;
-use retouch_pixels::mask::{Mask, MaskError, Reach};
+use retouch_pixels::mask::{EffectiveMask, Mask, MaskError};
 use retouch_pixels::patch::{self, Canvas, Crop, Fit};
 use retouch_pixels::thumbnail::encode_with_thumbnail;
 use retouch_pixels::tile::{self, Region};
@@ -28,54 +28,53 @@ use retouch_pixels::{Limits, Picture};
 
 mod clarify;
 
-/// An area is made clearer at its own size, however large: tiles bound what the model is given.
+/// Detail is restored at the area's own size, whatever it is: the clarifier works in tiles.
 const CLARIFY_CANVAS: Canvas = Canvas { side: u32::MAX, multiple_of: 1, fit: Fit::Keep };
 
-/// Strokes up to this half width, in pixels, are over scratches: what is below them is gone, and is filled
-/// in. On a large picture the same stroke has more pixels.
-fn scratch(longest: u32) -> u16 {
+/// Returns the largest half width of a stroke over a scratch, in pixels, for a picture with this longest side. Under a
+/// scratch the picture is lost, so it is filled in rather than restored.
+fn scratch_half_width(longest: u32) -> u16 {
     (longest / 160).clamp(12, 40) as u16
 }
 
-/// What is asked for.
+/// The parameters of a fix.
 #[derive(Clone, Debug)]
-pub struct Wish {
-    /// The words.
+pub struct FixRequest {
+    /// The prompt.
     pub prompt: Prompt,
-    /// What is to happen; what the words meant when they were accepted.
+    /// The fix mode that the prompt had when the job was accepted.
     pub mode: FixMode,
-    /// Where to work: a PNG.
+    /// The mask: a PNG.
     pub mask: Bytes,
-    /// Where randomness begins: the same seed gives the same picture.
+    /// The random seed: the same seed gives the same picture.
     pub seed: u64,
 }
 
-/// The models that may be needed for one run.
+/// The models that a fix may need.
 #[derive(Clone, Debug)]
 pub struct Engines {
-    /// What is bound to the prompt's mode.
+    /// The model bound to the fix mode.
     pub bound: ModelHandle,
-    /// What restores areas that are no scratches, if there is something: what is bound to `enhance`.
+    /// The model bound to `enhance`, which restores areas wider than a scratch; `None` if none is bound.
     pub clarifier: Option<ModelHandle>,
-    /// What judges results before anybody sees them, if the operator wants that.
-    pub judge: Option<ModelHandle>,
+    /// Checks results before anybody sees them; `None` if the operator has not configured it.
+    pub safety_checker: Option<ModelHandle>,
 }
 
 impl Engines {
-    /// Whether scratches are one model's work and areas another's: a fill does not restore a face, it puts something
-    /// else in its place.
-    fn restores_by_two(&self, mode: FixMode) -> bool {
+    /// Returns true if scratches and areas go to different models: a fill replaces a face instead of restoring it.
+    fn splits_strokes_and_areas(&self, mode: FixMode) -> bool {
         let is_wordless = matches!(self.bound.task(), Task::Exemplar(_) | Task::Fill(_));
         mode == FixMode::Restore && is_wordless && self.clarifier.is_some()
     }
 }
 
-/// A picture with a part of it repainted.
+/// A fixed picture.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     /// The result: a PNG of the input's upright size.
     pub png: Bytes,
-    /// The same at most 512 pixels a side.
+    /// The result as a PNG of at most 512 pixels per side.
     pub thumbnail: Bytes,
     /// The result's width in pixels.
     pub width: u32,
@@ -83,57 +82,58 @@ pub struct Fixed {
     pub height: u32,
     /// How long each stage took.
     pub stages: StageTimes,
-    /// The model that ran, or the two that did.
+    /// The model that ran, or both if two ran.
     pub model: ModelIdentity,
-    /// Whether a model only shows that the way works.
+    /// Whether a demo model ran, which shows the workflow but not the quality.
     pub is_demo: bool,
 }
 
-/// Hears at which stage a run is, how much of the model's work is done, from 0 to 1, and in what that is counted.
-pub type Tell = Arc<dyn Fn(Stage, f32, Option<Count>) + Send + Sync>;
+/// Called with the current stage, the share of the model's work that is done (0 to 1), and the steps or tiles done.
+pub type ProgressFn = Arc<dyn Fn(Stage, f32, Option<Count>) + Send + Sync>;
 
-/// What a run takes, in bytes, models not counted: the decoded picture, the mask and what is computed of it, a
-/// crop as large as the picture, and the search of a fill whose hole is a quarter of the picture. Larger
-/// holes take more, up to 150 bytes for each of their pixels.
+/// Estimates the memory of a run in bytes, without models: the decoded picture, the mask and its distances, a crop as
+/// large as the picture, and a fill whose hole covers a quarter of the picture. A larger hole takes more, up to 150
+/// bytes per pixel.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * (28 + 150 / 4) + (160 << 20)
 }
 
-/// Repaints what the mask covers.
+/// Repaints the masked area.
 ///
-/// `tell` is told each stage, and within the model's how much of it is done. Between stages, between the
-/// model's steps, and while waiting for a thread or the model, `cancel` ends the work.
+/// Calls `on_progress` at each stage and after each step of the model. `cancel` takes effect between stages, between
+/// the model's steps, and while waiting for a thread or the model.
 ///
-/// Gray stays gray, alpha and profile stay, and so does every sample outside of the effective mask.
+/// Alpha, the ICC profile and every sample outside the effective mask do not change. A gray picture stays gray unless
+/// the prompt may ask for color.
 ///
 /// # Errors
 /// See [`ToolError`].
 pub async fn magic_fix(
     input: Bytes,
-    wish: Wish,
+    request: FixRequest,
     engines: &Engines,
     pixels: &PixelPool,
     limits: &Limits,
     cancel: &CancellationToken,
-    tell: &Tell,
+    on_progress: &ProgressFn,
 ) -> Result<Fixed, ToolError> {
     let limits = *limits;
-    // Of several parts the later ones are no step back: what is told of them is how much of all is done.
-    let is_under_way = AtomicBool::new(false);
+    // While regions are painted, progress is the share of all regions, so that it never goes back to an earlier stage.
+    let is_painting = AtomicBool::new(false);
     let mut steps = Steps::new(pixels, cancel, |stage| {
-        if stage == Stage::Encode || !is_under_way.load(Ordering::Relaxed) {
-            tell(stage, 0.0, None);
+        if stage == Stage::Encode || !is_painting.load(Ordering::Relaxed) {
+            on_progress(stage, 0.0, None);
         }
     });
-    let mode = wish.mode;
-    let drawing = wish.mask.clone();
-    let tells_apart = engines.restores_by_two(mode);
+    let mode = request.mode;
+    let drawing = request.mask.clone();
+    let splits = engines.splits_strokes_and_areas(mode);
     let (mut picture, strokes, areas) = steps
         .on_pixels(Stage::Decode, move || {
             let picture = decode(&input, &limits)?;
             let mask = Mask::read(&drawing, (picture.width, picture.height))?;
-            let (strokes, areas) = if tells_apart {
-                mask.strokes_and_areas(scratch(picture.width.max(picture.height)))
+            let (strokes, areas) = if splits {
+                mask.strokes_and_areas(scratch_half_width(picture.width.max(picture.height)))
             } else {
                 (Some(mask), None)
             };
@@ -141,75 +141,76 @@ pub async fn magic_fix(
         })
         .await?;
     let size = (picture.width, picture.height);
-    let mut shares = Vec::new();
+    let mut assignments = Vec::new();
     for (mask, model) in [(strokes, Some(&engines.bound)), (areas, engines.clarifier.as_ref())] {
         if let (Some(mask), Some(model)) = (mask, model) {
-            shares.push(Share::plan(&mut steps, mask, Engine::of(model)?, mode, size).await?);
+            let engine = Engine::new(model)?;
+            assignments.push(Assignment::plan(&mut steps, mask, engine, mode, size).await?);
         }
     }
     if picture.gray && picture.icc.is_none() && mode.needs_words() {
-        // Somebody who asks for red gets red. A profile of gray samples could not describe it.
+        // The prompt may ask for a color. With a profile of gray samples the result must stay gray.
         picture.gray = false;
     }
-    let of = shares.iter().map(|share| share.regions.len() as u32).sum();
-    is_under_way.store(true, Ordering::Relaxed);
-    tell(Stage::Infer, 0.0, None);
-    let mut index = 0;
-    for Share { engine, reach, regions, is_exact } in &mut shares {
+    let region_count = assignments.iter().map(|assignment| assignment.regions.len() as u32).sum();
+    is_painting.store(true, Ordering::Relaxed);
+    on_progress(Stage::Infer, 0.0, None);
+    let mut next_index = 0;
+    for Assignment { engine, mask, regions, is_exact } in &mut assignments {
         let canvas = engine.canvas;
         for region in &*regions {
-            let (region, owned, left) = (region.clone(), picture, reach.take());
-            let (owned, left, crop) = steps
+            let (region, owned, remaining) = (region.clone(), picture, mask.take());
+            let (owned, remaining, crop) = steps
                 .on_pixels(Stage::Preprocess, move || {
-                    let crop = patch::take(&owned, &left, &region, canvas)?;
-                    Ok((owned, left, crop))
+                    let crop = patch::crop(&owned, &remaining, &region, canvas)?;
+                    Ok((owned, remaining, crop))
                 })
                 .await?;
-            let part = index;
-            index += 1;
+            let index = next_index;
+            next_index += 1;
             if !crop.hole.contains(&true) {
-                (picture, *reach) = (owned, left);
+                (picture, *mask) = (owned, remaining);
                 continue;
             }
-            let tell = Arc::clone(tell);
-            let progress = move |of_part: Count| {
-                let all = of_part.in_part(part, of);
-                tell(Stage::Infer, all.fraction(), Some(all));
+            let on_progress = Arc::clone(on_progress);
+            let progress = move |of_region: Count| {
+                let total = of_region.in_part(index, region_count);
+                on_progress(Stage::Infer, total.fraction(), Some(total));
             };
-            let seed = wish.seed.wrapping_add(u64::from(part));
-            let (crop, new) =
-                engine.paint(&mut steps, crop, &wish, seed, Arc::new(progress), cancel).await?;
-            let fades = !*is_exact;
-            (picture, *reach) = steps
+            let seed = request.seed.wrapping_add(u64::from(index));
+            let (crop, painted) =
+                engine.paint(&mut steps, crop, &request, seed, Arc::new(progress), cancel).await?;
+            let match_colors = !*is_exact;
+            (picture, *mask) = steps
                 .on_pixels(Stage::Postprocess, move || {
-                    let (mut picture, mut reach) = (owned, left);
-                    patch::stitch(&mut picture, &mut reach, &crop, new, fades)?;
-                    Ok((picture, reach))
+                    let (mut picture, mut mask) = (owned, remaining);
+                    patch::stitch(&mut picture, &mut mask, &crop, painted, match_colors)?;
+                    Ok((picture, mask))
                 })
                 .await?;
         }
     }
-    if let Some(judge) = &engines.judge {
-        for region in shares.iter().flat_map(|share| &share.regions) {
-            picture = judged(&steps, picture, region, judge).await?;
+    if let Some(checker) = &engines.safety_checker {
+        for region in assignments.iter().flat_map(|assignment| &assignment.regions) {
+            picture = check_safety(&steps, picture, region, checker).await?;
         }
     }
-    let engines: Vec<_> = shares.into_iter().map(|share| share.engine).collect();
+    let engines: Vec<_> = assignments.into_iter().map(|assignment| assignment.engine).collect();
     finish(steps, picture, &engines).await
 }
 
-/// What one engine does of a run.
-struct Share<'a> {
+/// The part of a fix that one engine does.
+struct Assignment<'a> {
     engine: Engine<'a>,
-    /// What is left to change.
-    reach: Reach,
-    /// The parts of the picture that the engine gets to see, one after the other.
+    /// The pixels still to change.
+    mask: EffectiveMask,
+    /// The parts of the picture that the engine sees, one after the other.
     regions: Vec<Region>,
-    /// Whether what comes back fits without fading.
+    /// Whether the engine's output fits its surroundings without fading and color matching.
     is_exact: bool,
 }
 
-impl<'a> Share<'a> {
+impl<'a> Assignment<'a> {
     async fn plan<P: Fn(Stage)>(
         steps: &mut Steps<'_, P>,
         mask: Mask,
@@ -218,37 +219,37 @@ impl<'a> Share<'a> {
         size: (u32, u32),
     ) -> Result<Self, ToolError> {
         let Engine { canvas, keeps_known, .. } = engine;
-        let (reach, regions, is_exact) = steps
+        let (mask, regions, is_exact) = steps
             .on_pixels(Stage::Preprocess, move || {
-                let reach = mask.reach(growth(mode, size));
-                let regions = patch::plan(&reach, size, canvas);
-                // What was scaled on its way to the model and back is softer than its surroundings: it fades.
+                let mask = mask.effective(growth(mode, size));
+                let regions = patch::plan(&mask, size, canvas);
+                // Scaling to the model's size and back makes a patch softer than its surroundings, so it must fade.
                 let is_exact =
                     keeps_known && regions.iter().all(|part| patch::keeps_size(part, canvas));
-                let reach = if is_exact { reach.solid() } else { reach };
-                Ok((reach, regions, is_exact))
+                let mask = if is_exact { mask.solid() } else { mask };
+                Ok((mask, regions, is_exact))
             })
             .await?;
-        Ok(Self { engine, reach, regions, is_exact })
+        Ok(Self { engine, mask, regions, is_exact })
     }
 }
 
-/// The picture, if what is in this part of it may be shown.
-async fn judged<P: Fn(Stage)>(
+/// Returns the picture if this part of it passes the safety check.
+async fn check_safety<P: Fn(Stage)>(
     steps: &Steps<'_, P>,
     picture: Picture,
     region: &Region,
-    judge: &ModelHandle,
+    checker: &ModelHandle,
 ) -> Result<Picture, ToolError> {
-    let Task::Safety(Safety { threshold, .. }) = judge.task() else {
-        return Err(ToolError::Model(format!("{} does not judge", judge.identity())));
+    let Task::Safety(Safety { threshold, .. }) = checker.task() else {
+        return Err(ToolError::Model(format!("{} is not a safety model", checker.identity())));
     };
     let part = tile::cut(&picture, region, 0, 1);
     let size = (region.width(), region.height());
-    let score =
-        steps.on(Stage::Postprocess, async { Ok(judge.judge(part.rgb, size).await?) }).await?;
+    let check = async { Ok(checker.check_safety(part.rgb, size).await?) };
+    let score = steps.on(Stage::Postprocess, check).await?;
     if score >= *threshold {
-        return Err(ToolError::Unsafe(format!("{score:.2}, {threshold} is the limit")));
+        return Err(ToolError::Unsafe(format!("score {score:.2}, limit {threshold}")));
     }
     Ok(picture)
 }
@@ -264,16 +265,16 @@ async fn finish<P: Fn(Stage)>(
     let models = engines.iter().map(|engine| engine.model.identity().clone());
     let model = models
         .reduce(|one, other| one.and(&other))
-        .ok_or_else(|| ToolError::Model("no model had anything to do".to_owned()))?;
+        .ok_or_else(|| ToolError::Internal("no model was assigned to the mask".to_owned()))?;
     let is_demo = engines.iter().any(|engine| engine.model.task().is_demo());
     Ok(Fixed { png, thumbnail, width, height, stages: steps.times, model, is_demo })
 }
 
-/// How far around the strokes a patch may reach, in pixels: shadows go with what casts them, and what only
-/// becomes clearer needs room to fade.
+/// Returns how far the effective mask extends beyond the strokes, in pixels: removing an object also removes its shadow,
+/// and enhanced detail needs room to fade.
 fn growth(mode: FixMode, size: (u32, u32)) -> u16 {
     let (longest, shortest) = (size.0.max(size.1), size.0.min(size.1));
-    // Of a tiny picture something must be left to go on from.
+    // A tiny picture must keep some unmasked pixels.
     let part = |share: u32, least: u32, most: u32| {
         (longest / share).clamp(least, most).min((shortest / 8).max(1)) as u16
     };
@@ -285,12 +286,11 @@ fn growth(mode: FixMode, size: (u32, u32)) -> u16 {
     }
 }
 
-/// The model that one run uses.
+/// A model and how to use it for a fix.
 struct Engine<'a> {
     model: &'a ModelHandle,
     canvas: Canvas,
-    /// Whether what it gives back outside of the hole is what it was given, so that nothing has to fade and
-    /// no colour has to be matched.
+    /// Whether the output equals the input outside the hole, so that no fading or color matching is needed.
     keeps_known: bool,
     kind: Kind,
 }
@@ -301,7 +301,7 @@ enum Kind {
 }
 
 impl<'a> Engine<'a> {
-    fn of(model: &'a ModelHandle) -> Result<Self, ToolError> {
+    fn new(model: &'a ModelHandle) -> Result<Self, ToolError> {
         match model.task() {
             Task::Upscale(_) => {
                 let kind = Kind::Clarifier(Box::new(Upscaler::new(model.clone())?));
@@ -309,7 +309,7 @@ impl<'a> Engine<'a> {
             }
             task => {
                 let canvas = task.canvas().ok_or_else(|| {
-                    ToolError::Model(format!("{} does not paint", model.identity()))
+                    ToolError::Model(format!("{} cannot paint", model.identity()))
                 })?;
                 let keeps_known = matches!(task, Task::Exemplar(_) | Task::Fill(_));
                 Ok(Self { model, canvas, keeps_known, kind: Kind::Painter })
@@ -321,18 +321,18 @@ impl<'a> Engine<'a> {
         &self,
         steps: &mut Steps<'_, P>,
         crop: Crop,
-        wish: &Wish,
+        request: &FixRequest,
         seed: u64,
         progress: Arc<dyn Fn(Count) + Send + Sync>,
         cancel: &CancellationToken,
     ) -> Result<(Crop, Vec<u8>), ToolError> {
         match &self.kind {
             Kind::Clarifier(net) => {
-                let (crop, made, ran) =
+                let (crop, clarified, ran) =
                     clarify::clarify(crop, net.as_ref(), steps.pixels(), progress.as_ref(), cancel)
                         .await?;
                 steps.times.add(Stage::Infer, ran);
-                Ok((crop, made))
+                Ok((crop, clarified))
             }
             Kind::Painter => {
                 let painting = Painting {
@@ -340,16 +340,16 @@ impl<'a> Engine<'a> {
                     height: crop.height,
                     rgb: crop.rgb.clone(),
                     hole: crop.hole.clone(),
-                    mode: wish.mode,
-                    prompt: wish.prompt.text().to_owned(),
-                    caption: wish.prompt.caption(),
+                    mode: request.mode,
+                    prompt: request.prompt.text().to_owned(),
+                    caption: request.prompt.caption(),
                     seed,
                 };
-                // The thread goes on when nobody waits any more: it is told to stop as well.
+                // Dropping this future must also stop the model's thread.
                 let stop = cancel.child_token();
-                let _stopped = stop.clone().drop_guard();
-                let follow = Follow { progress, cancel: stop };
-                let painting = self.model.paint(painting, follow);
+                let _stop_on_drop = stop.clone().drop_guard();
+                let control = PaintControl { progress, cancel: stop };
+                let painting = self.model.paint(painting, control);
                 let painted = steps.on(Stage::Infer, async { Ok(painting.await?) }).await?;
                 steps.times.add(Stage::Infer, painted.ran);
                 Ok((crop, painted.rgb))
@@ -363,7 +363,7 @@ impl From<PaintError> for ToolError {
         match error {
             PaintError::Session(error) => error.into(),
             PaintError::NothingLeft => MaskError::CoversEverything.into(),
-            PaintError::Cancelled => Self::Canceled,
+            PaintError::Canceled => Self::Canceled,
         }
     }
 }
@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_reaches_further_for_what_goes_away() {
+    fn removal_grows_the_mask_most() {
         assert_eq!(growth(FixMode::Remove, (1000, 700)), 12);
         assert_eq!(growth(FixMode::Remove, (4000, 6000)), 24);
         assert_eq!(growth(FixMode::Edit, (64, 64)), 4);

@@ -1,5 +1,5 @@
-//! Remove background: a picture in, the same picture cut out at full resolution with soft alpha out.
-//! The job runner and the command line both call [`remove_background`].
+//! Remove background: cuts the subject out at full resolution with soft alpha. The job runner and the command line both
+//! call [`remove_background`].
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
@@ -15,12 +15,12 @@ use retouch_pixels::encode::{Rgba, encode_png};
 use retouch_pixels::foreground::cut_out;
 use retouch_pixels::thumbnail::encode_thumbnail;
 
-/// A picture cut out.
+/// A cutout.
 #[derive(Clone, Debug)]
 pub struct Cutout {
     /// The result: an RGBA PNG of the input's upright size.
     pub png: Bytes,
-    /// The same at most 512 pixels a side.
+    /// The result as a PNG of at most 512 pixels per side.
     pub thumbnail: Bytes,
     /// The result's width in pixels.
     pub width: u32,
@@ -32,16 +32,16 @@ pub struct Cutout {
     pub model: ModelIdentity,
 }
 
-/// What a run takes at the most, in bytes, models not counted: the decoded picture, its alpha, the cut-out
-/// and the encoder's buffers.
+/// Returns the peak memory of a run in bytes, without models: the decoded picture, its alpha, the cutout and the
+/// encoder's buffers.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * 24
 }
 
 /// Cuts the subject out of its background.
 ///
-/// `progress` is told each stage as it begins. Between stages, and while waiting for a thread or the
-/// model, `cancel` ends the work with [`ToolError::Canceled`].
+/// Calls `progress` when a stage starts. `cancel` takes effect between stages and while waiting for a thread or the
+/// model.
 ///
 /// # Errors
 /// See [`ToolError`].
@@ -54,7 +54,7 @@ pub async fn remove_background(
     progress: impl Fn(Stage) + Send,
 ) -> Result<Cutout, ToolError> {
     let Task::Segmentation(contract) = model.task().clone() else {
-        return Err(ToolError::Model(format!("{} finds no subjects", model.identity())));
+        return Err(ToolError::Model(format!("{} is not a segmentation model", model.identity())));
     };
     let limits = *limits;
     let mut steps = Steps::new(pixels, cancel, progress);
@@ -82,7 +82,7 @@ pub async fn remove_background(
     let (width, height) = (picture.width, picture.height);
     let (png, thumbnail) = steps
         .on_pixels(Stage::Encode, move || {
-            // A cut-out is RGB: a profile of gray samples does not describe it.
+            // A cutout is RGB, which a profile of gray samples does not describe.
             let icc = picture.icc.as_deref().filter(|_| !picture.gray);
             let result = Rgba { width, height, pixels: &rgba, icc };
             let (png, thumbnail) = rayon::join(|| encode_png(result), || encode_thumbnail(result));

@@ -1,4 +1,4 @@
-//! The steps of a tool: each runs where it belongs, is timed, and can be called off.
+//! The stages of a tool: each runs on the right threads, is timed, and can be canceled.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use retouch_inference::registry::ModelHandle;
 
-/// A step of a tool, in the order they are taken.
+/// A stage of a tool, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// File to pixels.
+    /// Decodes the file.
     Decode,
-    /// Pixels to the model's input.
+    /// Computes the model's input.
     Preprocess,
-    /// The model.
+    /// Runs the model.
     Infer,
-    /// The model's output to alpha, or to pixels.
+    /// Turns the model's output into alpha or pixels.
     Postprocess,
-    /// Foreground colours at the edge.
+    /// Estimates foreground colors at the edge.
     Foreground,
-    /// Pixels to the PNG and its thumbnail.
+    /// Encodes the PNG and its thumbnail.
     Encode,
 }
 
@@ -36,7 +36,7 @@ impl Stage {
         Self::Encode,
     ];
 
-    /// The stage's name.
+    /// Returns the stage's name, which is also its metric label.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Decode => "decode",
@@ -49,17 +49,17 @@ impl Stage {
     }
 }
 
-/// How long each stage took, waiting for a thread or for the model not counted.
+/// How long each stage took, without waiting for a thread or the model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StageTimes([Duration; Stage::ALL.len()]);
 
 impl StageTimes {
-    /// The time of one stage.
+    /// Returns the time of one stage.
     pub const fn get(&self, stage: Stage) -> Duration {
         self.0[stage as usize]
     }
 
-    /// Everything but the model.
+    /// Returns the time of all stages except the model.
     pub fn pixels(&self) -> Duration {
         Stage::ALL
             .into_iter()
@@ -68,66 +68,75 @@ impl StageTimes {
             .sum()
     }
 
-    /// Adds to the time of a stage; tools that take a picture apart come back to it.
+    /// Adds to the time of a stage, which a tool may run once per tile or region.
     pub fn add(&mut self, stage: Stage, took: Duration) {
         self.0[stage as usize] += took;
     }
 }
 
-/// Runs stages one after the other, each where it belongs, timed and cancellable.
+/// Runs stages one after the other, timed and cancelable.
 pub struct Steps<'a, P> {
     pixels: &'a PixelPool,
     cancel: &'a CancellationToken,
     progress: P,
-    /// What the stages have taken so far.
+    /// How long each stage has taken so far.
     pub times: StageTimes,
 }
 
 impl<'a, P: Fn(Stage)> Steps<'a, P> {
-    /// Nothing has been done yet. `progress` is told each stage as it begins.
+    /// Creates the steps; `progress` is called when a stage starts.
     pub fn new(pixels: &'a PixelPool, cancel: &'a CancellationToken, progress: P) -> Self {
         Self { pixels, cancel, progress, times: StageTimes::default() }
     }
 
-    /// A stage that works on pixels.
+    /// Runs a stage on the pixel threads.
+    ///
+    /// # Errors
+    /// [`ToolError::Canceled`] if the run was canceled; otherwise the error of `work`.
     pub async fn on_pixels<T: Send + 'static>(
         &mut self,
         stage: Stage,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let run = self.pixels.run_timed(work);
-        let (outcome, took) = self.unless_cancelled(stage, run).await?;
+        let (outcome, took) = self.unless_canceled(stage, run).await?;
         self.times.add(stage, took);
         outcome
     }
 
-    /// A stage that waits for something else than pixels; its time is for the caller to add.
+    /// Runs a stage that waits for something else. The caller adds its time.
+    ///
+    /// # Errors
+    /// [`ToolError::Canceled`] if the run was canceled; otherwise the error of `run`.
     pub async fn on<T>(
         &self,
         stage: Stage,
         run: impl Future<Output = Result<T, ToolError>>,
     ) -> Result<T, ToolError> {
-        self.unless_cancelled(stage, run).await
+        self.unless_canceled(stage, run).await
     }
 
-    /// The threads that pixels are worked on.
+    /// Returns the pixel threads.
     pub const fn pixels(&self) -> &'a PixelPool {
         self.pixels
     }
 
-    /// The stage that runs the model.
+    /// Runs the model on f32 `[1, 3, height, width]`.
+    ///
+    /// # Errors
+    /// [`ToolError::Canceled`] if the run was canceled; otherwise the model's error.
     pub async fn on_model(
         &mut self,
         model: &ModelHandle,
         tensor: ndarray::Array4<f32>,
     ) -> Result<ndarray::Array4<f32>, ToolError> {
         let run = async { Ok(model.infer(tensor).await?) };
-        let inference = self.unless_cancelled(Stage::Infer, run).await?;
+        let inference = self.unless_canceled(Stage::Infer, run).await?;
         self.times.add(Stage::Infer, inference.ran);
         Ok(inference.output)
     }
 
-    async fn unless_cancelled<T>(
+    async fn unless_canceled<T>(
         &self,
         stage: Stage,
         run: impl Future<Output = Result<T, ToolError>>,

@@ -1,8 +1,8 @@
-//! Upscale: a picture in, the same two or four times as wide and high out.
+//! Upscale: makes a picture two or four times as wide and high.
 //!
-//! The picture is taken apart into tiles, and what the model makes of them is put together band by band.
-//! A finished band is encoded, and the encoded bytes leave through a channel, while the next one is being
-//! made: memory is bounded by the picture that came in and two bands, not by the result.
+//! The model enlarges the picture tile by tile, and the tiles are joined into bands. While one band is computed, the
+//! previous one is encoded and its bytes leave through a channel. So memory depends on the input and two bands, not on
+//! the result.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,38 +21,38 @@ use crate::tools::ToolError;
 use retouch_inference::manifest::{Task, Tiling, TilingMode, Upscale};
 use retouch_inference::registry::{Inference, ModelHandle, ModelIdentity};
 use retouch_inference::session::SessionError;
-use retouch_pixels::band::{self, Band, Placed};
+use retouch_pixels::band::{self, Band, BandTile};
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
-use retouch_pixels::tile::{self, Alpha, Trim};
+use retouch_pixels::tile::{self, Alpha, OutputLayout};
 use retouch_pixels::{Limits, Picture};
 
 mod encoder;
 
 use encoder::Encoder;
 
-/// Input pixels around a tile that the filter which halves 4X to 2X sees: six output pixels.
-const HALVING_REACH: u32 = 2;
+/// Extra padding, in input pixels, for the filter that halves 4X to 2X: it reads six output pixels on each side.
+const HALVING_PADDING: u32 = 2;
 
-/// Tiles under way at once: while the model has one, the next is cut and the one before is put in place.
-const TILES_AT_ONCE: usize = 2;
+/// Tiles in progress at once: while the model runs on one, the next is prepared and the previous one is composed.
+const TILES_IN_FLIGHT: usize = 2;
 
-/// What a band of the result may take, in bytes.
+/// The largest band of the result, in bytes.
 const BAND_BYTES: u64 = 48 << 20;
 
-/// What makes tiles larger: a loaded model, or in tests something that behaves like one.
+/// An upscaling net: a loaded model, or a stand-in in tests.
 pub trait Net: Sync {
-    /// The model's contract.
+    /// Returns the model's contract.
     fn contract(&self) -> &Upscale;
 
-    /// Runs it on f32 `[1, 3, height, width]`.
+    /// Runs the net on f32 `[1, 3, height, width]`.
     fn enlarge(
         &self,
         tile: Array4<f32>,
     ) -> impl Future<Output = Result<Inference, SessionError>> + Send;
 }
 
-/// A loaded model that makes pictures larger.
+/// A loaded upscaling model.
 #[derive(Clone, Debug)]
 pub struct Upscaler {
     model: ModelHandle,
@@ -60,18 +60,18 @@ pub struct Upscaler {
 }
 
 impl Upscaler {
-    /// The model as an upscaler.
+    /// Wraps a model.
     ///
     /// # Errors
-    /// When its task is another.
+    /// [`ToolError::Model`] if its task is not upscaling.
     pub fn new(model: ModelHandle) -> Result<Self, ToolError> {
         match model.task() {
             Task::Upscale(contract) => Ok(Self { contract: contract.clone(), model }),
-            _ => Err(ToolError::Model(format!("{} is no upscaler", model.identity()))),
+            _ => Err(ToolError::Model(format!("{} is not an upscaler", model.identity()))),
         }
     }
 
-    /// Which bytes run, and where.
+    /// Returns the model's identity.
     pub const fn identity(&self) -> &ModelIdentity {
         self.model.identity()
     }
@@ -87,30 +87,30 @@ impl Net for Upscaler {
     }
 }
 
-/// What the tool may take.
+/// The limits of the tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// What a picture may be at most.
+    /// The largest picture accepted.
     pub limits: Limits,
-    /// What one run of the model may take, in bytes: tiles are no larger than fits.
+    /// The memory that one run of the model may take, in bytes; limits the size of tiles.
     pub tile_memory_bytes: u64,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// How much of the picture is done, from 0 to 1.
+    /// The share of the picture that is done, 0 to 1.
     pub fraction: f32,
-    /// How many tiles are done.
+    /// The tiles that are done.
     pub tiles: Count,
-    /// How long the rest will take at the speed measured so far.
+    /// The estimated time left, from the speed so far; `None` before the first tile.
     pub left: Option<Duration>,
 }
 
-/// A picture made larger. The PNG itself has left through the channel.
+/// An enlarged picture. The PNG itself has left through the channel.
 #[derive(Clone, Debug)]
 pub struct Upscaled {
-    /// A PNG of the result, at most 512 pixels a side.
+    /// The result as a PNG of at most 512 pixels per side.
     pub thumbnail: Bytes,
     /// The result's width in pixels.
     pub width: u32,
@@ -120,27 +120,25 @@ pub struct Upscaled {
     pub stages: StageTimes,
 }
 
-/// What a run will take at the most, in bytes, models not counted: the decoded picture while it is being
-/// decoded, two bands, and the tiles under way.
+/// Returns the peak memory of a run in bytes, without models: the picture while it is decoded, two bands, and the tiles
+/// in flight.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * 8 + 2 * BAND_BYTES + (64 << 20)
 }
 
-/// Makes a picture `factor` times as wide and high. The PNG leaves through `out`, from its first byte to
-/// its last; when the receiver is gone the run ends with [`ToolError::Canceled`].
+/// Makes a picture `factor` times as wide and high. Sends the PNG through `out`, from its first byte to its last.
 ///
-/// `progress` is told before the first tile and after each. Between tiles, and while waiting for a thread
-/// or the model, `cancel` ends the work. When the model runs out of memory, tiles are halved and the band
-/// is begun again.
+/// Calls `progress` before the first tile and after each. `cancel` takes effect between tiles and while waiting for a
+/// thread or the model. If the model runs out of memory, the band starts again with tiles of half the size.
 ///
-/// Gray stays gray; colours that nobody sees do not reach the edge of what is transparent; the profile is
-/// kept. 16-bit samples have been rounded to 8 by then, and CMYK converted.
+/// A gray picture stays gray, the ICC profile is kept, and invisible colors do not bleed into visible edges. Decoding has
+/// rounded 16-bit samples to 8 bits and converted CMYK to RGB.
 ///
 /// # Errors
-/// See [`ToolError`].
+/// [`ToolError::Canceled`] if the receiver of `out` was dropped; otherwise see [`ToolError`].
 #[expect(
     clippy::too_many_arguments,
-    reason = "what comes in, what works on it, who watches, where it goes"
+    reason = "the input, what processes it, two callbacks and the output are separate concerns"
 )]
 pub async fn upscale(
     input: Bytes,
@@ -161,26 +159,26 @@ pub async fn upscale(
 
         let plan = Plan::new(&picture, factor, net.contract(), settings)?;
         let run = Run { net, pixels, plan, picture: Arc::new(picture), times: Mutex::new(times) };
-        run.whole(progress, out).await
+        run.execute(progress, out).await
     };
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(ToolError::Canceled),
-        made = work => made,
+        outcome = work => outcome,
     }
 }
 
-/// How a picture is taken apart and what becomes of it.
+/// How a picture is divided into bands and tiles.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     size: (u32, u32),
     channels: Channels,
-    trim: Trim,
+    layout: OutputLayout,
     tiling: Tiling,
-    /// The side of the first tiles; memory may make later ones smaller.
+    /// The side of the first tiles in input pixels; later ones are smaller if the model runs out of memory.
     first_side: u32,
-    /// The rows of a band at the most.
-    rows: u32,
+    /// The most input rows of a band.
+    max_rows: u32,
 }
 
 impl Plan {
@@ -199,34 +197,41 @@ impl Plan {
                 return Err(ToolError::Model(text));
             }
         };
-        let padding = tiling.padding + if halve { HALVING_REACH } else { 0 };
+        let padding = tiling.padding + if halve { HALVING_PADDING } else { 0 };
         let size = (picture.width, picture.height);
         let channels = Channels::of(picture.gray, picture.alpha.is_some());
         let row_bytes =
             u64::from(size.0) * u64::from(factor.get()).pow(2) * channels.count() as u64;
-        let rows = (BAND_BYTES / row_bytes).clamp(u64::from(tiling.smallest), 1 << 20) as u32;
+        let max_rows = (BAND_BYTES / row_bytes).clamp(u64::from(tiling.smallest), 1 << 20) as u32;
         let first_side = side_for(&tiling, padding, settings.tile_memory_bytes);
-        Ok(Self { size, channels, trim: Trim { padding, scale, halve }, tiling, first_side, rows })
+        Ok(Self {
+            size,
+            channels,
+            layout: OutputLayout { padding, scale, halve },
+            tiling,
+            first_side,
+            max_rows,
+        })
     }
 
-    /// The rows of the band that begins at `top`; what is left is cut into bands of about equal height.
+    /// Returns the rows of the band that starts at `top`. Divides the remaining rows into bands of about equal height.
     fn rows_from(&self, top: u32, side: u32) -> Range<u32> {
         let rest = self.size.1 - top;
-        top..top + rest.div_ceil(rest.div_ceil(side.min(self.rows)))
+        top..top + rest.div_ceil(rest.div_ceil(side.min(self.max_rows)))
     }
 
-    /// How many tiles the bands from `top` on are made of.
+    /// Returns the number of tiles from row `top` on.
     fn tiles_from(&self, mut top: u32, side: u32) -> u32 {
         let mut count = 0;
         while top < self.size.1 {
             let y = self.rows_from(top, side);
-            count += band::tiles(self.size, &y, side, self.blend()).len() as u32;
+            count += band::tiles(self.size, &y, side, self.overlap()).len() as u32;
             top = y.end;
         }
         count
     }
 
-    const fn blend(&self) -> u32 {
+    const fn overlap(&self) -> u32 {
         match self.tiling.mode {
             TilingMode::Exact => 0,
             TilingMode::Blend => self.tiling.blend,
@@ -234,11 +239,11 @@ impl Plan {
     }
 
     const fn out_size(&self) -> (u32, u32) {
-        (self.size.0 * self.trim.factor(), self.size.1 * self.trim.factor())
+        (self.size.0 * self.layout.factor(), self.size.1 * self.layout.factor())
     }
 }
 
-/// The largest side of a tile whose run, padding and all, fits into memory.
+/// Returns the largest side of a tile, in input pixels, that fits into memory with its padding and overlap.
 fn side_for(tiling: &Tiling, padding: u32, memory_bytes: u64) -> u32 {
     let pixels = memory_bytes / u64::from(tiling.memory_bytes_per_pixel.max(1));
     let around = 2 * u64::from(padding) + u64::from(tiling.blend);
@@ -246,7 +251,7 @@ fn side_for(tiling: &Tiling, padding: u32, memory_bytes: u64) -> u32 {
     side.clamp(u64::from(tiling.smallest), u64::from(tiling.largest)) as u32
 }
 
-/// One picture on its way through.
+/// The upscale of one picture.
 struct Run<'a, N> {
     net: &'a N,
     pixels: &'a PixelPool,
@@ -256,36 +261,36 @@ struct Run<'a, N> {
 }
 
 impl<N: Net> Run<'_, N> {
-    /// Makes band after band from the top, each while the one before is encoded.
-    async fn whole(
+    /// Computes the bands from the top, each while the previous one is encoded.
+    async fn execute(
         &self,
         progress: impl Fn(Progress) + Sync,
         out: mpsc::Sender<Bytes>,
     ) -> Result<Upscaled, ToolError> {
         let Plan { size, tiling, .. } = self.plan;
         let (width, height) = self.plan.out_size();
-        let shared = self.plan.blend() * self.plan.trim.factor();
+        let shared = self.plan.overlap() * self.plan.layout.factor();
         let icc = self.picture.icc.clone();
-        let mut png = Encoder::begin((width, height), self.plan.channels, icc, self.pixels, out)?;
+        let mut png = Encoder::new((width, height), self.plan.channels, icc, self.pixels, out)?;
         let mut side = self.plan.first_side;
         let mut meter = Meter::new(size, self.plan.tiles_from(0, side), progress);
         let (mut top, mut finished, mut above) = (0, Vec::new(), Vec::new());
         while top < size.1 {
             let y = self.plan.rows_from(top, side);
-            let making = self.band(&y, side, &mut meter);
-            let (made, written) = tokio::join!(making, png.write(std::mem::take(&mut finished)));
+            let next = self.band(&y, side, &mut meter);
+            let (next, written) = tokio::join!(next, png.write(std::mem::take(&mut finished)));
             written?;
-            let mut band = match made {
+            let mut band = match next {
                 Err(ToolError::OutOfMemory(reason)) if side > tiling.smallest => {
                     side = (side.min(size.0.max(y.end - y.start)) / 2).max(tiling.smallest);
-                    tracing::warn!(reason, "Out of memory; going on with tiles of {side} pixels");
-                    meter.back_to(top, self.plan.tiles_from(top, side));
+                    tracing::warn!(reason, "Out of memory; continuing with tiles of {side} pixels");
+                    meter.restart_band(top, self.plan.tiles_from(top, side));
                     continue;
                 }
-                made => made?,
+                next => next?,
             };
             band.fade_in(&above);
-            // The rows that the next band fades in over wait for it.
+            // Keeps the rows that overlap with the next band.
             above = if y.end == size.1 { Vec::new() } else { band.split_off(shared) };
             finished = band.pixels;
             top = y.end;
@@ -304,14 +309,14 @@ impl<N: Net> Run<'_, N> {
         side: u32,
         meter: &mut Meter<impl Fn(Progress) + Sync>,
     ) -> Result<Band, ToolError> {
-        let Plan { size, channels, trim, .. } = self.plan;
-        let tiles = band::tiles(size, y, side, self.plan.blend());
-        let rows = tiles.first().map_or(0, |tile| tile.region.height()) * trim.factor();
-        let mut band = Band::new(size.0 * trim.factor(), rows, channels.count());
-        let mut made = stream::iter(tiles).map(|tile| self.tile(tile)).buffered(TILES_AT_ONCE);
-        while let Some((tile, samples)) = made.try_next().await? {
-            let x = tile.region.x.start * trim.factor()..tile.region.x.end * trim.factor();
-            let fade = tile.fade * trim.factor();
+        let Plan { size, channels, layout, .. } = self.plan;
+        let tiles = band::tiles(size, y, side, self.plan.overlap());
+        let rows = tiles.first().map_or(0, |tile| tile.region.height()) * layout.factor();
+        let mut band = Band::new(size.0 * layout.factor(), rows, channels.count());
+        let mut tiles = stream::iter(tiles).map(|tile| self.tile(tile)).buffered(TILES_IN_FLIGHT);
+        while let Some((tile, samples)) = tiles.try_next().await? {
+            let x = tile.region.x.start * layout.factor()..tile.region.x.end * layout.factor();
+            let fade = tile.fade * layout.factor();
             let paste = move || {
                 band.paste(&samples, x, fade);
                 band
@@ -322,29 +327,29 @@ impl<N: Net> Run<'_, N> {
         Ok(band)
     }
 
-    /// One tile: its surroundings cut out, enlarged, and made into the samples of its region.
-    async fn tile(&self, tile: Placed) -> Result<(Placed, Vec<u8>), ToolError> {
-        let Plan { trim, tiling, channels, .. } = self.plan;
+    /// Computes one tile: cuts it out with its padding, enlarges it, and returns the interleaved samples of its region.
+    async fn tile(&self, tile: BandTile) -> Result<(BandTile, Vec<u8>), ToolError> {
+        let Plan { layout, tiling, channels, .. } = self.plan;
         let (picture, region) = (self.picture.clone(), tile.region.clone());
         let normalization = self.net.contract().input.normalization();
         let prepare = move || {
-            let cut = tile::cut(&picture, &region, trim.padding, tiling.multiple_of);
-            let colours = tile::to_tensor(&cut, &normalization);
+            let cut = tile::cut(&picture, &region, layout.padding, tiling.multiple_of);
+            let colors = tile::to_tensor(&cut, &normalization);
             let alpha = match &cut.alpha {
                 Alpha::Mixed(alpha) => Some(tile::alpha_to_tensor(&cut, alpha, &normalization)),
                 Alpha::Opaque | Alpha::Clear => None,
             };
-            (cut, colours, alpha)
+            (cut, colors, alpha)
         };
-        let (cut, colours, alpha) = self.timed(Stage::Preprocess, prepare).await?;
-        let colours = self.enlarge(colours).await?;
+        let (cut, colors, alpha) = self.timed(Stage::Preprocess, prepare).await?;
+        let colors = self.enlarge(colors).await?;
         let alpha = match alpha {
             Some(alpha) => Some(self.enlarge(alpha).await?),
             None => None,
         };
         let region = tile.region.clone();
         let compose =
-            move || tile::compose(&colours, alpha.as_ref(), &cut, &region, trim, channels);
+            move || tile::compose(&colors, alpha.as_ref(), &cut, &region, layout, channels);
         let samples = self.timed(Stage::Postprocess, compose).await??;
         Ok((tile, samples))
     }
@@ -370,14 +375,15 @@ impl<N: Net> Run<'_, N> {
     }
 }
 
-/// Measures how fast the picture gets done.
+/// Measures the progress and estimates the time left.
 struct Meter<P> {
     size: (u32, u32),
     progress: P,
+    /// Input pixels done.
     done: u64,
-    /// Tiles of finished bands, of the one that is being made, and all of them.
+    /// The tiles of finished bands, those done in the current band, and all tiles.
     tiles: (u32, u32, u32),
-    /// What has been computed, that in vain included: the speed is that of all work.
+    /// Pixels computed, including discarded tiles; speed counts both.
     computed: u64,
     started: Instant,
 }
@@ -410,19 +416,19 @@ impl<P: Fn(Progress)> Meter<P> {
         });
     }
 
-    /// A band is finished.
+    /// Counts the current band as finished.
     fn end_band(&mut self) {
         self.tiles = (self.tiles.0 + self.tiles.1, 0, self.tiles.2);
     }
 
-    /// The band that begins at row `top` is made again, and with it `tiles` are left.
-    fn back_to(&mut self, top: u32, tiles: u32) {
+    /// Goes back to row `top`, where the current band starts again; `tiles` remain from there.
+    fn restart_band(&mut self, top: u32, tiles: u32) {
         self.done = u64::from(self.size.0) * u64::from(top);
         self.tiles = (self.tiles.0, 0, self.tiles.0 + tiles);
     }
 
     fn count(&self) -> Count {
-        let (finished, under_way, total) = self.tiles;
-        Count { unit: CountUnit::Tiles, done: finished + under_way, total }
+        let (finished, current, total) = self.tiles;
+        Count { unit: CountUnit::Tiles, done: finished + current, total }
     }
 }

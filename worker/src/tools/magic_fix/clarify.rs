@@ -1,8 +1,8 @@
-//! Makes an area clearer at the size it has: the upscaler makes it larger, and a resize brings it back. Noise
-//! and the blocks of JPEG go, edges get firm.
+//! Restores detail in an area at its own size: the upscaler enlarges it, and a resize brings it back. This removes noise
+//! and JPEG blocks and sharpens edges.
 //!
-//! Where an area holds nothing in its finest octave, because it is out of focus or was enlarged, the model is
-//! given half of its size: what it makes of that has detail where there was none.
+//! If the area has no detail in its finest octave, because it is out of focus or was enlarged, the model gets it at half
+//! the size and its output adds the missing detail.
 
 use std::time::Duration;
 
@@ -14,16 +14,18 @@ use crate::tools::ToolError;
 use crate::tools::upscale::Net;
 use retouch_inference::manifest::Upscale;
 use retouch_pixels::Picture;
-use retouch_pixels::patch::{Crop, resized};
-use retouch_pixels::tile::{self, Region, Trim};
+use retouch_pixels::patch::Crop;
+use retouch_pixels::resize::resample;
+use retouch_pixels::tile::{self, OutputLayout, Region};
 
-/// Below this share of the next octave's strength the finest one is empty. Sharp photos have more than half.
+/// The finest octave is empty if its strength is below this share of the next octave's. In sharp photos the share is
+/// above one half.
 const EMPTY_OCTAVE: f32 = 0.3;
 
-/// Input pixels around a tile that the resize back sees: its filter ends before.
+/// Input pixels around a tile for the resize back; more than its filter needs.
 const MARGIN: u32 = 4;
 
-/// The crop with all of it made clearer, and how long the model ran.
+/// Restores detail in a whole crop. Returns the crop, its new R, G, B, and how long the model ran.
 pub async fn clarify(
     crop: Crop,
     net: &impl Net,
@@ -34,9 +36,9 @@ pub async fn clarify(
     let (crop, picture, factor) = pixels
         .run(move || {
             let size = (crop.width, crop.height);
-            let reduction = if is_empty_octave(&crop) && size.0.min(size.1) >= 32 { 2 } else { 1 };
+            let reduction = if has_empty_octave(&crop) && size.0.min(size.1) >= 32 { 2 } else { 1 };
             let small = (size.0.div_ceil(reduction), size.1.div_ceil(reduction));
-            let rgb = resized(crop.rgb.clone(), size, small)?;
+            let rgb = resample(crop.rgb.clone(), size, small)?;
             let picture = Picture {
                 width: small.0,
                 height: small.1,
@@ -53,7 +55,7 @@ pub async fn clarify(
     let step = tiling.largest.min(256);
     let (columns, rows) = (picture.width.div_ceil(step), picture.height.div_ceil(step));
     let size = (picture.width * factor, picture.height * factor);
-    let mut made = vec![0; size.0 as usize * size.1 as usize * 3];
+    let mut clarified = vec![0; size.0 as usize * size.1 as usize * 3];
     let mut ran = Duration::ZERO;
     let picture = std::sync::Arc::new(picture);
     for index in 0..columns * rows {
@@ -63,7 +65,7 @@ pub async fn clarify(
         let (x, y) = (index % columns * step, index / columns * step);
         let region =
             Region { x: x..(x + step).min(picture.width), y: y..(y + step).min(picture.height) };
-        // What blends where tiles meet is no use here: the padding is what keeps them alike.
+        // Tiles do not overlap here; the padding makes them match at their borders.
         let padding = tiling.padding.max(2 * MARGIN);
         let (source, part) = (std::sync::Arc::clone(&picture), region.clone());
         let multiple_of = tiling.multiple_of;
@@ -80,25 +82,25 @@ pub async fn clarify(
         ran += inference.ran;
         let scale = upscale.scale;
         let part = region.clone();
-        let tile =
-            pixels.run(move || back_to(&inference.output, &part, padding, scale, factor)).await??;
-        put(&mut made, size.0, &region, factor, &tile);
+        let tile = pixels
+            .run(move || resize_back(&inference.output, &part, padding, scale, factor))
+            .await??;
+        paste(&mut clarified, size.0, &region, factor, &tile);
         progress(Count { unit: CountUnit::Tiles, done: index + 1, total: columns * rows });
     }
-    let wanted = (crop.width, crop.height);
-    let made = pixels
+    let (width, height) = (crop.width as usize, crop.height as usize);
+    let clarified = pixels
         .run(move || {
-            // Half of an odd side, doubled, is a pixel more.
-            let stride = size.0 as usize * 3;
-            let rows = made.chunks_exact(stride).take(wanted.1 as usize);
-            rows.flat_map(|row| &row[..wanted.0 as usize * 3]).copied().collect::<Vec<_>>()
+            // Halving and doubling an odd side adds a pixel.
+            let rows = clarified.chunks_exact(size.0 as usize * 3).take(height);
+            rows.flat_map(|row| &row[..width * 3]).copied().collect::<Vec<_>>()
         })
         .await?;
-    Ok((crop, made, ran))
+    Ok((crop, clarified, ran))
 }
 
-/// The pixels of a region, `factor` for each of its own a side, from an output that has `scale`.
-fn back_to(
+/// Resizes the model's output for a region from `scale` to `factor` pixels per input pixel along a side; returns R, G, B.
+fn resize_back(
     output: &ndarray::Array4<f32>,
     region: &Region,
     padding: u32,
@@ -106,8 +108,8 @@ fn back_to(
     factor: u32,
 ) -> Result<Vec<u8>, ToolError> {
     let around = Region { x: 0..region.width() + 2 * MARGIN, y: 0..region.height() + 2 * MARGIN };
-    let trim = Trim { padding: padding - MARGIN, scale, halve: false };
-    let [red, green, blue] = tile::planes(output, &around, trim)?;
+    let layout = OutputLayout { padding: padding - MARGIN, scale, halve: false };
+    let [red, green, blue] = tile::planes(output, &around, layout)?;
     let large: Vec<u8> = red
         .iter()
         .zip(&green)
@@ -115,7 +117,7 @@ fn back_to(
         .flat_map(|((r, g), b)| [*r, *g, *b].map(tile::to_byte))
         .collect();
     let size = (around.width() * factor, around.height() * factor);
-    let small = resized(large, (around.width() * scale, around.height() * scale), size)?;
+    let small = resample(large, (around.width() * scale, around.height() * scale), size)?;
     let margin = (MARGIN * factor) as usize;
     let inner = (region.width() * factor) as usize;
     let rows = small
@@ -125,19 +127,20 @@ fn back_to(
     Ok(rows.flat_map(|row| &row[margin * 3..(margin + inner) * 3]).copied().collect())
 }
 
-fn put(made: &mut [u8], width: u32, region: &Region, factor: u32, tile: &[u8]) {
+fn paste(clarified: &mut [u8], width: u32, region: &Region, factor: u32, tile: &[u8]) {
     let inner = (region.width() * factor) as usize * 3;
     let left = (region.x.start * factor) as usize * 3;
-    let rows = made.chunks_exact_mut(width as usize * 3).skip((region.y.start * factor) as usize);
+    let rows =
+        clarified.chunks_exact_mut(width as usize * 3).skip((region.y.start * factor) as usize);
     for (row, tile) in rows.zip(tile.chunks_exact(inner)) {
         row[left..left + inner].copy_from_slice(tile);
     }
 }
 
-/// Whether what is to be made clearer has nothing in its finest octave.
-fn is_empty_octave(crop: &Crop) -> bool {
+/// Returns true if the hole has no detail in its finest octave.
+fn has_empty_octave(crop: &Crop) -> bool {
     let (width, height) = (crop.width as usize, crop.height as usize);
-    // The mean difference of samples so many pixels apart, where all three lie in the hole.
+    // The mean second difference over `step` pixels, where all three pixels are in the hole.
     let strength = |step: usize| {
         let (mut sum, mut count) = (0_u64, 0_u64);
         for y in 0..height {
@@ -165,14 +168,14 @@ mod tests {
         let (width, height) = (64, 64);
         let rgb = (0..width * height).flat_map(|at| [samples(at % width, at / width); 3]).collect();
         let region = Region { x: 0..width, y: 0..height };
-        Crop { region, width, height, shown: (width, height), rgb, hole: vec![true; 64 * 64] }
+        Crop { region, width, height, content: (width, height), rgb, hole: vec![true; 64 * 64] }
     }
 
     #[test]
-    fn what_is_blurred_is_told_from_what_is_sharp() {
+    fn blurred_and_sharp_areas_are_distinguished() {
         let sharp = crop(|x, y| if (x * 7 + y * 13) % 11 < 5 { 30 } else { 200 });
         let blurred = crop(|x, _| (127.0 + 100.0 * (x as f32 / 6.0).sin()) as u8);
-        assert!(!is_empty_octave(&sharp));
-        assert!(is_empty_octave(&blurred));
+        assert!(!has_empty_octave(&sharp));
+        assert!(has_empty_octave(&blurred));
     }
 }

@@ -1,4 +1,4 @@
-//! Finished rows to the bytes of the PNG, on their way out, and to the thumbnail.
+//! Encodes finished rows to the PNG, sends its bytes, and computes the thumbnail.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use crate::tools::ToolError;
 use retouch_pixels::encode::{Channels, PngStream};
 use retouch_pixels::thumbnail::Thumbnail;
 
-/// What is encoded at once, in bytes: what waits to be sent is no more than that.
+/// The most bytes of rows to encode at once, which bounds the bytes waiting to be sent.
 const ENCODE_BYTES: usize = 4 << 20;
 
-/// Encodes rows as they come.
+/// Encodes rows as they arrive.
 pub struct Encoder<'a> {
-    /// Lent to the pixel threads while they work.
+    /// `None` while the pixel threads use it.
     work: Option<Work>,
     icc: Option<Vec<u8>>,
     stride: usize,
@@ -30,8 +30,11 @@ struct Work {
 }
 
 impl<'a> Encoder<'a> {
-    /// Begins the PNG of a picture of this size.
-    pub fn begin(
+    /// Starts a PNG of `size` (width, height) whose bytes go to `out`.
+    ///
+    /// # Errors
+    /// [`ToolError::Pixels`] if the encoder rejects the size or the profile.
+    pub fn new(
         size: (u32, u32),
         channels: Channels,
         icc: Option<Vec<u8>>,
@@ -40,13 +43,16 @@ impl<'a> Encoder<'a> {
     ) -> Result<Self, ToolError> {
         let png = PngStream::new(size, channels, icc.clone())?;
         let work = Some(Work { png, thumbnail: Thumbnail::new(size, channels) });
-        // The thumbnail is RGB in any case.
+        // The thumbnail is always RGB, which a profile of gray samples does not describe.
         let icc = icc.filter(|_| matches!(channels, Channels::Rgb | Channels::Rgba));
         let stride = size.0 as usize * channels.count();
         Ok(Self { work, icc, stride, pixels, out, took: Duration::ZERO })
     }
 
     /// Encodes and sends whole rows. Waits while the receiver is busy.
+    ///
+    /// # Errors
+    /// [`ToolError::Canceled`] if the receiver has been dropped.
     pub async fn write(&mut self, rows: Vec<u8>) -> Result<(), ToolError> {
         let mut rows = Bytes::from(rows);
         let step = (ENCODE_BYTES / self.stride).max(1) * self.stride;
@@ -68,7 +74,10 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Ends the PNG; the thumbnail, and how long all encoding took.
+    /// Finishes the PNG. Returns the thumbnail and how long all encoding took.
+    ///
+    /// # Errors
+    /// [`ToolError::Pixels`] if rows are missing, [`ToolError::Canceled`] if the receiver has been dropped.
     pub async fn finish(mut self) -> Result<(Bytes, Duration), ToolError> {
         let (work, icc) = (self.work()?, self.icc.take());
         let encode = move || {
@@ -90,7 +99,8 @@ impl<'a> Encoder<'a> {
     }
 
     fn work(&mut self) -> Result<Work, ToolError> {
-        let lost = || ToolError::Internal("the encoder was lost".to_owned());
+        let lost =
+            || ToolError::Internal("an earlier write of the encoder was canceled".to_owned());
         self.work.take().ok_or_else(lost)
     }
 }
