@@ -1,5 +1,5 @@
-//! Keeping the leases of running jobs, from a thread of its own with connections of its own: whatever
-//! inference does to the other threads, a job that is alive stays ours.
+//! Renews the leases of running jobs, on a separate thread with its own database connections, so that busy inference
+//! threads cannot cost a job its lease.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,11 +12,11 @@ use retouch_core::{JobId, WorkerId, db, jobs};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// The jobs that this process runs, each with what stops it.
+/// The jobs that this process runs, each with a token that fires when the lease is lost.
 #[derive(Clone, Default)]
 pub struct Leases(Arc<Mutex<HashMap<JobId, CancellationToken>>>);
 
-/// A job being run; it is no longer renewed when this is dropped.
+/// The lease of a running job. Dropping it ends the renewals.
 pub struct Lease {
     job: JobId,
     all: Leases,
@@ -24,7 +24,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Fires when the job was cancelled or given to another worker.
+    /// Returns a token that fires when the job was canceled or another worker has it.
     pub const fn lost(&self) -> &CancellationToken {
         &self.lost
     }
@@ -41,38 +41,41 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Renews the lease of `job` from now on.
+    /// Starts to renew the lease of `job`.
     pub fn hold(&self, job: JobId) -> Lease {
         let lost = CancellationToken::new();
         self.lock().insert(job, lost.clone());
         Lease { job, all: self.clone(), lost }
     }
 
-    /// Tells a job that it is no longer ours; news of a cancellation come here before the next renewal.
+    /// Fires the token of a job whose lease is lost, for example because a cancellation event arrived.
     pub fn revoke(&self, job: JobId) {
         if let Some(lost) = self.lock().get(&job) {
             lost.cancel();
         }
     }
 
-    /// Whether `job` runs here.
+    /// Returns true if this process runs `job`.
     pub fn contains(&self, job: JobId) -> bool {
         self.lock().contains_key(&job)
     }
 
-    /// How many jobs run here.
+    /// Returns the number of jobs that this process runs.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether none runs here.
+    /// Returns true if this process runs no job.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Starts the thread that renews leases, three times as often as needed, and reports `worker` alive;
-    /// at once when what it says of itself changes.
-    pub fn keep(
+    /// Starts the thread that renews leases, at least three times per `lease`, and reports `worker` alive, at once when
+    /// its description changes. It runs until `stop`.
+    ///
+    /// # Errors
+    /// If the thread or its async runtime cannot start.
+    pub fn start_renewing(
         &self,
         database: &DatabaseConfig,
         mut worker: watch::Receiver<Worker>,
@@ -85,13 +88,13 @@ impl Leases {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .context("starting the lease keeper")?;
-        let keeper = move || {
+            .context("starting the lease thread")?;
+        let thread = move || {
             runtime.block_on(async move {
                 let pool = match db::pool(&database) {
                     Ok(pool) => pool,
                     Err(error) => {
-                        return tracing::error!("The lease keeper cannot start: {error:#}");
+                        return tracing::error!("Cannot renew leases: {error:#}");
                     }
                 };
                 let mut rounds = tokio::time::interval((lease / 3).min(Duration::from_secs(5)));
@@ -103,22 +106,22 @@ impl Leases {
                         Ok(()) = worker.changed() => {}
                     }
                     if let Err(error) = leases.renew(&pool, id, lease).await {
-                        tracing::warn!(%error, "Could not renew leases; trying again");
+                        tracing::warn!(%error, "Cannot renew leases; retrying");
                     }
                     let now = worker.borrow_and_update().clone();
                     if let Err(error) = workers::report(&pool, &now).await {
-                        tracing::warn!(%error, "Could not report this worker alive; trying again");
+                        tracing::warn!(%error, "Cannot report this worker as alive; retrying");
                     }
                 }
                 if let Err(error) = workers::sign_off(&pool, id).await {
-                    tracing::warn!(%error, "Could not sign off");
+                    tracing::warn!(%error, "Cannot sign off this worker");
                 }
             });
         };
         std::thread::Builder::new()
             .name("leases".into())
-            .spawn(keeper)
-            .context("starting the lease keeper")
+            .spawn(thread)
+            .context("starting the lease thread")
     }
 
     async fn renew(
@@ -133,7 +136,7 @@ impl Leases {
         }
         let renewed = jobs::renew(pool, worker, &held, lease).await?;
         for job in held.into_iter().filter(|job| !renewed.contains(job)) {
-            // One that has just been finished is gone from the map already.
+            // A job that has just finished is no longer in the map, so this does nothing for it.
             self.revoke(job);
         }
         Ok(())

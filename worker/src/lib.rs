@@ -1,6 +1,6 @@
-//! Takes jobs, runs tools, records results.
+//! Claims jobs, runs tools, records results.
 //!
-//! `consumer → job → tools`: a consumer claims jobs, [`job`] carries one from its picture in S3 to its recorded result,
+//! `consumer → job → tools`: a [`consumer`] claims jobs, [`job`] takes one from its image in S3 to its recorded result,
 //! and [`tools`] combine functions of `retouch-pixels` with models of `retouch-inference`.
 
 pub mod config;

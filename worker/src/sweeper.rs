@@ -1,20 +1,20 @@
-//! Looking after what fell through: leases that ran out, and jobs that wait although nobody rang.
+//! Requeues jobs whose leases expired, and rings doorbells that Redis lost.
 
 use std::time::Duration;
 
 use retouch_core::db::PgPool;
 use retouch_core::jobs;
-use retouch_core::queue::{JobNews, Queue};
+use retouch_core::queue::{JobEvent, Queue};
 use tokio_util::sync::CancellationToken;
 
-/// How often to look.
-const ROUND: Duration = Duration::from_secs(1);
-/// The most doorbells rung for one class in one round.
-const MOST_RINGS: usize = 500;
+/// The time between rounds.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The most doorbells to ring for a class in one round.
+const MAX_RINGS: usize = 500;
 
-/// Sweeps until `stop`. Any number of sweepers may run at once.
+/// Sweeps until `stop`. Any number of sweepers may run at the same time.
 pub async fn run(pool: PgPool, queue: Queue, stop: CancellationToken) {
-    let mut rounds = tokio::time::interval(ROUND);
+    let mut rounds = tokio::time::interval(INTERVAL);
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -22,7 +22,7 @@ pub async fn run(pool: PgPool, queue: Queue, stop: CancellationToken) {
             _ = rounds.tick() => {}
         }
         if let Err(error) = round(&pool, &queue).await {
-            tracing::warn!("Sweeping broke off; the next round goes on: {error:#}");
+            tracing::warn!("A sweep failed; retrying in the next round: {error:#}");
         }
     }
 }
@@ -30,22 +30,22 @@ pub async fn run(pool: PgPool, queue: Queue, stop: CancellationToken) {
 async fn round(pool: &PgPool, queue: &Queue) -> anyhow::Result<()> {
     let swept = jobs::sweep(pool).await?;
     for job in &swept.requeued {
-        tracing::warn!(job.id = %job, "The worker of job {job} vanished; it waits again");
+        tracing::warn!(job.id = %job, "Job {job} lost its worker and was requeued");
         metrics::counter!("retouch_jobs_lost_total").increment(1);
     }
-    for job in &swept.died {
-        tracing::error!(job.id = %job, "Job {job} lost its worker for the third time and has failed");
+    for job in &swept.failed {
+        tracing::error!(job.id = %job, "Job {job} lost its worker for the third time and failed");
         metrics::counter!("retouch_jobs_dead_total").increment(1);
     }
-    for job in swept.requeued.iter().chain(&swept.died) {
-        queue.tell(JobNews::changed(*job)).await?;
+    for job in swept.requeued.iter().chain(&swept.failed) {
+        queue.publish(JobEvent::changed(*job)).await?;
     }
     for (class, waiting) in jobs::queued_by_class(pool).await? {
-        // A doorbell for each job that waits: what Redis lost, or never heard, is rung again.
+        // Every queued job needs a doorbell; Redis may have lost some or never received them.
         let waiting = usize::try_from(waiting).unwrap_or(0);
-        let missing = waiting.saturating_sub(queue.unheard(class).await?);
+        let missing = waiting.saturating_sub(queue.unread(class).await?);
         if missing > 0 {
-            queue.ring_for_any(class, missing.min(MOST_RINGS)).await?;
+            queue.ring_for_any(class, missing.min(MAX_RINGS)).await?;
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Ends a process that cannot end by itself: a run that hangs in a driver cannot be stopped from within, and whoever
-//! starts the process again, or the next worker, does its jobs.
+//! Ends the process if a run hangs. A run that hangs in a driver cannot be canceled; the restarted process or another
+//! worker repeats its jobs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,70 +13,70 @@ use tokio::runtime::Handle;
 
 use retouch_inference::runs::Runs;
 
-/// The exit status of a process that cannot go on and should be started again (`EX_SOFTWARE`).
-pub const CANNOT_GO_ON: i32 = 70;
+/// The exit status of a process that hangs or lost its device and should be restarted (`EX_SOFTWARE`).
+pub const EXIT_HUNG: i32 = 70;
 
-/// How often it looks.
-const ROUND: Duration = Duration::from_secs(1);
-/// A health file older than this is of a process that is gone or stuck.
-const FRESH: Duration = Duration::from_secs(20);
-/// What the libraries of a device may take to let go of it when the process ends.
-const LAST_MOMENT: Duration = Duration::from_secs(5);
+/// The time between checks.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// An older health file means that its process is gone or hangs.
+const MAX_AGE: Duration = Duration::from_secs(20);
+/// How long the device's libraries may take to exit before the process aborts.
+const EXIT_GRACE: Duration = Duration::from_secs(5);
 
-/// What is watched.
+/// Watches the runs of a process and its async runtime.
 #[derive(Debug)]
 pub struct Watchdog {
-    /// The models' runs.
+    /// The models' runs in progress.
     pub runs: Runs,
-    /// How long a run, or the process, may give no sign of life.
-    pub patience: Duration,
-    /// Where to write that all is well, for [`check`].
+    /// How long a run or the async runtime may go without a heartbeat.
+    pub stall_timeout: Duration,
+    /// The health file for [`check`]; `None` writes none.
     pub health_file: Option<PathBuf>,
 }
 
-/// What is in the health file.
+/// The contents of the health file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Health {
-    /// Which process wrote it.
+    /// The process that wrote the file.
     pid: u32,
-    /// How long the longest run has been going, in seconds.
+    /// The longest time that a run has gone without a heartbeat, in seconds.
     longest_run_secs: u64,
 }
 
 impl Watchdog {
-    /// Starts watching, from a thread of its own, for as long as the process lives.
+    /// Starts the watchdog thread, which runs as long as the process.
     ///
     /// # Errors
-    /// When the thread cannot start or the health file cannot be written.
-    pub fn start(self, process: Handle) -> anyhow::Result<()> {
+    /// If the thread cannot start or the health file cannot be written.
+    pub fn start(self, runtime: Handle) -> anyhow::Result<()> {
         self.write_health(Duration::ZERO)?;
         let thread = std::thread::Builder::new().name("watchdog".into());
-        thread.spawn(move || self.watch(&process)).context("starting the watchdog").map(drop)
+        thread.spawn(move || self.watch(&runtime)).context("starting the watchdog").map(drop)
     }
 
-    fn watch(&self, process: &Handle) {
+    fn watch(&self, runtime: &Handle) {
         let started = Instant::now();
-        let answered = Arc::new(AtomicU64::new(0));
+        let responded = Arc::new(AtomicU64::new(0));
         loop {
-            std::thread::sleep(ROUND);
+            std::thread::sleep(INTERVAL);
             let now = started.elapsed();
-            let longest = self.runs.longest();
+            let longest = self.runs.longest_silent();
             if let Some((model, since)) = &longest
-                && *since > self.patience
+                && *since > self.stall_timeout
             {
                 end(&format!(
-                    "Model {model} has given no sign of life for {} s (RETOUCH_STALL_SECS)",
+                    "Model {model} has made no progress for {} s (RETOUCH_STALL_SECS)",
                     since.as_secs()
                 ));
             }
             let silent =
-                now.saturating_sub(Duration::from_millis(answered.load(Ordering::Relaxed)));
-            if silent > self.patience.max(Duration::from_secs(30)) {
-                end("The process has not answered itself for too long");
+                now.saturating_sub(Duration::from_millis(responded.load(Ordering::Relaxed)));
+            if silent > self.stall_timeout.max(Duration::from_secs(30)) {
+                end(&format!("The async runtime has not responded for {} s", silent.as_secs()));
             }
-            let answer = Arc::clone(&answered);
-            process.spawn(async move {
-                answer.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
+            let response = Arc::clone(&responded);
+            runtime.spawn(async move {
+                response.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
             });
             let longest = longest.map_or(Duration::ZERO, |(_, since)| since);
             if let Err(error) = self.write_health(longest) {
@@ -88,38 +88,45 @@ impl Watchdog {
     fn write_health(&self, longest: Duration) -> anyhow::Result<()> {
         let Some(path) = &self.health_file else { return Ok(()) };
         let health = Health { pid: std::process::id(), longest_run_secs: longest.as_secs() };
-        // Renamed into place: who reads it never sees half of it.
-        let beside = path.with_extension("new");
-        fs::write(&beside, serde_json::to_vec(&health)?)
-            .and_then(|()| fs::rename(&beside, path))
+        // Renaming is atomic, so readers never see half a file.
+        let new = path.with_extension("new");
+        fs::write(&new, serde_json::to_vec(&health)?)
+            .and_then(|()| fs::rename(&new, path))
             .with_context(|| format!("writing {} (RETOUCH_HEALTH_FILE)", path.display()))
     }
 }
 
-/// Ends the process at once; its leases run out, and its jobs are done by another one.
-pub fn end(why: &str) -> ! {
-    tracing::error!("{why}; ending this process so that its jobs are done by another one");
-    // A device that hangs may hang its library's last words as well.
+/// Ends the process at once. Its leases expire, and another process repeats its jobs.
+pub fn end(reason: &str) -> ! {
+    tracing::error!("{reason}; exiting so that another process can take over its jobs");
+    // A hanging device may also hang the exit handlers of its libraries.
     std::thread::spawn(|| {
-        std::thread::sleep(LAST_MOMENT);
+        std::thread::sleep(EXIT_GRACE);
         std::process::abort();
     });
-    std::process::exit(CANNOT_GO_ON)
+    std::process::exit(EXIT_HUNG)
 }
 
-/// Whether the process that writes this health file lives and works.
+/// Checks that the process which writes this health file is alive and working.
 ///
 /// # Errors
-/// When it does not; the text says what was found.
+/// If it is not; the text says what was found.
 pub fn check(health_file: &Path, now: SystemTime) -> anyhow::Result<()> {
     let path = health_file.display();
     let written = fs::metadata(health_file).and_then(|about| about.modified());
     let written = written.with_context(|| format!("no worker has written {path}"))?;
     let age = now.duration_since(written).unwrap_or_default();
-    anyhow::ensure!(age < FRESH, "{path} is {} s old: its worker is gone or stuck", age.as_secs());
+    anyhow::ensure!(
+        age < MAX_AGE,
+        "{path} is {} s old: its worker has stopped or hangs",
+        age.as_secs()
+    );
     let health: Health = serde_json::from_slice(&fs::read(health_file)?)
         .with_context(|| format!("reading {path}"))?;
-    println!("Process {} works; its longest run takes {} s", health.pid, health.longest_run_secs);
+    println!(
+        "Process {} is healthy; its longest run takes {} s",
+        health.pid, health.longest_run_secs
+    );
     Ok(())
 }
 
@@ -128,19 +135,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fresh_health_file_is_well_and_an_old_or_missing_one_is_not() {
+    fn only_a_fresh_health_file_is_healthy() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("health");
         let missing = check(&path, SystemTime::now()).unwrap_err();
         assert!(missing.to_string().contains("no worker has written"), "{missing}");
-        let dog = Watchdog {
+        let watchdog = Watchdog {
             runs: Runs::default(),
-            patience: Duration::from_secs(9),
+            stall_timeout: Duration::from_secs(9),
             health_file: Some(path.clone()),
         };
-        dog.write_health(Duration::ZERO).unwrap();
+        watchdog.write_health(Duration::ZERO).unwrap();
         check(&path, SystemTime::now()).unwrap();
         let old = check(&path, SystemTime::now() + Duration::from_mins(1)).unwrap_err();
-        assert!(old.to_string().contains("gone or stuck"), "{old}");
+        assert!(old.to_string().contains("has stopped or hangs"), "{old}");
     }
 }

@@ -1,4 +1,4 @@
-//! Why a job has no result, what that means for it, and what its owner is told.
+//! Why a job failed, whether to retry it, and the text that its owner sees.
 
 use retouch_core::db::DatabaseError;
 use retouch_core::jobs::Failure;
@@ -8,53 +8,56 @@ use retouch_pixels::PixelError;
 
 use crate::tools::ToolError;
 
-/// Why a job has no result.
+/// Why a job failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    #[error("the object store: {0}")]
+    #[error("object store: {0}")]
     Storage(#[from] StorageError),
     #[error(transparent)]
-    Pipeline(#[from] ToolError),
+    Tool(#[from] ToolError),
     #[error(transparent)]
     Model(#[from] LoadError),
-    #[error("the database: {0}")]
+    #[error("database: {0}")]
     Database(#[from] DatabaseError),
 }
 
-/// What is to become of a job without a result.
-pub enum Verdict {
-    /// Another attempt may succeed.
+/// What to do with a failed job.
+pub enum Disposition {
+    /// Retry it: another attempt may succeed.
     Retry,
-    /// None will.
+    /// Fail it: no attempt can succeed.
     Fail,
 }
 
-/// What an error means for the job, and what its owner is told.
-pub fn judge(error: &JobError) -> (Verdict, Failure) {
-    let (verdict, code, detail) = match error {
-        JobError::Storage(StorageError::Missing(_)) => {
-            (Verdict::Fail, "image_missing", "This image is no longer stored. Upload it again.")
-        }
+/// Returns what to do with the job and the failure that its owner sees.
+pub fn classify(error: &JobError) -> (Disposition, Failure) {
+    let (disposition, code, detail) = match error {
+        JobError::Storage(StorageError::Missing(_)) => (
+            Disposition::Fail,
+            "image_missing",
+            "This image is no longer stored. Please upload it again.",
+        ),
         JobError::Storage(_) => (
-            Verdict::Retry,
+            Disposition::Retry,
             "storage_unavailable",
-            "Our picture store did not answer. You have not been charged; try again shortly.",
+            "Our image storage is temporarily unavailable. You have not been charged; please try again shortly.",
         ),
         JobError::Database(_) => (
-            Verdict::Retry,
+            Disposition::Retry,
             "internal_error",
-            "Our records did not answer. You have not been charged; try again shortly.",
+            "Our database is temporarily unavailable. You have not been charged; please try again shortly.",
         ),
         JobError::Model(_) => (
-            Verdict::Retry,
+            Disposition::Retry,
             "model_unavailable",
-            "This tool is out of order at the moment. You have not been charged; try again later.",
+            "This tool is temporarily unavailable. You have not been charged; please try again later.",
         ),
-        JobError::Pipeline(error) => {
-            let verdict = if error.is_retryable() { Verdict::Retry } else { Verdict::Fail };
+        JobError::Tool(error) => {
+            let disposition =
+                if error.is_retryable() { Disposition::Retry } else { Disposition::Fail };
             let detail = match error {
                 ToolError::Pixels(PixelError::UnsupportedFormat | PixelError::Unreadable(_)) => {
-                    "This image is damaged or incomplete. You have not been charged; try another file."
+                    "This image is damaged or incomplete. You have not been charged; please try another file."
                 }
                 ToolError::Pixels(PixelError::TooLarge { .. }) => {
                     "This image is too large for this tool. You have not been charged."
@@ -73,8 +76,8 @@ pub fn judge(error: &JobError) -> (Verdict, Failure) {
                 }
                 ToolError::Canceled => "The run was canceled. You have not been charged.",
             };
-            (verdict, error.code(), detail)
+            (disposition, error.code(), detail)
         }
     };
-    (verdict, Failure { code: code.into(), detail: detail.into() })
+    (disposition, Failure { code: code.into(), detail: detail.into() })
 }
