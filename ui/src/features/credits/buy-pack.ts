@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useLayoutEffect, useRef } from 'react';
 import { ApiError, api, unwrap } from '@/lib/api-client';
 import { leavePage } from '@/lib/leave-page';
 import { newId } from '@/lib/new-id';
@@ -23,8 +23,8 @@ export function useBuyPack() {
   const pending = useRef<Purchase | null>(null);
   const sending = useRef<AbortController | null>(null);
 
-  // A user who has left this page stays where they are.
-  useEffect(() => () => sending.current?.abort(), []);
+  // A user who has left this page stays where they are. A layout effect aborts in the commit that removes the page.
+  useLayoutEffect(() => () => sending.current?.abort(), []);
 
   const buy = useMutation({
     mutationFn: async ({ pack, key, signal }: Purchase & { signal: AbortSignal }) => {
