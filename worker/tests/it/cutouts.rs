@@ -1,4 +1,4 @@
-//! Whole runs of remove background.
+//! Complete runs of remove background.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -26,9 +26,9 @@ fn decoded(png: &Bytes) -> RgbaImage {
 }
 
 #[tokio::test]
-async fn alpha_is_the_reference_implementations_within_one_level() {
+async fn alpha_matches_the_reference_implementation_within_one_level() {
     let model = u2netp().await;
-    // Coverage as measured with the reference implementation on the originals of these photos.
+    // The coverage was measured with the reference implementation on the same photos.
     for (file, name, coverage) in [
         ("astronaut.jpg", "astronaut", 0.551),
         ("chelsea.png", "chelsea", 0.642),
@@ -50,7 +50,7 @@ async fn alpha_is_the_reference_implementations_within_one_level() {
 }
 
 #[tokio::test]
-async fn a_result_says_its_size_its_model_and_its_times() {
+async fn a_result_reports_its_size_model_and_times() {
     let model = tiny().await;
     let result = cut(&model, photo("coffee.jpg")).await.expect("it is cut");
     assert_eq!((result.width, result.height), (600, 400));
@@ -61,7 +61,7 @@ async fn a_result_says_its_size_its_model_and_its_times() {
 }
 
 #[tokio::test]
-async fn odd_sizes_come_back_at_their_size() {
+async fn odd_sizes_are_kept() {
     let model = tiny().await;
     for (width, height) in [(1, 1), (1, 5000), (333, 777)] {
         let mut png = std::io::Cursor::new(Vec::new());
@@ -79,16 +79,16 @@ async fn stages_are_announced_in_order() {
     let model = tiny().await;
     let pixels = PixelPool::new(1).expect("threads start");
     let seen = Mutex::new(Vec::new());
-    let note = |stage| seen.lock().expect("no panic").push(stage);
+    let record = |stage| seen.lock().expect("no panic").push(stage);
     let (limits, cancel) = (Limits::default(), CancellationToken::new());
     let input = photo("coffee.jpg").into();
-    let result = remove_background(input, &model, &pixels, &limits, &cancel, note).await;
+    let result = remove_background(input, &model, &pixels, &limits, &cancel, record).await;
     result.expect("it is cut");
     assert_eq!(*seen.lock().expect("no panic"), Stage::ALL);
 }
 
 #[tokio::test]
-async fn a_cancelled_run_ends_between_stages() {
+async fn a_canceled_run_ends_between_stages() {
     let model = tiny().await;
     let pixels = PixelPool::new(1).expect("threads start");
     let cancel = CancellationToken::new();
@@ -100,12 +100,12 @@ async fn a_cancelled_run_ends_between_stages() {
     let input = photo("coffee.jpg").into();
     let limits = Limits::default();
     let result = remove_background(input, &model, &pixels, &limits, &cancel, cancel_at_model).await;
-    let error = result.expect_err("it was cancelled");
+    let error = result.expect_err("it was canceled");
     assert_eq!((error.code(), error.is_retryable()), ("cancelled", false));
 }
 
 #[tokio::test]
-async fn a_panic_on_the_pixel_threads_is_an_error_and_not_the_end() {
+async fn a_panic_on_a_pixel_thread_is_an_error() {
     let pixels = PixelPool::new(1).expect("threads start");
     let failed = pixels.run(|| panic!("for the test")).await;
     assert_eq!(failed, Err::<(), _>(ToolError::Internal("for the test".to_owned())));

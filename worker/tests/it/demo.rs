@@ -12,7 +12,7 @@ use retouch_core::magic_fix::Prompt;
 use retouch_inference::registry::ModelHandle;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::magic_fix::{Engines, Tell, Wish, magic_fix};
+use retouch_worker::tools::magic_fix::{Engines, FixRequest, ProgressFn, magic_fix};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -44,26 +44,36 @@ fn eval() -> PathBuf {
 async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
     let cases = fs::read(eval().join("cases.json")).expect("the cases can be read");
     let evaluation: Evaluation = serde_json::from_slice(&cases).expect("the cases can be parsed");
-    let engines = Engines { bound: model, clarifier: None, judge: None };
+    let engines = Engines { bound: model, clarifier: None, safety_checker: None };
     let pixels = PixelPool::new(2).expect("threads");
-    let (mut right, mut of) = (0, 0);
+    let (mut right, mut total) = (0, 0);
     for case in &evaluation.cases {
         let photo = Bytes::from(fs::read(eval().join(&case.photo)).expect("a photo"));
         let drawing = fs::read(eval().join(&case.mask)).expect("a mask");
         let mask = image::load_from_memory(&drawing).expect("a mask").to_luma8();
         for seed in 0..seeds {
             let prompt = Prompt::parse(&case.prompt).expect("a prompt");
-            let wish = Wish { mode: prompt.mode(), prompt, mask: drawing.clone().into(), seed };
-            let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
+            let request =
+                FixRequest { mode: prompt.mode(), prompt, mask: drawing.clone().into(), seed };
+            let (cancel, on_progress): (_, ProgressFn) =
+                (CancellationToken::new(), Arc::new(|_, _, _| {}));
             let limits = Limits::default();
-            let made = magic_fix(photo.clone(), wish, &engines, &pixels, &limits, &cancel, &tell);
+            let made = magic_fix(
+                photo.clone(),
+                request,
+                &engines,
+                &pixels,
+                &limits,
+                &cancel,
+                &on_progress,
+            );
             let made = made.await.expect("it is painted").png;
             let made = image::load_from_memory(&made).expect("a picture").to_rgb8();
             right += usize::from(nearest_hue(&made, &mask, &evaluation.hues) == Some(&case.color));
-            of += 1;
+            total += 1;
         }
     }
-    (right, of)
+    (right, total)
 }
 
 /// Returns the hue nearest to the masked pixels, as `models/demo/evaluate.py` computes it; `None` if less than a tenth
@@ -102,14 +112,14 @@ fn nearest_hue<'a>(
 async fn the_demo_paints_the_prompted_hue() {
     let model = load(&repository().join("models/shapes-demo")).await.expect("it loads");
     assert!(model.task().is_demo());
-    let (right, of) = right_hues(model, SEEDS).await;
-    println!("{right} of {of} hues are right");
-    assert!(of >= 60 && right * 10 >= of * 9, "{right} of {of}");
+    let (right, total) = right_hues(model, SEEDS).await;
+    println!("{right} of {total} hues are right");
+    assert!(total >= 60 && right * 10 >= total * 9, "{right} of {total}");
 }
 
 #[tokio::test]
 async fn an_untrained_net_does_not_paint_the_prompted_hue() {
     let model = load(&repository().join("models/tiny/sd-inpaint")).await.expect("it loads");
-    let (right, of) = right_hues(model, 1).await;
-    assert!(right * 2 < of, "{right} of {of}: the measure does not tell the nets apart");
+    let (right, total) = right_hues(model, 1).await;
+    assert!(right * 2 < total, "{right} of {total}: the measure does not tell the nets apart");
 }

@@ -245,7 +245,10 @@ fn invalid_requests_are_refused() {
     let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
     let good = request("a red flower");
     let refused = [
-        (Request { image: Array3::zeros((60, 64, 3)), ..good.clone() }, "the mask is 64 × 64 pixels, but the picture is 64 × 60"),
+        (
+            Request { image: Array3::zeros((60, 64, 3)), ..good.clone() },
+            "the mask is 64 × 64 pixels, but the picture is 64 × 60",
+        ),
         (
             Request {
                 image: Array3::zeros((60, 64, 3)),
@@ -393,7 +396,9 @@ fn the_missing_file_of_an_incomplete_model_is_named() {
 }
 
 fn assert_refused(model: &Path, reason: &str) {
-    let Err(error) = SdInpaint::open(model, &runtime()) else { panic!("accepted instead of: {reason}") };
+    let Err(error) = SdInpaint::open(model, &runtime()) else {
+        panic!("accepted instead of: {reason}")
+    };
     assert!(error.to_string().contains(reason), "{error}");
 }
 

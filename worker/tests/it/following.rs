@@ -92,7 +92,11 @@ async fn unchanged_files_are_not_loaded_again() {
     let golden = models.path().join("made/golden.png");
     fs::write(&golden, crate::photo("chelsea.png")).unwrap();
     assert!(settle(&mut watcher).await);
-    assert!(problems(&registry)[0].contains("but the result for golden.png is"), "{:?}", problems(&registry));
+    assert!(
+        problems(&registry)[0].contains("but the result for golden.png is"),
+        "{:?}",
+        problems(&registry)
+    );
     assert!(registry.model_for(PAID).await.unwrap().is_same(&before));
 }
 

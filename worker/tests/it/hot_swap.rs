@@ -16,7 +16,7 @@ use sqlx::PgPool;
 use tempfile::TempDir;
 
 use crate::onnx::{Model, bind, bind_tiers};
-use crate::process::Line;
+use crate::process::Services;
 
 /// The limit for a switch, with inferences of less than a second.
 const SWITCH: Duration = Duration::from_secs(10);
@@ -101,13 +101,13 @@ fn breakages() -> Vec<Breakage> {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn no_job_fails_while_models_change(pool: PgPool) {
-    let line = Arc::new(Line::start(pool, 2_000).await);
+    let services = Arc::new(Services::start(pool, 2_000).await);
     let models = TempDir::new().unwrap();
     let first = Model::new(1.0);
     first.write(models.path(), "made");
     bind(models.path(), "made");
     let metrics = free_port();
-    let mut worker = line
+    let mut worker = services
         .worker()
         .set("RETOUCH_MODELS_DIR", models.path())
         .set("RETOUCH_MODELS_POLL_MS", "100")
@@ -115,101 +115,105 @@ async fn no_job_fails_while_models_change(pool: PgPool) {
         .set("RETOUCH_FAULT_DELAY_MS", "60")
         .set("RETOUCH_METRICS_LISTEN", &metrics)
         .start();
-    let feeding = tokio::spawn(feed(Arc::clone(&line)));
-    line.until(JobState::Running, 4, SWITCH).await;
-    line.served_by(&first, SWITCH).await;
+    let feeding = tokio::spawn(feed(Arc::clone(&services)));
+    services.until(JobState::Running, 4, SWITCH).await;
+    services.served_by(&first, SWITCH).await;
 
     // A new file and its manifest.
     let second = Model::new(1.1);
     second.write(models.path(), "made");
-    line.served_by(&second, SWITCH).await;
+    services.served_by(&second, SWITCH).await;
 
     // Another model in tools.toml.
     let third = Model::new(1.2);
     third.write(models.path(), "other");
     bind(models.path(), "other");
-    line.served_by(&third, SWITCH).await;
+    services.served_by(&third, SWITCH).await;
     let mut serving = Model::new(1.3);
     serving.write(models.path(), "made");
     bind(models.path(), "made");
-    line.served_by(&serving, SWITCH).await;
+    services.served_by(&serving, SWITCH).await;
 
     // Each defect: the old model keeps serving, the reason is reported, and the repaired model serves.
     for (round, (step, spoil, what, words)) in (1..).zip(breakages()) {
         let next = Model::new(1.3 + round as f32 / 10.0);
         spoil(models.path(), &next);
-        let problem = line.problem().await;
+        let problem = services.problem().await;
         assert_eq!((problem.model.as_str(), problem.step.as_str()), ("made", step), "{what}");
         assert!(problem.reason.contains(&words(&next)), "{what}: {}", problem.reason);
-        line.served_by(&serving, SWITCH).await;
+        services.served_by(&serving, SWITCH).await;
         let scraped = scrape(&metrics);
         assert!(scraped.contains("retouch_model_refused{model=\"made\"} 1"), "{what}: {scraped}");
         let counted = format!("retouch_model_refusals_total{{model=\"made\",step=\"{step}\"}}");
         assert!(scraped.contains(&counted), "{what}: {scraped}");
         next.write(models.path(), "made");
-        line.served_by(&next, SWITCH).await;
-        line.no_problem().await;
+        services.served_by(&next, SWITCH).await;
+        services.no_problem().await;
         assert!(scrape(&metrics).contains("retouch_model_refused{model=\"made\"} 0"), "{what}");
         serving = next;
     }
 
     feeding.abort();
     eventually(SWITCH, "every submitted job is done", || async {
-        let open = line.count(JobState::Queued).await + line.count(JobState::Running).await;
+        let open = services.count(JobState::Queued).await + services.count(JobState::Running).await;
         (open == 0).then_some(())
     })
     .await;
-    assert_eq!(line.count(JobState::Failed).await, 0);
-    assert!(line.count(JobState::Done).await > 100, "too few jobs ran to prove anything");
+    assert_eq!(services.count(JobState::Failed).await, 0);
+    assert!(services.count(JobState::Done).await > 100, "too few jobs ran to prove anything");
     let again: i64 = sqlx::query_scalar("select count(*) from jobs where attempt > 1")
-        .fetch_one(&line.pool)
+        .fetch_one(&services.pool)
         .await
         .unwrap();
     assert_eq!(again, 0, "a job needed a second attempt");
     assert!(worker.is_alive());
-    line.assert_nothing_lost_nothing_twice().await;
+    services.assert_consistent().await;
     let log = fs::read_to_string(&worker.log).unwrap();
-    assert_eq!(log.matches("Refused made: ").count(), breakages().len(), "each refusal is logged once");
+    assert_eq!(
+        log.matches("Refused made: ").count(),
+        breakages().len(),
+        "each refusal is logged once"
+    );
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_running_worker_starts_and_stops_serving_a_tool_with_its_binding(pool: PgPool) {
-    let line = Line::start(pool, 2_000).await;
+    let services = Services::start(pool, 2_000).await;
     let models = TempDir::new().unwrap();
     Model::new(1.0).write(models.path(), "made");
     bind_tiers(models.path(), "made", &["free"]);
-    let mut worker = line
+    let mut worker = services
         .worker()
         .set("RETOUCH_MODELS_DIR", models.path())
         .set("RETOUCH_MODELS_POLL_MS", "100")
         .start();
-    let job = line.submit().await;
+    let job = services.submit().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(line.count(JobState::Queued).await, 1, "no worker serves job {job}");
+    assert_eq!(services.count(JobState::Queued).await, 1, "no worker serves job {job}");
     bind_tiers(models.path(), "made", &["free", "paid"]);
-    line.until(JobState::Done, 1, SWITCH).await;
+    services.until(JobState::Done, 1, SWITCH).await;
     // Once unbound again, jobs wait.
     bind_tiers(models.path(), "made", &["free"]);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    line.submit().await;
+    services.submit().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(line.count(JobState::Queued).await, 1);
+    assert_eq!(services.count(JobState::Queued).await, 1);
     worker.terminate();
     tokio::task::spawn_blocking(move || worker.wait(SWITCH)).await.unwrap();
 }
 
 /// Keeps jobs in the queue, so that the worker is always fully occupied.
-async fn feed(line: Arc<Line>) {
+async fn feed(services: Arc<Services>) {
     loop {
-        if line.count(JobState::Queued).await < 4 {
-            line.submit().await;
+        if services.count(JobState::Queued).await < 4 {
+            services.submit().await;
         } else {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 }
 
-impl Line {
+impl Services {
     /// Waits until the worker reports that `model` serves, and checks that it makes the next result.
     async fn served_by(&self, model: &Model, patience: Duration) {
         let sha256 = model.sha256();
@@ -239,10 +243,8 @@ impl Line {
     }
 
     async fn problem(&self) -> ModelProblem {
-        eventually(SWITCH, "the worker reports a problem", || async {
-            self.problems().await.pop()
-        })
-        .await
+        eventually(SWITCH, "the worker reports a problem", || async { self.problems().await.pop() })
+            .await
     }
 
     async fn no_problem(&self) {

@@ -1,4 +1,4 @@
-//! Magic Fix: what stays untouched, what each kind of engine does, and whole jobs through a worker process.
+//! Magic Fix: pixels that must not change, each kind of engine, and whole jobs through a worker process.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use retouch_pixels::{Limits, PixelError};
 use retouch_standins::testing::ISSUER;
 use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::ToolError;
-use retouch_worker::tools::magic_fix::{Engines, Fixed, Tell, Wish, magic_fix};
+use retouch_worker::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::Line;
+use crate::process::Services;
 use crate::{load, repository};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub fn png(picture: impl Into<DynamicImage>) -> Bytes {
     let mut bytes = Cursor::new(Vec::new());
@@ -32,7 +32,7 @@ pub fn png(picture: impl Into<DynamicImage>) -> Bytes {
     bytes.into_inner().into()
 }
 
-/// Stripes with a disc in the middle, half transparent at the left.
+/// Returns stripes with a red disc in the middle, half transparent on the left.
 pub fn picture(width: u32, height: u32) -> RgbaImage {
     RgbaImage::from_fn(width, height, |x, y| {
         let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
@@ -42,7 +42,7 @@ pub fn picture(width: u32, height: u32) -> RgbaImage {
     })
 }
 
-/// A disc of this radius in the middle.
+/// Returns a mask with a disc of this radius in the middle.
 pub fn disc(width: u32, height: u32, radius: u32) -> Bytes {
     png(GrayImage::from_fn(width, height, |x, y| {
         let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
@@ -60,19 +60,19 @@ pub async fn fix(
     prompt: &str,
     engines: &Engines,
 ) -> Result<Fixed, ToolError> {
-    let prompt = Prompt::read(prompt).expect("a prompt");
-    let wish = Wish { mode: prompt.mode(), prompt, mask, seed: 5 };
+    let prompt = Prompt::parse(prompt).expect("a prompt");
+    let request = FixRequest { mode: prompt.mode(), prompt, mask, seed: 5 };
     let pixels = PixelPool::new(2).expect("threads");
-    let (cancel, tell): (_, Tell) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
-    magic_fix(input, wish, engines, &pixels, &Limits::default(), &cancel, &tell).await
+    let (cancel, on_progress): (_, ProgressFn) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
+    magic_fix(input, request, engines, &pixels, &Limits::default(), &cancel, &on_progress).await
 }
 
 pub fn only(bound: ModelHandle) -> Engines {
-    Engines { bound, clarifier: None, judge: None }
+    Engines { bound, clarifier: None, safety_checker: None }
 }
 
 #[tokio::test]
-async fn what_is_painted_over_goes_and_nothing_else_changes() {
+async fn removal_clears_the_mask_and_changes_nothing_else() {
     let engines = only(tiny("classical").await);
     let (width, height) = (160, 120);
     let input = png(picture(width, height));
@@ -86,11 +86,11 @@ async fn what_is_painted_over_goes_and_nothing_else_changes() {
         let new = after.get_pixel(x, y);
         assert_eq!(old.0[3], new.0[3], "alpha stays at {x}, {y}");
         let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
-        // The strokes, and the 8 pixels around that a removal may reach.
+        // The disc and the 8 pixels by which a removal grows the mask.
         if dx * dx + dy * dy > 25 * 25 {
             assert_eq!(old, new, "({x}, {y})");
         }
-        assert!(new.0[0] < 200, "the red disc is gone at {x}, {y}: {new:?}");
+        assert!(new.0[0] < 200, "the red disc is still visible at {x}, {y}: {new:?}");
     }
     assert_eq!(made.model.name, "classical");
     assert!(!made.is_demo);
@@ -118,7 +118,7 @@ async fn profile_and_gray_are_kept() {
 }
 
 #[tokio::test]
-async fn a_mask_that_cannot_be_used_is_the_users_to_mend() {
+async fn an_unusable_mask_is_a_mask_error() {
     let engines = only(tiny("classical").await);
     let input = png(picture(64, 64));
     for mask in
@@ -139,8 +139,8 @@ async fn a_text_guided_model_paints_the_mask_and_only_that() {
     let (red, again, blue) =
         tokio::join!(paint("a red circle"), paint("a red circle"), paint("a blue circle"));
     let (red, again, blue) = (red.expect("red"), again.expect("again"), blue.expect("blue"));
-    assert_eq!(red.png, again.png, "the same seed and words make the same bytes");
-    assert_ne!(red.png, blue.png, "the words reach the net");
+    assert_eq!(red.png, again.png, "the same seed and prompt give the same bytes");
+    assert_ne!(red.png, blue.png, "the prompt reaches the net");
     assert!(red.is_demo);
     let before = image::load_from_memory(&input).expect("read").to_rgba8();
     let after = image::load_from_memory(&red.png).expect("read").to_rgba8();
@@ -152,7 +152,7 @@ async fn a_text_guided_model_paints_the_mask_and_only_that() {
 }
 
 #[tokio::test]
-async fn what_is_made_clearer_stays_in_its_place() {
+async fn a_clarified_area_does_not_move() {
     let engines = only(tiny("upscale").await);
     let (width, height) = (300, 280);
     let input = png(picture(width, height));
@@ -160,13 +160,13 @@ async fn what_is_made_clearer_stays_in_its_place() {
         fix(input.clone(), disc(width, height, 120), "enhance", &engines).await.expect("done");
     let before = image::load_from_memory(&input).expect("read").to_rgb8();
     let after = image::load_from_memory(&made.png).expect("read").to_rgb8();
-    // The tiny model repeats pixels, so that what comes back is what went in, but for rounding.
+    // The tiny model repeats pixels, so the output equals the input up to rounding.
     let off = before.iter().zip(after.iter()).map(|(a, b)| u64::from(a.abs_diff(*b))).sum::<u64>();
-    assert!(off / before.len() as u64 <= 2, "nothing moved: {}", off as f64 / before.len() as f64);
+    assert!(off / before.len() as u64 <= 2, "mean error {}", off as f64 / before.len() as f64);
 }
 
 #[tokio::test]
-async fn scratches_are_filled_and_areas_are_made_clearer() {
+async fn restore_fills_scratches_and_clarifies_areas() {
     let engines =
         Engines { clarifier: Some(tiny("upscale").await), ..only(tiny("classical").await) };
     let input = png(picture(300, 280));
@@ -180,7 +180,7 @@ async fn scratches_are_filled_and_areas_are_made_clearer() {
 }
 
 #[tokio::test]
-async fn a_scratch_beside_an_area_is_filled_all_the_same() {
+async fn restore_treats_scratches_and_areas_of_one_mask_separately() {
     let engines =
         Engines { clarifier: Some(tiny("upscale").await), ..only(tiny("classical").await) };
     let is_scratch = |x: u32, y: u32| (20..24).contains(&x) && y > 60 && y < 200;
@@ -199,12 +199,12 @@ async fn a_scratch_beside_an_area_is_filled_all_the_same() {
     let after = image::load_from_memory(&made.png).expect("read").to_rgb8();
     let white = after.enumerate_pixels().filter(|(x, y, _)| is_scratch(*x, *y));
     let white = white.filter(|(.., pixel)| pixel.0.iter().all(|sample| *sample > 200)).count();
-    assert_eq!(white, 0, "nothing is left of the scratch");
+    assert_eq!(white, 0, "some of the scratch is left");
 }
 
 #[tokio::test]
-async fn nets_without_words_fill_by_either_contract() {
-    // Both paint the hole in one gray and give back the rest as it was.
+async fn fill_nets_work_with_both_contracts() {
+    // Both paint the hole gray and return the rest unchanged.
     for name in ["fill-floats", "fill-bytes"] {
         let engines = only(tiny(name).await);
         let (width, height) = (90, 70);
@@ -218,109 +218,111 @@ async fn nets_without_words_fill_by_either_contract() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_judged_unsafe_is_thrown_away() {
-    // It takes redness for unsafe.
-    let judge = Some(tiny("safety").await);
-    let calm = Engines { judge: judge.clone(), ..only(tiny("classical").await) };
+async fn an_unsafe_result_is_discarded() {
+    // The tiny safety model rates red pictures as unsafe.
+    let safety_checker = Some(tiny("safety").await);
+    let engines = Engines { safety_checker, ..only(tiny("classical").await) };
     let gray = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([((x * y) % 200) as u8; 3]));
-    fix(png(gray), disc(96, 96, 12), "remove it", &calm).await.expect("nothing red");
+    fix(png(gray), disc(96, 96, 12), "remove it", &engines).await.expect("it is safe");
     let red = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([250, ((x * y) % 30) as u8, 10]));
-    let refused = fix(png(red), disc(96, 96, 12), "remove it", &calm).await;
+    let refused = fix(png(red), disc(96, 96, 12), "remove it", &engines).await;
     assert!(matches!(refused, Err(ToolError::Unsafe(_))), "{refused:?}");
     assert!(!refused.expect_err("refused").is_retryable());
 }
 
 #[tokio::test]
-async fn a_run_that_is_called_off_ends_within_its_steps() {
+async fn a_canceled_run_ends_between_steps() {
     let engines = only(tiny("sd-inpaint").await);
-    let wish = Wish {
-        prompt: Prompt::read("a red circle").expect("a prompt"),
+    let request = FixRequest {
+        prompt: Prompt::parse("a red circle").expect("a prompt"),
         mode: FixMode::Edit,
         mask: disc(128, 128, 30),
         seed: 1,
     };
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
-    let tell: Tell = Arc::new(move |_, done, _| {
+    let on_progress: ProgressFn = Arc::new(move |_, done, _| {
         if done > 0.2 {
             stop.cancel();
         }
     });
     let pixels = PixelPool::new(2).expect("threads");
     let input = png(picture(128, 128));
-    let ended = magic_fix(input, wish, &engines, &pixels, &Limits::default(), &cancel, &tell).await;
-    assert_eq!(ended.expect_err("it was called off"), ToolError::Canceled);
+    let ended =
+        magic_fix(input, request, &engines, &pixels, &Limits::default(), &cancel, &on_progress)
+            .await;
+    assert_eq!(ended.expect_err("it was canceled"), ToolError::Canceled);
 }
 
-async fn submit(line: &Line, prompt: &str, mask: &[u8]) -> JobId {
+async fn submit(services: &Services, prompt: &str, mask: &[u8]) -> JobId {
     let image = retouch_standins::testing::image(
-        &line.pool,
-        Some(&line.bucket.storage),
-        line.ada,
+        &services.pool,
+        Some(&services.bucket.storage),
+        services.ada,
         &png(picture(160, 120)),
     )
     .await;
-    let prompt = Prompt::read(prompt).expect("a prompt");
+    let prompt = Prompt::parse(prompt).expect("a prompt");
     let new = NewJob {
-        owner: Some(line.ada),
+        owner: Some(services.ada),
         image,
         tool: Tool::MagicFix(prompt.mode()),
         tier: Tier::Paid,
         idempotency_key: None,
-        fix: Some(jobs::Fix {
+        fix: Some(jobs::FixParameters {
             prompt: prompt.text().to_owned(),
             mask: Bytes::copy_from_slice(mask),
             mask_sha256: vec![1; 32],
         }),
-        most_waiting: None,
+        queue_limit: None,
     };
-    let job = jobs::submit(&line.pool, &new).await.expect("submitted").into_job();
-    line.queue.ring(job.class(), job.id).await.expect("rung");
+    let job = jobs::submit(&services.pool, &new).await.expect("submitted").into_job();
+    services.queue.ring(job.class(), job.id).await.expect("rung");
     job.id
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_worker_fixes_pictures_and_says_what_did_it(pool: PgPool) {
-    let line = Line::start(pool, 6).await;
-    let _worker = line.worker().start();
+async fn a_worker_fixes_pictures_and_records_the_model(pool: PgPool) {
+    let services = Services::start(pool, 6).await;
+    let _worker = services.worker().start();
     let drawing = disc(160, 120, 16);
-    let removed = submit(&line, "remove it", &drawing).await;
-    let painted = submit(&line, "a red circle", &drawing).await;
-    line.until(JobState::Done, 2, PATIENCE).await;
+    let removed = submit(&services, "remove it", &drawing).await;
+    let painted = submit(&services, "a red circle", &drawing).await;
+    services.until(JobState::Done, 2, TIMEOUT).await;
     for (job, mode, model, is_demo) in [
         (removed, FixMode::Remove, "classical", false),
         (painted, FixMode::Edit, "sd-inpaint", true),
     ] {
-        let made = &results::of_job(&line.pool, job).await.expect("listed")[0];
+        let made = &results::for_job(&services.pool, job).await.expect("listed")[0];
         assert_eq!((made.mode, made.model.as_str(), made.is_demo), (Some(mode), model, is_demo));
         assert_eq!((made.width, made.height, made.credits), (160, 120, 8));
         assert!(made.prompt.is_some());
     }
     let offer = retouch_core::workers::fix_offer(
-        &retouch_core::workers::known_models(&line.pool).await.expect("known"),
+        &retouch_core::workers::known_models(&services.pool).await.expect("known"),
     );
     assert_eq!(offer.modes, [FixMode::Edit, FixMode::Restore, FixMode::Remove, FixMode::Enhance]);
     assert!(offer.is_demo && offer.vocabulary.is_some());
-    let ada = users::sign_in(&line.pool, ISSUER, "ada").await.expect("Ada");
+    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.expect("Ada");
     assert_eq!((ada.credits, ada.reserved), (30 - 16, 0));
-    line.assert_nothing_lost_nothing_twice().await;
+    services.assert_consistent().await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_mask_that_the_worker_cannot_use_costs_nothing(pool: PgPool) {
-    let line = Line::start(pool, 4).await;
-    let _worker = line.worker().start();
-    let job = submit(&line, "remove it", b"no png").await;
-    line.until(JobState::Failed, 1, PATIENCE).await;
-    let failed = jobs::get(&line.pool, job).await.expect("read").expect("there");
+async fn a_job_with_an_unusable_mask_costs_nothing(pool: PgPool) {
+    let services = Services::start(pool, 4).await;
+    let _worker = services.worker().start();
+    let job = submit(&services, "remove it", b"no png").await;
+    services.until(JobState::Failed, 1, TIMEOUT).await;
+    let failed = jobs::get(&services.pool, job).await.expect("read").expect("there");
     assert_eq!(failed.failure.expect("a reason").code, "mask_invalid");
-    assert_eq!(jobs::mask(&line.pool, job).await.expect("read"), None);
-    let ada = users::sign_in(&line.pool, ISSUER, "ada").await.expect("Ada");
+    assert_eq!(jobs::mask(&services.pool, job).await.expect("read"), None);
+    let ada = users::sign_in(&services.pool, ISSUER, "ada").await.expect("Ada");
     assert_eq!((ada.credits, ada.reserved), (20, 0));
 }
 
 #[test]
-fn tools_toml_serves_what_needs_no_download() {
+fn tools_toml_binds_models_that_need_no_download() {
     let bindings = retouch_inference::bindings::Bindings::read(&repository().join("models"))
         .expect("it reads");
     for mode in [FixMode::Remove, FixMode::Restore] {

@@ -1,12 +1,12 @@
-//! What the worker does to pictures and models, through its public doors.
+//! Tests of the worker through its public functions, its command line and real processes.
 
 mod cutouts;
 mod demo;
 mod diffusion;
 mod following;
 mod hot_swap;
+mod jobs;
 mod kept_tensors;
-mod line;
 mod magic_fix;
 mod manifests;
 mod models_check;
@@ -14,7 +14,7 @@ mod onnx;
 mod pipeline_swap;
 mod process;
 mod upscale;
-mod upscale_line;
+mod upscale_jobs;
 mod watchdog;
 
 use std::fs;
@@ -29,17 +29,17 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a workspace").to_owned()
 }
 
-/// A file below `worker/tests`.
+/// Reads a file in `worker/tests`.
 fn fixture(path: &str) -> Vec<u8> {
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path))
 }
 
-/// A photo of `pixels/tests/photos`.
+/// Reads a photo in `pixels/tests/photos`.
 fn photo(name: &str) -> Vec<u8> {
     read(&repository().join("pixels/tests/photos").join(name))
 }
 
-/// A file of `pixels/tests/pictures`.
+/// Reads a file in `pixels/tests/pictures`.
 fn picture_file(name: &str) -> Vec<u8> {
     read(&repository().join("pixels/tests/pictures").join(name))
 }
@@ -48,10 +48,7 @@ fn read(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the tests' own setting; no process of ours reads it here"
-)]
+#[expect(clippy::disallowed_methods, reason = "a setting of the tests only")]
 fn settings(batching: Batching, faults: RunFaults) -> RuntimeSettings {
     let library = std::env::var_os("ORT_DYLIB_PATH").map_or_else(
         || repository().join(".retouch/onnxruntime/libonnxruntime.so.1.31.1"),
@@ -82,7 +79,7 @@ async fn load(folder: &Path) -> Result<ModelHandle, LoadError> {
     load_model(Manifest::read(folder)?, runtime(), |_| {}).await
 }
 
-/// The real small model. A machine without it must fetch it: these tests never pass by not running.
+/// Loads the real small model. Panics if it was not fetched, so that tests never pass without running.
 async fn u2netp() -> ModelHandle {
     let folder = repository().join("models/u2netp");
     assert!(folder.join("u2netp.onnx").is_file(), "run `scripts/models fetch u2netp` first");

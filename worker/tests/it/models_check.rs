@@ -62,9 +62,9 @@ fn a_check_gives_every_reason_and_compares_the_speed_with_what_it_would_replace(
         "warm-up   output in",
         "golden    WRONG: golden.png: the mean error is 0.",
         "speed     ",
-        "beside    made: ",
+        "compared  made: ",
         "times as long",
-        "WRONG     for 2 reasons",
+        "WRONG     2 problems",
     ];
     assert_says(&said, &every);
     assert!(!said.contains("0.00 times"), "{said}");
@@ -89,7 +89,7 @@ fn a_wrong_binding_does_not_prevent_checking_the_other_models() {
     assert_eq!(code, Some(1), "{said}");
     let every = [
         "manifest  WRONG: there is no such folder; ",
-        " holds made, nan; tools.toml binds it in [[bind]] 2 (remove-background:free on any device)",
+        " contains made, nan; tools.toml binds it in [[bind]] 2 (remove-background:free on any device)",
         "bindings  WRONG: [[bind]] 4: upscale is bound to made, which cannot serve it",
         "golden    golden.png: mean error 0.",
         "warm-up   WRONG: 1024 of 1024 output values are not finite",
@@ -110,16 +110,16 @@ fn a_model_bound_only_for_gpus_is_checked_without_a_run() {
     assert_eq!(code, Some(0), "{said}");
     let every = [
         "made, on cuda\n",
-        "device    bound for cuda only: not run here",
+        "device    bound on cuda only; not run on this CPU",
         "contract  input f32[1, 3, 32, 32]",
-        "RIGHT     made, as far as it can be seen here",
+        "RIGHT     made, as far as this device can tell",
     ];
     assert_says(&said, &every);
     assert!(!said.contains("warm-up") && !said.contains("speed"), "{said}");
     fs::write(folder.join("made.onnx"), Model::new(2.0).bytes()).unwrap();
     let (code, said) = check(models.path(), &[]);
     assert_eq!(code, Some(1), "{said}");
-    assert_says(&said, &["checksum  WRONG: made.onnx has sha256", "WRONG     for one reason"]);
+    assert_says(&said, &["checksum  WRONG: made.onnx has sha256", "WRONG     1 problem"]);
     // A model given by name is run.
     let (_, said) = check(models.path(), &["made"]);
     assert_says(&said, &["warm-up   output in"]);
@@ -137,9 +137,9 @@ fn tiling_that_is_not_exact_is_found() {
     let (code, said) = check(models.path(), &["blur-upscale"]);
     assert_eq!(code, Some(0), "{said}");
     let every = [
-        "golden    none: its results were compared with nothing",
+        "golden    none; the results were not compared with anything",
         "tiling    tiles differ from the whole picture by ",
-        "beside    nothing, because tools.toml cannot be read: ",
+        "compared  with nothing: cannot read tools.toml: ",
         "RIGHT     blur-upscale",
     ];
     assert_says(&said, &every);
@@ -148,7 +148,7 @@ fn tiling_that_is_not_exact_is_found() {
         let (code, said) = check(models.path(), &["blur-upscale"]);
         assert_eq!(code, Some(1), "{said}");
         let padding = format!("tiling.padding = {to} is less than the model's receptive radius");
-        let every = ["tiling    WRONG: tiles differ", padding.as_str(), "WRONG     for one reason"];
+        let every = ["tiling    WRONG: tiles differ", padding.as_str(), "WRONG     1 problem"];
         assert_says(&said, &every);
     }
 }
@@ -165,8 +165,8 @@ fn a_net_that_always_returns_the_same_value_is_refused() {
     assert_eq!(code, Some(1), "{said}");
     let every = [
         "warm-up   WRONG: the output is 0.5 everywhere",
-        "golden    none: its results were compared with nothing",
-        "WRONG     for one reason",
+        "golden    none; the results were not compared with anything",
+        "WRONG     1 problem",
     ];
     assert_says(&said, &every);
 }
@@ -178,10 +178,10 @@ fn a_golden_image_that_is_missing_or_has_the_wrong_size_is_named() {
     let alpha = fs::read(&expected).unwrap();
     fs::remove_file(&expected).unwrap();
     let (_, said) = check(models.path(), &["made"]);
-    assert_says(&said, &["golden    WRONG: golden-alpha.png: No such file", "for one reason"]);
+    assert_says(&said, &["golden    WRONG: golden-alpha.png: No such file", "1 problem"]);
     fs::remove_file(folder.join("golden.png")).unwrap();
     let (_, said) = check(models.path(), &["made"]);
-    assert_says(&said, &["golden    WRONG: golden.png: No such file", "for 2 reasons"]);
+    assert_says(&said, &["golden    WRONG: golden.png: No such file", "2 problems"]);
     fs::write(&expected, alpha).unwrap();
     fs::write(folder.join("golden.png"), photo("chelsea.png")).unwrap();
     let (_, said) = check(models.path(), &["made"]);
@@ -222,7 +222,7 @@ fn messages_about_missing_files_say_what_to_do() {
     assert_says(&said, &["manifest  WRONG: there is no model.toml in this folder"]);
     let (code, said) = check(models.path(), &["maed"]);
     assert_eq!(code, Some(1), "{said}");
-    assert_says(&said, &["manifest  WRONG: there is no such folder; ", " holds made\n"]);
+    assert_says(&said, &["manifest  WRONG: there is no such folder; ", " contains made\n"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Real worker processes on services of a test's own, to watch, kill and start again.
+//! Real worker processes, with Postgres, Redis and S3 of their own for each test.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use sqlx::{ConnectOptions, PgPool};
 
 use crate::repository;
 
-/// Everything that jobs need, except a worker.
-pub struct Line {
+/// Everything that jobs need except a worker.
+pub struct Services {
     pub pool: PgPool,
     pub bucket: Bucket,
     pub redis: RedisServer,
@@ -25,8 +25,8 @@ pub struct Line {
     picture: Vec<u8>,
 }
 
-impl Line {
-    /// With a user, Ada, who can pay for `runs` runs.
+impl Services {
+    /// Starts the services, with a user, Ada, who can pay for `runs` runs of remove background.
     pub async fn start(pool: PgPool, runs: i32) -> Self {
         let (bucket, redis) = (Bucket::start().await, RedisServer::start());
         let queue = Queue::new(&redis.config()).expect("a queue");
@@ -34,7 +34,7 @@ impl Line {
         Self { pool, bucket, redis, queue, ada, picture: picture(64, 48) }
     }
 
-    /// A worker on the tiny model, not started yet.
+    /// Configures a worker with the tiny models.
     pub fn worker(&self) -> WorkerSettings {
         let url = self.pool.connect_options().to_url_lossy().to_string();
         let mut command = Command::new(env!("CARGO_BIN_EXE_retouch-worker"));
@@ -55,23 +55,23 @@ impl Line {
         WorkerSettings { command }
     }
 
-    /// A stored picture that can be read.
+    /// Stores a readable image.
     pub async fn image(&self) -> ImageId {
         image(&self.pool, Some(&self.bucket.storage), self.ada, &self.picture).await
     }
 
-    /// A paid job on a new picture, and its doorbell.
+    /// Submits a paid job on a new image and rings its doorbell.
     pub async fn submit(&self) -> JobId {
         let image = self.image().await;
         self.submit_on(image).await
     }
 
-    /// A paid job on `image`, and its doorbell.
+    /// Submits a paid job on `image` and rings its doorbell.
     pub async fn submit_on(&self, image: ImageId) -> JobId {
         self.submit_as(image, Tier::Paid).await
     }
 
-    /// A job of a tier on `image`, and its doorbell.
+    /// Submits a job of a tier on `image` and rings its doorbell.
     pub async fn submit_as(&self, image: ImageId, tier: Tier) -> JobId {
         let new = NewJob {
             owner: Some(self.ada),
@@ -80,15 +80,15 @@ impl Line {
             tier,
             idempotency_key: None,
             fix: None,
-            most_waiting: None,
+            queue_limit: None,
         };
         let job = jobs::submit(&self.pool, &new).await.expect("submitted").into_job();
-        // Lost doorbells are the sweeper's business.
+        // The sweeper replaces lost doorbells.
         let _ = self.queue.ring(job.class(), job.id).await;
         job.id
     }
 
-    /// How many jobs are in `state`.
+    /// Returns the number of jobs in `state`.
     pub async fn count(&self, state: JobState) -> i64 {
         sqlx::query_scalar("select count(*) from jobs where state = $1")
             .bind(state)
@@ -97,17 +97,17 @@ impl Line {
             .expect("counted")
     }
 
-    /// Waits until `count` jobs are in `state`.
-    pub async fn until(&self, state: JobState, count: i64, patience: Duration) {
-        eventually(patience, &format!("{count} jobs {state:?}"), || async {
+    /// Waits until at least `count` jobs are in `state`.
+    pub async fn until(&self, state: JobState, count: i64, timeout: Duration) {
+        eventually(timeout, &format!("{count} jobs {state:?}"), || async {
             (self.count(state).await >= count).then_some(())
         })
         .await;
     }
 
-    /// Nothing lost, nothing paid twice: each done job has one result and its objects, each paid one a debit, and the
-    /// ledger adds up.
-    pub async fn assert_nothing_lost_nothing_twice(&self) {
+    /// Asserts that every finished job has one result with its objects, every paid one a debit, and that the ledger adds
+    /// up.
+    pub async fn assert_consistent(&self) {
         assert_eq!(credits::audit(&self.pool).await.expect("audited"), []);
         let (done, results, paid, debits): (i64, i64, i64, i64) = sqlx::query_as(
             "select (select count(*) from jobs where state = 'done'), (select count(*) from results),
@@ -131,7 +131,7 @@ impl Line {
     }
 }
 
-/// A picture with something in the middle.
+/// Encodes a picture with a bright rectangle in the middle.
 pub fn picture(width: u32, height: u32) -> Vec<u8> {
     let pixels = image::RgbImage::from_fn(width, height, |x, y| {
         let inside = x > width / 4 && x < width * 3 / 4 && y > height / 4 && y < height * 3 / 4;
@@ -142,7 +142,7 @@ pub fn picture(width: u32, height: u32) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A worker that is about to start.
+/// The settings of a worker to start.
 pub struct WorkerSettings {
     command: Command,
 }
@@ -153,7 +153,7 @@ impl WorkerSettings {
         self
     }
 
-    /// Starts it. Its log is kept below `target/`.
+    /// Starts the worker. Its log goes to a file in `target/`.
     pub fn start(mut self) -> WorkerProcess {
         let log = log_file();
         let file = File::create(&log).expect("a log file");
@@ -178,38 +178,38 @@ pub struct WorkerProcess {
 }
 
 impl WorkerProcess {
-    /// `kill -9`, and a start as a restart policy does it.
+    /// Kills the worker (`SIGKILL`) and starts it again, like a restart policy.
     pub fn restart(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.child = self.command.spawn().expect("started again");
     }
 
-    /// Starts it again if it is dead; true when it was.
-    pub fn revive(&mut self) -> bool {
-        let dead = self.child.try_wait().expect("asked").is_some();
-        if dead {
+    /// Starts the worker again if it has exited; returns true if it had.
+    pub fn restart_if_dead(&mut self) -> bool {
+        let is_dead = !self.is_alive();
+        if is_dead {
             self.child = self.command.spawn().expect("started again");
         }
-        dead
+        is_dead
     }
 
     pub fn is_alive(&mut self) -> bool {
-        self.child.try_wait().expect("asked").is_none()
+        self.child.try_wait().expect("waited").is_none()
     }
 
-    /// Asks it to stop.
+    /// Sends `SIGTERM`.
     pub fn terminate(&self) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status().expect("sent");
         assert!(sent.success());
     }
 
-    /// Waits until it has stopped.
-    pub fn wait(&mut self, patience: Duration) -> ExitStatus {
-        let deadline = Instant::now() + patience;
+    /// Waits until the worker has exited.
+    pub fn wait(&mut self, timeout: Duration) -> ExitStatus {
+        let deadline = Instant::now() + timeout;
         loop {
-            if let Some(status) = self.child.try_wait().expect("asked") {
+            if let Some(status) = self.child.try_wait().expect("waited") {
                 return status;
             }
             assert!(Instant::now() < deadline, "still running; see {}", self.log.display());

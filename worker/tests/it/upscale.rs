@@ -1,4 +1,4 @@
-//! Whole runs of upscale, most of them on a stand-in for the model whose right answer is known.
+//! Complete runs of upscale, most of them with a stub net whose correct output is known.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,15 +22,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{load, photo, picture_file, repository};
 
-/// Behaves like a model: blurs within `radius`, seeing black beyond its input, then repeats every pixel.
+/// Behaves like a model: blurs within `radius`, with zero padding at the border, then repeats every pixel.
 struct Stub {
     contract: Upscale,
     radius: usize,
-    /// Runs out of memory with more input pixels a side than this.
-    most: usize,
+    /// The longest side, in input pixels, that does not run out of memory.
+    max_side: usize,
     delay: Duration,
-    /// How much brighter every other run comes out.
-    mood: f32,
+    /// Added to every second output.
+    brightening: f32,
     runs: AtomicUsize,
     refused: AtomicUsize,
 }
@@ -59,9 +59,9 @@ impl Stub {
         Self {
             contract,
             radius: radius as usize,
-            most: usize::MAX,
+            max_side: usize::MAX,
             delay: Duration::ZERO,
-            mood: 0.0,
+            brightening: 0.0,
             runs: AtomicUsize::new(0),
             refused: AtomicUsize::new(0),
         }
@@ -80,11 +80,11 @@ impl Net for Stub {
 
     async fn enlarge(&self, tile: Array4<f32>) -> Result<Inference, SessionError> {
         tokio::time::sleep(self.delay).await;
-        let mood = (self.runs.fetch_add(1, Ordering::Relaxed) % 2) as f32 * self.mood;
+        let brightening = (self.runs.fetch_add(1, Ordering::Relaxed) % 2) as f32 * self.brightening;
         let (_, channels, height, width) = tile.dim();
-        if width.max(height) > self.most {
+        if width.max(height) > self.max_side {
             self.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(SessionError::OutOfMemory("so it was told".to_owned()));
+            return Err(SessionError::OutOfMemory("the stub's limit".to_owned()));
         }
         let radius = self.radius;
         let area = ((2 * radius + 1) * (2 * radius + 1)) as f32;
@@ -100,7 +100,7 @@ impl Net for Stub {
         }
         let scale = self.contract.upscale.scale as usize;
         let output = Array4::from_shape_fn((1, channels, height * scale, width * scale), |at| {
-            soft[[0, at.1, at.2 / scale, at.3 / scale]] + mood
+            soft[[0, at.1, at.2 / scale, at.3 / scale]] + brightening
         });
         Ok(Inference { output, waited: Duration::ZERO, ran: Duration::from_millis(1) })
     }
@@ -146,13 +146,13 @@ fn png(image: &DynamicImage) -> Vec<u8> {
     bytes
 }
 
-/// Pixels that no two tiles could take for each other.
+/// Returns random pixels, so that no two tiles are alike.
 fn noise(width: u32, height: u32) -> RgbaImage {
     let mut state = 1_u32;
     RgbaImage::from_fn(width, height, |_, _| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let [r, g, b, a] = state.to_be_bytes();
-        // A third opaque, a third clear, and all between.
+        // A third each is transparent, opaque and translucent.
         let alpha = if a < 85 {
             0
         } else if a < 170 {
@@ -165,7 +165,7 @@ fn noise(width: u32, height: u32) -> RgbaImage {
 }
 
 #[tokio::test]
-async fn tiles_are_byte_for_byte_what_the_whole_would_be() {
+async fn tiled_and_whole_results_are_equal_byte_for_byte() {
     let sizes = [(1, 1), (2, 5), (63, 64), (65, 130), (200, 7), (7, 200), (97, 61)];
     for (width, height) in sizes {
         let rgba = DynamicImage::ImageRgba8(noise(width, height));
@@ -190,8 +190,8 @@ async fn tiles_are_byte_for_byte_what_the_whole_would_be() {
 }
 
 #[tokio::test]
-async fn padding_below_the_radius_would_be_seen() {
-    // Proves that the test above can fail.
+async fn too_little_padding_changes_the_result() {
+    // Proves that the previous test can fail.
     let input = png(&DynamicImage::ImageRgb8(DynamicImage::from(noise(90, 90)).to_rgb8()));
     let mut net = Stub::new(4, 3).tiles_of(32);
     net.contract.tiling.padding = 2;
@@ -200,20 +200,20 @@ async fn padding_below_the_radius_would_be_seen() {
 }
 
 #[tokio::test]
-async fn the_border_has_no_frame() {
+async fn the_border_shows_no_frame() {
     let input = png(&DynamicImage::ImageRgb8(RgbImage::from_pixel(50, 40, image::Rgb([200; 3]))));
     let result = enlarged(&Stub::new(4, 3), Factor::X4, input).await.into_rgb8();
     assert!(result.pixels().all(|pixel| pixel.0 == [200; 3]), "a flat picture stays flat");
 }
 
 #[tokio::test]
-async fn running_out_of_memory_halves_the_tile_and_goes_on() {
+async fn running_out_of_memory_halves_the_tiles() {
     let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(150, 90)).to_rgb8());
     let whole = enlarged(&Stub::new(4, 2).tiles_of(4096), Factor::X4, png(&image)).await;
     let mut net = Stub::new(4, 2);
-    net.most = 25;
+    net.max_side = 25;
     assert!(enlarged(&net, Factor::X4, png(&image)).await == whole);
-    // 64 does not fit, 32 does not, 16 with its padding does.
+    // 64 and 32 do not fit; 16 with its padding does.
     assert!((2..=6).contains(&net.refused.load(Ordering::Relaxed)), "{:?}", net.refused);
     let counted = Mutex::new(Vec::new());
     let count = |at: Progress| counted.lock().expect("one").push(at.tiles);
@@ -223,9 +223,12 @@ async fn running_out_of_memory_halves_the_tile_and_goes_on() {
     let (first, last) = (counted[0], counted[counted.len() - 1]);
     assert!(last.done == last.total && last.total > first.total, "{first:?}, then {last:?}");
 
-    net.most = 7;
+    net.max_side = 7;
     let refused = run(&net, Factor::X4, png(&image), settings(), |_| {}).await;
-    assert!(matches!(refused, Err(ToolError::OutOfMemory(_))), "nothing smaller is possible");
+    assert!(
+        matches!(refused, Err(ToolError::OutOfMemory(_))),
+        "even the smallest tile is too large"
+    );
 }
 
 #[tokio::test]
@@ -233,31 +236,31 @@ async fn tiles_are_no_larger_than_memory_allows() {
     let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(100, 100)).to_rgb8());
     let mut net = Stub::new(4, 2);
     net.contract.tiling.memory_bytes_per_pixel = 1000;
-    net.most = 20;
+    net.max_side = 20;
     let settings = Settings { tile_memory_bytes: 20 * 20 * 1000, ..settings() };
     run(&net, Factor::X4, png(&image), settings, |_| {}).await.expect("it fits");
     assert_eq!(net.refused.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn tiles_that_differ_fade_into_each_other() {
-    // A model that sees further than any padding: every other tile comes out brighter.
+async fn overlapping_tiles_fade_into_each_other() {
+    // Simulates a model that sees farther than any padding: every second tile is brighter.
     let flat = RgbImage::from_pixel(150, 130, image::Rgb([100; 3]));
     let input = png(&DynamicImage::ImageRgb8(flat));
-    let moody = |mode, blend| {
+    let uneven = |mode, blend| {
         let mut net = Stub::new(4, 0);
-        net.mood = 8.0 / 255.0;
+        net.brightening = 8.0 / 255.0;
         net.contract.tiling = Tiling { mode, blend, smallest: 32, ..net.contract.tiling };
         net
     };
-    let hard = enlarged(&moody(TilingMode::Exact, 0), Factor::X4, input.clone()).await;
-    let soft = enlarged(&moody(TilingMode::Blend, 8), Factor::X4, input).await;
+    let hard = enlarged(&uneven(TilingMode::Exact, 0), Factor::X4, input.clone()).await;
+    let soft = enlarged(&uneven(TilingMode::Blend, 8), Factor::X4, input).await;
     let (hard, soft) = (hard.into_rgb8(), soft.into_rgb8());
     assert_eq!((largest_step(&hard), soft.pixels().map(|pixel| pixel[0]).max()), (8, Some(108)));
-    assert!(largest_step(&soft) <= 1, "32 pixels to fade over 8 levels: {}", largest_step(&soft));
+    assert!(largest_step(&soft) <= 1, "8 levels fade over 32 pixels: {}", largest_step(&soft));
 }
 
-/// The largest difference of two neighbouring pixels.
+/// Returns the largest difference between neighboring pixels.
 fn largest_step(image: &RgbImage) -> u8 {
     let at = |x: u32, y: u32| image.get_pixel(x, y)[0];
     let pixels = (1..image.height()).flat_map(|y| (1..image.width()).map(move |x| (x, y)));
@@ -266,8 +269,8 @@ fn largest_step(image: &RgbImage) -> u8 {
 }
 
 #[tokio::test]
-async fn a_logo_keeps_its_colour_at_the_edge_and_its_alpha_at_the_ends() {
-    // A red disc; what is transparent is black, as most programs write it.
+async fn a_logo_keeps_its_edge_color_and_its_full_and_zero_alpha() {
+    // A red disc on transparent black, as most programs write it.
     let logo = RgbaImage::from_fn(80, 80, |x, y| {
         let distance = f64::from((x as i32 - 40).pow(2) + (y as i32 - 40).pow(2)).sqrt();
         match ((30.5 - distance).clamp(0.0, 1.0) * 255.0) as u8 {
@@ -289,7 +292,7 @@ async fn a_logo_keeps_its_colour_at_the_edge_and_its_alpha_at_the_ends() {
 }
 
 #[tokio::test]
-async fn gray_stays_gray_and_alpha_stays() {
+async fn gray_and_alpha_are_kept() {
     let rgba = DynamicImage::ImageRgba8(noise(40, 30));
     let sixteen = DynamicImage::ImageLumaA16(rgba.to_luma_alpha16());
     for (image, expected) in [
@@ -303,7 +306,7 @@ async fn gray_stays_gray_and_alpha_stays() {
         assert_eq!(result.color(), expected, "from {:?}", image.color());
         assert_eq!((result.width(), result.height()), (80, 60));
     }
-    // Opaque alpha is no alpha.
+    // Fully opaque alpha is dropped.
     let opaque = DynamicImage::ImageRgba8(RgbaImage::from_pixel(9, 9, Rgba([1, 2, 3, 255])));
     let result = enlarged(&Stub::new(4, 1), Factor::X2, png(&opaque)).await;
     assert_eq!(result.color(), image::ColorType::Rgb8);
@@ -317,7 +320,7 @@ async fn palettes_and_cmyk_become_rgb() {
     assert_eq!(cmyk.color(), image::ColorType::Rgb8);
 }
 
-/// A minimal ICC profile without tags.
+/// Returns a minimal ICC profile without tags.
 fn profile(space: [u8; 4]) -> Vec<u8> {
     let mut profile = vec![0; 132];
     profile[..4].copy_from_slice(&132_u32.to_be_bytes());
@@ -327,11 +330,11 @@ fn profile(space: [u8; 4]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_sound_profile_is_kept_and_a_broken_one_dropped() {
+async fn a_valid_icc_profile_is_kept_and_a_broken_one_dropped() {
     let gray = GrayImage::from_pixel(8, 8, image::Luma([90]));
     let rgb = RgbImage::from_pixel(8, 8, image::Rgb([90, 10, 10]));
     let mut broken = profile(*b"RGB ");
-    broken[131] = 9; // tags that are not there
+    broken[131] = 9; // nine tags, but none follows
     for (samples, kind, embedded, kept) in [
         (rgb.as_raw(), ExtendedColorType::Rgb8, profile(*b"RGB "), true),
         (gray.as_raw(), ExtendedColorType::L8, profile(*b"GRAY"), true),
@@ -340,7 +343,7 @@ async fn a_sound_profile_is_kept_and_a_broken_one_dropped() {
     ] {
         let mut input = Vec::new();
         let mut encoder = image::codecs::png::PngEncoder::new(&mut input);
-        encoder.set_icc_profile(embedded.clone()).expect("it is taken");
+        encoder.set_icc_profile(embedded.clone()).expect("PNG takes profiles");
         encoder.write_image(samples, 8, 8, kind).expect("it encodes");
         let (_, png) =
             run(&Stub::new(4, 1), Factor::X2, input, settings(), |_| {}).await.expect("it runs");
@@ -352,12 +355,12 @@ async fn a_sound_profile_is_kept_and_a_broken_one_dropped() {
 }
 
 #[tokio::test]
-async fn sizes_beyond_the_limit_are_refused_and_strips_work() {
+async fn pictures_over_the_limit_are_refused_and_strips_work() {
     let strip = DynamicImage::ImageRgb8(RgbImage::from_pixel(10_000, 3, image::Rgb([7, 8, 9])));
     let net = Stub::new(4, 1);
     let refused = run(&net, Factor::X4, png(&strip), settings(), |_| {}).await;
     let error = refused.expect_err("10,000 is more than 6,000").to_string();
-    assert_eq!(error, "the image is 10000 × 3 pixels; at most 6000 a side is possible");
+    assert_eq!(error, "the image is 10000 × 3 pixels; the limit is 6000 per side");
     let limits = Limits { max_dimension: 10_000 };
     let (made, _) = run(&net, Factor::X2, png(&strip), Settings { limits, ..settings() }, |_| {})
         .await
@@ -368,28 +371,28 @@ async fn sizes_beyond_the_limit_are_refused_and_strips_work() {
 }
 
 #[tokio::test]
-async fn progress_grows_to_the_end_with_the_time_that_is_left() {
+async fn progress_grows_to_the_end_and_estimates_the_time_left() {
     let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(160, 160)).to_rgb8());
-    let heard = Mutex::new(Vec::new());
+    let reports = Mutex::new(Vec::new());
     let mut net = Stub::new(4, 1).tiles_of(40);
     net.delay = Duration::from_millis(20);
-    run(&net, Factor::X4, png(&image), settings(), |at| heard.lock().expect("one").push(at))
+    run(&net, Factor::X4, png(&image), settings(), |at| reports.lock().expect("one").push(at))
         .await
         .expect("it runs");
-    let heard = heard.into_inner().expect("one");
-    assert_eq!(heard.len(), 1 + 16, "once before, then for each tile");
+    let reports = reports.into_inner().expect("one");
+    assert_eq!(reports.len(), 1 + 16, "once before the first tile, then after each");
     let tiles = |done| Count { unit: CountUnit::Tiles, done, total: 16 };
-    assert_eq!(heard[0], Progress { fraction: 0.0, tiles: tiles(0), left: None });
-    assert!((0..).zip(&heard).all(|(done, at)| at.tiles == tiles(done)));
-    assert!(heard.windows(2).all(|pair| pair[0].fraction < pair[1].fraction));
-    assert!(heard[16].fraction > 0.9999);
-    let left = |at: usize| heard[at].left.expect("it is measured");
-    assert!(left(8) < left(2), "less is left: {:?} then {:?}", left(2), left(8));
+    assert_eq!(reports[0], Progress { fraction: 0.0, tiles: tiles(0), left: None });
+    assert!((0..).zip(&reports).all(|(done, at)| at.tiles == tiles(done)));
+    assert!(reports.windows(2).all(|pair| pair[0].fraction < pair[1].fraction));
+    assert!(reports[16].fraction > 0.9999);
+    let left = |at: usize| reports[at].left.expect("it is measured");
+    assert!(left(8) < left(2), "the time left falls: {:?}, then {:?}", left(2), left(8));
     assert_eq!(left(16), Duration::ZERO);
 }
 
 #[tokio::test]
-async fn a_cancelled_run_ends_between_tiles() {
+async fn a_canceled_run_ends_between_tiles() {
     let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(160, 160)).to_rgb8());
     let mut net = Stub::new(4, 1).tiles_of(40);
     net.delay = Duration::from_millis(30);
@@ -408,7 +411,7 @@ async fn a_cancelled_run_ends_between_tiles() {
 }
 
 #[tokio::test]
-async fn a_run_whose_receiver_left_ends() {
+async fn a_run_ends_when_its_receiver_is_dropped() {
     let image = DynamicImage::ImageRgb8(DynamicImage::from(noise(160, 160)).to_rgb8());
     let net = Stub::new(4, 1).tiles_of(16);
     let pixels = PixelPool::new(2).expect("threads start");
@@ -429,7 +432,7 @@ async fn real(name: &str) -> Upscaler {
     Upscaler::new(load(&folder).await.expect("it loads")).expect("it is an upscaler")
 }
 
-/// The promise of the padding in its manifest: the compact net looks no further than 18 pixels.
+/// The padding in the manifest is sufficient: the compact net sees no farther than 18 pixels.
 #[tokio::test]
 async fn the_compact_net_tiles_exactly() {
     let net = real("realesr-animevideov3-x4").await;
@@ -462,7 +465,7 @@ async fn the_compact_net_tiles_exactly() {
     let plain = photo.resize_exact(300, 244, image::imageops::FilterType::CatmullRom);
     let ratio = laplacian(&whole.to_luma8()) / laplacian(&plain.to_luma8());
     assert!(ratio > 1.5, "{ratio}");
-    // And it is the same picture: box-averaged back it is what went in, 30 dB at least.
+    // It is the same picture: scaled back it matches the input.
     let small = whole.resize_exact(75, 61, image::imageops::FilterType::Triangle).into_rgb8();
     let error: f64 = small
         .as_raw()

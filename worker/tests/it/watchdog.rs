@@ -1,6 +1,6 @@
-//! Runs that hang, devices that are lost, inputs that run together: what a GPU does to a process, on a processor.
+//! Hanging runs, lost devices and batches, simulated on a CPU; and the doctor.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::process::Command;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use retouch_inference::manifest::Manifest;
 use retouch_inference::registry::load_model;
 use retouch_inference::session::{Batching, Runtime};
 use retouch_standins::testing::eventually;
-use retouch_worker::watchdog::{self, CANNOT_GO_ON};
+use retouch_worker::watchdog::{self, EXIT_HUNG};
 use sqlx::PgPool;
 
-use crate::process::Line;
+use crate::process::Services;
 use crate::{repository, settings};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 async fn attempts(pool: &PgPool) -> Vec<i32> {
     sqlx::query_scalar("select attempt from jobs order by created_at")
@@ -29,61 +29,62 @@ async fn attempts(pool: &PgPool) -> Vec<i32> {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_run_that_hangs_ends_its_process_and_the_next_one_does_the_job(pool: PgPool) {
-    let line = Line::start(pool, 2).await;
-    let worker = line.worker().set("RETOUCH_FAULT_HANG_AT_RUN", "1").set("RETOUCH_STALL_SECS", "2");
+async fn a_hanging_run_ends_its_process_and_the_next_one_repeats_the_job(pool: PgPool) {
+    let services = Services::start(pool, 2).await;
+    let worker =
+        services.worker().set("RETOUCH_FAULT_HANG_AT_RUN", "1").set("RETOUCH_STALL_SECS", "2");
     let mut hanging = worker.start();
     let started = Instant::now();
-    line.submit().await;
-    let ended = tokio::task::spawn_blocking(move || hanging.wait(PATIENCE)).await.unwrap();
-    assert_eq!(ended.code(), Some(CANNOT_GO_ON));
+    services.submit().await;
+    let ended = tokio::task::spawn_blocking(move || hanging.wait(TIMEOUT)).await.unwrap();
+    assert_eq!(ended.code(), Some(EXIT_HUNG));
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
-    let _next = line.worker().start();
-    line.until(JobState::Done, 1, PATIENCE).await;
-    assert_eq!(attempts(&line.pool).await, [2]);
-    line.assert_nothing_lost_nothing_twice().await;
+    let _next = services.worker().start();
+    services.until(JobState::Done, 1, TIMEOUT).await;
+    assert_eq!(attempts(&services.pool).await, [2]);
+    services.assert_consistent().await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_lost_device_ends_its_process_and_no_other_job_pays_for_it(pool: PgPool) {
-    let line = Line::start(pool, 8).await;
+async fn a_lost_device_ends_its_process_and_costs_only_its_job_an_attempt(pool: PgPool) {
+    let services = Services::start(pool, 8).await;
     for _ in 0..6 {
-        line.submit().await;
+        services.submit().await;
     }
-    let worker = line.worker().set("RETOUCH_FAULT_LOSE_DEVICE_AT_RUN", "3");
+    let worker = services.worker().set("RETOUCH_FAULT_LOSE_DEVICE_AT_RUN", "3");
     let mut losing = worker.start();
-    let ended = tokio::task::spawn_blocking(move || losing.wait(PATIENCE)).await.unwrap();
-    assert_eq!(ended.code(), Some(CANNOT_GO_ON));
-    let _next = line.worker().start();
-    line.until(JobState::Done, 6, PATIENCE).await;
-    // The job that lost it counts the attempt; those beside it were handed back.
-    let mut attempts = attempts(&line.pool).await;
+    let ended = tokio::task::spawn_blocking(move || losing.wait(TIMEOUT)).await.unwrap();
+    assert_eq!(ended.code(), Some(EXIT_HUNG));
+    let _next = services.worker().start();
+    services.until(JobState::Done, 6, TIMEOUT).await;
+    // The job that lost the device counts the attempt; the others were handed back.
+    let mut attempts = attempts(&services.pool).await;
     attempts.sort_unstable();
     assert_eq!(attempts, [1, 1, 1, 1, 1, 2]);
-    line.assert_nothing_lost_nothing_twice().await;
+    services.assert_consistent().await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_health_file_is_fresh_while_the_worker_lives(pool: PgPool) {
-    let line = Line::start(pool, 1).await;
+async fn the_health_file_is_fresh_while_the_worker_is_alive(pool: PgPool) {
+    let services = Services::start(pool, 1).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("health");
-    let mut worker = line.worker().set("RETOUCH_HEALTH_FILE", &file).start();
-    eventually(PATIENCE, "a health file", || async { file.exists().then_some(()) }).await;
-    let asked = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
+    let mut worker = services.worker().set("RETOUCH_HEALTH_FILE", &file).start();
+    eventually(TIMEOUT, "a health file", || async { file.exists().then_some(()) }).await;
+    let check = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
         .arg("healthcheck")
         .env("RETOUCH_HEALTH_FILE", &file)
         .output()
         .unwrap();
-    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
     worker.terminate();
-    tokio::task::spawn_blocking(move || worker.wait(PATIENCE)).await.unwrap();
+    tokio::task::spawn_blocking(move || worker.wait(TIMEOUT)).await.unwrap();
     assert!(watchdog::check(&file, SystemTime::now() + Duration::from_mins(1)).is_err());
 }
 
 #[tokio::test]
-async fn inputs_that_wait_run_together_and_each_gets_its_own_output() {
-    let batching = Batching { most: Some(4), wait: Duration::from_millis(50) };
+async fn waiting_inputs_run_as_a_batch_and_each_gets_its_own_output() {
+    let batching = Batching { max_inputs: Some(4), wait: Duration::from_millis(50) };
     let batched = Runtime::start(settings(batching, RunFaults::default())).unwrap();
     let folder = repository().join("models/tiny/upscale");
     let alone =
@@ -95,7 +96,7 @@ async fn inputs_that_wait_run_together_and_each_gets_its_own_output() {
             ((seed * 7 + c * 5 + y * 3 + x) % 11) as f32 / 11.0
         })
     };
-    // Two shapes mixed: what does not fit a batch is not lost.
+    // Mixes two shapes, which cannot share a batch.
     let sides = [16, 16, 24, 16, 24, 16, 16, 16];
     let runs = sides.iter().enumerate().map(|(seed, side)| {
         let (model, input) = (Arc::clone(&together), input(seed, *side));
@@ -106,14 +107,14 @@ async fn inputs_that_wait_run_together_and_each_gets_its_own_output() {
         let own = alone.infer(input(seed, *side)).await.unwrap().output;
         assert_eq!(run.await.unwrap(), own, "input {seed} of {side}");
     }
-    let begun = batched.runs().begin("the next").number() - 1;
-    assert!(begun < sides.len() as u64, "{begun} runs for {} inputs", sides.len());
+    let started = batched.runs().start("the next").number() - 1;
+    assert!(started < sides.len() as u64, "{started} runs for {} inputs", sides.len());
 }
 
 #[test]
-fn the_doctor_names_what_is_wrong_and_what_to_do() {
+fn the_doctor_reports_problems_with_advice() {
     let doctor = |models: &str, device: &str| {
-        let asked = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
+        let output = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
             .arg("doctor")
             .env("RETOUCH_MODELS_DIR", repository().join(models))
             .env("RETOUCH_DEVICE", device)
@@ -122,16 +123,16 @@ fn the_doctor_names_what_is_wrong_and_what_to_do() {
             .current_dir(repository())
             .output()
             .unwrap();
-        (asked.status.success(), String::from_utf8_lossy(&asked.stdout).into_owned())
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    let (is_well, told) = doctor("models/tiny", "cpu");
-    assert!(!is_well, "{told}");
-    assert!(told.contains("ok    models run on cpu"), "{told}");
-    assert!(told.contains("ok    segment"), "{told}");
-    assert!(told.contains("WRONG Postgres"), "{told}");
-    assert!(told.contains("→ check DATABASE_URL"), "{told}");
-    assert!(told.contains("note  Redis was not asked"), "{told}");
-    let (_, told) = doctor("models/nowhere", "cuda");
-    assert!(told.contains("WRONG CUDA was asked for and cannot be used"), "{told}");
-    assert!(told.contains("they need ONNX Runtime"), "{told}");
+    let (is_well, report) = doctor("models/tiny", "cpu");
+    assert!(!is_well, "{report}");
+    assert!(report.contains("ok    models run on cpu"), "{report}");
+    assert!(report.contains("ok    segment"), "{report}");
+    assert!(report.contains("WRONG Postgres"), "{report}");
+    assert!(report.contains("→ check DATABASE_URL"), "{report}");
+    assert!(report.contains("note  Redis was not checked"), "{report}");
+    let (_, report) = doctor("models/nowhere", "cuda");
+    assert!(report.contains("WRONG CUDA was requested but does not work"), "{report}");
+    assert!(report.contains("because ONNX Runtime does not start"), "{report}");
 }
