@@ -1,4 +1,4 @@
-//! An identity provider for tests: publishes keys and signs whatever it is asked to, true or not.
+//! An identity provider for tests: publishes keys, signs any claims, and misbehaves on request.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -16,61 +16,61 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// A key pair of the provider; made for these tests, it protects nothing.
+/// The first key pair. It exists for these tests only and protects nothing.
 const KEY: &str = include_str!("issuer/test-key.pem");
-/// The public half of it, which everybody may know.
+/// The public half of the first key pair.
 pub const PUBLIC_KEY: &str = include_str!("issuer/test-key.pub.pem");
-/// A second one, to rotate to or to forge with.
+/// The second key pair, for key rotation and forged tokens.
 const OTHER_KEY: &str = include_str!("issuer/other-test-key.pem");
 
-/// The provider. Clones are the same provider.
+/// The provider. Clones share it.
 #[derive(Clone)]
 pub struct Issuer {
-    /// Its address, and what it writes into `iss`.
+    /// The address, which is also the `iss` claim.
     pub url: String,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     published: Mutex<Vec<Jwk>>,
-    fetches: AtomicUsize,
+    key_fetches: AtomicUsize,
     userinfo: Mutex<Value>,
-    mood: Mutex<Mood>,
-    asked: AtomicUsize,
+    behavior: Mutex<Behavior>,
+    requests: AtomicUsize,
 }
 
-/// How the provider answers.
+/// How the provider responds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Mood {
-    /// As it should.
+pub enum Behavior {
+    /// Correctly.
     #[default]
-    Well,
-    /// 500, whatever is asked.
-    Broken,
-    /// 200, and no JSON.
-    Nonsense,
-    /// It publishes no key at all.
+    Normal,
+    /// With status 500.
+    ServerError,
+    /// With status 200 and a body that is not JSON.
+    InvalidJson,
+    /// With an empty key set.
     NoKeys,
-    /// Its keys, among others of kinds that nobody knows yet.
-    UnknownKindsToo,
-    /// As it should, with many megabytes of nothing behind it.
-    Endless,
-    /// As it should, after this time.
+    /// With keys of unknown types before its own.
+    UnknownKeyTypes,
+    /// Correctly, followed by 16 MiB of spaces.
+    Oversized,
+    /// Correctly, after a delay.
     Slow(Duration),
-    /// It sends everybody elsewhere.
-    Elsewhere(String),
-    /// Its discovery document is another provider's.
-    SomebodyElses,
-    /// It takes a call and never answers.
-    Silent,
+    /// With redirects to this address.
+    Redirect(String),
+    /// With the discovery document of another issuer.
+    WrongIssuer,
+    /// Never.
+    Hang,
 }
 
-/// One of the provider's key pairs.
+/// A key pair of the provider.
 #[derive(Clone, Copy, Debug)]
 pub enum Key {
-    /// The one that is published from the start.
+    /// Published from the start.
     First,
-    /// One that is published only after [`Issuer::rotate`].
+    /// Published by [`Issuer::publish_second_key`].
     Second,
 }
 
@@ -110,10 +110,10 @@ impl Issuer {
             url: url.clone(),
             shared: Arc::new(Shared {
                 published: Mutex::new(vec![Key::First.jwk()]),
-                fetches: AtomicUsize::new(0),
+                key_fetches: AtomicUsize::new(0),
                 userinfo: Mutex::new(Value::Null),
-                mood: Mutex::default(),
-                asked: AtomicUsize::new(0),
+                behavior: Mutex::default(),
+                requests: AtomicUsize::new(0),
             }),
         };
         let discovery = json!({
@@ -125,7 +125,7 @@ impl Issuer {
             .route("/.well-known/openid-configuration", get(move || async move { Json(discovery) }))
             .route("/jwks", get(jwks))
             .route("/userinfo", get(userinfo))
-            .layer(middleware::from_fn_with_state(issuer.shared.clone(), in_this_mood))
+            .layer(middleware::from_fn_with_state(issuer.shared.clone(), misbehave))
             .with_state(issuer.shared.clone());
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -137,7 +137,7 @@ impl Issuer {
         issuer
     }
 
-    /// The claims of a good access token of `subject` for `audience`, good for an hour.
+    /// Returns the claims of a valid access token, which expires in an hour.
     pub fn claims(&self, subject: &str, audience: &str) -> Value {
         let now = jsonwebtoken::get_current_timestamp();
         json!({
@@ -154,74 +154,74 @@ impl Issuer {
         jsonwebtoken::encode(&header, claims, &key.encoding()).expect("signed")
     }
 
-    /// Signs `claims` with `header`, for tokens that should be refused.
+    /// Signs `claims` with any header and key, for tokens that must be rejected.
     pub fn sign_as(&self, header: &Header, key: &EncodingKey, claims: &Value) -> String {
         jsonwebtoken::encode(header, claims, key).expect("signed")
     }
 
-    /// A good access token of `subject`.
+    /// Returns a valid access token.
     pub fn token(&self, subject: &str, audience: &str) -> String {
         self.sign(Key::First, &self.claims(subject, audience))
     }
 
-    /// Publishes the second key beside the first.
-    pub fn rotate(&self) {
+    /// Publishes the second key in addition to the first.
+    pub fn publish_second_key(&self) {
         *self.shared.published.lock().expect("no panic") =
             vec![Key::First.jwk(), Key::Second.jwk()];
     }
 
-    /// Publishes the second key alone.
-    pub fn retire_the_first(&self) {
+    /// Publishes only the second key.
+    pub fn withdraw_first_key(&self) {
         *self.shared.published.lock().expect("no panic") = vec![Key::Second.jwk()];
     }
 
-    /// Makes the provider answer like this from now on.
-    pub fn set_mood(&self, mood: Mood) {
-        *self.shared.mood.lock().expect("no panic") = mood;
+    /// Changes how the provider responds.
+    pub fn set_behavior(&self, behavior: Behavior) {
+        *self.shared.behavior.lock().expect("no panic") = behavior;
     }
 
-    /// How often anything was asked for.
-    pub fn asked(&self) -> usize {
-        self.shared.asked.load(Ordering::SeqCst)
+    /// Returns the number of requests so far.
+    pub fn request_count(&self) -> usize {
+        self.shared.requests.load(Ordering::SeqCst)
     }
 
-    /// How often the keys were fetched.
-    pub fn fetches(&self) -> usize {
-        self.shared.fetches.load(Ordering::SeqCst)
+    /// Returns how often the keys were fetched.
+    pub fn key_fetches(&self) -> usize {
+        self.shared.key_fetches.load(Ordering::SeqCst)
     }
 
-    /// What `/userinfo` answers; null is 401.
-    pub fn set_userinfo(&self, answer: Value) {
-        *self.shared.userinfo.lock().expect("no panic") = answer;
+    /// Sets the response of `/userinfo`; null makes it 401.
+    pub fn set_userinfo(&self, userinfo: Value) {
+        *self.shared.userinfo.lock().expect("no panic") = userinfo;
     }
 }
 
-async fn in_this_mood(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
-    shared.asked.fetch_add(1, Ordering::SeqCst);
-    let mood = shared.mood.lock().expect("no panic").clone();
+async fn misbehave(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    shared.requests.fetch_add(1, Ordering::SeqCst);
+    let behavior = shared.behavior.lock().expect("no panic").clone();
     let path = request.uri().path().to_owned();
     let json = [(header::CONTENT_TYPE, "application/json")];
-    match mood {
-        Mood::Broken => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-        Mood::Nonsense => (json, "<html>Welcome!").into_response(),
-        Mood::Endless => {
-            let answer = next.run(request).await.into_body();
-            let answer = axum::body::to_bytes(answer, usize::MAX).await.expect("a body");
-            (json, [&answer[..], &vec![b' '; 16 * 1024 * 1024]].concat()).into_response()
+    match behavior {
+        Behavior::ServerError => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Behavior::InvalidJson => (json, "<html>Welcome!").into_response(),
+        Behavior::Oversized => {
+            let body = next.run(request).await.into_body();
+            let body = axum::body::to_bytes(body, usize::MAX).await.expect("a body");
+            (json, [&body[..], &vec![b' '; 16 * 1024 * 1024]].concat()).into_response()
         }
-        Mood::Slow(time) => {
-            tokio::time::sleep(time).await;
+        Behavior::Slow(delay) => {
+            tokio::time::sleep(delay).await;
             next.run(request).await
         }
-        Mood::Elsewhere(url) => Redirect::temporary(&format!("{url}{path}")).into_response(),
-        Mood::Silent => std::future::pending().await,
-        Mood::SomebodyElses if path.starts_with("/.well-known") => {
-            let theirs =
+        Behavior::Redirect(url) => Redirect::temporary(&format!("{url}{path}")).into_response(),
+        Behavior::Hang => std::future::pending().await,
+        Behavior::WrongIssuer if path.starts_with("/.well-known") => {
+            let discovery =
                 json!({"issuer": "https://evil.test", "jwks_uri": "https://evil.test/jwks"});
-            Json(theirs).into_response()
+            Json(discovery).into_response()
         }
-        Mood::NoKeys if path == "/jwks" => Json(json!({"keys": []})).into_response(),
-        Mood::UnknownKindsToo if path == "/jwks" => {
+        Behavior::NoKeys if path == "/jwks" => Json(json!({"keys": []})).into_response(),
+        Behavior::UnknownKeyTypes if path == "/jwks" => {
             let keys = shared.published.lock().expect("no panic").clone();
             let mut keys: Vec<Value> = keys.iter().map(|key| json!(key)).collect();
             keys.insert(
@@ -231,20 +231,18 @@ async fn in_this_mood(State(shared): State<Arc<Shared>>, request: Request, next:
             keys.insert(0, json!({"kty": "oct", "kid": "shared", "k": "AAAA"}));
             Json(json!({"keys": keys})).into_response()
         }
-        Mood::Well | Mood::SomebodyElses | Mood::NoKeys | Mood::UnknownKindsToo => {
+        Behavior::Normal | Behavior::WrongIssuer | Behavior::NoKeys | Behavior::UnknownKeyTypes => {
             next.run(request).await
         }
     }
 }
 
 async fn jwks(State(shared): State<Arc<Shared>>) -> Json<JwkSet> {
-    shared.fetches.fetch_add(1, Ordering::SeqCst);
+    shared.key_fetches.fetch_add(1, Ordering::SeqCst);
     Json(JwkSet { keys: shared.published.lock().expect("no panic").clone() })
 }
 
-async fn userinfo(
-    State(shared): State<Arc<Shared>>,
-) -> Result<Json<Value>, axum::http::StatusCode> {
-    let answer = shared.userinfo.lock().expect("no panic").clone();
-    if answer.is_null() { Err(axum::http::StatusCode::UNAUTHORIZED) } else { Ok(Json(answer)) }
+async fn userinfo(State(shared): State<Arc<Shared>>) -> Result<Json<Value>, StatusCode> {
+    let userinfo = shared.userinfo.lock().expect("no panic").clone();
+    if userinfo.is_null() { Err(StatusCode::UNAUTHORIZED) } else { Ok(Json(userinfo)) }
 }

@@ -1,5 +1,5 @@
-//! Stand-ins that speak the real protocols: an S3 server and a Stripe for a laptop, and for tests also Redis servers
-//! to break, an identity provider to lie with, a bucket that is gone when the test ends, and users who want much.
+//! Stand-ins for services that speak their real protocols: S3 and Stripe for laptops and tests; Redis and an identity
+//! provider for tests alone; test fixtures; and a load generator.
 
 pub mod issuer;
 pub mod load;

@@ -1,4 +1,5 @@
-//! Many users who run billed jobs, as fast as they are answered or at a steady rate, and what that was like for them.
+//! A load generator: many users run paid jobs, each as fast as possible or all at a steady rate, and it reports the
+//! responses and latencies.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,28 +15,28 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// The API answers for itself after two minutes.
-const PATIENCE: Duration = Duration::from_secs(150);
-/// The first and the longest pause before a job is asked for again.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// Longer than the two minutes after which the API responds with the job.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(150);
+/// The first and the longest delay before a retry.
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// Who does how much.
+/// The load to generate.
 #[derive(Args, Clone, Debug)]
 pub struct Load {
-    /// A file with a JSON list of users, each `{"api": "http://…", "token": "…", "image": "…"}`. Each does one job
-    /// at a time; a user who is listed twice does two.
+    /// File with a JSON list of users, each `{"api": "http://…", "token": "…", "image": "…"}`. Each runs one job
+    /// at a time; list a user twice to run two.
     #[arg(long)]
     users: PathBuf,
-    /// How many jobs there are in all.
+    /// Maximum number of jobs.
     #[arg(long, default_value_t = u64::MAX)]
     jobs: u64,
-    /// How long new jobs are begun, in seconds.
+    /// How long to start new jobs, in seconds.
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
-    /// Begin this many jobs a second, whether or not those before are answered.
+    /// Start this many jobs per second, regardless of the responses.
     #[arg(long)]
     rate: Option<f64>,
-    /// Ask again, with the same Idempotency-Key, after no answer, 202, 429 or 503, for up to this many seconds.
+    /// Retry with the same Idempotency-Key after 202, 429, 503 or no response, for up to this many seconds.
     #[arg(long, default_value_t = 0.0)]
     insist: f64,
 }
@@ -47,29 +48,28 @@ struct User {
     image: String,
 }
 
-/// What came of it.
+/// The measurements.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// From the first request to the last answer.
+    /// The time from the first request to the last response.
     pub seconds: f64,
-    /// Jobs that were begun.
+    /// Started jobs.
     pub begun: u64,
-    /// Jobs whose result was answered.
+    /// Jobs whose result arrived.
     pub done: u64,
-    /// The same by the second.
+    /// `done` per second.
     pub done_per_second: f64,
-    /// How often each status was answered; `none` counts requests without an answer, `empty` those with 200 and
-    /// no result.
+    /// The number of responses by status; `none` counts requests without a response, `empty` 200 without a result.
     pub answers: BTreeMap<String, u64>,
-    /// How long those that are done took from the first request to the result.
+    /// The median time from the first request of a job to its result.
     pub p50_ms: f64,
-    /// The same: one in twenty took longer.
+    /// The 95th percentile of the same.
     pub p95_ms: f64,
-    /// The same: one in a hundred took longer.
+    /// The 99th percentile of the same.
     pub p99_ms: f64,
 }
 
-/// What became of one job.
+/// The responses to one job, and how long it took if its result arrived.
 #[derive(Debug, Default)]
 struct Outcome {
     took: Option<Duration>,
@@ -77,25 +77,25 @@ struct Outcome {
 }
 
 impl Load {
-    /// Does it.
+    /// Generates the load.
     pub async fn run(&self) -> anyhow::Result<Report> {
         let file = std::fs::read(&self.users);
         let file = file.with_context(|| format!("reading {}", self.users.display()))?;
         let users: Vec<User> = serde_json::from_slice(&file).context("reading the users")?;
         anyhow::ensure!(!users.is_empty(), "there are no users");
-        // Whoever was first has chosen the same one.
+        // Fails if another part of the process installed it already, which does no harm.
         rustls::crypto::ring::default_provider().install_default().ok();
-        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
+        let http = reqwest::Client::builder().no_proxy().timeout(REQUEST_TIMEOUT).build()?;
         let started = Instant::now();
         let outcomes = match self.rate {
-            Some(rate) => self.at_a_rate(&http, &users, rate).await?,
-            None => self.one_after_another(&http, &users).await?,
+            Some(rate) => self.run_at_rate(&http, &users, rate).await?,
+            None => self.run_sequentially(&http, &users).await?,
         };
         Ok(Report::new(started.elapsed(), &outcomes))
     }
 
-    /// Each user waits for an answer before the next job.
-    async fn one_after_another(
+    /// Every user starts the next job when the previous one has ended.
+    async fn run_sequentially(
         &self,
         http: &reqwest::Client,
         users: &[User],
@@ -121,24 +121,24 @@ impl Load {
         Ok(all)
     }
 
-    /// Users take turns at a steady pace.
-    async fn at_a_rate(
+    /// Starts jobs at a steady rate, for each user in turn.
+    async fn run_at_rate(
         &self,
         http: &reqwest::Client,
         users: &[User],
         rate: f64,
     ) -> anyhow::Result<Vec<Outcome>> {
-        let pause = Duration::try_from_secs_f64(1.0 / rate).context("the rate is not above 0")?;
+        let period = Duration::try_from_secs_f64(1.0 / rate).context("the rate must be above 0")?;
         let end = Instant::now() + Duration::from_secs_f64(self.seconds);
-        let mut pace = tokio::time::interval(pause);
+        let mut interval = tokio::time::interval(period);
         let mut jobs = JoinSet::new();
-        let mut turns = users.iter().cycle();
+        let mut users = users.iter().cycle();
         for _ in 0..self.jobs {
-            pace.tick().await;
+            interval.tick().await;
             if Instant::now() >= end {
                 break;
             }
-            let Some(user) = turns.next().cloned() else { break };
+            let Some(user) = users.next().cloned() else { break };
             let (http, load) = (http.clone(), self.clone());
             jobs.spawn(async move { load.job(&http, &user).await });
         }
@@ -149,37 +149,37 @@ impl Load {
         Ok(all)
     }
 
-    /// One job of one user, from the first request to the last answer.
+    /// Runs one job, with retries.
     async fn job(&self, http: &reqwest::Client, user: &User) -> Outcome {
         let started = Instant::now();
         let key = Uuid::now_v7().to_string();
         let mut outcome = Outcome::default();
-        let mut pause = PAUSES.0;
+        let mut delay = RETRY_DELAYS.0;
         loop {
-            let (answer, is_final) = ask(http, user, &key).await;
+            let (answer, is_final) = send(http, user, &key).await;
             if answer == "200" {
                 outcome.took = Some(started.elapsed());
             }
-            let again = !is_final && started.elapsed().as_secs_f64() < self.insist;
-            if again && answer != "202" {
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSES.1);
+            let retry = !is_final && started.elapsed().as_secs_f64() < self.insist;
+            if retry && answer != "202" {
+                tokio::time::sleep(delay).await;
+                delay = (delay * 2).min(RETRY_DELAYS.1);
             }
             outcome.answers.push(answer);
-            if !again {
+            if !retry {
                 return outcome;
             }
         }
     }
 }
 
-/// How the API answered, and whether asking again would change nothing.
-async fn ask(http: &reqwest::Client, user: &User, key: &str) -> (String, bool) {
+/// Sends a request. Returns the status for [`Report::answers`], and whether a retry is pointless.
+async fn send(http: &reqwest::Client, user: &User, key: &str) -> (String, bool) {
     let address = format!("{}/api/rmbg-images/remove-bg-ai?imageId={}", user.api, user.image);
     let request = http.post(address).bearer_auth(&user.token).header("Idempotency-Key", key);
-    let Ok(answer) = request.send().await else { return ("none".into(), false) };
-    let status = answer.status();
-    let Ok(body) = answer.bytes().await else { return ("none".into(), false) };
+    let Ok(response) = request.send().await else { return ("none".into(), false) };
+    let status = response.status();
+    let Ok(body) = response.bytes().await else { return ("none".into(), false) };
     match status {
         StatusCode::OK => {
             let results: Vec<Value> = serde_json::from_slice(&body).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Report {
     }
 }
 
-/// The smallest of `sorted` that `percent` of them do not pass.
+/// Returns the smallest duration that at least `percent` of `sorted` do not exceed, in milliseconds.
 fn percentile_ms(sorted: &[Duration], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(rank).map_or(0.0, |took| took.as_secs_f64() * 1000.0)
@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// The keys that were sent; every second request is refused.
+    /// The idempotency keys of all requests.
     type Keys = Arc<Mutex<Vec<String>>>;
 
     async fn refuse_every_second(
@@ -264,17 +264,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_insists_asks_again_with_the_same_key() {
+    async fn retries_use_the_same_key() {
         let (report, keys) = load_of(30.0, None).await;
         assert_eq!((report.begun, report.done), (4, 4));
         assert_eq!(report.answers, BTreeMap::from([("200".into(), 4), ("503".into(), 4)]));
         assert!(keys.chunks(2).all(|pair| pair[0] == pair[1]), "{keys:?}");
         assert!(keys.chunks(2).map(|pair| &pair[0]).is_sorted_by(|one, next| one != next));
-        assert!(report.p99_ms >= 100.0, "the pause counts: {report:?}");
+        assert!(report.p99_ms >= 100.0, "the delay counts: {report:?}");
     }
 
     #[tokio::test]
-    async fn who_does_not_takes_the_first_answer() {
+    async fn without_retries_the_first_response_counts() {
         for rate in [None, Some(100.0)] {
             let (report, _) = load_of(0.0, rate).await;
             assert_eq!((report.begun, report.done), (4, 2));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_of_the_jobs_that_are_done() {
+    fn percentiles_are_computed_by_nearest_rank() {
         let times: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
         let at = |percent| percentile_ms(&times, percent).round() as u32;
         assert_eq!([at(50), at(95), at(99)], [100, 190, 198]);

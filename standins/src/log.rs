@@ -1,4 +1,4 @@
-//! What a process would have logged, for a test to read.
+//! Captures the log of a test.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -6,40 +6,40 @@ use std::sync::{Arc, Mutex};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// How the lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lines {
+pub enum LogFormat {
     /// For people.
     Text,
-    /// For collectors.
+    /// For log collectors.
     Json,
 }
 
-/// What this thread logs. Clones are the same.
+/// The captured log of the current thread. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Log(Arc<Mutex<Vec<u8>>>);
+pub struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl Log {
-    /// Writes down what this thread logs, from `info` on, until the guard is dropped.
+impl CapturedLog {
+    /// Captures events of this thread, from level `info`, until the guard is dropped.
     #[must_use]
-    pub fn capture(lines: Lines) -> (Self, DefaultGuard) {
+    pub fn start(format: LogFormat) -> (Self, DefaultGuard) {
         let log = Self::default();
-        let format = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone());
-        let guard = match lines {
-            Lines::Text => tracing::subscriber::set_default(format.finish()),
-            Lines::Json => tracing::subscriber::set_default(format.json().finish()),
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone());
+        let guard = match format {
+            LogFormat::Text => tracing::subscriber::set_default(subscriber.finish()),
+            LogFormat::Json => tracing::subscriber::set_default(subscriber.json().finish()),
         };
         (log, guard)
     }
 
-    /// What was written since the last call.
+    /// Returns what was logged since the last call.
     pub fn take(&self) -> String {
         let written = std::mem::take(&mut *self.0.lock().expect("no panic"));
         String::from_utf8_lossy(&written).into_owned()
     }
 }
 
-impl io::Write for Log {
+impl io::Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("no panic").extend_from_slice(bytes);
         Ok(bytes.len())
@@ -50,7 +50,7 @@ impl io::Write for Log {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
+impl<'a> MakeWriter<'a> for CapturedLog {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {

@@ -1,70 +1,63 @@
-//! `retouch-standins s3` and `retouch-standins stripe`: the servers that `scripts/up` starts where none is configured; and
-//! `retouch-standins load`, the users of a benchmark.
+//! `retouch-standins`: the S3 and Stripe servers that `scripts/up` starts by default, and the load generator of the
+//! benchmarks.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Parser};
+use retouch_core::telemetry::shutdown_signal;
 use retouch_standins::load::Load;
 use retouch_standins::s3::{self, Faults, Keys};
-use retouch_standins::stripe::{self, Delivery, Failure, Settings};
+use retouch_standins::stripe::{self, Settings};
 use tokio::net::TcpListener;
 
-/// Stand-ins for the services that Retouch needs, for one machine.
+/// Stand-ins for the services that Retouch needs, for laptops.
 #[derive(Parser)]
 enum Command {
     /// Serve a folder over the S3 protocol.
     S3 {
-        /// The folder; buckets are its sub-folders.
+        /// Folder to serve; its subfolders are the buckets.
         #[arg(long)]
         root: PathBuf,
-        /// Where to listen.
+        /// Address and port to listen on.
         #[arg(long, default_value = "127.0.0.1:19000")]
         listen: SocketAddr,
-        /// The access key id that is accepted.
+        /// Access key id to accept.
         #[arg(long, env = "S3_ACCESS_KEY_ID")]
         access_key: String,
-        /// Its secret.
+        /// Secret of the access key.
         #[arg(long, env = "S3_SECRET_ACCESS_KEY", hide_env_values = true)]
         secret_key: String,
         #[command(flatten)]
         faults: Faults,
     },
-    /// Run billed jobs as many users at once, and print what that was like for them.
+    /// Run paid jobs as many users at once and report latencies.
     Load(Load),
-    /// Serve the part of Stripe that sells credits; no money moves.
+    /// Serve the part of Stripe that sells credits. No money moves.
     Stripe(StripeOptions),
 }
 
 #[derive(Args)]
 struct StripeOptions {
-    /// Where to listen.
+    /// Address and port to listen on.
     #[arg(long, default_value = "127.0.0.1:19001")]
     listen: SocketAddr,
-    /// Where the buyer's browser reaches it; by default where it listens.
+    /// Address at which browsers reach the stand-in. Default: the listen address.
     #[arg(long)]
     public_url: Option<String>,
-    /// Where events are sent; may be repeated.
-    #[arg(long = "webhook")]
-    webhooks: Vec<String>,
-    /// The folder that keeps sessions and events; without one they are forgotten at the end.
+    /// Address to send events to.
+    #[arg(long)]
+    webhook: Option<String>,
+    /// Folder to store sessions and events in. Without it, they are lost at the end.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// The key that is accepted.
+    /// API key to accept.
     #[arg(long, env = "STRIPE_SECRET_KEY", hide_env_values = true)]
     secret_key: String,
-    /// The secret that events are signed with.
+    /// Secret that signs events.
     #[arg(long, env = "STRIPE_WEBHOOK_SECRET", hide_env_values = true)]
     webhook_secret: String,
-    #[command(flatten)]
-    delivery: Delivery,
-    /// How the first requests to create a session go wrong.
-    #[arg(long, requires = "fail_next")]
-    fail_with: Option<Failure>,
-    /// How many of them do.
-    #[arg(long, requires = "fail_with")]
-    fail_next: Option<usize>,
 }
 
 impl From<StripeOptions> for Settings {
@@ -74,10 +67,8 @@ impl From<StripeOptions> for Settings {
             secret_key: options.secret_key,
             webhook_secret: options.webhook_secret,
             public_url: public_url.trim_end_matches('/').to_owned(),
-            webhooks: options.webhooks,
+            webhook: options.webhook,
             data: options.data,
-            delivery: options.delivery,
-            failing: options.fail_with.zip(options.fail_next),
         }
     }
 }
@@ -87,14 +78,12 @@ async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     match Command::parse() {
         Command::S3 { root, listen, access_key, secret_key, faults } => {
-            let listener = TcpListener::bind(listen)
-                .await
-                .with_context(|| format!("listening at {listen}"))?;
+            let listener = bind(listen).await?;
             let keys = Keys { access_key, secret_key };
             tracing::info!(%listen, root = %root.display(), "Serving S3");
             tokio::select! {
                 served = s3::serve(listener, &root, &keys, faults) => served,
-                () = stopped() => Ok(()),
+                () = shutdown_signal() => Ok(()),
             }
         }
         Command::Load(load) => {
@@ -103,23 +92,16 @@ async fn main() -> anyhow::Result<()> {
         }
         Command::Stripe(options) => {
             let listen = options.listen;
-            let listener = TcpListener::bind(listen)
-                .await
-                .with_context(|| format!("listening at {listen}"))?;
+            let listener = bind(listen).await?;
             tracing::info!(%listen, "Serving the Stripe stand-in");
             tokio::select! {
                 served = stripe::serve(listener, options.into()) => served,
-                () = stopped() => Ok(()),
+                () = shutdown_signal() => Ok(()),
             }
         }
     }
 }
 
-async fn stopped() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
-    }
+async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("listening on {address}"))
 }

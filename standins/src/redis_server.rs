@@ -1,4 +1,4 @@
-//! Redis and Valkey servers of a test's own, to flush, freeze and kill.
+//! Private Redis or Valkey servers for tests, which can flush, freeze and restart them.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use retouch_core::config::RedisConfig;
 
-/// The server programs that tests run against: the paths in `RETOUCH_TEST_REDIS_SERVERS`, separated by
-/// colons, or else `redis-server` from the search path.
+/// Returns the server programs to test: the paths in `RETOUCH_TEST_REDIS_SERVERS`, separated by colons, or by default
+/// `redis-server` from the `PATH`.
 pub fn programs() -> Vec<String> {
     setting("RETOUCH_TEST_REDIS_SERVERS").map_or_else(
         || vec!["redis-server".into()],
@@ -15,15 +15,12 @@ pub fn programs() -> Vec<String> {
     )
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the tests' own setting; no process of ours reads it"
-)]
-pub(crate) fn setting(name: &str) -> Option<String> {
+#[expect(clippy::disallowed_methods, reason = "a setting of the tests that no program reads")]
+fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// A server that ends with its owner.
+/// A server process, killed on drop.
 pub struct RedisServer {
     process: Child,
     program: String,
@@ -36,7 +33,7 @@ impl RedisServer {
         Self::start_program(programs().first().expect("at least one server program"))
     }
 
-    /// Starts `program` on a free port and waits until it answers.
+    /// Starts `program` on a free port and waits until it accepts connections.
     pub fn start_program(program: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -75,17 +72,17 @@ impl RedisServer {
         }
     }
 
-    /// Its address.
+    /// Returns the server's address.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// The settings that lead to it.
+    /// Returns the settings to connect to the server.
     pub fn config(&self) -> RedisConfig {
         RedisConfig { redis_url: self.url(), redis_prefix: "test".into() }
     }
 
-    /// Forgets everything.
+    /// Deletes all data.
     pub fn flush_all(&self) {
         let mut conn = redis::Client::open(self.url())
             .and_then(|client| client.get_connection())
@@ -93,14 +90,14 @@ impl RedisServer {
         redis::cmd("FLUSHALL").exec(&mut conn).expect("flushed");
     }
 
-    /// Stops answering for `time`, as a server does that is swapping or whose host is paused.
-    pub fn be_silent_for(&self, time: Duration) {
+    /// Freezes the process for `time`, like a server that swaps or whose host is paused.
+    pub fn freeze_for(&self, time: Duration) {
         self.signal("STOP");
         std::thread::sleep(time);
         self.signal("CONT");
     }
 
-    /// Dies and comes back empty, at the same address.
+    /// Kills the server and starts it again, empty, on the same port.
     pub fn restart(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

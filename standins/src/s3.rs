@@ -1,4 +1,4 @@
-//! An S3 server over a folder, in process. For one machine and for tests; not for production.
+//! An S3 server on top of a folder, for laptops and tests.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use self::faults::Overload;
 
 mod faults;
 
-/// The key pair that the server accepts.
+/// The credentials that the server accepts.
 #[derive(Clone, Debug)]
 pub struct Keys {
     /// The access key id.
@@ -28,7 +28,7 @@ pub struct Keys {
     pub secret_key: String,
 }
 
-/// Serves the folder `root` at `listener` for ever; buckets are its sub-folders.
+/// Serves the folder `root`, whose subfolders are the buckets.
 pub async fn serve(
     listener: TcpListener,
     root: &Path,
@@ -45,14 +45,14 @@ pub async fn serve(
     let http = Builder::new(TokioExecutor::new());
     loop {
         let (stream, _) = listener.accept().await.context("accepting a connection")?;
-        // Small answers must not wait for a full packet.
+        // Nagle's algorithm would delay small responses.
         stream.set_nodelay(true).ok();
         let (service, overload) = (service.clone(), overload.clone());
         let service = service_fn(move |request| answer(service.clone(), overload.clone(), request));
         let connection = http.serve_connection(TokioIo::new(stream), service).into_owned();
         tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(error, "A connection broke off");
+                tracing::debug!(error, "A connection failed");
             }
         });
     }
@@ -84,21 +84,21 @@ mod tests {
         let faults = Faults { fail_share, fail_seed: 1 };
         tokio::spawn(async move { serve(listener, &folder, &keys, faults).await });
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        let answer = http.put(address).send().await.unwrap();
-        let status = answer.status().as_u16();
-        (status, answer.text().await.unwrap(), root.path().read_dir().unwrap().count())
+        let response = http.put(address).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.text().await.unwrap(), root.path().read_dir().unwrap().count())
     }
 
     #[tokio::test]
-    async fn a_refused_request_is_told_to_slow_down_and_leaves_nothing_behind() {
+    async fn a_refused_request_gets_slow_down_and_has_no_effect() {
         let (status, text, left) = put_to(1.0).await;
         assert_eq!((status, left), (503, 0));
         assert!(text.contains("<Code>SlowDown</Code>"), "{text}");
     }
 
     #[tokio::test]
-    async fn nothing_is_refused_that_nobody_asked_for() {
+    async fn no_request_is_refused_by_default() {
         let (status, text, _) = put_to(0.0).await;
-        assert_eq!(status, 403, "the server itself wants a signature: {text}");
+        assert_eq!(status, 403, "the server requires a signature: {text}");
     }
 }

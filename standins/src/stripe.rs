@@ -1,116 +1,98 @@
-//! A stand-in for Stripe Checkout: the part of its API that Retouch uses, a page to pay at, and signed webhooks.
-//! It speaks the real protocol, moves no money, and can go wrong on request in the ways the real one does.
+//! A stand-in for Stripe Checkout: the part of its API that Retouch uses, a payment page and signed webhooks. No money
+//! moves.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use serde_json::Value;
+use axum::Json;
+use axum::routing::get;
+use retouch_core::clock::Clock;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedReceiver;
-use uuid::Uuid;
 
-pub use self::books::DisputeStatus;
-pub use self::delivery::Delivery;
-pub use self::desk::{Calls, Failure};
 pub use self::events::EventKind;
-pub use self::sessions::Outcome;
+pub use self::session::Outcome;
+pub use self::settings::Settings;
+pub use self::store::DisputeStatus;
 
-use self::delivery::Parcel;
-use self::desk::{Action, Desk};
-use self::wire::Cause;
+use self::engine::Engine;
+use self::error::StripeError;
+use self::id::new_id;
+use self::outbox::Delivery;
+use self::page::wait_for_webhook;
+use self::session::Action;
 
 mod api;
-mod books;
-mod controls;
 mod create;
 mod delivery;
-mod desk;
+mod engine;
+mod error;
 mod events;
 mod form;
-mod key;
-mod money;
+mod id;
+mod objects;
+mod outbox;
 mod page;
-mod refusal;
-mod sessions;
-mod wire;
+mod session;
+mod settings;
+mod store;
 
-/// How often we look whether a session has expired.
+/// How often to check for overdue sessions.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What the stand-in is told when it starts.
-#[derive(Clone)]
-pub struct Settings {
-    /// The key that the API must be called with, `sk_test_…`.
-    pub secret_key: String,
-    /// The secret that events are signed with, `whsec_…`.
-    pub webhook_secret: String,
-    /// Where the buyer's browser reaches us, without a slash at the end.
-    pub public_url: String,
-    /// Where events go; nowhere if empty.
-    pub webhooks: Vec<String>,
-    /// The folder of the file that keeps everything; in memory alone without one.
-    pub data: Option<PathBuf>,
-    /// What goes wrong on the way to the webhook.
-    pub delivery: Delivery,
-    /// How the first requests to create a session go wrong, and how many do.
-    pub failing: Option<(Failure, usize)>,
-}
-
-/// Serves the stand-in at `listener` for ever.
+/// Serves the stand-in.
 pub async fn serve(listener: TcpListener, settings: Settings) -> anyhow::Result<()> {
     if let Some(folder) = &settings.data {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("creating {}", folder.display()))?;
     }
-    let (desk, parcels) = Desk::open(settings)?;
-    run(listener, desk, parcels).await
+    let (engine, deliveries) = Engine::open(settings, Clock::system())?;
+    run(listener, engine, deliveries).await
 }
 
 async fn run(
     listener: TcpListener,
-    desk: Arc<Desk>,
-    parcels: UnboundedReceiver<Parcel>,
+    engine: Arc<Engine>,
+    deliveries: UnboundedReceiver<Delivery>,
 ) -> anyhow::Result<()> {
-    tokio::spawn(delivery::run(desk.clone(), parcels));
-    let clock = desk.clone();
+    tokio::spawn(delivery::run(engine.clone(), deliveries));
+    let ticking = engine.clone();
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(TICK).await;
-            clock.tick();
+            ticking.tick();
         }
     });
     let app = axum::Router::new()
-        .merge(api::routes(&desk))
+        .merge(api::routes(&engine))
         .merge(page::routes())
-        .merge(controls::routes())
-        .with_state(desk);
+        // `scripts/up` waits until this responds.
+        .route("/stand-in", get(async || Json(json!({"stand_in": "Stripe"}))))
+        .with_state(engine);
     axum::serve(listener, app).await.context("serving the Stripe stand-in")
 }
 
-/// An id as Stripe's look: what it is of, then letters and digits. Later ones are greater.
-fn new_id(kind: &str) -> String {
-    format!("{kind}_{}", Uuid::now_v7().simple())
-}
-
-/// A stand-in of a test's own, on a free port. Clones are the same one.
-///
-/// Events are only collected until [`Self::set_webhook`] names a place to send them to.
+/// A stand-in for one test, on a free port. Clones share it.
 #[derive(Clone)]
 pub struct StripeStandIn {
-    /// Its address, without a slash at the end.
+    /// The address, without a trailing slash.
     pub url: String,
-    /// The key that its API must be called with.
+    /// The API key.
     pub secret_key: String,
-    /// The secret that its events are signed with.
+    /// The secret that signs events.
     pub webhook_secret: String,
-    desk: Arc<Desk>,
+    engine: Arc<Engine>,
 }
 
 impl StripeStandIn {
-    /// Starts it.
+    /// Starts a stand-in that collects its events and sends them nowhere.
     pub async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    async fn start_with(webhook: Option<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         let secret_key = new_id("sk_test");
@@ -119,47 +101,40 @@ impl StripeStandIn {
             secret_key: secret_key.clone(),
             webhook_secret: webhook_secret.clone(),
             public_url: url.clone(),
-            webhooks: Vec::new(),
+            webhook,
             data: None,
-            delivery: Delivery::default(),
-            failing: None,
         };
-        let (desk, parcels) = Desk::open(settings).expect("empty books");
-        let served = desk.clone();
-        // On a thread of its own: a test's runtime may be busy or gone when a request comes.
+        let (engine, deliveries) = Engine::open(settings, Clock::system()).expect("an empty store");
+        let served = engine.clone();
+        // A separate thread, because the test's runtime may be blocked or gone when a request arrives.
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime").block_on(async move {
                 let listener = TcpListener::from_std(listener.into_std().expect("a listener"));
-                run(listener.expect("a listener"), served, parcels).await
+                run(listener.expect("a listener"), served, deliveries).await
             })
         });
-        Self { url, secret_key, webhook_secret, desk }
+        Self { url, secret_key, webhook_secret, engine }
     }
 
-    /// Sends events to `url` from now on.
-    pub fn set_webhook(&self, url: &str) {
-        self.desk.set_webhooks(vec![url.to_owned()]);
-    }
-
-    /// The buyer pays by card. Returns after the first try to tell the webhook, as do all that follow.
+    /// The buyer pays by card. Like all actions, returns after the first attempt to deliver the event.
     pub async fn pay(&self, session: &str) {
         self.act(session, Action::Pay).await;
     }
 
-    /// The buyer chooses a method whose money comes later.
+    /// The buyer chooses a payment method that takes days.
     pub async fn pay_later(&self, session: &str) {
         self.act(session, Action::PayLater).await;
     }
 
-    /// The money that was to come later comes, or does not.
+    /// The delayed payment ends.
     pub async fn settle(&self, session: &str, outcome: Outcome) {
         self.act(session, Action::Settle(outcome)).await;
     }
 
     /// The card is declined: the session stays open, and there is no event.
-    pub async fn fail(&self, session: &str) {
-        self.act(session, Action::Fail).await;
+    pub async fn decline(&self, session: &str) {
+        self.act(session, Action::Decline).await;
     }
 
     /// The session expires.
@@ -167,86 +142,67 @@ impl StripeStandIn {
         self.act(session, Action::Expire).await;
     }
 
-    /// Somebody at the merchant's gives back `amount`, or all that is left.
+    /// The merchant refunds `amount`, by default all that is left.
     pub async fn refund(&self, session: &str, amount: Option<i64>) {
-        let (_, first_try) = allowed(self.desk.refund(session, amount));
-        page::told(first_try).await;
+        wait_for_webhook(allowed(self.engine.refund(session, amount))).await;
     }
 
-    /// The buyer's bank asks for all that is left; answers with the dispute's id.
+    /// The buyer's bank disputes all that is left. Returns the id of the dispute.
     pub async fn dispute(&self, session: &str) -> String {
-        let (dispute, first_try) = allowed(self.desk.open_dispute(session, None, None));
-        page::told(first_try).await;
+        let (dispute, first_attempt) = allowed(self.engine.open_dispute(session, None));
+        wait_for_webhook(first_attempt).await;
         dispute.id
     }
 
-    /// It is decided who keeps the money.
+    /// The dispute is decided.
     pub async fn close_dispute(&self, dispute: &str, end: DisputeStatus) {
-        let (_, first_try) = allowed(self.desk.close_dispute(dispute, end));
-        page::told(first_try).await;
+        wait_for_webhook(allowed(self.engine.close_dispute(dispute, end))).await;
     }
 
     async fn act(&self, session: &str, action: Action) {
         let email = Some("buyer@example.test");
-        page::told(allowed(self.desk.act(session, action, email, &Cause::default()))).await;
+        wait_for_webhook(allowed(self.engine.act(session, action, email))).await;
     }
 
-    /// The body of every event so far with a signature made now, oldest first.
+    /// Returns the bodies and current signatures of all events, oldest first.
     pub fn events(&self) -> Vec<(String, String)> {
-        self.desk.signed_events(None)
+        self.engine.signed_events(None)
     }
 
-    /// Those of one kind.
+    /// Returns the bodies and current signatures of the events of one kind.
     pub fn events_of(&self, kind: EventKind) -> Vec<(String, String)> {
-        self.desk.signed_events(Some(kind))
+        self.engine.signed_events(Some(kind))
     }
 
-    /// The `Stripe-Signature` of `body`, made now.
+    /// Returns the current `Stripe-Signature` of `body`.
     pub fn sign(&self, body: &str) -> String {
         self.sign_aged(body, 0)
     }
 
-    /// The `Stripe-Signature` of `body`, made `secs` ago.
-    pub fn sign_aged(&self, body: &str, secs: i64) -> String {
-        let now = retouch_core::clock::Clock::system().now().timestamp();
-        events::sign(&self.webhook_secret, body, now - secs)
+    /// Returns the `Stripe-Signature` that `body` had `age_secs` seconds ago.
+    pub fn sign_aged(&self, body: &str, age_secs: i64) -> String {
+        let now = Clock::system().now().timestamp();
+        events::sign(&self.webhook_secret, body, now - age_secs)
     }
 
-    /// The session as the API shows it.
+    /// Returns a session as the API renders it.
     pub fn session(&self, id: &str) -> Option<Value> {
-        self.desk.look(|books| Some(wire::session(books.sessions.get(id)?, &self.url)))
+        self.engine.read(|store| Some(objects::session(store.sessions.get(id)?, &self.url)))
     }
 
-    /// The ids of all sessions, oldest first.
+    /// Returns the ids of all sessions, oldest first.
     pub fn sessions(&self) -> Vec<String> {
-        self.desk.look(|books| books.sessions.keys().cloned().collect())
+        self.engine.read(|store| store.sessions.keys().cloned().collect())
     }
 
-    /// Turns the switches of delivery.
-    pub fn set_delivery(&self, delivery: Delivery) {
-        self.desk.set_delivery(delivery);
-    }
-
-    /// Lets the next `count` requests to create a session fail.
-    pub fn fail_next(&self, failure: Failure, count: usize) {
-        self.desk.fail_next(failure, count);
-    }
-
-    /// Moves the clock of sessions on, so that they expire. Signatures keep to the real time.
-    pub fn advance(&self, by: Duration) {
-        self.desk.advance(by.as_secs() as i64);
-    }
-
-    /// How often what was called.
-    pub fn calls(&self) -> Calls {
-        self.desk.calls()
+    /// Makes the next `count` requests to create a session fail with status 500.
+    pub fn fail_next(&self, count: usize) {
+        self.engine.fail_next(count);
     }
 }
 
-fn allowed<T>(result: Result<T, refusal::Refusal>) -> T {
-    result.unwrap_or_else(|refusal| {
-        panic!("a test asked for what Stripe refuses: {}", refusal.message())
-    })
+fn allowed<T>(result: Result<T, StripeError>) -> T {
+    result.unwrap_or_else(|error| panic!("Stripe rejects this: {}", error.message()))
 }
 
 #[cfg(test)]

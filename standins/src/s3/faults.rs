@@ -1,4 +1,4 @@
-//! A store that has too much to do: it refuses some requests, as S3 does, and leaves its objects alone.
+//! Simulates overload: refuses a share of the requests with `SlowDown`, as S3 does.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,10 +7,10 @@ use clap::Args;
 /// Which requests are refused.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// The share of requests that is answered with 503 `SlowDown`, from 0 to 1.
+    /// Share of requests to refuse with 503 `SlowDown`, from 0 to 1.
     #[arg(long, default_value_t = 0.0, value_parser = share)]
     pub fail_share: f64,
-    /// Which ones they are: the same number refuses the same ones, counted in the order of their arrival.
+    /// Seed for choosing them: the same seed refuses the same requests, in order of arrival.
     #[arg(long, default_value_t = 0)]
     pub fail_seed: u64,
 }
@@ -20,7 +20,7 @@ fn share(text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("not between 0 and 1".into()) }
 }
 
-/// Decides about each request as it arrives.
+/// Decides which requests to refuse.
 #[derive(Debug)]
 pub(super) struct Overload {
     faults: Faults,
@@ -32,7 +32,7 @@ impl Overload {
         Self { faults, arrived: AtomicU64::new(0) }
     }
 
-    /// Whether the request that has just arrived is refused.
+    /// Counts a request and returns true if it is to be refused.
     pub(super) fn refuses(&self) -> bool {
         let number = self.arrived.fetch_add(1, Ordering::Relaxed);
         let refused = fraction(self.faults.fail_seed, number) < self.faults.fail_share;
@@ -43,7 +43,7 @@ impl Overload {
     }
 }
 
-/// A number from 0 to 1, as good as random, that is always the same for the same two (splitmix64).
+/// Returns a pseudorandom number from 0 to 1 that depends only on the arguments (splitmix64).
 fn fraction(seed: u64, number: u64) -> f64 {
     let mut mixed = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_that_is_asked_for_is_refused() {
+    fn the_configured_share_is_refused() {
         let count = |share| refused(share, 1).into_iter().filter(|refused| *refused).count();
         assert_eq!(count(0.0), 0);
         assert!((1_900..2_100).contains(&count(0.2)), "{} of 10,000", count(0.2));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_always_refuses_the_same_requests_and_another_one_others() {
+    fn the_seed_determines_which_requests_are_refused() {
         assert_eq!(refused(0.2, 1), refused(0.2, 1));
         assert_ne!(refused(0.2, 1), refused(0.2, 2));
     }

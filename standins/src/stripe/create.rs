@@ -1,79 +1,51 @@
-//! From the fields of `POST /v1/checkout/sessions` to an open session, or to the refusal that Stripe gives.
+//! Creates sessions from the parameters of `POST /v1/checkout/sessions`, with Stripe's validation.
 
 use std::collections::BTreeMap;
 
+use super::error::StripeError;
 use super::form::Form;
-use super::new_id;
-use super::refusal::Refusal;
-use super::sessions::{Item, Session, Status, UiMode};
+use super::id::new_id;
+use super::session::{Item, Session, Status};
 
-/// What a session may be created with; the fields that we do not look at change nothing here.
-const KNOWN: [&str; 29] = [
-    "adaptive_pricing",
-    "allow_promotion_codes",
-    "automatic_tax",
-    "billing_address_collection",
-    "branding_settings",
+/// The supported parameters: those that Retouch sends.
+const PARAMETERS: [&str; 10] = [
     "cancel_url",
     "client_reference_id",
-    "consent_collection",
-    "currency",
-    "custom_text",
-    "customer_creation",
     "customer_email",
-    "expand",
     "expires_at",
-    "invoice_creation",
     "line_items",
-    "locale",
     "metadata",
     "mode",
-    "origin_context",
     "payment_intent_data",
-    "payment_method_options",
-    "payment_method_types",
-    "phone_number_collection",
-    "return_url",
-    "submit_type",
     "success_url",
     "ui_mode",
-    "wallet_options",
 ];
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60 * MINUTE;
-/// The largest amount that Stripe takes, 8 digits.
-const LARGEST_AMOUNT: i64 = 99_999_999;
+/// Stripe's maximum amount, 8 digits.
+const MAX_AMOUNT: i64 = 99_999_999;
 
-/// The session that `form` asks for.
-pub fn create(form: &Form, now: i64) -> Result<Session, Refusal> {
-    if let Some(name) = form.names().find(|name| !KNOWN.contains(name)) {
-        let refusal = Refusal::invalid(format!("Received unknown parameter: {name}"));
-        return Err(refusal.coded("parameter_unknown").about(name));
+/// Validates the parameters and returns an open session.
+pub fn create(form: &Form, now: i64) -> Result<Session, StripeError> {
+    if let Some(name) = form.names().find(|name| !PARAMETERS.contains(name)) {
+        let error = StripeError::invalid(format!("Received unknown parameter: {name}"));
+        return Err(error.with_code("parameter_unknown").with_param(name));
     }
-    match form.text("mode") {
-        Some("payment") => {}
-        Some(_) => {
-            let message = "The stand-in only knows the mode `payment`.";
-            return Err(Refusal::invalid(message).about("mode"));
-        }
-        None => return Err(Refusal::missing("mode")),
+    check(form, "mode", "payment")?;
+    if form.text("ui_mode").is_some() {
+        check(form, "ui_mode", "hosted_page")?;
     }
-    let ui_mode = ui_mode(form)?;
     let (currency, items) = items(form)?;
-    let id = new_id("cs_test");
-    let embedded = ui_mode == UiMode::EmbeddedPage;
+    let success_url = address(form, "success_url")?;
     Ok(Session {
-        client_secret: embedded.then(|| format!("{id}_secret_{}", new_id("cs"))),
-        id,
+        id: new_id("cs_test"),
         created: now,
         expires_at: expires_at(form, now)?,
         status: Status::Open,
-        ui_mode,
         items,
         currency,
-        success_url: address(form, "success_url")?,
+        success_url: Some(success_url.ok_or_else(|| StripeError::missing("success_url"))?),
         cancel_url: address(form, "cancel_url")?,
-        return_url: address(form, "return_url")?,
         client_reference_id: reference(form)?,
         metadata: metadata(form)?,
         intent_metadata: form.inner("payment_intent_data").map_or(Ok(BTreeMap::new()), metadata)?,
@@ -83,128 +55,118 @@ pub fn create(form: &Form, now: i64) -> Result<Session, Refusal> {
     })
 }
 
-fn ui_mode(form: &Form) -> Result<UiMode, Refusal> {
-    let (mode, wanted, forbidden): (_, _, &[&str]) = match form.text("ui_mode") {
-        None | Some("hosted_page") => (UiMode::HostedPage, "success_url", &["return_url"]),
-        Some("embedded_page") => {
-            (UiMode::EmbeddedPage, "return_url", &["success_url", "cancel_url"])
+fn check(form: &Form, name: &str, supported: &str) -> Result<(), StripeError> {
+    match form.text(name) {
+        Some(value) if value == supported => Ok(()),
+        Some(_) => {
+            let message = format!("The stand-in supports only `{name}={supported}`.");
+            Err(StripeError::invalid(message).with_param(name))
         }
-        Some(other) => {
-            let message = format!(
-                "Invalid ui_mode: must be one of hosted_page or embedded_page (the stand-in knows no others), not {other}"
-            );
-            return Err(Refusal::invalid(message).about("ui_mode"));
-        }
-    };
-    if let Some(name) = forbidden.iter().find(|name| form.text(name).is_some()) {
-        let message = format!("`{name}` is not supported with this `ui_mode`; use `{wanted}`.");
-        return Err(Refusal::invalid(message).about(name));
+        None => Err(StripeError::missing(name)),
     }
-    if form.text(wanted).is_none() {
-        return Err(Refusal::missing(wanted));
-    }
-    Ok(mode)
 }
 
-fn items(form: &Form) -> Result<(String, Vec<Item>), Refusal> {
+fn items(form: &Form) -> Result<(String, Vec<Item>), StripeError> {
     let entries = form.list("line_items").filter(|entries| !entries.is_empty());
-    let entries = entries.ok_or_else(|| Refusal::missing("line_items"))?;
+    let entries = entries.ok_or_else(|| StripeError::missing("line_items"))?;
     let priced: Vec<_> =
         entries.iter().enumerate().map(|(at, entry)| item(entry, at)).collect::<Result<_, _>>()?;
     let currency = priced[0].0.clone();
     if priced.iter().any(|(other, _)| *other != currency) {
-        return Err(Refusal::invalid("All line items must have the same currency."));
+        return Err(StripeError::invalid("All line items must have the same currency."));
     }
     let items: Vec<_> = priced.into_iter().map(|(_, item)| item).collect();
     let total = items.iter().try_fold(0_i64, |sum, item| {
         item.unit_amount.checked_mul(item.quantity).and_then(|amount| sum.checked_add(amount))
     });
     match total {
-        Some(1..=LARGEST_AMOUNT) => Ok((currency, items)),
-        Some(0) => Err(Refusal::invalid("The total amount must be greater than zero.")
-            .coded("amount_too_small")),
+        Some(1..=MAX_AMOUNT) => Ok((currency, items)),
+        Some(0) => Err(StripeError::invalid("The total amount must be greater than zero.")
+            .with_code("amount_too_small")),
         Some(_) | None => {
-            Err(Refusal::invalid("The total amount is too large.").coded("amount_too_large"))
+            Err(StripeError::invalid("The total amount is too large.")
+                .with_code("amount_too_large"))
         }
     }
 }
 
-fn item(entry: &Form, at: usize) -> Result<(String, Item), Refusal> {
+fn item(entry: &Form, at: usize) -> Result<(String, Item), StripeError> {
     let param = |name: &str| format!("line_items[{at}]{name}");
     let price = entry.inner("price_data").ok_or_else(|| {
         let message =
             "You must provide `price_data` for each line item (the stand-in has no stored prices).";
-        Refusal::invalid(message).about(&param("[price_data]"))
+        StripeError::invalid(message).with_param(&param("[price_data]"))
     })?;
     let currency = price.text("currency").map(str::to_lowercase);
-    let currency = currency.ok_or_else(|| Refusal::missing(&param("[price_data][currency]")))?;
+    let currency =
+        currency.ok_or_else(|| StripeError::missing(&param("[price_data][currency]")))?;
     if currency.len() != 3 || !currency.bytes().all(|letter| letter.is_ascii_lowercase()) {
         let message = format!("Invalid currency: {currency}");
-        return Err(Refusal::invalid(message).about(&param("[price_data][currency]")));
+        return Err(StripeError::invalid(message).with_param(&param("[price_data][currency]")));
     }
-    let product = price.inner("product_data");
-    let name = product.and_then(|product| product.text("name"));
-    let name = name.ok_or_else(|| Refusal::missing(&param("[price_data][product_data][name]")))?;
-    let whole = |form: &Form, name: &str, param: &str, least: i64| {
-        let number = form.integer(name, param)?.ok_or_else(|| Refusal::missing(param))?;
-        let wrong = || Refusal::invalid(format!("{param} must be at least {least}")).about(param);
-        (number >= least).then_some(number).ok_or_else(wrong)
+    let name = price.inner("product_data").and_then(|product| product.text("name"));
+    let name =
+        name.ok_or_else(|| StripeError::missing(&param("[price_data][product_data][name]")))?;
+    let integer = |form: &Form, name: &str, param: &str, min: i64| {
+        let number = form.integer(name, param)?.ok_or_else(|| StripeError::missing(param))?;
+        let too_small =
+            || StripeError::invalid(format!("{param} must be at least {min}")).with_param(param);
+        (number >= min).then_some(number).ok_or_else(too_small)
     };
     let item = Item {
-        id: new_id("li"),
         name: name.to_owned(),
-        description: product.and_then(|product| product.text("description")).map(str::to_owned),
-        unit_amount: whole(price, "unit_amount", &param("[price_data][unit_amount]"), 0)?,
-        quantity: whole(entry, "quantity", &param("[quantity]"), 1)?,
+        unit_amount: integer(price, "unit_amount", &param("[price_data][unit_amount]"), 0)?,
+        quantity: integer(entry, "quantity", &param("[quantity]"), 1)?,
     };
     Ok((currency, item))
 }
 
-fn expires_at(form: &Form, now: i64) -> Result<i64, Refusal> {
+fn expires_at(form: &Form, now: i64) -> Result<i64, StripeError> {
     let Some(at) = form.integer("expires_at", "expires_at")? else { return Ok(now + DAY) };
-    // The caller's clock may be a little behind ours.
+    // Five seconds of tolerance for clock differences.
     if at < now + 30 * MINUTE - 5 {
         let message = "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.";
-        return Err(Refusal::invalid(message).about("expires_at"));
+        return Err(StripeError::invalid(message).with_param("expires_at"));
     }
     if at > now + DAY + 5 {
         let message =
             "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation.";
-        return Err(Refusal::invalid(message).about("expires_at"));
+        return Err(StripeError::invalid(message).with_param("expires_at"));
     }
     Ok(at)
 }
 
-fn address(form: &Form, name: &str) -> Result<Option<String>, Refusal> {
+fn address(form: &Form, name: &str) -> Result<Option<String>, StripeError> {
     let Some(text) = form.text(name) else { return Ok(None) };
-    // The placeholder is no part of an address yet.
+    // The braces of the placeholder are not valid in a URL.
     let is_web = url::Url::parse(&text.replace("{CHECKOUT_SESSION_ID}", "id"))
         .is_ok_and(|address| matches!(address.scheme(), "http" | "https") && address.has_host());
     if is_web && text.is_ascii() && !text.contains(char::is_control) {
         return Ok(Some(text.to_owned()));
     }
-    Err(Refusal::invalid("Not a valid URL").coded("url_invalid").about(name))
+    Err(StripeError::invalid("Not a valid URL").with_code("url_invalid").with_param(name))
 }
 
-fn reference(form: &Form) -> Result<Option<String>, Refusal> {
+fn reference(form: &Form) -> Result<Option<String>, StripeError> {
     let reference = form.text("client_reference_id");
     if reference.is_some_and(|text| text.chars().count() > 200) {
         let message = "Invalid string: client_reference_id must be at most 200 characters";
-        return Err(Refusal::invalid(message).about("client_reference_id"));
+        return Err(StripeError::invalid(message).with_param("client_reference_id"));
     }
     Ok(reference.map(str::to_owned))
 }
 
-fn email(form: &Form) -> Result<Option<String>, Refusal> {
+fn email(form: &Form) -> Result<Option<String>, StripeError> {
     let Some(text) = form.text("customer_email") else { return Ok(None) };
     if is_email(text) {
         return Ok(Some(text.to_owned()));
     }
-    // Unlike Stripe's, our message does not repeat the address: messages end up in logs.
-    Err(Refusal::invalid("Invalid email address").coded("email_invalid").about("customer_email"))
+    // Unlike Stripe, does not quote the address: messages end up in logs.
+    let error = StripeError::invalid("Invalid email address").with_code("email_invalid");
+    Err(error.with_param("customer_email"))
 }
 
-/// Whether `text` looks like an email address.
+/// Returns true if `text` looks like an email address.
 pub fn is_email(text: &str) -> bool {
     let mut parts = text.split('@');
     let (name, host, rest) = (parts.next(), parts.next(), parts.next());
@@ -216,16 +178,15 @@ pub fn is_email(text: &str) -> bool {
         && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
-/// The caller's notes, within Stripe's limits.
-pub fn metadata(form: &Form) -> Result<BTreeMap<String, String>, Refusal> {
-    let notes = form.texts("metadata");
-    let too_long =
+fn metadata(form: &Form) -> Result<BTreeMap<String, String>, StripeError> {
+    let metadata = form.texts("metadata");
+    let is_too_long =
         |(key, value): (&String, &String)| key.chars().count() > 40 || value.chars().count() > 500;
-    if notes.len() > 50 || notes.iter().any(too_long) {
+    if metadata.len() > 50 || metadata.iter().any(is_too_long) {
         let message = "Metadata can have up to 50 keys of up to 40 characters, with values of up to 500 characters.";
-        return Err(Refusal::invalid(message).about("metadata"));
+        return Err(StripeError::invalid(message).with_param("metadata"));
     }
-    Ok(notes)
+    Ok(metadata)
 }
 
 #[cfg(test)]
@@ -235,20 +196,20 @@ pub(super) mod tests {
     const ITEM: &str = "line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=200\
         &line_items[0][price_data][product_data][name]=20+credits&line_items[0][quantity]=1";
 
-    /// The body of a good request, with `more` after it.
+    /// The body of a valid request, followed by `more`.
     pub fn body(more: &str) -> String {
         format!("mode=payment&{ITEM}&success_url=http://ui.test/r?s={{CHECKOUT_SESSION_ID}}{more}")
     }
 
-    fn made(body: &str) -> Result<Session, Refusal> {
+    fn created(body: &str) -> Result<Session, StripeError> {
         create(&Form::parse(body.as_bytes())?, 1_000_000)
     }
 
     #[test]
-    fn a_session_takes_what_it_is_given() {
+    fn a_session_has_the_parameters_of_the_request() {
         let more = "&client_reference_id=u1&metadata[pack]=3&customer_email=a@b.c&cancel_url=http://ui.test/\
-            &payment_intent_data[metadata][order]=o1";
-        let session = made(&body(more)).unwrap();
+            &payment_intent_data[metadata][order]=o1&ui_mode=hosted_page";
+        let session = created(&body(more)).unwrap();
         assert_eq!((session.amount(), session.currency.as_str()), (200, "usd"));
         assert_eq!(session.client_reference_id.as_deref(), Some("u1"));
         assert_eq!(session.metadata["pack"], "3");
@@ -260,49 +221,39 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_embedded_session_has_a_secret_and_a_way_back_of_its_own() {
-        let form = format!("mode=payment&ui_mode=embedded_page&{ITEM}&return_url=http://ui.test/r");
-        let session = made(&form).unwrap();
-        assert!(session.client_secret.unwrap().starts_with(&session.id));
-    }
-
-    #[test]
-    fn wrong_combinations_are_refused() {
-        let hosted = body("");
-        let wrong = [
-            hosted.replace("mode=payment", "mode=subscription"),
-            hosted.replace("mode=payment", ""),
-            hosted.replace(ITEM, ""),
-            hosted.replace("success_url", "cancel_url"),
-            body("&return_url=http://ui.test/r"),
-            body("&ui_mode=embedded_page&return_url=http://ui.test/r"),
-            body("&ui_mode=hosted"),
-            format!("mode=payment&ui_mode=embedded_page&{ITEM}"),
-            body("&colour=red"),
+    fn invalid_requests_are_rejected() {
+        let valid = body("");
+        let invalid = [
+            valid.replace("mode=payment", "mode=subscription"),
+            valid.replace("mode=payment", ""),
+            valid.replace(ITEM, ""),
+            valid.replace("success_url", "cancel_url"),
+            body("&ui_mode=embedded_page"),
+            body("&color=red"),
             body("&expires_at=1001000"),
             body("&expires_at=2000000"),
             body("&expires_at=soon"),
             body("&customer_email=nobody"),
             body("&line_items[1][amount]=100&line_items[1][currency]=usd&line_items[1][name]=x"),
-            hosted.replace("unit_amount]=200", "unit_amount]=-200"),
-            hosted.replace("unit_amount]=200", "unit_amount]=2.50"),
-            hosted.replace("unit_amount]=200", "unit_amount]=0"),
-            hosted.replace("unit_amount]=200", "unit_amount]=9223372036854775807"),
-            hosted.replace("[quantity]=1", "[quantity]=0"),
-            hosted.replace("[quantity]=1", "[quantity]=9223372036854775807"),
-            hosted.replace("currency]=usd", "currency]=dollars"),
-            hosted.replace("http://ui.test", "javascript:alert(1)//"),
+            valid.replace("unit_amount]=200", "unit_amount]=-200"),
+            valid.replace("unit_amount]=200", "unit_amount]=2.50"),
+            valid.replace("unit_amount]=200", "unit_amount]=0"),
+            valid.replace("unit_amount]=200", "unit_amount]=9223372036854775807"),
+            valid.replace("[quantity]=1", "[quantity]=0"),
+            valid.replace("[quantity]=1", "[quantity]=9223372036854775807"),
+            valid.replace("currency]=usd", "currency]=dollars"),
+            valid.replace("http://ui.test", "javascript:alert(1)//"),
             body(&format!("&metadata[a]={}", "x".repeat(501))),
         ];
-        for form in wrong {
-            assert!(made(&form).is_err(), "{form}");
+        for form in invalid {
+            assert!(created(&form).is_err(), "{form}");
         }
-        assert!(made(&hosted).is_ok());
+        assert!(created(&valid).is_ok());
     }
 
     #[test]
-    fn the_refusal_names_what_is_missing() {
-        let refusal = made(&body("").replace("[quantity]=1", "[quantity]=")).unwrap_err();
-        assert_eq!(refusal, Refusal::missing("line_items[0][quantity]"));
+    fn the_error_names_the_missing_parameter() {
+        let error = created(&body("").replace("[quantity]=1", "[quantity]=")).unwrap_err();
+        assert_eq!(error, StripeError::missing("line_items[0][quantity]"));
     }
 }

@@ -1,4 +1,4 @@
-//! The page where a buyer pays, plain HTML that works without JavaScript, and what follows a payment.
+//! The payment page: plain HTML without JavaScript. After the payment, it offers refunds and disputes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,120 +10,125 @@ use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 
-use super::books::{Books, DisputeStatus};
 use super::create::is_email;
-use super::desk::{Action, Desk, FirstTry};
+use super::engine::Engine;
+use super::error::StripeError;
 use super::form::Form;
-use super::money;
-use super::refusal::Refusal;
-use super::sessions::{Item, Outcome, PaymentState, Session, Status};
-use super::wire::Cause;
+use super::outbox::FirstAttempt;
+use super::session::{Action, Item, Outcome, PaymentState, Session, Status};
+use super::store::{DisputeStatus, Store};
 
 const STYLE: &str = include_str!("page.css");
-/// How long the buyer waits for the webhook to be told before going back, as with Stripe.
-const WEBHOOK_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the buyer waits for the first delivery attempt before the redirect, as with Stripe.
+const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The page and its buttons. Whoever knows a session's id may use it, as with Stripe.
-pub fn routes() -> Router<Arc<Desk>> {
-    Router::new().route("/pay/{id}", get(show).post(press))
+/// Returns the routes of the page. Anyone who knows a session's id can use them, as with Stripe.
+pub fn routes() -> Router<Arc<Engine>> {
+    Router::new().route("/pay/{id}", get(show).post(submit))
 }
 
 async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(engine): State<Arc<Engine>>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let declined = query.as_deref() == Some("declined");
-    let notice = declined.then_some("The card was declined. Nothing was paid; try again.");
-    page(&desk, &id, StatusCode::OK, notice)
+    let notice = declined.then_some("The card was declined. You have not paid. Please try again.");
+    page(&engine, &id, StatusCode::OK, notice)
 }
 
-async fn press(State(desk): State<Arc<Desk>>, Path(id): Path<String>, body: Bytes) -> Response {
-    match pressed(&desk, &id, &body).await {
+async fn submit(
+    State(engine): State<Arc<Engine>>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Response {
+    match perform(&engine, &id, &body).await {
         Ok(address) => {
             ([(header::CACHE_CONTROL, "no-store")], Redirect::to(&address)).into_response()
         }
-        Err(refusal) => page(&desk, &id, refusal.status, Some(refusal.message())),
+        Err(error) => page(&engine, &id, error.status, Some(error.message())),
     }
 }
 
-/// Does what the button says; answers with where the buyer goes next.
-async fn pressed(desk: &Desk, id: &str, body: &[u8]) -> Result<String, Refusal> {
+/// Performs the action of a button and returns the address to redirect to.
+async fn perform(engine: &Engine, id: &str, body: &[u8]) -> Result<String, StripeError> {
     let form = Form::parse(body)?;
     let here = format!("/pay/{id}");
-    let session = desk.look(|books| books.session(id).cloned())?;
-    let act = |action| desk.act(id, action, form.text("email"), &Cause::default());
+    let session = engine.read(|store| store.session(id).cloned())?;
+    let act = |action| engine.act(id, action, form.text("email"));
     match form.text("action") {
         Some(button @ ("pay" | "pay_later")) => {
             check_email(&session, &form)?;
             let action = if button == "pay" { Action::Pay } else { Action::PayLater };
-            told(act(action)?).await;
-            Ok(session.after_paying().unwrap_or(here))
+            wait_for_webhook(act(action)?).await;
+            Ok(session.return_address().unwrap_or(here))
         }
-        Some("fail") => act(Action::Fail).map(|_| format!("{here}?declined")),
-        Some("expire") => went_through(act(Action::Expire)?, here).await,
+        Some("decline") => act(Action::Decline).map(|_| format!("{here}?declined")),
+        Some("expire") => done(act(Action::Expire)?, here).await,
         Some("back") => Ok(session.cancel_url.unwrap_or(here)),
-        Some("succeed") => went_through(act(Action::Settle(Outcome::Succeeded))?, here).await,
-        Some("fall_through") => went_through(act(Action::Settle(Outcome::Failed))?, here).await,
+        Some("succeed") => done(act(Action::Settle(Outcome::Succeeded))?, here).await,
+        Some("fail") => done(act(Action::Settle(Outcome::Failed))?, here).await,
         Some("refund") => {
             let amount = form.integer("amount", "amount")?;
-            went_through(desk.refund(id, amount)?.1, here).await
+            done(engine.refund(id, amount)?, here).await
         }
         Some("dispute") => {
             let amount = form.integer("amount", "amount")?;
-            went_through(desk.open_dispute(id, amount, form.text("reason"))?.1, here).await
+            done(engine.open_dispute(id, amount)?.1, here).await
         }
         Some(button @ ("win" | "lose")) => {
             let end = if button == "win" { DisputeStatus::Won } else { DisputeStatus::Lost };
-            let dispute = desk.look(|books| open_dispute_of(books, id));
-            let dispute = dispute.ok_or_else(|| Refusal::invalid("No dispute is open."))?;
-            went_through(desk.close_dispute(&dispute, end)?.1, here).await
+            let dispute = engine.read(|store| open_dispute_of(store, id));
+            let dispute =
+                dispute.ok_or_else(|| StripeError::invalid("There is no open dispute."))?;
+            done(engine.close_dispute(&dispute, end)?, here).await
         }
         _ => {
-            let known = "pay, pay_later, fail, expire, back, succeed, fall_through, refund, dispute, win, lose";
-            Err(Refusal::invalid(format!("`action` must be one of {known}.")))
+            let known =
+                "pay, pay_later, decline, expire, back, succeed, fail, refund, dispute, win, lose";
+            Err(StripeError::invalid(format!("`action` must be one of {known}.")))
         }
     }
 }
 
-async fn went_through(first_try: FirstTry, next: String) -> Result<String, Refusal> {
-    told(first_try).await;
+async fn done(first_attempt: Option<FirstAttempt>, next: String) -> Result<String, StripeError> {
+    wait_for_webhook(first_attempt).await;
     Ok(next)
 }
 
-/// Waits until the webhook was told, or could not be.
-pub async fn told(first_try: FirstTry) {
-    if let Some(first_try) = first_try {
-        // Dropped, late, answered: whichever it is, the buyer goes on.
-        tokio::time::timeout(WEBHOOK_PATIENCE, first_try).await.ok();
+/// Waits for the first attempt to deliver the event, at most ten seconds.
+pub async fn wait_for_webhook(first_attempt: Option<FirstAttempt>) {
+    if let Some(first_attempt) = first_attempt {
+        tokio::time::timeout(WEBHOOK_TIMEOUT, first_attempt).await.ok();
     }
 }
 
-fn check_email(session: &Session, form: &Form) -> Result<(), Refusal> {
+fn check_email(session: &Session, form: &Form) -> Result<(), StripeError> {
     if session.customer_email.is_some() || form.text("email").is_some_and(is_email) {
         return Ok(());
     }
-    Err(Refusal::invalid("Enter an email address like someone@example.com.").about("email"))
+    Err(StripeError::invalid("Enter an email address like someone@example.com.")
+        .with_param("email"))
 }
 
-fn open_dispute_of(books: &Books, session: &str) -> Option<String> {
-    let mut disputes = books.disputes.values();
+fn open_dispute_of(store: &Store, session: &str) -> Option<String> {
+    let mut disputes = store.disputes.values();
     let open = |status| status == DisputeStatus::NeedsResponse;
     disputes.find(|it| it.session == session && open(it.status)).map(|it| it.id.clone())
 }
 
-fn page(desk: &Desk, id: &str, status: StatusCode, notice: Option<&str>) -> Response {
-    let found = desk.look(|books| {
-        let dispute = books.disputes.values().rfind(|dispute| dispute.session == id);
-        let session = books.sessions.get(id).cloned();
+fn page(engine: &Engine, id: &str, status: StatusCode, notice: Option<&str>) -> Response {
+    let found = engine.read(|store| {
+        let dispute = store.disputes.values().rfind(|dispute| dispute.session == id);
+        let session = store.sessions.get(id).cloned();
         session.map(|session| (session, dispute.map(|dispute| dispute.status)))
     });
     let (status, title, body) = if let Some((session, dispute)) = found {
         (status, title(&session), body(&session, dispute, notice))
     } else {
         let text =
-            "<h1>There is no such checkout</h1>\n<p>Go back to the shop and begin again.</p>\n";
-        (StatusCode::NOT_FOUND, "There is no such checkout", text.to_owned())
+            "<h1>This checkout does not exist</h1>\n<p>Go back to the shop and start over.</p>\n";
+        (StatusCode::NOT_FOUND, "This checkout does not exist", text.to_owned())
     };
     let headers = [
         (header::CACHE_CONTROL, "no-store"),
@@ -141,7 +146,7 @@ fn title(session: &Session) -> &'static str {
         Status::Open => "Pay for your order",
         Status::Expired => "This checkout has expired",
         Status::Complete if session.is_paid() => "Paid",
-        Status::Complete if session.is_settling() => "The payment is on its way",
+        Status::Complete if session.is_processing() => "The payment is processing",
         Status::Complete => "The payment failed",
     }
 }
@@ -160,19 +165,16 @@ fn body(session: &Session, dispute: Option<DisputeStatus>, notice: Option<&str>)
 
 fn order(session: &Session) -> String {
     let row = |item: &Item| {
-        let about =
-            item.description.as_ref().map(|text| format!("<small>{}</small>", escape(text)));
         let times =
             if item.quantity == 1 { String::new() } else { format!(" × {}", item.quantity) };
         format!(
-            "<tr><th scope=\"row\">{}{times}{}</th><td>{}</td></tr>\n",
+            "<tr><th scope=\"row\">{}{times}</th><td>{}</td></tr>\n",
             escape(&item.name),
-            about.unwrap_or_default(),
-            money::text(item.unit_amount * item.quantity, &session.currency)
+            money(item.unit_amount * item.quantity, &session.currency)
         )
     };
     let rows: String = session.items.iter().map(row).collect();
-    let total = money::text(session.amount(), &session.currency);
+    let total = money(session.amount(), &session.currency);
     format!(
         "<table aria-label=\"Your order\">\n<tbody>\n{rows}</tbody>\n\
          <tfoot><tr><th scope=\"row\">Total</th><td>{total}</td></tr></tfoot>\n</table>\n"
@@ -182,17 +184,17 @@ fn order(session: &Session) -> String {
 fn pay_form(session: &Session) -> String {
     let email = session.customer_email.as_deref().map(escape).unwrap_or_default();
     let fixed = if session.customer_email.is_some() { " readonly" } else { "" };
-    let total = money::text(session.amount(), &session.currency);
+    let total = money(session.amount(), &session.currency);
     format!(
         "<form method=\"post\" action=\"/pay/{id}\">\n\
          <label for=\"email\">Email</label>\n\
          <input id=\"email\" name=\"email\" type=\"email\" autocomplete=\"email\" required value=\"{email}\"{fixed}>\n\
          <button class=\"go\" name=\"action\" value=\"pay\">Pay {total}</button>\n\
          <button name=\"action\" value=\"pay_later\" aria-describedby=\"later\">Pay later</button>\n\
-         <p id=\"later\">Like a bank transfer: the order is placed now, and this same page then decides whether the \
-         money comes.</p>\n\
+         <p id=\"later\">Like a bank transfer: you place the order now, and decide on this page later whether the \
+         money arrives.</p>\n\
          <div class=\"pair\">\n\
-         <button name=\"action\" value=\"fail\" formnovalidate>Decline the card</button>\n\
+         <button name=\"action\" value=\"decline\" formnovalidate>Decline the card</button>\n\
          <button name=\"action\" value=\"expire\" formnovalidate>Let it expire</button>\n\
          </div>\n\
          <button name=\"action\" value=\"back\" formnovalidate>Back to the shop</button>\n\
@@ -202,12 +204,12 @@ fn pay_form(session: &Session) -> String {
 }
 
 fn after_payment(session: &Session, dispute: Option<DisputeStatus>) -> String {
-    let way_back = way_back("Back to the shop", session.after_paying().as_deref());
+    let way_back = way_back("Back to the shop", session.return_address().as_deref());
     let Some(payment) = &session.payment else { return way_back };
     match payment.state {
         PaymentState::Failed => way_back,
         PaymentState::Processing => {
-            let buttons = pair(("succeed", "The money comes"), ("fall_through", "It never comes"));
+            let buttons = pair(("succeed", "The money comes"), ("fail", "It never comes"));
             format!("{}{way_back}", form(session, &buttons))
         }
         PaymentState::Succeeded => {
@@ -231,7 +233,7 @@ fn after_payment(session: &Session, dispute: Option<DisputeStatus>) -> String {
             let after = if buttons.is_empty() {
                 String::new()
             } else {
-                format!("<h2>What may happen later</h2>\n{}", form(session, &buttons))
+                format!("<h2>Later</h2>\n{}", form(session, &buttons))
             };
             format!("{state}{way_back}{after}")
         }
@@ -240,9 +242,9 @@ fn after_payment(session: &Session, dispute: Option<DisputeStatus>) -> String {
 
 fn dispute_text(dispute: Option<DisputeStatus>) -> Option<&'static str> {
     Some(match dispute? {
-        DisputeStatus::NeedsResponse => "The buyer's bank asks for the money back.",
-        DisputeStatus::Won => "There was a dispute; the shop keeps the money.",
-        DisputeStatus::Lost => "There was a dispute; the buyer has the money back.",
+        DisputeStatus::NeedsResponse => "The buyer's bank disputes the payment.",
+        DisputeStatus::Won => "The dispute is closed. The shop keeps the money.",
+        DisputeStatus::Lost => "The dispute is closed. The buyer got the money back.",
     })
 }
 
@@ -250,7 +252,17 @@ fn refund_text(refunded: i64, currency: &str) -> String {
     if refunded == 0 {
         return String::new();
     }
-    format!("<p>Refunded: {}</p>\n", money::text(refunded, currency))
+    format!("<p>Refunded: {}</p>\n", money(refunded, currency))
+}
+
+/// Formats an amount, such as `$12.34` or `12.34 EUR`.
+fn money(amount: i64, currency: &str) -> String {
+    let number = format!("{}.{:02}", amount / 100, amount % 100);
+    if currency == "usd" {
+        format!("${number}")
+    } else {
+        format!("{number} {}", currency.to_uppercase())
+    }
 }
 
 fn pair(first: (&str, &str), second: (&str, &str)) -> String {
@@ -295,11 +307,11 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sessions::tests::session;
+    use super::super::session::tests::session;
     use super::*;
 
     #[test]
-    fn the_page_says_what_is_bought_for_how_much_and_that_it_is_no_real_money() {
+    fn the_page_shows_the_order_and_that_no_money_moves() {
         let mut session = session();
         session.items[0].name = "<20> credits & \"more\"".into();
         session.customer_email = Some("o'neil@b.c".into());
@@ -313,24 +325,24 @@ mod tests {
         ] {
             assert!(html.contains(text), "{text}");
         }
-        assert!(!html.contains("//"), "it loads nothing from elsewhere");
+        assert!(!html.contains("//"), "it loads nothing from other servers");
     }
 
     #[test]
-    fn a_page_whose_time_is_over_has_no_button() {
+    fn an_expired_page_has_no_buttons() {
         let mut session = session();
-        session.expire().unwrap();
+        session.apply(Action::Expire, None, 1500).unwrap();
         let html = body(&session, None, None);
         assert!(!html.contains("<button"));
         assert!(html.contains("href=\"http://ui.test/pricing\""));
     }
 
     #[test]
-    fn the_buttons_follow_the_payment() {
+    fn the_buttons_depend_on_the_payment() {
         let mut session = session();
-        session.pay_later(None, 1500).unwrap();
-        assert!(body(&session, None, None).contains("value=\"fall_through\""));
-        session.settle(Outcome::Succeeded).unwrap();
+        session.apply(Action::PayLater, None, 1500).unwrap();
+        assert!(body(&session, None, None).contains("value=\"fail\""));
+        session.apply(Action::Settle(Outcome::Succeeded), None, 1600).unwrap();
         assert!(body(&session, None, None).contains("value=\"refund\""));
         let disputed = body(&session, Some(DisputeStatus::NeedsResponse), None);
         assert!(disputed.contains("value=\"win\"") && !disputed.contains("value=\"refund\""));

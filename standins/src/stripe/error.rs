@@ -1,14 +1,14 @@
-//! What Stripe answers when it does not do what it was asked.
+//! Errors in Stripe's format.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// An error in Stripe's shape: `{"error": {"type", "code", "param", "message"}}`.
+/// An error: `{"error": {"type", "code", "param", "message"}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The answer's status.
+pub struct StripeError {
+    /// The HTTP status.
     pub status: StatusCode,
     kind: &'static str,
     code: Option<&'static str>,
@@ -16,8 +16,8 @@ pub struct Refusal {
     message: String,
 }
 
-impl Refusal {
-    /// The request asks for something that cannot be: 400.
+impl StripeError {
+    /// 400: the request is invalid.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -28,42 +28,32 @@ impl Refusal {
         }
     }
 
-    /// A field that must be there is not: 400.
+    /// 400: a required parameter is missing.
     pub fn missing(param: &str) -> Self {
         let message = format!("Missing required param: {param}.");
-        Self { code: Some("parameter_missing"), ..Self::invalid(message).about(param) }
+        Self { code: Some("parameter_missing"), ..Self::invalid(message).with_param(param) }
     }
 
-    /// Nothing of this kind has this id: 404.
-    pub fn no_such(what: &str, id: &str) -> Self {
-        let refusal = Self::invalid(format!("No such {what}: '{id}'")).about("id");
-        Self { status: StatusCode::NOT_FOUND, code: Some("resource_missing"), ..refusal }
+    /// 404: the object does not exist.
+    pub fn not_found(what: &str, id: &str) -> Self {
+        let error = Self::invalid(format!("No such {what}: '{id}'")).with_param("id");
+        Self { status: StatusCode::NOT_FOUND, code: Some("resource_missing"), ..error }
     }
 
-    /// The stand-in has no such route: 404.
-    pub fn unknown_address(request: &str) -> Self {
+    /// 404: the stand-in does not implement the route.
+    pub fn unknown_route(request: &str) -> Self {
         let message = format!("Unrecognized request URL ({request}) for the stand-in.");
         Self { status: StatusCode::NOT_FOUND, ..Self::invalid(message) }
     }
 
-    /// The key is not ours, or missing: 401.
+    /// 401: the API key is missing or wrong.
     pub fn wrong_key() -> Self {
         let message =
             "Invalid API Key provided. Send the secret key as `Authorization: Bearer sk_test_…`.";
         Self { status: StatusCode::UNAUTHORIZED, ..Self::invalid(message) }
     }
 
-    /// Too much at once: 429.
-    pub fn rate_limit() -> Self {
-        let message = "Request rate limit exceeded. Learn more about rate limits here https://stripe.com/docs/rate-limits.";
-        Self {
-            status: StatusCode::TOO_MANY_REQUESTS,
-            code: Some("rate_limit"),
-            ..Self::invalid(message)
-        }
-    }
-
-    /// Stripe itself is broken: 500.
+    /// 500: Stripe itself failed.
     pub fn server_error() -> Self {
         let message = "An unknown error occurred";
         Self {
@@ -73,7 +63,7 @@ impl Refusal {
         }
     }
 
-    /// An idempotency key was used before, for something else: 400.
+    /// 400: the idempotency key belongs to a different request.
     pub fn key_reused(key: &str) -> Self {
         let message = format!(
             "Keys for idempotent requests can only be used with the same parameters they were first used with. \
@@ -82,17 +72,17 @@ impl Refusal {
         Self { kind: "idempotency_error", ..Self::invalid(message) }
     }
 
-    /// The same refusal with one of Stripe's codes.
-    pub fn coded(self, code: &'static str) -> Self {
+    /// Adds one of Stripe's error codes.
+    pub fn with_code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
     }
 
-    /// The same refusal, naming the field that caused it.
-    pub fn about(self, param: &str) -> Self {
+    /// Names the parameter that caused the error.
+    pub fn with_param(self, param: &str) -> Self {
         Self { param: Some(param.to_owned()), ..self }
     }
 
-    /// The sentence that says why.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -109,7 +99,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for StripeError {
     fn into_response(self) -> Response {
         (self.status, Json(self.body())).into_response()
     }
