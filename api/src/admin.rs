@@ -1,24 +1,26 @@
-//! `retouch-api admin`: what an operator does without a screen, straight on the database.
+//! `retouch-api admin`: the operator's commands, which work directly on the database.
 //!
-//! Every change is a line in the log, and in the ledger where credits move.
+//! Every change is logged; changes of a balance are also in the ledger.
 
+mod answer;
 mod audit;
+mod find;
 mod grant;
 mod jobs;
 mod nodes;
+mod objects;
 mod table;
 mod user;
 
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::{Args, Subcommand};
-use retouch_core::accounts::{self, Account};
 use retouch_core::config::DatabaseConfig;
 use retouch_core::db::{self, PgPool};
-use serde_json::Value;
 
-/// Look after accounts, jobs and the books.
+pub use answer::Answer;
+
+/// Manage accounts and jobs, and audit the books.
 #[derive(Debug, Args)]
 pub struct Admin {
     #[command(flatten)]
@@ -32,41 +34,26 @@ pub struct Admin {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Show an account: its balance, its last jobs and changes.
+    /// Show an account: its balance, recent jobs and ledger entries.
     User(user::Show),
     /// Add credits to an account, or take some away.
     Grant(grant::Grant),
-    /// See failed jobs, try one again, end one.
+    /// List failed jobs, retry one, or end one.
     #[command(subcommand)]
     Jobs(jobs::Jobs),
-    /// Recompute every balance and hold, and compare the bucket with the database. Ends with 1 when
-    /// something does not add up.
+    /// Audit the books: recompute every balance and hold. Also compare the bucket with the database. Exits
+    /// with 1 if anything does not match.
     Audit(Box<audit::Audit>),
-    /// The same without the bucket.
+    /// Audit only the books.
     Books,
     /// Show the workers: their devices, models and problems.
     Nodes,
-}
-
-/// What a task has to say.
-#[derive(Debug)]
-pub struct Answer {
-    /// For people.
-    pub text: String,
-    /// For programs.
-    pub json: Value,
-    /// Whether all is as it should be.
-    pub is_good: bool,
-}
-
-impl Answer {
-    fn good(text: String, json: Value) -> Self {
-        Self { text, json, is_good: true }
-    }
+    /// List the objects in the bucket, or copy them to or from a folder.
+    Objects(Box<objects::Objects>),
 }
 
 impl Admin {
-    /// Does the task and prints its answer. Fails the process when something is not as it should be.
+    /// Runs the command and prints its answer. The exit code is 1 if the command found a problem.
     pub async fn run(self) -> anyhow::Result<ExitCode> {
         let answer = self.perform(&db::pool(&self.database)?).await?;
         if self.json {
@@ -77,7 +64,7 @@ impl Admin {
         Ok(if answer.is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Does the task on a database that is open.
+    /// Runs the command on an open database.
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
         match &self.task {
             Task::User(task) => task.perform(pool).await,
@@ -86,16 +73,7 @@ impl Admin {
             Task::Audit(task) => task.perform(pool).await,
             Task::Books => audit::books(pool).await,
             Task::Nodes => nodes::show(pool).await,
+            Task::Objects(task) => task.perform(pool).await,
         }
     }
-}
-
-/// The one account that `name` means.
-async fn account(pool: &PgPool, name: &str) -> anyhow::Result<Account> {
-    let mut found = accounts::find(pool, name).await.context("looking for the account")?;
-    if found.len() > 1 {
-        let ids: Vec<String> = found.iter().map(|account| account.id.to_string()).collect();
-        anyhow::bail!("several accounts are called so; name one by its id: {}", ids.join(", "));
-    }
-    found.pop().context("there is no such account")
 }

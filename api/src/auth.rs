@@ -1,13 +1,14 @@
-//! Bearer tokens: who is asking, checked against the keys that the identity provider publishes.
+//! Verifies bearer tokens with the public keys of the identity provider.
 //!
-//! The algorithm comes from the key and never from the token (RFC 8725 §3.1); ID tokens are not accepted
-//! in place of access tokens; a token must have been made for us.
+//! The algorithm comes from the key, never from the token (RFC 8725, §3.1). Tokens must be access tokens, not ID
+//! tokens, and must be issued for this API.
 
-mod ask;
+mod fetch;
+mod identity;
 mod keys;
-mod seen;
+mod verified;
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use jsonwebtoken::Validation;
 use retouch_core::Clock;
 use serde::Deserialize;
@@ -16,29 +17,17 @@ use sha2::{Digest, Sha256};
 
 use crate::config::IdentityConfig;
 use crate::error::ApiError;
-use ask::ask;
+use fetch::fetch;
 use keys::{Keys, Provider};
-use seen::Fingerprint;
+use verified::Fingerprint;
 
-/// What is wrong with a token, in the words that a caller gets.
+pub use identity::Identity;
+
 const MISSING: &str = "Authentication token is missing.";
-const INVALID: &str = "Authentication token is not valid";
-const EXPIRED: &str = "Authentication token has expired";
-/// How far clocks may differ, in seconds.
+const INVALID: &str = "Authentication token is invalid.";
+const EXPIRED: &str = "Authentication token has expired.";
+/// The tolerated clock difference, in seconds.
 const LEEWAY_SECS: u64 = 30;
-
-/// Who a token speaks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The provider.
-    pub issuer: String,
-    /// What the provider calls them; never changes.
-    pub subject: String,
-    /// Their address, where the token says it.
-    pub email: Option<String>,
-    /// When the token was made, as far as it says.
-    pub token_made_at: Option<DateTime<Utc>>,
-}
 
 #[derive(Deserialize)]
 struct Claims {
@@ -47,7 +36,7 @@ struct Claims {
     aud: Audience,
     client_id: Option<String>,
     azp: Option<String>,
-    /// Seconds since 1970, as `iat`; the standard allows fractions.
+    /// Seconds since 1970, like `iat`; the standard allows fractions.
     exp: f64,
     iat: Option<f64>,
     token_use: Option<String>,
@@ -58,27 +47,27 @@ struct Claims {
     email: Option<String>,
 }
 
-/// `aud` may be one name or several.
+/// The `aud` claim: a string or a list.
 #[derive(Default, Deserialize)]
 #[serde(untagged)]
 enum Audience {
     #[default]
-    Nobody,
+    Missing,
     One(String),
-    Several(Vec<String>),
+    Many(Vec<String>),
 }
 
 impl Audience {
-    fn names(&self, name: &str) -> bool {
+    fn contains(&self, name: &str) -> bool {
         match self {
-            Self::Nobody => false,
-            Self::One(one) => one == name,
-            Self::Several(several) => several.iter().any(|one| one == name),
+            Self::Missing => false,
+            Self::One(audience) => audience == name,
+            Self::Many(audiences) => audiences.iter().any(|audience| audience == name),
         }
     }
 }
 
-/// Checks bearer tokens.
+/// Verifies bearer tokens.
 pub struct Authenticator {
     issuer: String,
     client_id: String,
@@ -89,9 +78,9 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// Prepares the checks; the provider need not be reachable yet.
+    /// Creates the authenticator. Does not contact the provider yet.
     pub fn new(config: &IdentityConfig, clock: Clock) -> anyhow::Result<Self> {
-        let http = ask::client()?;
+        let http = fetch::client()?;
         let provider = Provider { issuer: config.oidc_issuer.clone(), http: http.clone() };
         Ok(Self {
             issuer: config.oidc_issuer.clone(),
@@ -103,7 +92,7 @@ impl Authenticator {
         })
     }
 
-    /// Who the value of an `Authorization` header speaks for.
+    /// Verifies the value of an `Authorization` header and returns the identity it proves.
     pub async fn check(&self, authorization: Option<&str>) -> Result<Identity, ApiError> {
         let token = bearer(authorization).ok_or(ApiError::Unauthorized(MISSING))?;
         let header =
@@ -114,19 +103,19 @@ impl Authenticator {
         let key = self.keys.find(header.kid.as_deref()).await?;
         let key = key.ok_or(ApiError::Unauthorized(INVALID))?;
         let (fingerprint, now): (Fingerprint, _) = (Sha256::digest(token).into(), self.clock.now());
-        if let Some(identity) = key.seen.find(&fingerprint, now) {
+        if let Some(identity) = key.verified.find(&fingerprint, now) {
             return Ok(identity);
         }
         let mut rules = Validation::new(key.algorithm);
         rules.leeway = LEEWAY_SECS;
         rules.validate_nbf = true;
-        // Providers differ in what they write into `aud`; `is_for_us` knows how.
+        // Providers fill `aud` differently; `is_for_us` checks it.
         rules.validate_aud = false;
         rules.set_issuer(&[&self.issuer]);
         rules.set_required_spec_claims(&["exp", "iss", "sub"]);
         let claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &rules)
             .map_err(|error| {
-                tracing::debug!(%error, "Refused a token");
+                tracing::debug!(%error, "Rejected a token");
                 match error.kind() {
                     jsonwebtoken::errors::ErrorKind::ExpiredSignature => {
                         ApiError::Unauthorized(EXPIRED)
@@ -135,34 +124,34 @@ impl Authenticator {
                 }
             })?
             .claims;
-        if !claims.name_somebody() || !claims.is_access_token() || !self.is_for_us(&claims) {
+        if !is_storable(&claims.sub) || !claims.is_access_token() || !self.is_for_us(&claims) {
             return Err(ApiError::Unauthorized(INVALID));
         }
         let identity = Identity {
             issuer: self.issuer.clone(),
             subject: claims.sub,
-            email: claims.email.filter(|email| is_plain(email)),
-            token_made_at: claims.iat.and_then(|secs| DateTime::from_timestamp(secs as i64, 0)),
+            email: claims.email.filter(|email| is_storable(email)),
+            token_issued_at: claims.iat.and_then(|secs| DateTime::from_timestamp(secs as i64, 0)),
         };
         if let Some(expires) = DateTime::from_timestamp(claims.exp as i64, 0) {
-            key.seen.remember(fingerprint, &identity, now, expires);
+            key.verified.insert(fingerprint, &identity, now, expires);
         }
         Ok(identity)
     }
 
     fn is_for_us(&self, claims: &Claims) -> bool {
         match &self.audience {
-            Some(audience) => claims.aud.names(audience),
+            Some(audience) => claims.aud.contains(audience),
             None => {
                 claims.client_id.as_deref() == Some(&self.client_id)
                     || claims.azp.as_deref() == Some(&self.client_id)
-                    || claims.aud.names(&self.client_id)
+                    || claims.aud.contains(&self.client_id)
             }
         }
     }
 
-    /// Asks the provider for the address of whoever `authorization` speaks for. `None` when it will not
-    /// say: tokens made for one API cannot always be used there.
+    /// Fetches the email address from the provider's userinfo endpoint. `None` if the provider does not return it;
+    /// some reject tokens that were issued for another API.
     pub async fn email(&self, authorization: &str, identity: &Identity) -> Option<String> {
         #[derive(Deserialize)]
         struct UserInfo {
@@ -171,33 +160,30 @@ impl Authenticator {
         }
         let address = self.keys.userinfo_endpoint().await?;
         let request = self.http.get(address).header("authorization", authorization);
-        let info: UserInfo = ask(request).await.ok()?;
-        // An answer about somebody else must never be believed (OpenID Connect Core 5.3.2).
-        info.email.filter(|email| info.sub == identity.subject && is_plain(email))
+        let info: UserInfo = fetch(request).await.ok()?;
+        // The subject must match (OpenID Connect Core, §5.3.2).
+        info.email.filter(|email| info.sub == identity.subject && is_storable(email))
     }
 
-    /// Whether the provider's keys are at hand.
+    /// Returns true once the provider's keys are loaded.
     pub async fn is_ready(&self) -> bool {
         self.keys.are_loaded().await
     }
 }
 
 impl Claims {
-    fn name_somebody(&self) -> bool {
-        is_plain(&self.sub)
-    }
-
     fn is_access_token(&self) -> bool {
         let is_id_token = self.nonce.is_some() || self.at_hash.is_some() || self.c_hash.is_some();
-        let uses_fit = self.token_use.as_deref().is_none_or(|token_use| token_use == "access");
-        // Keycloak says in the claims what others say in the header.
+        // `token_use` is Cognito's claim.
+        let use_fits = self.token_use.as_deref().is_none_or(|token_use| token_use == "access");
+        // Keycloak also writes the type into the claims.
         let type_fits = self.typ.as_deref().is_none_or(|typ| typ.eq_ignore_ascii_case("bearer"));
-        !is_id_token && uses_fit && type_fits
+        !is_id_token && use_fits && type_fits
     }
 }
 
-/// Whether this is a name that can be kept: Postgres stores no NUL, and no name has line breaks.
-fn is_plain(name: &str) -> bool {
+/// Returns true if the name is not empty and has no control characters. Postgres cannot store NUL.
+fn is_storable(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(char::is_control)
 }
 

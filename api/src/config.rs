@@ -1,4 +1,4 @@
-//! The API's settings. `retouch-api serve --help` is the manual.
+//! The API's settings, as `retouch-api serve --help` explains them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use ipnet::IpNet;
 use retouch_catalog::{Tier, ToolName};
 use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
-use retouch_core::jobs::MostWaiting;
+use retouch_core::jobs::QueueLimit;
 use retouch_core::telemetry::TelemetryConfig;
 use url::Url;
 
-/// Everything `serve` needs to know.
+/// The settings of `retouch-api serve`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ApiConfig {
     #[command(flatten)]
@@ -30,93 +30,93 @@ pub struct ApiConfig {
     pub limits: LimitsConfig,
     #[command(flatten)]
     pub site: SiteConfig,
-    /// Where to listen.
+    /// Address and port to listen on.
     #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// The built page that is served beside the API.
+    /// Folder of the built page, which the API serves.
     #[arg(long, env = "RETOUCH_UI_DIR", default_value = "ui/dist")]
     pub ui_dir: PathBuf,
-    /// Signs the addresses of pictures and hides visitors' addresses; any long random text. The same on
-    /// every instance of the API; changing it makes the addresses given out so far invalid.
+    /// Secret that signs image URLs and hashes visitors' IP addresses: any long random text, the same on
+    /// every API instance. Changing it invalidates the URLs handed out so far.
     #[arg(long, env = "RETOUCH_URL_SECRET", hide_env_values = true)]
     pub url_secret: Secret,
-    /// Proxies whose `X-Forwarded-For` is believed, addresses (10.0.0.7) or networks (10.0.0.0/24), separated by
-    /// commas.
+    /// Proxies whose `X-Forwarded-For` header is trusted: addresses (10.0.0.7) or networks (10.0.0.0/24),
+    /// separated by commas.
     #[arg(long, env = "RETOUCH_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
     pub trusted_proxies: Vec<IpNet>,
 }
 
-/// An address is the network of itself alone.
+/// Parses a network, or a single address as a network of one.
 pub(crate) fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     let address = |_| text.parse::<IpAddr>().map(IpNet::from);
     text.parse()
         .or_else(address)
-        .map_err(|_| "an address (10.0.0.7) or a network (10.0.0.0/24) is wanted".to_owned())
+        .map_err(|_| "expected an address (10.0.0.7) or a network (10.0.0.0/24)".to_owned())
 }
 
-/// What an operator adds to the page; nothing of it is there by default.
+/// The operator's optional additions to the page.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SiteConfig {
-    /// Where people write to: the page's contact link.
+    /// Email address for the page's contact link.
     #[arg(long, env = "RETOUCH_CONTACT_EMAIL")]
     pub contact_email: Option<String>,
-    /// An advertising account of Google that is told of sign-ins, of those people who agree: `AW-123`.
+    /// Google Ads account that receives sign-in conversions, with the user's consent: `AW-123`.
     #[arg(long, env = "RETOUCH_AD_TAG_ID", requires = "ad_conversion")]
     pub ad_tag_id: Option<String>,
-    /// What is counted in that account: `AW-123/abc`.
+    /// Conversion to report to that account: `AW-123/abc`.
     #[arg(long, env = "RETOUCH_AD_CONVERSION", requires = "ad_tag_id")]
     pub ad_conversion: Option<String>,
-    /// The review service whose rating the landing page shows.
+    /// Review service whose rating the landing page shows.
     #[arg(long, env = "RETOUCH_RATING_SERVICE", requires = "rating_url")]
     pub rating_service: Option<String>,
-    /// Its page with the rating, made to be shown in a frame.
+    /// Address of the rating, a page made to be shown in a frame.
     #[arg(long, env = "RETOUCH_RATING_URL", requires = "rating_service")]
     pub rating_url: Option<Url>,
-    /// How high the frame is, in pixels.
+    /// Height of that frame, in pixels.
     #[arg(long, env = "RETOUCH_RATING_HEIGHT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(20..=2000))]
     pub rating_height: u32,
 }
 
-/// Who signs people in, and how the page speaks to them.
+/// The identity provider.
 #[derive(Clone, Debug, clap::Args)]
 pub struct IdentityConfig {
-    /// The `OpenID` Connect issuer, byte for byte as it writes itself into tokens.
+    /// The `OpenID` Connect issuer, exactly as it appears in tokens.
     #[arg(long, env)]
     pub oidc_issuer: String,
-    /// The public client that the page signs in with.
+    /// Id of the public client that the page signs in with.
     #[arg(long, env, default_value = "retouch")]
     pub oidc_client_id: String,
-    /// The audience that access tokens must name. When empty, tokens must name the client instead
+    /// Audience that access tokens must name. If empty, tokens must name the client instead
     /// (`client_id`, `azp` or `aud`), as Amazon Cognito's do.
     #[arg(long, env)]
     pub oidc_audience: Option<String>,
-    /// What the page asks for.
+    /// Scopes that the page requests.
     #[arg(long, env, default_value = "openid email")]
     pub oidc_scope: String,
-    /// The parameter that chooses Google or Facebook at the provider: `identity_provider` for Cognito,
-    /// `kc_idp_hint` for Keycloak. Empty when the provider has no such choice.
+    /// Query parameter that selects Google or Facebook at the provider: `identity_provider` for Cognito,
+    /// `kc_idp_hint` for Keycloak. Leave empty if the provider has none.
     #[arg(long, env)]
     pub oidc_idp_hint_parameter: Option<String>,
-    /// The hint for Google; empty when the provider does not offer it.
+    /// Value that selects Google. Leave empty if the provider does not offer it.
     #[arg(long, env)]
     pub oidc_google_hint: Option<String>,
-    /// The hint for Facebook; empty when the provider does not offer it.
+    /// Value that selects Facebook. Leave empty if the provider does not offer it.
     #[arg(long, env)]
     pub oidc_facebook_hint: Option<String>,
-    /// Further origins that the page speaks to while signing in, separated by commas: Cognito's hosted
-    /// pages are not at its issuer's origin.
+    /// Origins besides the issuer's that the page contacts to sign in, separated by commas. Cognito's
+    /// hosted pages need this.
     #[arg(long, env, value_delimiter = ',')]
     pub oidc_page_origins: Vec<String>,
-    /// How signing out works: by the standard, or as Cognito does it.
+    /// How to sign out: as the standard says, or as Cognito does.
     #[arg(long, env, value_enum, default_value = "end-session")]
     pub oidc_logout_style: LogoutStyle,
-    /// Where signing out goes, if not where discovery says; needed for Cognito.
+    /// Sign-out address, if not the one from discovery. Required for Cognito.
     #[arg(long, env)]
     pub oidc_logout_endpoint: Option<Url>,
 }
 
-/// How signing out works.
+/// How to sign out.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, utoipa::ToSchema,
 )]
@@ -128,26 +128,26 @@ pub enum LogoutStyle {
     Cognito,
 }
 
-/// Who takes payments.
+/// The payment provider.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PaymentsConfig {
-    /// The address that browsers reach this installation at: where they come back to after paying.
+    /// Address at which browsers reach this installation. Buyers return to it after paying.
     #[arg(long, env = "RETOUCH_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     pub public_url: Url,
-    /// Stripe's secret key (`sk_…`, or a restricted `rk_…`). Without it credits cannot be bought.
+    /// Stripe's secret key (`sk_…`, or a restricted `rk_…`). Without it, credits cannot be bought.
     #[arg(long, env, hide_env_values = true)]
     pub stripe_secret_key: Option<Secret>,
-    /// What Stripe signs its messages to `/api/payments/webhook` with (`whsec_…`). Several, separated by commas,
-    /// while one is being replaced.
+    /// Secret with which Stripe signs its messages to `/api/payments/webhook` (`whsec_…`). While you replace
+    /// it, give both, separated by a comma.
     #[arg(long, env, hide_env_values = true)]
     pub stripe_webhook_secret: Option<Secret>,
-    /// Where Stripe's API is, for a stand-in; empty for Stripe itself.
+    /// Address of a Stripe stand-in. Leave empty for Stripe itself.
     #[arg(long, env)]
     pub stripe_api_url: Option<Url>,
 }
 
 impl PaymentsConfig {
-    /// Each secret that a message may be signed with.
+    /// Returns the accepted webhook secrets.
     pub fn stripe_webhook_secrets(&self) -> Vec<Secret> {
         let all = self.stripe_webhook_secret.as_ref().map_or("", Secret::reveal);
         let each = all.split(',').map(str::trim).filter(|secret| !secret.is_empty());
@@ -155,56 +155,56 @@ impl PaymentsConfig {
     }
 }
 
-/// What is refused.
+/// Size, rate and queue limits.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LimitsConfig {
-    /// The widest and highest picture that can be uploaded, in pixels.
+    /// Maximum width and height of an uploaded image, in pixels.
     #[arg(long, env = "RETOUCH_MAX_DIMENSION", default_value_t = 6000)]
     pub max_dimension: u32,
-    /// The widest and highest picture that can be upscaled, in pixels.
+    /// Maximum width and height of an image to upscale, in pixels.
     #[arg(long, env = "RETOUCH_MAX_UPSCALE_DIMENSION", default_value_t = 1440)]
     pub max_upscale_dimension: u32,
-    /// The largest upload, in bytes.
+    /// Maximum size of an upload, in bytes.
     #[arg(long, env = "RETOUCH_MAX_UPLOAD_BYTES", default_value_t = 25 * 1024 * 1024)]
     pub max_upload_bytes: usize,
-    /// How much of uploads is held in memory at once, in MiB; whatever comes beyond it is refused for the moment. Half of
-    /// it is the most for one address.
+    /// Memory for uploads in progress, in MiB. The API answers 503 to uploads beyond it. One IP address can
+    /// use up to half of it.
     #[arg(long, env = "RETOUCH_UPLOAD_MEMORY_MIB", default_value_t = 256)]
     pub upload_memory_mib: usize,
-    /// How long nothing of an upload may arrive before it is given up, in seconds.
+    /// Seconds without new bytes after which an upload is aborted.
     #[arg(long, env = "RETOUCH_UPLOAD_PAUSE_SECS", default_value_t = 30)]
     pub upload_pause_secs: u64,
-    /// How long a run route waits before it answers with the job instead, in seconds.
+    /// Seconds that a run request waits for the result before it answers with the job instead.
     #[arg(long, env = "RETOUCH_WAIT_SECS", default_value_t = 120)]
     pub wait_secs: u64,
-    /// How many free runs a visitor's address gets in an hour.
+    /// Free runs per hour and IP address of visitors.
     #[arg(long, env = "RETOUCH_VISITOR_RUNS_PER_HOUR", default_value_t = 10)]
     pub visitor_runs_per_hour: u32,
-    /// How many pictures a visitor's address may send in an hour, those that are refused among them.
+    /// Uploads per hour and IP address of visitors, including rejected ones.
     #[arg(long, env = "RETOUCH_VISITOR_UPLOADS_PER_HOUR", default_value_t = 60)]
     pub visitor_uploads_per_hour: u32,
-    /// How many runs a user may start in a minute, with browsers and programs together.
+    /// Runs per minute and user, in browsers and programs together.
     #[arg(long, env = "RETOUCH_USER_RUNS_PER_MINUTE", default_value_t = 60)]
     pub user_runs_per_minute: u32,
-    /// How many pictures a user may upload in a minute, with browsers and programs together.
+    /// Uploads per minute and user, in browsers and programs together.
     #[arg(long, env = "RETOUCH_USER_UPLOADS_PER_MINUTE", default_value_t = 60)]
     pub user_uploads_per_minute: u32,
-    /// How many visitors' runs may wait before another is refused.
+    /// Maximum number of visitors' runs in the queue.
     #[arg(long, env = "RETOUCH_VISITOR_QUEUE", default_value_t = 20)]
     pub visitor_queue: i64,
-    /// How many users' free runs may wait before another is refused.
+    /// Maximum number of users' free runs in the queue.
     #[arg(long, env = "RETOUCH_FREE_QUEUE", default_value_t = 200)]
     pub free_queue: i64,
-    /// How many paid runs may wait before another is refused.
+    /// Maximum number of paid runs in the queue.
     #[arg(long, env = "RETOUCH_PAID_QUEUE", default_value_t = 5000)]
     pub paid_queue: i64,
-    /// How many paid runs of one user may wait before another of theirs is refused.
+    /// Maximum number of paid runs in the queue per user.
     #[arg(long, env = "RETOUCH_USER_QUEUE", default_value_t = 200)]
     pub user_queue: i64,
 }
 
 impl LimitsConfig {
-    /// The widest and highest picture that a tool works on, in pixels.
+    /// Returns the maximum width and height that a tool accepts, in pixels.
     pub fn max_dimension_of(&self, tool: ToolName) -> u32 {
         match tool {
             ToolName::Upscale => self.max_upscale_dimension.min(self.max_dimension),
@@ -212,16 +212,16 @@ impl LimitsConfig {
         }
     }
 
-    /// How much may wait beside a new job of `tier`.
-    pub fn most_waiting(&self, tier: Tier) -> MostWaiting {
+    /// Returns how many jobs of `tier` the queue accepts.
+    pub fn queue_limit(&self, tier: Tier) -> QueueLimit {
         match tier {
-            Tier::Paid => MostWaiting { in_all: self.paid_queue, of_owner: Some(self.user_queue) },
-            Tier::Free => MostWaiting { in_all: self.free_queue, of_owner: None },
-            Tier::Visitor => MostWaiting { in_all: self.visitor_queue, of_owner: None },
+            Tier::Paid => QueueLimit { total: self.paid_queue, per_owner: Some(self.user_queue) },
+            Tier::Free => QueueLimit { total: self.free_queue, per_owner: None },
+            Tier::Visitor => QueueLimit { total: self.visitor_queue, per_owner: None },
         }
     }
 
-    /// How long a run route waits.
+    /// Returns how long a run request waits for its result.
     pub fn wait(&self) -> Duration {
         Duration::from_secs(self.wait_secs)
     }

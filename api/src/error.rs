@@ -1,4 +1,4 @@
-//! What can go wrong with a request, in the words of the product. `routes/problem.rs` gives each a status.
+//! The errors that a request can end with and their user-facing texts. `routes/problem.rs` maps each to a status.
 
 use retouch_core::db::DatabaseError;
 use retouch_core::jobs::{Failure, SubmitError};
@@ -8,114 +8,108 @@ use retouch_core::storage::StorageError;
 use retouch_pixels::PixelError;
 use retouch_pixels::mask::MaskError;
 
-/// What a token gets that was made before its account was deleted.
-pub const ACCOUNT_DELETED: &str = "This account was deleted. Sign in again to begin a new one";
+/// The detail for a token that was issued before its account was deleted.
+pub const ACCOUNT_DELETED: &str = "This account was deleted. Sign in again to start a new account.";
 
-/// Why a request was not fulfilled.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// 401: no token, or one that is not valid. The text says which.
+    /// 401: the token or key is missing, invalid or expired.
     #[error("{0}")]
     Unauthorized(&'static str),
-    /// 403: a program's key was sent where a person must sign in.
-    #[error("An API key cannot do this: sign in to do it yourself")]
-    InPersonOnly,
-    /// 402: less than the price is left.
+    /// 403: an API key was sent to a route that requires a person's token.
+    #[error("API keys cannot be used here. Sign in instead.")]
+    TokenRequired,
+    /// 402: the balance is below the price.
     #[error("Not enough credits")]
     NotEnoughCredits,
-    /// 404: there is no such thing, or it belongs to somebody else.
+    /// 404: the object does not exist or belongs to another user.
     #[error("{0} not found")]
     NotFound(&'static str),
-    /// 404: there is nothing at this address.
-    #[error("There is nothing at this address")]
+    /// 404: the path does not exist.
+    #[error("This address does not exist.")]
     NoSuchPath,
-    /// 405: this address has no such method.
-    #[error("This address has no such method")]
-    WrongMethod,
-    /// 416: a range that begins behind the end of the file.
-    #[error("The range lies outside of the file")]
-    RangeOutside {
-        /// How long the file is, in bytes.
+    /// 405: the path does not support the method.
+    #[error("This address does not support the method.")]
+    MethodNotAllowed,
+    /// 416: the range starts after the end of the file.
+    #[error("The requested range is outside the file.")]
+    RangeNotSatisfiable {
+        /// The length of the file, in bytes.
         length: i64,
     },
-    /// 400: the request is not understood.
+    /// 400: the request is malformed.
     #[error("{0}")]
     BadRequest(String),
-    /// 408: what is sent stopped coming.
-    #[error("The upload took too long. Try again")]
-    TooSlow,
-    /// 409: the free run of this picture is used up.
+    /// 408: the upload stalled.
+    #[error("The upload took too long. Please try again.")]
+    UploadTimeout,
+    /// 409: the free run of this image is used up.
     #[error("Free Exists")]
     FreeExists,
-    /// 409: the run was called off before it ended.
-    #[error("The run was cancelled")]
-    Cancelled,
-    /// 413: more bytes than are accepted.
-    #[error("The file is too large (max {} MB)", .max_bytes / 1024 / 1024)]
+    /// 409: the run was canceled before it ended.
+    #[error("The run was canceled.")]
+    Canceled,
+    /// 413: the file exceeds the size limit.
+    #[error("The file is too large (max {} MB).", .max_bytes / 1024 / 1024)]
     FileTooLarge {
         /// The limit.
         max_bytes: usize,
     },
-    /// 415: no picture of a kind that is accepted.
-    #[error("This file is not an image we can read. Use PNG, JPEG or WebP")]
+    /// 415: the file is not in a supported image format.
+    #[error("We can't read this file as an image. Use PNG, JPEG or WebP.")]
     UnsupportedType,
-    /// 422: wider or higher than is accepted.
+    /// 422: the image exceeds the size limit.
     #[error("Image dimensions too big (Max {max}x{max})")]
     DimensionsTooBig {
-        /// The limit for both, in pixels.
+        /// The limit of width and height, in pixels.
         max: u32,
     },
-    /// 422: damaged.
-    #[error("This image is damaged or incomplete")]
+    /// 422: the image is damaged.
+    #[error("This image is damaged or incomplete.")]
     UnreadableImage,
-    /// 422: what was sent as a mask is none, or does not fit the picture.
+    /// 422: the mask cannot be read or does not fit the image.
     #[error("{0}")]
     MaskInvalid(String),
-    /// 422: nothing is painted.
+    /// 422: the mask selects nothing.
     #[error("You have to draw to select area you want to fix 1")]
     MaskEmpty,
-    /// 422: no words, or too many.
+    /// 422: the prompt is missing or too long.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// 422: no installed engine can follow these words. The text says what is possible.
+    /// 422: no installed model can follow the prompt. The text says what is possible.
     #[error("{0}")]
     PromptNotPossible(String),
-    /// 422: understood, and against a rule of the product that the text names.
+    /// 422: the request breaks a rule that the text names.
     #[error("{0}")]
-    AgainstTheRules(String),
-    /// 503: credits cannot be bought here, or not at the moment.
+    Unprocessable(String),
+    /// 503: payments are not configured, or the payment provider is unavailable.
     #[error("Failed to redirect to payment, please try again later")]
-    NoPayments,
-    /// 422: a key that was used for something else.
-    #[error("This Idempotency-Key was used for a different request")]
+    PaymentsUnavailable,
+    /// 422: the idempotency key belongs to a different request.
+    #[error("This Idempotency-Key was already used for a different request.")]
     IdempotencyKeyReused,
-    /// 429: too many requests from one place.
-    #[error("Too many free runs from your network. Try again in {} minutes, or sign up", .retry_after_secs.div_ceil(60))]
-    TooManyRequests {
-        /// When to try again.
-        retry_after_secs: u64,
-    },
-    /// 429: a user asks for more than their share. The text says of what.
+    /// 429: a user or a visitor's network exceeds a rate limit.
     #[error("{detail}")]
-    TooMuchOfOne {
-        /// What a person should know.
+    RateLimited {
+        /// The user-facing text.
         detail: String,
-        /// When to try again.
+        /// Seconds until the next try.
         retry_after_secs: u64,
     },
-    /// 503: too much is waiting, or something we need does not answer.
+    /// 503: the queue is full, or a service that we depend on does not answer.
     #[error("{detail}")]
     Unavailable {
-        /// What a person should know.
+        /// The user-facing text.
         detail: String,
-        /// When to try again.
+        /// Seconds until the next try.
         retry_after_secs: u64,
     },
-    /// 422 when the picture, the mask or the result is to blame, else 500: the run failed and cost nothing.
+    /// The run failed and cost nothing. 422 if the image, the mask or the result is to blame, otherwise 500.
     #[error("{}", .0.detail)]
     RunFailed(Failure),
-    /// 500: our fault; the details are in the log.
-    #[error("Something went wrong on our side. You have not been charged")]
+    /// 500: our fault; the log has the cause.
+    #[error("Something went wrong on our side. You have not been charged.")]
     Internal(#[source] anyhow::Error),
 }
 
@@ -129,7 +123,7 @@ impl From<PixelError> for ApiError {
                 Self::DimensionsTooBig { max: max_dimension }
             }
             PixelError::Mask(MaskError::Empty) => Self::MaskEmpty,
-            PixelError::Mask(error) => Self::MaskInvalid(error.to_string()),
+            PixelError::Mask(error) => Self::MaskInvalid(format!("{error}.")),
             PixelError::InvalidOutput(_) | PixelError::Internal(_) => Self::Internal(error.into()),
         }
     }
@@ -143,28 +137,30 @@ impl From<anyhow::Error> for ApiError {
 
 impl From<DatabaseError> for ApiError {
     fn from(error: DatabaseError) -> Self {
-        if is_away(&error) {
-            tracing::warn!(%error, "The database does not answer");
+        if is_unavailable(&error) {
+            tracing::warn!(%error, "The database is unavailable");
             return Self::Unavailable {
-                detail: "The service is starting or being maintained. Try again in a moment".into(),
+                detail:
+                    "The service is starting or under maintenance. Please try again in a moment."
+                        .into(),
                 retry_after_secs: 5,
             };
         }
-        Self::Internal(anyhow::Error::new(error).context("asking the database"))
+        Self::Internal(anyhow::Error::new(error).context("querying the database"))
     }
 }
 
-/// Whether the server cannot be asked at the moment, rather than refuses what it was asked.
-fn is_away(error: &DatabaseError) -> bool {
+/// Returns true if the server cannot be reached, as opposed to rejecting the query.
+fn is_unavailable(error: &DatabaseError) -> bool {
     match error {
         DatabaseError::Io(_)
         | DatabaseError::PoolTimedOut
         | DatabaseError::PoolClosed
         | DatabaseError::Tls(_)
         | DatabaseError::WorkerCrashed => true,
-        // Stopping (57P01, 57P02), starting (57P03), or without a connection left (53300).
-        DatabaseError::Database(refusal) => {
-            refusal.code().is_some_and(|code| code.starts_with("57P0") || code == "53300")
+        // Shutting down (57P01, 57P02), starting up (57P03), or out of connections (53300).
+        DatabaseError::Database(error) => {
+            error.code().is_some_and(|code| code.starts_with("57P0") || code == "53300")
         }
         _ => false,
     }
@@ -190,8 +186,8 @@ impl From<SubmitError> for ApiError {
             SubmitError::QueueFull(_) => {
                 Self::Unavailable { detail: error.to_string(), retry_after_secs: 60 }
             }
-            SubmitError::OwnersQueueFull => {
-                Self::TooMuchOfOne { detail: error.to_string(), retry_after_secs: 10 }
+            SubmitError::OwnerQueueFull => {
+                Self::RateLimited { detail: error.to_string(), retry_after_secs: 10 }
             }
             SubmitError::Database(error) => error.into(),
         }
@@ -202,11 +198,13 @@ impl From<StorageError> for ApiError {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::Missing(_) => Self::NotFound("File"),
-            StorageError::Range => Self::Internal(anyhow::anyhow!("a range that nobody asked for")),
+            StorageError::Range => {
+                Self::Internal(anyhow::anyhow!("the object store rejected a range we did not send"))
+            }
             StorageError::Failed(reason) => {
-                tracing::warn!(reason, "The object store does not answer");
+                tracing::warn!(reason, "The object store is unavailable");
                 Self::Unavailable {
-                    detail: "Pictures cannot be reached at the moment. Try again shortly".into(),
+                    detail: "Images are temporarily unavailable. Please try again shortly.".into(),
                     retry_after_secs: 5,
                 }
             }

@@ -1,4 +1,4 @@
-//! `retouch-api`: serves the API and the page, migrates the database, prints the `OpenAPI` document.
+//! `retouch-api`: serves the API and the page, migrates the database, and runs the operator's commands.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Parser;
 use retouch_api::admin::Admin;
 use retouch_api::config::ApiConfig;
-use retouch_api::measure;
+use retouch_api::metrics;
 use retouch_api::router;
 use retouch_api::serve;
 use retouch_api::state::App;
@@ -18,13 +18,13 @@ use retouch_core::storage::Storage;
 use retouch_core::{Clock, db, telemetry};
 use tokio::net::TcpListener;
 
-/// The API of Retouch.
+/// The Retouch API.
 #[derive(Parser)]
 #[command(version)]
 enum Command {
     /// Serve the API and the page.
     Serve(Box<ApiConfig>),
-    /// Bring the database's schema up to date, and create the bucket when it is missing.
+    /// Apply missing database migrations and create the bucket if it does not exist.
     Migrate {
         #[command(flatten)]
         database: DatabaseConfig,
@@ -33,11 +33,11 @@ enum Command {
     },
     /// Print the `OpenAPI` document.
     Openapi,
-    /// Look after accounts, jobs and the books.
+    /// Manage accounts and jobs, and audit the books.
     Admin(Box<Admin>),
-    /// Ask a running API whether it lives; for containers, whose image has no curl.
+    /// Check that a running API answers (for containers, whose image has no curl).
     Healthcheck {
-        /// Where it listens.
+        /// The address that the API listens on.
         #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
         listen: SocketAddr,
     },
@@ -55,7 +55,7 @@ async fn main() -> ExitCode {
     ended.map_or_else(failed, |()| ExitCode::SUCCESS)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "its signature is what `map_or_else` wants")]
+#[expect(clippy::needless_pass_by_value, reason = "`map_or_else` needs this signature")]
 fn failed(error: anyhow::Error) -> ExitCode {
     eprintln!("retouch-api: {error:#}");
     ExitCode::FAILURE
@@ -63,20 +63,20 @@ fn failed(error: anyhow::Error) -> ExitCode {
 
 async fn administer(admin: Admin) -> ExitCode {
     telemetry::log_to_stderr();
-    telemetry::end_with_the_reader();
+    telemetry::exit_on_broken_pipe();
     admin.run().await.unwrap_or_else(failed)
 }
 
 async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
     let _telemetry = telemetry::start(&config.telemetry, "retouch-api")?;
     let app = App::new(config, Clock::system())?;
-    app.news.start(app.queue.clone());
-    tokio::spawn(measure::watch(app.clone()));
+    app.job_events.start(app.queue.clone());
+    tokio::spawn(metrics::watch(app.clone()));
     tokio::spawn(settle_payment::watch_payments(app.clone()));
     let service = router::router(app.clone(), &config.ui_dir);
     let listener = TcpListener::bind(config.listen)
         .await
-        .with_context(|| format!("listening at {} (RETOUCH_LISTEN)", config.listen))?;
+        .with_context(|| format!("listening on {} (RETOUCH_LISTEN)", config.listen))?;
     tracing::info!(listen = %config.listen, "Serving");
     let stopping = app.stopping.clone();
     serve::serve(listener, service, async move {

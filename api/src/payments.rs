@@ -1,21 +1,20 @@
-//! The payment provider: Stripe Checkout. The only place that names it.
+//! The payment provider: Stripe Checkout. Only this module names it.
 //!
-//! Prices and credits come from our own order; what the provider says of them is compared, never believed.
+//! Prices and credits come from our own order; the provider's amounts are only compared with them.
 
-mod close;
 mod message;
 
 use std::time::Duration;
 
 use anyhow::Context;
 use chrono::{DateTime, Utc};
-use retouch_core::OrderId;
 use retouch_core::config::Secret;
-use retouch_core::orders::{Message, Order, Payment, Progress};
+use retouch_core::orders::{Message, Order, Payment, PaymentStatus};
 use stripe::{Client, ClientBuilder, IdempotencyKey, RequestStrategy, StripeError, StripeRequest};
 use stripe_checkout::checkout_session::{
     CreateCheckoutSession, CreateCheckoutSessionLineItems, CreateCheckoutSessionLineItemsPriceData,
-    CreateCheckoutSessionPaymentIntentData, ProductData, RetrieveCheckoutSession,
+    CreateCheckoutSessionPaymentIntentData, ExpireCheckoutSession, ProductData,
+    RetrieveCheckoutSession,
 };
 use stripe_checkout::{
     CheckoutSession, CheckoutSessionMode, CheckoutSessionPaymentStatus, CheckoutSessionStatus,
@@ -26,15 +25,17 @@ use stripe_webhook::{Webhook, WebhookError};
 use url::Url;
 
 use crate::config::PaymentsConfig;
+use message::order_id;
 
-/// How long one request to the provider may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a request is sent before it is given up.
-const TRIES: u32 = 3;
-/// How long a page to pay on stays open, in seconds: what the provider allows at most, less what clocks differ.
+pub use message::MessageError;
+
+/// The timeout of a request to the provider.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_ATTEMPTS: u32 = 3;
+/// How long a payment page stays open, in seconds: the provider's maximum minus a margin for clock differences.
 const OPEN_SECS: i64 = 24 * 3600 - 600;
 
-/// Takes payments for orders.
+/// The client of the payment provider.
 pub struct Payments {
     client: Client,
     webhook_secrets: Vec<Secret>,
@@ -42,61 +43,51 @@ pub struct Payments {
     public_url: Url,
 }
 
-/// A page to pay on.
+/// A payment page (a checkout session).
 #[derive(Clone, Debug)]
 pub struct CheckoutPage {
-    /// The provider's name for it.
+    /// The provider's id of the session.
     pub session: String,
-    /// Its address.
+    /// The address of the page.
     pub url: String,
 }
 
-/// What the provider says of a page to pay on.
+/// A checkout session as the provider reports it.
 #[derive(Clone, Debug)]
 pub struct SessionState {
-    /// How far the payment is.
+    /// The payment.
     pub payment: Payment,
-    /// Whether the page is still open, done with, or closed.
-    pub is: SessionIs,
-    /// Its address, while it is open.
+    /// The status of the page.
+    pub status: SessionStatus,
+    /// The address of the page, while it is open.
     pub url: Option<String>,
 }
 
-/// Whether a page can still be paid on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionIs {
-    /// It can.
+/// The status of a payment page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionStatus {
+    /// The buyer has not paid yet.
     Open,
-    /// The buyer has done what was to do there.
+    /// The buyer has finished; the payment may still be processing.
     Complete,
-    /// The buyer did not.
+    /// The page closed before the buyer paid.
     Expired,
 }
 
-/// Why the provider gave no answer to use.
+/// Why a request to the provider failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PaymentsError {
-    /// It did not answer, or is in trouble. Trying again may help.
-    #[error("the payment provider does not answer: {0}")]
+    /// The provider is unavailable. A retry may succeed.
+    #[error("the payment provider is unavailable: {0}")]
     Unavailable(String),
-    /// It refused. Trying again will not help.
-    #[error("the payment provider refused: {0}")]
-    Refused(String),
-}
-
-/// Why a message is not believed.
-#[derive(Debug, thiserror::Error)]
-pub enum MessageError {
-    /// It is not signed by the provider, or long ago.
-    #[error("This message is not signed by the payment provider")]
-    NotSigned,
-    /// It is signed and means nothing, or is from the other mode (live or test).
-    #[error("This message is not understood: {0}")]
-    NotUnderstood(String),
+    /// The provider rejected the request. A retry would fail again.
+    #[error("the payment provider rejected the request: {0}")]
+    Rejected(String),
 }
 
 impl Payments {
-    /// Prepares payments; `None` where no key is configured.
+    /// Creates the client; `None` if no secret key is configured.
     pub fn new(config: &PaymentsConfig) -> anyhow::Result<Option<Self>> {
         let Some(key) = config.stripe_secret_key.as_ref().filter(|key| !key.reveal().is_empty())
         else {
@@ -105,19 +96,19 @@ impl Payments {
         let secrets = config.stripe_webhook_secrets();
         anyhow::ensure!(
             !secrets.is_empty(),
-            "STRIPE_SECRET_KEY is set, but STRIPE_WEBHOOK_SECRET is not: nobody would be given what they paid for"
+            "STRIPE_SECRET_KEY is set, but STRIPE_WEBHOOK_SECRET is not. Set both, or buyers would not get their credits."
         );
-        let mut client = ClientBuilder::new(key.reveal()).timeout(PATIENCE);
+        let mut client = ClientBuilder::new(key.reveal()).timeout(REQUEST_TIMEOUT);
         if let Some(address) = &config.stripe_api_url {
             client = client.url(address.as_str());
         }
-        let client = client.build().context("preparing the Stripe client")?;
+        let client = client.build().context("creating the Stripe client")?;
         let is_live = key.reveal().starts_with("sk_live_") || key.reveal().starts_with("rk_live_");
         let public_url = config.public_url.clone();
         Ok(Some(Self { client, webhook_secrets: secrets, is_live, public_url }))
     }
 
-    /// Opens a page to pay `order` on. Asking again for the same order returns the same page.
+    /// Opens a payment page for `order`. Repeating the call for the same order returns the same page.
     pub async fn open(
         &self,
         order: &Order,
@@ -125,21 +116,22 @@ impl Payments {
     ) -> Result<CheckoutPage, PaymentsError> {
         let request = self.request_for(order, buyer_email);
         let key = IdempotencyKey::new(order.id.to_string())
-            .map_err(|error| PaymentsError::Refused(error.to_string()))?;
+            .map_err(|error| PaymentsError::Rejected(error.to_string()))?;
         let strategy = RequestStrategy::Idempotent(key);
-        let session: CheckoutSession =
-            patiently(|| request.customize().request_strategy(strategy.clone()).send(&self.client))
-                .await?;
+        let session: CheckoutSession = with_retries(|| {
+            request.customize().request_strategy(strategy.clone()).send(&self.client)
+        })
+        .await?;
         let url = session
             .url
             .clone()
-            .ok_or_else(|| PaymentsError::Refused("the page to pay on is closed already".into()))?;
+            .ok_or_else(|| PaymentsError::Rejected("the payment page is closed".into()))?;
         Ok(CheckoutPage { session: session.id.to_string(), url })
     }
 
     fn request_for(&self, order: &Order, buyer_email: Option<&str>) -> CreateCheckoutSession {
-        let named = [("order".to_owned(), order.id.to_string())];
-        let named = std::collections::HashMap::from(named);
+        let metadata = [("order".to_owned(), order.id.to_string())];
+        let metadata = std::collections::HashMap::from(metadata);
         let currency: Currency =
             order.currency.parse().unwrap_or_else(|never: std::convert::Infallible| match never {});
         let mut price = CreateCheckoutSessionLineItemsPriceData::new(currency);
@@ -149,18 +141,18 @@ impl Payments {
         item.price_data = Some(price);
         item.quantity = Some(1);
         let mut payment = CreateCheckoutSessionPaymentIntentData::new();
-        payment.metadata = Some(named.clone());
-        // A repeat must say the same to the letter, or the provider refuses it: nothing here may depend on
-        // when it is asked.
-        let closes = order.created_at.timestamp() + OPEN_SECS;
+        payment.metadata = Some(metadata.clone());
+        // The provider rejects a repeat that differs from the first request, so nothing here may depend on the
+        // current time.
+        let expires_at = order.created_at.timestamp() + OPEN_SECS;
         let mut request = CreateCheckoutSession::new()
             .mode(CheckoutSessionMode::Payment)
             .ui_mode(CheckoutSessionUiMode::HostedPage)
             .line_items(vec![item])
             .client_reference_id(order.user.to_string())
-            .metadata(named)
+            .metadata(metadata)
             .payment_intent_data(payment)
-            .expires_at(closes)
+            .expires_at(expires_at)
             .success_url(self.page("return?session_id={CHECKOUT_SESSION_ID}"))
             .cancel_url(self.page("pricing"));
         if let Some(email) = buyer_email {
@@ -169,23 +161,30 @@ impl Payments {
         request
     }
 
-    /// An address of our page. Not through `Url`, which would escape the braces of the provider's placeholder.
+    /// Returns the address of one of our pages. `Url` would escape the braces of the provider's placeholder.
     fn page(&self, path: &str) -> String {
         format!("{}/{path}", self.public_url.as_str().trim_end_matches('/'))
     }
 
-    /// Asks how far the payment on the page called `session` is.
-    pub async fn look(&self, session: &str) -> Result<SessionState, PaymentsError> {
+    /// Retrieves a checkout session.
+    pub async fn retrieve(&self, session: &str) -> Result<SessionState, PaymentsError> {
         let request = RetrieveCheckoutSession::new(session);
-        let found = patiently(|| request.customize().send(&self.client)).await?;
-        if found.livemode != self.is_live {
-            return Err(PaymentsError::Refused("that session is of the other mode".into()));
+        let session = with_retries(|| request.customize().send(&self.client)).await?;
+        if session.livemode != self.is_live {
+            let detail = "the session belongs to the other mode (test or live)";
+            return Err(PaymentsError::Rejected(detail.into()));
         }
-        Ok(state_of(found))
+        Ok(state_of(session))
     }
 
-    /// Reads a message that came with `signature` at `now`: who signed it, when, and what it says.
-    pub fn read(
+    /// Closes the payment page of `session`. The provider rejects this if the page is complete or has expired.
+    pub async fn close(&self, session: &str) -> Result<(), PaymentsError> {
+        let request = ExpireCheckoutSession::new(session);
+        with_retries(|| request.customize().send(&self.client)).await.map(drop)
+    }
+
+    /// Verifies the signature and age of a message and parses it.
+    pub fn parse_message(
         &self,
         payload: &[u8],
         signature: &str,
@@ -199,86 +198,84 @@ impl Payments {
                 secret.reveal(),
                 now.timestamp(),
             );
-            // The signature is checked first: what then cannot be parsed is still the provider's.
+            // The library verifies the signature first, so a parse error implies a valid signature.
             matches!(read, Ok(_) | Err(WebhookError::BadParse(_)))
         });
         if !is_signed {
             return Err(MessageError::NotSigned);
         }
-        message::read(payload, self.is_live)
+        message::parse(payload, self.is_live)
     }
 }
 
 fn state_of(session: CheckoutSession) -> SessionState {
-    let is = match &session.status {
-        Some(CheckoutSessionStatus::Open) => SessionIs::Open,
-        Some(CheckoutSessionStatus::Complete) => SessionIs::Complete,
-        _ => SessionIs::Expired,
+    let status = match &session.status {
+        Some(CheckoutSessionStatus::Open) => SessionStatus::Open,
+        Some(CheckoutSessionStatus::Complete) => SessionStatus::Complete,
+        _ => SessionStatus::Expired,
     };
     let is_paid = session.payment_status == CheckoutSessionPaymentStatus::Paid;
-    let progress = match is {
-        SessionIs::Open => Progress::Open,
-        SessionIs::Complete if is_paid => Progress::Paid,
-        SessionIs::Complete => Progress::Unpaid,
-        SessionIs::Expired => Progress::Expired,
+    let payment_status = match status {
+        SessionStatus::Open => PaymentStatus::Open,
+        SessionStatus::Complete if is_paid => PaymentStatus::Paid,
+        SessionStatus::Complete => PaymentStatus::Unpaid,
+        SessionStatus::Expired => PaymentStatus::Expired,
     };
-    let given = session.customer_details.and_then(|details| details.email);
+    let entered = session.customer_details.and_then(|details| details.email);
     SessionState {
-        is,
+        status,
         url: session.url,
         payment: Payment {
             session: session.id.to_string(),
-            order: order_named(session.metadata.unwrap_or_default().get("order")),
-            progress,
+            order: order_id(session.metadata.unwrap_or_default().get("order")),
+            status: payment_status,
             amount_cents: session.amount_total,
             currency: session.currency.map(|currency| currency.to_string()),
             payment_intent: session.payment_intent.map(|intent| intent.id().to_string()),
-            email: given.or(session.customer_email),
+            email: entered.or(session.customer_email),
         },
     }
 }
 
-fn order_named(name: Option<&String>) -> Option<OrderId> {
-    name.and_then(|name| name.parse().ok())
-}
-
-/// Sends a request until it is answered, a few times. Only for requests that may be sent twice.
-async fn patiently<T, F>(mut send: impl FnMut() -> F) -> Result<T, PaymentsError>
+/// Sends an idempotent request, and repeats it while the provider is unavailable.
+async fn with_retries<T, F>(mut send: impl FnMut() -> F) -> Result<T, PaymentsError>
 where
     F: Future<Output = Result<T, StripeError>>,
 {
-    let mut tried = 0;
+    let mut attempt = 0;
     loop {
-        tried += 1;
+        attempt += 1;
         let error = match send().await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => judge(&error),
+            Ok(response) => return Ok(response),
+            Err(error) => PaymentsError::from(error),
         };
-        let may_pass = matches!(error, PaymentsError::Unavailable(_));
-        if !may_pass || tried == TRIES {
+        let is_transient = matches!(error, PaymentsError::Unavailable(_));
+        if !is_transient || attempt == MAX_ATTEMPTS {
             return Err(error);
         }
-        tokio::time::sleep(Duration::from_millis(250) * 2_u32.pow(tried)).await;
+        tokio::time::sleep(Duration::from_millis(250) * 2_u32.pow(attempt)).await;
     }
 }
 
-fn judge(error: &StripeError) -> PaymentsError {
-    match error {
-        StripeError::Stripe(problem, status) => {
-            // Not the whole problem: it repeats what was sent, a person's address among it.
-            let text =
-                format!("{status} {}", problem.code.as_ref().map_or("", |code| code.as_str()));
-            // 409: the same request is still being worked on.
-            if matches!(status, 409 | 429 | 500..) {
-                PaymentsError::Unavailable(text)
-            } else {
-                PaymentsError::Refused(text)
+impl From<StripeError> for PaymentsError {
+    fn from(error: StripeError) -> Self {
+        match error {
+            StripeError::Stripe(problem, status) => {
+                // Without the message, which may quote the buyer's email address.
+                let text =
+                    format!("{status} {}", problem.code.as_ref().map_or("", |code| code.as_str()));
+                // 409: a request with the same idempotency key is still in progress.
+                if matches!(status, 409 | 429 | 500..) {
+                    Self::Unavailable(text)
+                } else {
+                    Self::Rejected(text)
+                }
             }
+            StripeError::ConfigError(text) | StripeError::JSONDeserialize(text) => {
+                Self::Rejected(text)
+            }
+            StripeError::ClientError(text) => Self::Unavailable(text),
+            StripeError::Timeout => Self::Unavailable("the request timed out".into()),
         }
-        StripeError::ConfigError(text) | StripeError::JSONDeserialize(text) => {
-            PaymentsError::Refused(text.clone())
-        }
-        StripeError::ClientError(text) => PaymentsError::Unavailable(text.clone()),
-        StripeError::Timeout => PaymentsError::Unavailable("it took too long".into()),
     }
 }

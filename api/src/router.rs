@@ -1,4 +1,4 @@
-//! Every address of the API, in one table, and what surrounds all of them.
+//! The table of all routes, and the middleware around them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -25,10 +25,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
-use crate::measure::measure_request;
+use crate::metrics::measure_request;
 use crate::routes::{
-    account, body, checkouts, config, files, free, health, images, jobs, keys, magic_images,
-    payments, problem, remove_background, removebg, ui, upscale, user,
+    account, body, checkouts, config, fallback, files, free, health, images, jobs, keys,
+    magic_images, payments, remove_background, removebg, ui, upscale, user,
 };
 use crate::state::App;
 
@@ -104,13 +104,13 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(health::readyz))
 }
 
-/// The `OpenAPI` document.
+/// Returns the `OpenAPI` document.
 pub fn openapi() -> Document {
-    with_problems(table().into_openapi())
+    with_problem_type(table().into_openapi())
 }
 
-/// The document, in which every [`problem::Problem`] is of the type that it is sent as.
-fn with_problems(mut document: Document) -> Document {
+/// Sets the media type of every [`crate::routes::problem::Problem`] to `application/problem+json`.
+fn with_problem_type(mut document: Document) -> Document {
     for path in document.paths.paths.values_mut() {
         let operations =
             [&mut path.get, &mut path.post, &mut path.put, &mut path.patch, &mut path.delete];
@@ -134,67 +134,67 @@ fn is_problem(content: &RefOr<Content>) -> bool {
     schema.ref_location == "#/components/schemas/Problem"
 }
 
-/// The addresses that take GET and POST alike: nearly all of them run a tool, or open a page to pay on.
-fn where_get_does_what_post_does(document: &Document) -> HashSet<String> {
+/// Returns the paths that accept GET as well as POST; their GET has side effects, such as running a tool.
+fn paths_with_get_and_post(document: &Document) -> HashSet<String> {
     let paths = document.paths.paths.iter();
     let both = paths.filter(|(_, path)| path.get.is_some() && path.post.is_some());
-    both.map(|(address, _)| address.clone()).collect()
+    both.map(|(path, _)| path.clone()).collect()
 }
 
-/// Whoever asks for the head of an answer wants nothing done, and least of all paid for.
-async fn nothing_runs_for_head(
-    runs: Arc<HashSet<String>>,
+/// Rejects HEAD on those paths: axum would otherwise run the GET handler and spend credits.
+async fn reject_head(
+    paths: Arc<HashSet<String>>,
     route: MatchedPath,
     request: Request,
     next: Next,
 ) -> Response {
-    if request.method() == Method::HEAD && runs.contains(route.as_str()) {
-        return problem::wrong_method(request.uri().clone()).await;
+    if request.method() == Method::HEAD && paths.contains(route.as_str()) {
+        return fallback::method_not_allowed(request.uri().clone()).await;
     }
     next.run(request).await
 }
 
-/// The whole application.
+/// Returns the whole application: the API, its documentation and the page.
 pub fn router(app: App, ui_dir: &Path) -> Router {
     let (api, document) = table().split_for_parts();
-    let document = with_problems(document);
-    let runs = Arc::new(where_get_does_what_post_does(&document));
-    // Room for the multipart's own lines around the file.
+    let document = with_problem_type(document);
+    let unsafe_gets = Arc::new(paths_with_get_and_post(&document));
+    // Room for the multipart headers around the file.
     let body_limit = app.limits.max_upload_bytes + 64 * 1024;
     let page = Router::new()
         .fallback_service(ui::page(ui_dir))
-        .layer(middleware::from_fn(ui::not_for_programs));
+        .layer(middleware::from_fn(ui::page_headers));
     let policy = content_security_policy(&app, &ui::inline_script_hashes(ui_dir).join(" "));
     let request_id = HeaderName::from_static("x-request-id");
-    let worth_compressing = DefaultPredicate::new()
+    let compressible = DefaultPredicate::new()
         .and(NotForContentType::const_new("image/"))
         .and(NotForContentType::const_new("text/event-stream"));
-    let no_heads = middleware::from_fn(move |route, request, next| {
-        nothing_runs_for_head(runs.clone(), route, request, next)
+    let reject_head = middleware::from_fn(move |route, request, next| {
+        reject_head(unsafe_gets.clone(), route, request, next)
     });
-    api.route_layer(no_heads)
-        .route_layer(middleware::from_fn_with_state(app.clone(), body::count))
+    api.route_layer(reject_head)
+        .route_layer(middleware::from_fn_with_state(app.clone(), body::limit))
         .route_layer(middleware::from_fn(measure_request))
-        .method_not_allowed_fallback(problem::wrong_method)
+        .method_not_allowed_fallback(fallback::method_not_allowed)
         .merge(SwaggerUi::new("/api/docs").url("/api/openapi.json", document))
         .fallback_service(page)
         .with_state(app)
         .layer(DefaultBodyLimit::max(body_limit))
-        .layer(CompressionLayer::new().compress_when(worth_compressing))
+        .layer(CompressionLayer::new().compress_when(compressible))
         .layer(middleware::from_fn(move |request, next| {
             security_headers(policy.clone(), request, next)
         }))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| problem::panicked()))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| fallback::panicked()))
         .layer(SetSensitiveRequestHeadersLayer::new([
             header::AUTHORIZATION,
             HeaderName::from_static("x-api-key"),
         ]))
         .layer(PropagateRequestIdLayer::new(request_id.clone()))
-        // The query is left out: addresses of pictures carry their signature there.
+        // Omits the query, which holds the signature of image URLs.
         .layer(TraceLayer::new_for_http().make_span_with(|request: &Request| {
             let span = tracing::info_span!("request", http.method = %request.method(), http.path = request.uri().path());
-            let sent = request.headers().get("traceparent").and_then(|sent| sent.to_str().ok());
-            telemetry::continue_trace(&span, sent);
+            let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
+            telemetry::continue_trace(&span, parent);
             span
         }))
         .layer(SetRequestIdLayer::new(request_id, NewRequestId))
@@ -209,33 +209,33 @@ impl MakeRequestId for NewRequestId {
     }
 }
 
-/// What an advertising tag of Google loads and calls.
+/// The origins that Google's advertising tag loads scripts from and sends requests to.
 const AD_SCRIPTS: &str = "https://www.googletagmanager.com";
-const AD_CALLS: &str = "https://www.googletagmanager.com https://www.google.com https://www.googleadservices.com \
-                        https://googleads.g.doubleclick.net";
+const AD_ENDPOINTS: &str = "https://www.googletagmanager.com https://www.google.com https://www.googleadservices.com \
+                            https://googleads.g.doubleclick.net";
 
-/// The page runs its own scripts only and speaks to us and to whoever signs people in; and to those that the
-/// operator has added to it.
+/// Allows the page its own scripts, and connections to this origin, the identity provider, the object store and
+/// the operator's additions.
 fn content_security_policy(app: &App, inline_scripts: &str) -> HeaderValue {
     let origin = |address: &str| {
         url::Url::parse(address).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
     };
     let issuer = origin(&app.identity.oidc_issuer);
-    let more = app.identity.oidc_page_origins.join(" ");
-    let pictures = app.storage.public_endpoint().map(origin).unwrap_or_default();
+    let page_origins = app.identity.oidc_page_origins.join(" ");
+    let storage = app.storage.public_endpoint().map(origin).unwrap_or_default();
     let rating = app.site.rating_url.as_ref().map(|url| origin(url.as_str())).unwrap_or_default();
-    let (scripts, calls) =
-        if app.site.ad_tag_id.is_some() { (AD_SCRIPTS, AD_CALLS) } else { ("", "") };
+    let (ad_scripts, ads) =
+        if app.site.ad_tag_id.is_some() { (AD_SCRIPTS, AD_ENDPOINTS) } else { ("", "") };
     let policy = format!(
-        "default-src 'self'; script-src 'self' {inline_scripts} {scripts}; style-src 'self' 'unsafe-inline'; \
-         img-src 'self' blob: data: {pictures} {calls}; \
-         connect-src 'self' blob: {issuer} {pictures} {more} {calls}; \
+        "default-src 'self'; script-src 'self' {inline_scripts} {ad_scripts}; style-src 'self' 'unsafe-inline'; \
+         img-src 'self' blob: data: {storage} {ads}; \
+         connect-src 'self' blob: {issuer} {storage} {page_origins} {ads}; \
          frame-src {issuer} {rating}; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
     );
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'self'"))
 }
 
-/// The documentation's own page starts itself with an inline script, and speaks to nobody but us.
+/// The policy for the API documentation, whose page needs an inline script.
 const DOCS_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
      object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'",
@@ -253,7 +253,7 @@ async fn security_headers(policy: HeaderValue, request: Request, next: Next) -> 
     );
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(header::CONTENT_SECURITY_POLICY, if docs { DOCS_POLICY } else { policy });
-    // What a person or a key is told is nobody else's, and another answer a moment later.
+    // Responses depend on the caller and change at any time, so caches must not store them.
     if private && !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     }

@@ -1,4 +1,4 @@
-//! Connections: taken, kept while they are used, and closed in good order.
+//! Accepts connections and shuts them down gracefully.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,17 +16,17 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
-/// How long a connection may stay without a whole head of a request. More than the two minutes for which proxies keep
-/// idle connections: whoever closes first must be the one that knows that nothing is on its way.
-const HEAD: Duration = Duration::from_secs(150);
+/// How long a connection may go without a complete request head. Longer than the two minutes for which proxies keep
+/// idle connections: the proxy must close first, because only it knows that no request is on its way.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(150);
 
-/// Serves `router` until `stop`; then requests under way are finished.
+/// Serves `router` until `stop` resolves, then finishes the requests in flight.
 ///
-/// `axum::serve` would do but for one thing: it waits forever for the head of a request.
+/// Replaces `axum::serve`, which has no timeout for the request head.
 pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEAD);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEAD_TIMEOUT);
     let connections = GracefulShutdown::new();
     let mut stop = pin!(stop);
     loop {
@@ -44,7 +44,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
         let connection = connections.watch(connection.into_owned());
         tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(error, %peer, "A connection ended early");
+                tracing::debug!(error, %peer, "A connection closed early");
             }
         });
     }
@@ -59,13 +59,13 @@ async fn answer(router: Router, request: hyper::Request<Incoming>) -> axum::resp
     }
 }
 
-/// The next connection. One that broke off before it was taken is nobody's; without a file descriptor left, others must
-/// end first.
+/// Accepts the next connection. Ignores those that the client has already closed; waits a second after any other
+/// error, such as running out of file descriptors.
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Small answers, events above all, must not wait for more.
+                // Nagle's algorithm would delay small responses, above all events.
                 let _ = stream.set_nodelay(true);
                 return (stream, peer);
             }
@@ -73,7 +73,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
                 use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
                 if ![ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())
                 {
-                    tracing::error!(%error, "No connection can be taken");
+                    tracing::error!(%error, "Could not accept a connection");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }

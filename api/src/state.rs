@@ -1,4 +1,4 @@
-//! What every request may touch.
+//! The services and settings that request handlers share.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Authenticator;
 use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig};
-use crate::former::FormerUsers;
-use crate::news::News;
+use crate::deleted_users::DeletedUsers;
+use crate::job_events::JobEvents;
 use crate::payments::Payments;
-use crate::rates::Rates;
+use crate::rate_limits::RateLimits;
 use crate::signing::UrlSigner;
-use crate::uploads::Uploads;
+use crate::upload_budget::UploadBudget;
 use crate::visitors::Visitors;
 
-/// The services and settings of one API process; clones are the same.
+/// The services and settings of one API process. Clones share them.
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
@@ -29,23 +29,22 @@ pub struct Parts {
     pub pool: PgPool,
     pub queue: Queue,
     pub storage: Storage,
-    pub news: News,
+    pub job_events: JobEvents,
     pub authenticator: Authenticator,
     pub signer: UrlSigner,
     pub visitors: Visitors,
-    pub former: FormerUsers,
-    pub rates: Rates,
-    /// Nothing where no key is configured: then credits cannot be bought.
+    pub deleted_users: DeletedUsers,
+    pub rate_limits: RateLimits,
+    /// `None` without a configured key; credits cannot be bought then.
     pub payments: Option<Payments>,
     pub clock: Clock,
     pub limits: LimitsConfig,
     pub identity: IdentityConfig,
     pub site: SiteConfig,
-    /// One permit for each picture being decoded: bounds the memory that uploads take.
+    /// One permit per picture being decoded, to bound memory.
     pub decoders: Semaphore,
-    /// And of what is sent.
-    pub uploads: Arc<Uploads>,
-    /// Ends streams that would otherwise outlive a shutdown.
+    pub upload_budget: Arc<UploadBudget>,
+    /// Canceled on shutdown; ends event streams and background tasks.
     pub stopping: CancellationToken,
 }
 
@@ -58,14 +57,14 @@ impl std::ops::Deref for App {
 }
 
 impl App {
-    /// Prepares everything; nothing needs to be reachable yet.
+    /// Creates the clients. Connects to nothing yet.
     pub fn new(config: &ApiConfig, clock: Clock) -> anyhow::Result<Self> {
         Self::with_pool(config, clock, retouch_core::db::pool(&config.database)?)
     }
 
-    /// The same on a database that is open already.
+    /// [`Self::new`] with an existing connection pool.
     pub fn with_pool(config: &ApiConfig, clock: Clock, pool: PgPool) -> anyhow::Result<Self> {
-        // Several TLS libraries are linked in by now; say which one is meant.
+        // rustls panics if several crypto providers are linked and none is the default.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let secret = config.url_secret.reveal().as_bytes();
@@ -74,12 +73,12 @@ impl App {
             pool,
             queue: Queue::new(&config.redis)?,
             storage: Storage::new(&config.storage),
-            news: News::default(),
+            job_events: JobEvents::default(),
             authenticator: Authenticator::new(&config.identity, clock.clone())
                 .context("preparing sign-in")?,
             signer: UrlSigner::new(secret, clock.clone()),
-            former: FormerUsers::new(secret),
-            rates: Rates::new(&config.limits),
+            deleted_users: DeletedUsers::new(secret),
+            rate_limits: RateLimits::new(&config.limits),
             visitors: Visitors::new(secret, &config.limits, &config.trusted_proxies),
             payments: Payments::new(&config.payments).context("preparing payments")?,
             clock,
@@ -87,7 +86,7 @@ impl App {
             identity: config.identity.clone(),
             site: config.site.clone(),
             decoders: Semaphore::new(cores),
-            uploads: Arc::new(Uploads::new(config.limits.upload_memory_mib << 20)),
+            upload_budget: Arc::new(UploadBudget::new(config.limits.upload_memory_mib << 20)),
             stopping: CancellationToken::new(),
         })))
     }

@@ -1,4 +1,4 @@
-//! One file for each thing a person can do; rules only, nothing of HTTP.
+//! One file per use case. They apply the rules and know nothing about HTTP.
 
 pub mod buy_credits;
 pub mod create_key;

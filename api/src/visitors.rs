@@ -1,4 +1,4 @@
-//! People without an account: who they are (a hash of an address) and how much they may do.
+//! Visitors (people who are not signed in): their addresses, pseudonyms and rate limits.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -11,9 +11,8 @@ use sha2::Sha256;
 
 use crate::config::LimitsConfig;
 use crate::error::ApiError;
-use crate::signing::hex;
 
-/// Tells visitors apart and counts their runs.
+/// Identifies visitors by their address and limits their runs and uploads.
 pub struct Visitors {
     key: Hmac<Sha256>,
     trusted_proxies: Vec<IpNet>,
@@ -22,12 +21,13 @@ pub struct Visitors {
 }
 
 impl Visitors {
-    /// `secret` keeps the hashes from being turned back into addresses.
+    /// Creates the limiters. `secret` keys the pseudonyms, which cannot be turned back into addresses without it.
     pub fn new(secret: &[u8], limits: &LimitsConfig, trusted_proxies: &[IpNet]) -> Self {
         let mut key = Hmac::new_from_slice(secret).expect("HMAC takes keys of any length");
         key.update(b"visitor:");
-        let limiter = |an_hour: u32| {
-            RateLimiter::keyed(Quota::per_hour(NonZeroU32::new(an_hour).unwrap_or(NonZeroU32::MIN)))
+        let limiter = |per_hour: u32| {
+            let per_hour = NonZeroU32::new(per_hour).unwrap_or(NonZeroU32::MIN);
+            RateLimiter::keyed(Quota::per_hour(per_hour))
         };
         Self {
             key,
@@ -37,65 +37,69 @@ impl Visitors {
         }
     }
 
-    /// Where a request really comes from: the peer, or what the nearest proxies we trust say of it.
+    /// Returns the client's address: the peer, or what trusted proxies report in `X-Forwarded-For`.
     pub fn address(&self, peer: IpAddr, forwarded_for: Option<&str>) -> IpAddr {
-        // Read from the right: each trusted proxy appended the address it saw; what stands further
-        // left anybody can have written.
+        // Each proxy appends the address it saw, so read from the right; a client can forge everything left of that.
         let mut address = peer;
-        for said in forwarded_for.unwrap_or_default().rsplit(',') {
+        for forwarded in forwarded_for.unwrap_or_default().rsplit(',') {
             let canonical = address.to_canonical();
             if !self.trusted_proxies.iter().any(|proxies| proxies.contains(&canonical)) {
                 break;
             }
-            match said.trim().parse::<IpAddr>() {
-                Ok(said) => address = said,
+            match forwarded.trim().parse::<IpAddr>() {
+                Ok(forwarded) => address = forwarded,
                 Err(_) => break,
             }
         }
-        household(address.to_canonical())
+        subscriber(address.to_canonical())
     }
 
-    /// A name for whoever is at `address` that says nothing about it.
+    /// Returns a keyed hash of `address`.
     pub fn pseudonym(&self, address: IpAddr) -> String {
         let mut mac = self.key.clone();
         mac.update(address.to_string().as_bytes());
-        hex(&mac.finalize().into_bytes()[..16])
+        hex::encode(&mac.finalize().into_bytes()[..16])
     }
 
-    /// Counts a run, or refuses it.
+    /// Counts a run; an error if it exceeds the limit.
     pub fn count_run(&self, address: IpAddr) -> Result<(), ApiError> {
-        count(&self.runs, address)
-            .map_err(|retry_after_secs| ApiError::TooManyRequests { retry_after_secs })
+        count(&self.runs, address, "free runs")
     }
 
-    /// Counts a picture that is sent, whatever comes of it, or refuses it: looking at one takes the processor too.
+    /// Counts an upload, even one that is rejected later, because inspecting a file takes CPU time; an error if it
+    /// exceeds the limit.
     pub fn count_upload(&self, address: IpAddr) -> Result<(), ApiError> {
-        count(&self.uploads, address).map_err(|retry_after_secs| ApiError::TooMuchOfOne {
-            detail: format!(
-                "Too many pictures from your network. Try again in {} minutes, or sign up",
-                retry_after_secs.div_ceil(60)
-            ),
-            retry_after_secs,
-        })
+        count(&self.uploads, address, "uploads")
     }
 }
 
-/// Counts one of `address`; else after how many seconds there is room again.
-fn count(limiter: &DefaultKeyedRateLimiter<IpAddr>, address: IpAddr) -> Result<(), u64> {
+fn count(
+    limiter: &DefaultKeyedRateLimiter<IpAddr>,
+    address: IpAddr,
+    what: &str,
+) -> Result<(), ApiError> {
     if limiter.len() > 100_000 {
         limiter.retain_recent();
     }
-    limiter
-        .check_key(&address)
-        .map_err(|early| early.wait_time_from(DefaultClock::default().now()).as_secs() + 1)
+    limiter.check_key(&address).map_err(|until| {
+        let retry_after_secs = until.wait_time_from(DefaultClock::default().now()).as_secs() + 1;
+        let minutes = retry_after_secs.div_ceil(60);
+        ApiError::RateLimited {
+            detail: format!(
+                "Too many {what} from your network. Try again in {minutes} minutes, or sign up."
+            ),
+            retry_after_secs,
+        }
+    })
 }
 
-/// An IPv6 subscriber has a whole /64 to choose addresses from.
-fn household(address: IpAddr) -> IpAddr {
+/// Returns the address that identifies a subscriber: for IPv6 the /64 network, within which a subscriber chooses
+/// addresses freely.
+fn subscriber(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
-        IpAddr::V6(six) => {
-            let [a, b, c, d, ..] = six.segments();
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
             IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
         }
     }
@@ -133,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_is_believed_and_only_about_its_neighbour() {
+    fn only_trusted_proxies_can_report_a_client_address() {
         let direct = visitors(&[]);
         assert_eq!(direct.address(ip("9.9.9.9"), Some("1.1.1.1")), ip("9.9.9.9"));
         let proxied = visitors(&["10.0.0.1", "10.0.0.2"]);
@@ -158,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn one_household_shares_its_runs() {
+    fn addresses_in_one_ipv6_network_share_their_runs() {
         let visitors = visitors(&[]);
         let one = visitors.address(ip("2001:db8:1:2:3::4"), None);
         let other = visitors.address(ip("2001:db8:1:2:ffff::9"), None);
@@ -168,8 +172,8 @@ mod tests {
         }
         assert!(matches!(
             visitors.count_run(other),
-            Err(ApiError::TooManyRequests { retry_after_secs: 1..=1201 })
+            Err(ApiError::RateLimited { retry_after_secs: 1..=1201, .. })
         ));
-        visitors.count_run(ip("9.9.9.9")).expect("somebody else");
+        visitors.count_run(ip("9.9.9.9")).expect("another visitor");
     }
 }

@@ -1,4 +1,4 @@
-//! `admin audit` and `admin books`: does everything add up?
+//! `admin audit` and `admin books`: consistency checks.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use retouch_core::db::PgPool;
 use retouch_core::storage::Storage;
 use serde_json::json;
 
-use super::Answer;
+use super::answer::Answer;
 
 #[derive(Debug, Args)]
 pub struct Audit {
-    /// How old an object that no row names must be before it counts, in hours: younger ones may be on
-    /// their way.
+    /// Minimum age of unreferenced objects to report, in hours. Younger ones may belong to uploads in
+    /// progress.
     #[arg(long, default_value_t = 24)]
     orphan_hours: u64,
     #[command(flatten)]
@@ -34,7 +34,7 @@ impl Audit {
     }
 }
 
-/// The same without the bucket.
+/// Audits only the books.
 pub async fn books(pool: &PgPool) -> anyhow::Result<Answer> {
     Ok(answer(&audit::books(pool).await.context("checking the books")?, None))
 }
@@ -44,17 +44,17 @@ fn answer(findings: &[Finding], objects: Option<usize>) -> Answer {
     for finding in findings {
         let _ = writeln!(text, "{finding}");
     }
-    let looked_at = match objects {
+    let scope = match objects {
         Some(objects) => format!("the books and {objects} objects"),
         None => "the books".into(),
     };
-    let verdict = match findings.len() {
-        0 => format!("Everything balances: {looked_at}."),
-        1 => format!("1 thing does not add up in {looked_at}."),
-        count => format!("{count} things do not add up in {looked_at}."),
+    let summary = match findings.len() {
+        0 => format!("No problems found in {scope}."),
+        1 => format!("Found 1 problem in {scope}."),
+        count => format!("Found {count} problems in {scope}."),
     };
-    text += &verdict;
-    tracing::info!(findings = findings.len(), "Audited {looked_at}");
+    text += &summary;
+    tracing::info!(findings = findings.len(), "Audited {scope}");
     let json = json!({ "objects": objects, "findings": findings });
     Answer { text, json, is_good: findings.is_empty() }
 }

@@ -1,4 +1,4 @@
-//! `admin grant`: credits by an operator's hand.
+//! `admin grant`: adds or removes credits.
 
 use anyhow::Context;
 use clap::Args;
@@ -8,19 +8,21 @@ use retouch_core::db::PgPool;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Answer, account};
+use super::answer::Answer;
+use super::find::account;
 
 #[derive(Debug, Args)]
 pub struct Grant {
-    /// An email address, an id, or what the identity provider calls the person.
+    /// Email address, user id, or subject at the identity provider.
     name: String,
-    /// How many; negative to take away. What is held for jobs cannot be taken.
+    /// Number of credits; negative to take some away. Held credits cannot be taken.
     #[arg(allow_negative_numbers = true)]
     amount: i32,
-    /// Why. It stays in the books for ever, even when the account is deleted: name nobody.
+    /// Reason. It stays in the ledger even after the account is deleted, so do not name people.
     #[arg(long)]
     note: String,
-    /// What the change is known by, e.g. a ticket: given twice, the credits still move once.
+    /// Unique reference for the change, e.g. a ticket number. Repeating the command with it changes
+    /// nothing.
     #[arg(long)]
     reference: Option<String>,
 }
@@ -32,14 +34,14 @@ impl Grant {
         let change =
             Adjustment { user, amount: self.amount, reference: &reference, note: Some(&self.note) };
         let adjusted = credits::adjust(pool, &change).await.context("changing the balance")?;
-        let is_new = adjusted == Adjusted::Now;
+        let is_new = adjusted == Adjusted::Applied;
         if is_new {
-            tracing::info!(user.id = %user, amount = self.amount, reference, "Moved {} credits of user {user}", self.amount);
+            tracing::info!(user.id = %user, amount = self.amount, reference, "Changed the balance of user {user} by {:+} credits", self.amount);
         }
         let account = accounts::get(pool, user).await?.context("reading the balance")?;
         let text = format!(
-            "{} {:+} credits for user {user} (reference {reference}). They own {}, of which {} are held.",
-            if is_new { "Recorded" } else { "Had recorded before:" },
+            "{} {:+} credits for user {user} (reference {reference}). Balance: {} credits, {} held.",
+            if is_new { "Recorded" } else { "Already recorded:" },
             self.amount,
             account.credits,
             account.reserved,

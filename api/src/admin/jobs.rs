@@ -1,4 +1,4 @@
-//! `admin jobs`: failed jobs, and what can be done about them.
+//! `admin jobs`: lists, retries and ends jobs.
 
 use anyhow::Context;
 use clap::Subcommand;
@@ -8,31 +8,30 @@ use retouch_core::db::PgPool;
 use retouch_core::jobs::{self, Job, Submitted};
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::answer::Answer;
 use super::table::table;
 
 #[derive(Debug, Subcommand)]
 pub enum Jobs {
-    /// List the jobs that failed, the newest first.
+    /// List failed jobs, newest first.
     Dead {
-        /// Only those that failed for this reason, e.g. `worker_crashed`.
+        /// Only jobs with this failure code, e.g. `worker_crashed`.
         #[arg(long)]
         code: Option<String>,
-        /// How many at most.
+        /// Maximum number of jobs.
         #[arg(long, default_value_t = 50)]
-        most: i64,
+        limit: i64,
     },
-    /// Try a failed job again, as a new one: its price is held again and debited when it is done. Asked
-    /// twice, there is still one new job.
+    /// Retry a failed job as a new job, at the same price. Repeating the command creates no further job.
     Retry {
         /// The failed job.
         job: JobId,
     },
-    /// End a job that waits or runs. It costs nothing.
+    /// Make a queued or running job fail. It costs nothing.
     Fail {
         /// The job.
         job: JobId,
-        /// Why, for its owner to read.
+        /// Reason, shown to the job's owner.
         #[arg(long)]
         reason: String,
     },
@@ -41,53 +40,57 @@ pub enum Jobs {
 impl Jobs {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
         match self {
-            Self::Dead { code, most } => dead(pool, code.as_deref(), *most).await,
+            Self::Dead { code, limit } => dead(pool, code.as_deref(), *limit).await,
             Self::Retry { job } => retry(pool, *job).await,
             Self::Fail { job, reason } => fail(pool, *job, reason).await,
         }
     }
 }
 
-async fn dead(pool: &PgPool, code: Option<&str>, most: i64) -> anyhow::Result<Answer> {
-    let failed = jobs::failed(pool, code, most).await.context("reading the jobs")?;
-    let text = if failed.is_empty() { "No job failed.".into() } else { listed(&failed) };
+async fn dead(pool: &PgPool, code: Option<&str>, limit: i64) -> anyhow::Result<Answer> {
+    let failed = jobs::failed(pool, code, limit).await.context("reading the jobs")?;
+    let text = if failed.is_empty() { "No job failed.".into() } else { as_table(&failed) };
     Ok(Answer::good(text, failed.iter().map(as_json).collect()))
 }
 
 async fn retry(pool: &PgPool, job: JobId) -> anyhow::Result<Answer> {
-    let submitted = jobs::redrive(pool, job).await.context("trying the job again")?;
+    let submitted = jobs::redrive(pool, job).await.context("retrying the job")?;
     let is_new = matches!(submitted, Submitted::New(_));
-    let again = submitted.into_job();
+    let retry = submitted.into_job();
     if is_new {
-        // No doorbell: whichever worker sweeps next finds it within a second.
-        tracing::info!(job.id = %again.id, "Job {} tries again what job {job} did not do", again.id);
+        // Rings no doorbell: a worker's sweep finds the job within a second.
+        tracing::info!(job.id = %retry.id, "Job {} retries job {job}", retry.id);
     }
     let text = if is_new {
-        format!("Job {} waits in its place; {} credits are held.", again.id, again.cost)
+        format!("Queued job {}; {} credits are held.", retry.id, retry.cost)
     } else {
-        format!("Job {} was made for that before; it is {}.", again.id, again.state.as_str())
+        format!("Already retried as job {}, which is {}.", retry.id, retry.state.as_str())
     };
-    Ok(Answer::good(text, json!({ "isNew": is_new, "job": as_json(&again) })))
+    Ok(Answer::good(text, json!({ "isNew": is_new, "job": as_json(&retry) })))
 }
 
 async fn fail(pool: &PgPool, job: JobId, reason: &str) -> anyhow::Result<Answer> {
-    let ended = jobs::fail_by_hand(pool, job, reason).await.context("ending the job")?;
-    anyhow::ensure!(ended, "there is no such job, or it has ended already");
-    tracing::info!(job.id = %job, "Ended job {job} by hand");
-    let text = format!("Job {job} has failed; its hold was given back.");
+    let ended = jobs::fail_by_operator(pool, job, reason).await.context("ending the job")?;
+    anyhow::ensure!(ended, "this job does not exist or has already ended");
+    tracing::info!(job.id = %job, "An operator ended job {job}");
+    let text = format!("Job {job} has failed; its hold was released.");
     Ok(Answer::good(text, json!({ "job": job })))
 }
 
-/// Jobs as a table.
-pub fn listed(jobs: &[Job]) -> String {
+/// Renders jobs as a table.
+pub fn as_table(jobs: &[Job]) -> String {
     let rows: Vec<Vec<String>> = jobs.iter().map(row).collect();
-    table(&["job", "submitted (UTC)", "tool", "tier", "cost", "state", "starts", "why"], &rows)
+    table(
+        &["job", "submitted (UTC)", "tool", "tier", "cost", "state", "attempts", "failure"],
+        &rows,
+    )
 }
 
 fn row(job: &Job) -> Vec<String> {
     let factor = job.tool.factor().map(|factor| format!(" {}X", Factor::get(factor)));
-    let picture = if job.image.is_some() { "" } else { " (its picture is gone)" };
-    let why = job.failure.as_ref().map(|failure| format!("{}: {}", failure.code, failure.detail));
+    let image = if job.image.is_some() { "" } else { " (image deleted)" };
+    let failure =
+        job.failure.as_ref().map(|failure| format!("{}: {}", failure.code, failure.detail));
     vec![
         job.id.to_string(),
         job.created_at.format("%F %T").to_string(),
@@ -96,11 +99,11 @@ fn row(job: &Job) -> Vec<String> {
         job.cost.to_string(),
         job.state.as_str().into(),
         job.attempt.to_string(),
-        why.unwrap_or_default() + picture,
+        failure.unwrap_or_default() + image,
     ]
 }
 
-/// A job for programs; without the words of its owner, which are none of an operator's business.
+/// Renders a job as JSON, without the prompt, which is private.
 pub fn as_json(job: &Job) -> Value {
     json!({
         "id": job.id, "user": job.owner, "image": job.image, "tool": job.tool.name(),

@@ -1,4 +1,4 @@
-//! `admin nodes`: the workers.
+//! `admin nodes`: lists the workers.
 
 use anyhow::Context;
 use retouch_core::Clock;
@@ -6,13 +6,13 @@ use retouch_core::db::PgPool;
 use retouch_core::workers::{self, Worker};
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::answer::Answer;
 use super::table::table;
 
 pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
     let all = workers::reported(pool).await.context("reading the workers")?;
-    let living = workers::living(pool).await.context("reading the workers")?;
-    let lives = |worker: &Worker| living.iter().any(|living| living.id == worker.id);
+    let live = workers::live(pool).await.context("reading the workers")?;
+    let is_live = |worker: &Worker| live.iter().any(|live| live.id == worker.id);
     let now = Clock::system().now();
     let mut rows = Vec::new();
     for worker in &all {
@@ -21,11 +21,11 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
         models.sort();
         models.dedup();
         let problems = worker.problems.iter().map(|problem| {
-            format!("{} is refused at {}: {}", problem.model, problem.step, problem.reason)
+            format!("{} failed at {}: {}", problem.model, problem.step, problem.reason)
         });
         rows.push(vec![
             worker.name.clone(),
-            if lives(worker) { "lives".into() } else { "silent".into() },
+            if is_live(worker) { "live".into() } else { "silent".into() },
             format!("{} s ago", (now - worker.seen_at).num_seconds().max(0)),
             worker.device.clone(),
             worker.hardware.clone(),
@@ -36,7 +36,7 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
         ]);
     }
     let text = if rows.is_empty() {
-        "No worker has reported within the hour.".into()
+        "No worker has reported within the last hour.".into()
     } else {
         table(
             &[
@@ -46,12 +46,12 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
             &rows,
         )
     };
-    Ok(Answer::good(text, all.iter().map(|worker| as_json(worker, lives(worker))).collect()))
+    Ok(Answer::good(text, all.iter().map(|worker| as_json(worker, is_live(worker))).collect()))
 }
 
-fn as_json(worker: &Worker, lives: bool) -> Value {
+fn as_json(worker: &Worker, is_live: bool) -> Value {
     json!({
-        "id": worker.id, "name": worker.name, "lives": lives, "seenAt": worker.seen_at,
+        "id": worker.id, "name": worker.name, "lives": is_live, "seenAt": worker.seen_at,
         "device": worker.device, "hardware": worker.hardware, "slots": worker.slots, "version": worker.version,
         "models": worker.models, "problems": worker.problems,
     })

@@ -1,8 +1,8 @@
-//! Columns for a terminal.
+//! Text tables.
 
 use std::fmt::Write;
 
-/// Rows under a header, each column as wide as its widest cell.
+/// Aligns rows under a header; each column is as wide as its widest cell.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let widths: Vec<usize> = header
         .iter()

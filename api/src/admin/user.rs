@@ -1,4 +1,4 @@
-//! `admin user`: one account.
+//! `admin user`: shows an account.
 
 use std::fmt::Write;
 
@@ -9,28 +9,30 @@ use retouch_core::db::PgPool;
 use retouch_core::jobs;
 use serde_json::json;
 
+use super::answer::Answer;
+use super::find::account;
 use super::table::table;
-use super::{Answer, account};
 
-/// How many jobs and changes are shown.
-const LAST: i64 = 10;
+/// The number of recent jobs and ledger entries to show.
+const RECENT: i64 = 10;
 
 #[derive(Debug, Args)]
 pub struct Show {
-    /// An email address, an id, or what the identity provider calls the person.
+    /// Email address, user id, or subject at the identity provider.
     name: String,
 }
 
 impl Show {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
         let account = account(pool, &self.name).await?;
-        let jobs = jobs::recent(pool, account.id, LAST).await.context("reading the jobs")?;
-        let ledger =
-            accounts::last_changes(pool, account.id, LAST).await.context("reading the ledger")?;
+        let jobs = jobs::recent(pool, account.id, RECENT).await.context("reading the jobs")?;
+        let ledger = accounts::recent_ledger(pool, account.id, RECENT)
+            .await
+            .context("reading the ledger")?;
         let text = format!(
-            "{}\nLast jobs\n{}\nLast changes of the balance\n{}",
+            "{}\nRecent jobs\n{}\nRecent ledger entries\n{}",
             facts(&account),
-            super::jobs::listed(&jobs),
+            super::jobs::as_table(&jobs),
             changes(&ledger),
         );
         let jobs: Vec<_> = jobs.iter().map(super::jobs::as_json).collect();
@@ -59,13 +61,13 @@ fn changes(ledger: &[LedgerEntry]) -> String {
     let rows: Vec<Vec<String>> = ledger
         .iter()
         .map(|entry| {
-            let why = entry.job.map(|job| format!("job {job}"));
-            let why = why.or_else(|| entry.order.map(|order| format!("order {order}")));
+            let source = entry.job.map(|job| format!("job {job}"));
+            let source = source.or_else(|| entry.order.map(|order| format!("order {order}")));
             vec![
                 entry.created_at.format("%F %T").to_string(),
                 entry.kind.as_str().into(),
                 format!("{:+}", entry.amount),
-                why.or_else(|| entry.reference.clone()).unwrap_or_default(),
+                source.or_else(|| entry.reference.clone()).unwrap_or_default(),
                 entry.note.clone().unwrap_or_default(),
             ]
         })

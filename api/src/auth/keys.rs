@@ -1,5 +1,5 @@
-//! The identity provider's published keys: cached, refreshed when they age or when a token names an
-//! unknown one, and kept when the provider does not answer.
+//! The identity provider's public keys: cached, refreshed when they are old or a token names an unknown one, and kept
+//! if a refresh fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{Mutex, RwLock};
 
-use super::ask::ask;
-use super::seen::Seen;
+use super::fetch::fetch;
+use super::verified::VerifiedTokens;
 use crate::error::ApiError;
 
 /// How long keys count as fresh.
-const FRESH: TimeDelta = TimeDelta::hours(1);
-/// The shortest time between two fetches: callers choose the key ids of their tokens, and must not choose
-/// how often we fetch.
-const PAUSE: TimeDelta = TimeDelta::seconds(10);
-/// How long the owner of a good token waits for newer keys, when those at hand have aged.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FRESH_FOR: TimeDelta = TimeDelta::hours(1);
+/// The minimum time between two fetches. Clients choose the key ids of their tokens and must not be able to trigger
+/// a fetch with each request.
+const MIN_FETCH_INTERVAL: TimeDelta = TimeDelta::seconds(10);
+/// How long a request whose key is known waits for a refresh of old keys.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where the keys come from.
+/// The source of the keys.
 pub(super) struct Provider {
     pub issuer: String,
     pub http: Client,
@@ -37,26 +37,26 @@ pub(super) struct Key {
     id: Option<String>,
     pub decoding: DecodingKey,
     pub algorithm: Algorithm,
-    pub seen: Arc<Seen>,
+    pub verified: Arc<VerifiedTokens>,
 }
 
 #[derive(Default)]
-struct Known {
+struct Fetched {
     keys: Vec<Key>,
     userinfo_endpoint: Option<String>,
-    fetched: Option<DateTime<Utc>>,
+    at: Option<DateTime<Utc>>,
 }
 
-/// The cache; clones are the same.
+/// The key cache. Clones share it.
 #[derive(Clone)]
 pub(super) struct Keys(Arc<Cache>);
 
 struct Cache {
     provider: Provider,
     clock: Clock,
-    known: RwLock<Known>,
-    /// When a fetch last ended; holding the lock is being the one who fetches.
-    tried: Arc<Mutex<Option<DateTime<Utc>>>>,
+    fetched: RwLock<Fetched>,
+    /// When the last fetch ended. The task that fetches holds the lock.
+    last_fetch: Arc<Mutex<Option<DateTime<Utc>>>>,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ struct Discovery {
     userinfo_endpoint: Option<String>,
 }
 
-/// What is published as keys. One that is none, or of a kind that is not known here, hides no other.
+/// The published keys, unparsed: an unknown or malformed key must not make the others unusable.
 #[derive(Deserialize)]
 struct KeySet {
     keys: Vec<Value>,
@@ -74,104 +74,104 @@ struct KeySet {
 
 impl Keys {
     pub fn new(provider: Provider, clock: Clock) -> Self {
-        Self(Arc::new(Cache { provider, clock, known: RwLock::default(), tried: Arc::default() }))
+        let (fetched, last_fetch) = (RwLock::default(), Arc::default());
+        Self(Arc::new(Cache { provider, clock, fetched, last_fetch }))
     }
 
-    /// The key called `id`; without an id, the only one there is.
+    /// Returns the key with this id; without an id, the only key.
     pub async fn find(&self, id: Option<&str>) -> Result<Option<Key>, ApiError> {
-        let (found, fresh) = self.look(id).await;
-        if found.is_none() {
+        let (key, is_fresh) = self.cached(id).await;
+        if key.is_none() {
             self.refresh(id).await;
-        } else if fresh || self.0.tried.try_lock().is_err() {
-            return Ok(found);
+        } else if is_fresh || self.0.last_fetch.try_lock().is_err() {
+            return Ok(key);
         } else {
-            // A provider that hangs must not lock out those whose key is known.
-            let _ = tokio::time::timeout(PATIENCE, self.refresh(id)).await;
+            // The timeout keeps a hanging provider from locking out users whose key is known.
+            let _ = tokio::time::timeout(REFRESH_TIMEOUT, self.refresh(id)).await;
         }
-        let (found, _) = self.look(id).await;
-        if found.is_none() && !self.are_loaded().await {
+        let (key, _) = self.cached(id).await;
+        if key.is_none() && !self.are_loaded().await {
             return Err(ApiError::Unavailable {
-                detail: "Sign-in is not available at the moment. Try again shortly".into(),
-                retry_after_secs: PAUSE.num_seconds().unsigned_abs(),
+                detail: "Sign-in is temporarily unavailable. Please try again shortly.".into(),
+                retry_after_secs: MIN_FETCH_INTERVAL.num_seconds().unsigned_abs(),
             });
         }
-        Ok(found)
+        Ok(key)
     }
 
     pub async fn are_loaded(&self) -> bool {
-        self.0.known.read().await.fetched.is_some()
+        self.0.fetched.read().await.at.is_some()
     }
 
     pub async fn userinfo_endpoint(&self) -> Option<String> {
-        self.0.known.read().await.userinfo_endpoint.clone()
+        self.0.fetched.read().await.userinfo_endpoint.clone()
     }
 
-    async fn look(&self, id: Option<&str>) -> (Option<Key>, bool) {
-        let known = self.0.known.read().await;
-        let found = match id {
-            Some(id) => known.keys.iter().find(|key| key.id.as_deref() == Some(id)),
-            None if known.keys.len() == 1 => known.keys.first(),
+    /// Returns the cached key, and whether the cache is fresh.
+    async fn cached(&self, id: Option<&str>) -> (Option<Key>, bool) {
+        let fetched = self.0.fetched.read().await;
+        let key = match id {
+            Some(id) => fetched.keys.iter().find(|key| key.id.as_deref() == Some(id)),
+            None if fetched.keys.len() == 1 => fetched.keys.first(),
             None => None,
         };
-        (found.cloned(), known.fetched.is_some_and(|fetched| self.is_within(FRESH, fetched)))
+        (key.cloned(), fetched.at.is_some_and(|at| self.is_within(FRESH_FOR, at)))
     }
 
-    /// Whether `time` is no longer ago than `span`. A clock that was set back makes nothing last longer.
+    /// Returns true if `time` is less than `span` away, in either direction: the clock may have been set back.
     fn is_within(&self, span: TimeDelta, time: DateTime<Utc>) -> bool {
         (self.0.clock.now() - time).abs() < span
     }
 
     async fn refresh(&self, id: Option<&str>) {
-        let mut tried = Arc::clone(&self.0.tried).lock_owned().await;
-        // Whoever waited for the lock may find that another has just fetched what they need.
-        let (found, fresh) = self.look(id).await;
-        let too_soon = tried.is_some_and(|tried| self.is_within(PAUSE, tried));
-        if (found.is_some() && fresh) || too_soon {
+        let mut last_fetch = Arc::clone(&self.0.last_fetch).lock_owned().await;
+        // Another request may have fetched the keys while this one waited for the lock.
+        let (key, is_fresh) = self.cached(id).await;
+        let is_too_soon = last_fetch.is_some_and(|at| self.is_within(MIN_FETCH_INTERVAL, at));
+        if (key.is_some() && is_fresh) || is_too_soon {
             return;
         }
         let cache = Arc::clone(&self.0);
-        // In a task of its own: a caller who hangs up must not keep everybody else from new keys.
+        // A separate task: the fetch must go on if this client disconnects, because other requests need it.
         let fetching = tokio::spawn(async move {
             match cache.provider.fetch(&cache.clock).await {
-                Ok(known) => *cache.known.write().await = known,
-                Err(error) => tracing::warn!("Fetching the identity provider's keys: {error:#}"),
+                Ok(fetched) => *cache.fetched.write().await = fetched,
+                Err(error) => {
+                    tracing::warn!("Could not fetch the identity provider's keys: {error:#}");
+                }
             }
-            *tried = Some(cache.clock.now());
+            *last_fetch = Some(cache.clock.now());
         });
         let _ = fetching.await;
     }
 }
 
 impl Provider {
-    async fn fetch(&self, clock: &Clock) -> anyhow::Result<Known> {
+    async fn fetch(&self, clock: &Clock) -> anyhow::Result<Fetched> {
         let address =
             format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
-        let discovery: Discovery = ask(self.http.get(address)).await?;
+        let discovery: Discovery = fetch(self.http.get(address)).await?;
         anyhow::ensure!(
             discovery.issuer == self.issuer,
-            "the provider calls itself {:?}, but OIDC_ISSUER is {:?}",
+            "the provider's issuer is {:?}, but OIDC_ISSUER is {:?}",
             discovery.issuer,
             self.issuer
         );
-        let set: KeySet = ask(self.http.get(&discovery.jwks_uri)).await?;
+        let set: KeySet = fetch(self.http.get(&discovery.jwks_uri)).await?;
         let keys = set.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok());
         let keys: Vec<Key> = keys.filter_map(|key| usable(&key)).collect();
-        anyhow::ensure!(!keys.is_empty(), "the provider publishes no key that we can use");
-        Ok(Known {
-            keys,
-            userinfo_endpoint: discovery.userinfo_endpoint,
-            fetched: Some(clock.now()),
-        })
+        anyhow::ensure!(!keys.is_empty(), "the provider publishes no supported key");
+        Ok(Fetched { keys, userinfo_endpoint: discovery.userinfo_endpoint, at: Some(clock.now()) })
     }
 }
 
-/// The key, if it is a public signing key of a kind we accept.
+/// Returns the key if it is a public signing key of a supported kind.
 fn usable(jwk: &Jwk) -> Option<Key> {
     if jwk.common.public_key_use.as_ref().is_some_and(|usage| *usage != PublicKeyUse::Signature) {
         return None;
     }
     let stated = match jwk.common.key_algorithm {
-        // An algorithm that signs nothing, such as RSA-OAEP, is no statement to overlook.
+        // Rejects keys for encryption, such as RSA-OAEP.
         Some(stated) => Some(stated.to_string().parse().ok()?),
         None => None,
     };
@@ -187,5 +187,5 @@ fn usable(jwk: &Jwk) -> Option<Key> {
         _ => return None,
     };
     let decoding = DecodingKey::from_jwk(jwk).ok()?;
-    Some(Key { id: jwk.common.key_id.clone(), decoding, algorithm, seen: Arc::default() })
+    Some(Key { id: jwk.common.key_id.clone(), decoding, algorithm, verified: Arc::default() })
 }

@@ -1,12 +1,24 @@
-//! The provider's messages: the few fields that we act on. Whatever else is in them is stored and not read.
+//! Parses the provider's messages, as far as we act on them. The database stores them unchanged.
 
-use retouch_core::orders::{Message, News, Payment, Progress, Reversal, ReversalEvent};
+use retouch_core::OrderId;
+use retouch_core::orders::{
+    Message, Payment, PaymentEvent, PaymentStatus, Reversal, ReversalEvent,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashMap;
 
-use super::{MessageError, order_named};
+/// Why a message was rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum MessageError {
+    /// The provider's signature is missing, invalid or too old.
+    #[error("This message is not signed by the payment provider.")]
+    NotSigned,
+    /// The message is signed but malformed, or belongs to the other mode (test or live).
+    #[error("This message is malformed: {0}.")]
+    Malformed(String),
+}
 
 #[derive(Deserialize)]
 struct Event {
@@ -53,97 +65,105 @@ struct Dispute {
     status: String,
 }
 
-/// Another object, named or in full.
+/// A reference to another object: its id, or the object itself.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Reference {
-    Name(String),
-    Whole { id: String },
+    Id(String),
+    Object { id: String },
 }
 
 impl Reference {
-    fn name(self) -> String {
+    fn id(self) -> String {
         match self {
-            Self::Name(id) | Self::Whole { id } => id,
+            Self::Id(id) | Self::Object { id } => id,
         }
     }
 }
 
-/// Reads a message whose signature is good.
-pub(super) fn read(payload: &str, is_live: bool) -> Result<Message, MessageError> {
-    let event: Event = serde_json::from_str(payload).map_err(|error| not_understood(&error))?;
-    if event.livemode != is_live {
-        let mode = if event.livemode { "live" } else { "test" };
-        return Err(MessageError::NotUnderstood(format!("it is of {mode} mode")));
+/// Parses a message whose signature is valid.
+pub(super) fn parse(payload: &str, is_live: bool) -> Result<Message, MessageError> {
+    let Event { id, kind, livemode, data } =
+        serde_json::from_str(payload).map_err(|error| malformed(&error))?;
+    if livemode != is_live {
+        let mode = if livemode { "live" } else { "test" };
+        return Err(MessageError::Malformed(format!("it belongs to {mode} mode")));
     }
-    let news = news(&event.kind, event.data.object)?;
-    Ok(Message { id: event.id, kind: event.kind, payload: payload.to_owned(), news })
+    let event = payment_event(&kind, data.object)?;
+    Ok(Message { id, kind, payload: payload.to_owned(), event })
 }
 
-fn news(kind: &str, object: Value) -> Result<News, MessageError> {
+fn payment_event(kind: &str, object: Value) -> Result<PaymentEvent, MessageError> {
     Ok(match kind {
         "checkout.session.completed" | "checkout.session.async_payment_succeeded" => {
-            let session: Session = parse(object)?;
-            let progress = progress(&session);
-            News::Payment(payment(session, progress))
+            let session: Session = object_of(object)?;
+            let status = payment_status(&session);
+            PaymentEvent::Payment(payment(session, status))
         }
         "checkout.session.async_payment_failed" => {
-            News::Payment(payment(parse(object)?, Progress::Failed))
+            PaymentEvent::Payment(payment(object_of(object)?, PaymentStatus::Failed))
         }
-        "checkout.session.expired" => News::Payment(payment(parse(object)?, Progress::Expired)),
+        "checkout.session.expired" => {
+            PaymentEvent::Payment(payment(object_of(object)?, PaymentStatus::Expired))
+        }
         "charge.refunded" => {
-            let Charge { payment_intent, amount_refunded } = parse(object)?;
+            let Charge { payment_intent, amount_refunded } = object_of(object)?;
             reversal(payment_intent, ReversalEvent::Refunded { total_cents: amount_refunded })
         }
         "charge.dispute.created" => {
-            let Dispute { id, payment_intent, .. } = parse(object)?;
+            let Dispute { id, payment_intent, .. } = object_of(object)?;
             reversal(payment_intent, ReversalEvent::DisputeOpened { dispute: id })
         }
         "charge.dispute.closed" => {
-            let Dispute { id, payment_intent, status } = parse(object)?;
-            // `warning_closed`: the bank asked and did not take the money in the end.
+            let Dispute { id, payment_intent, status } = object_of(object)?;
+            // Inquiries that end without a chargeback have the status `warning_closed`.
             let won = status != "lost";
             reversal(payment_intent, ReversalEvent::DisputeClosed { dispute: id, won })
         }
-        _ => News::Other,
+        _ => PaymentEvent::Other,
     })
 }
 
-fn progress(session: &Session) -> Progress {
+fn payment_status(session: &Session) -> PaymentStatus {
     match (session.status.as_deref(), session.payment_status.as_str()) {
-        (Some("complete"), "paid") => Progress::Paid,
-        (Some("complete"), _) => Progress::Unpaid,
-        (Some("expired"), _) => Progress::Expired,
-        _ => Progress::Open,
+        (Some("complete"), "paid") => PaymentStatus::Paid,
+        (Some("complete"), _) => PaymentStatus::Unpaid,
+        (Some("expired"), _) => PaymentStatus::Expired,
+        _ => PaymentStatus::Open,
     }
 }
 
-fn payment(session: Session, progress: Progress) -> Payment {
-    let given = session.customer_details.and_then(|details| details.email);
+fn payment(session: Session, status: PaymentStatus) -> Payment {
+    let entered = session.customer_details.and_then(|details| details.email);
     Payment {
-        order: order_named(session.metadata.unwrap_or_default().get("order")),
+        order: order_id(session.metadata.unwrap_or_default().get("order")),
         session: session.id,
-        progress,
+        status,
         amount_cents: session.amount_total,
         currency: session.currency,
-        payment_intent: session.payment_intent.map(Reference::name),
-        email: given.or(session.customer_email),
+        payment_intent: session.payment_intent.map(Reference::id),
+        email: entered.or(session.customer_email),
     }
 }
 
-/// A charge without a payment of ours is somebody else's on the same account.
-fn reversal(payment_intent: Option<Reference>, event: ReversalEvent) -> News {
+/// A charge without a payment intent is not ours: other applications may use the same Stripe account.
+fn reversal(payment_intent: Option<Reference>, event: ReversalEvent) -> PaymentEvent {
     match payment_intent {
-        None => News::Other,
-        Some(intent) => News::Reversal(Reversal { payment_intent: intent.name(), event }),
+        None => PaymentEvent::Other,
+        Some(intent) => PaymentEvent::Reversal(Reversal { payment_intent: intent.id(), event }),
     }
 }
 
-fn parse<T: DeserializeOwned>(object: Value) -> Result<T, MessageError> {
-    serde_json::from_value(object).map_err(|error| not_understood(&error))
+/// Parses the id of the order from a session's metadata.
+pub(super) fn order_id(text: Option<&String>) -> Option<OrderId> {
+    text.and_then(|text| text.parse().ok())
 }
 
-fn not_understood(error: &serde_json::Error) -> MessageError {
-    // Only where and what kind: the message itself may name people.
-    MessageError::NotUnderstood(format!("{:?} at line {}", error.classify(), error.line()))
+fn object_of<T: DeserializeOwned>(object: Value) -> Result<T, MessageError> {
+    serde_json::from_value(object).map_err(|error| malformed(&error))
+}
+
+fn malformed(error: &serde_json::Error) -> MessageError {
+    // Without the text of the error, which may quote personal data.
+    MessageError::Malformed(format!("{:?} at line {}", error.classify(), error.line()))
 }

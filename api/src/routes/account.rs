@@ -1,4 +1,4 @@
-//! `/api/user`: leaving, and taking along what is kept.
+//! `/api/user`: deleting and exporting an account.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -11,47 +11,47 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::caller::InPerson;
+use super::caller::TokenUser;
 use super::checkouts::CheckoutView;
 use super::keys::KeyView;
 use super::problem::Problem;
-use super::run::tell_of_cancelled;
 use super::views::{ImageView, JobView, ResultView};
 use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 use crate::usecases::delete_account;
 use crate::usecases::export_account::{Export, Page};
+use crate::usecases::run_tool::announce_canceled;
 
-/// Deletes the caller's account, at once and for good: pictures, results, keys and what is left of the
-/// credits go, runs are called off. What the books need stays, under no name.
+/// Deletes the caller's account immediately and permanently, with all images, results and API keys. Unfinished runs
+/// are canceled and remaining credits are lost. Accounting records stay, without personal data.
 ///
-/// Tokens made before this open nothing any more; repeating the call with one of them is answered like the
-/// first. Whoever signs in again begins a new account, for twelve months without the free credits.
+/// Tokens issued earlier stop working, except that repeating this call succeeds. Signing in again starts a new
+/// account, without the free credits if that happens within twelve months.
 #[utoipa::path(delete, path = "/api/user", tag = "user",
     responses((status = 204), (status = 401, body = Problem), (status = 403, body = Problem)),
     security(("token" = [])))]
 pub async fn delete_user(
     State(app): State<App>,
-    caller: Result<InPerson, ApiError>,
+    caller: Result<TokenUser, ApiError>,
 ) -> Result<StatusCode, ApiError> {
     let user = match caller {
-        Ok(InPerson(user)) => user.id,
+        Ok(TokenUser(user)) => user.id,
         Err(ApiError::Unauthorized(ACCOUNT_DELETED)) => return Ok(StatusCode::NO_CONTENT),
         Err(error) => return Err(error),
     };
-    let cancelled = delete_account::delete_account(&app, user).await?;
-    tell_of_cancelled(&app, &cancelled).await;
+    let canceled = delete_account::delete_account(&app, user).await?;
+    announce_canceled(&app, &canceled).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// All that is kept of the caller, as one JSON document. Pictures are named by addresses that work for an
-/// hour at least.
+/// Everything stored about the caller, as one JSON document. Images are included as URLs that work for at least an
+/// hour.
 #[utoipa::path(get, path = "/api/user/export", tag = "user",
     responses((status = 200, body = AccountExport), (status = 401, body = Problem), (status = 403, body = Problem)),
     security(("token" = [])))]
 pub async fn export_user(
     State(app): State<App>,
-    InPerson(user): InPerson,
+    TokenUser(user): TokenUser,
 ) -> Result<Response, ApiError> {
     let export = Export::begin(&app, user.id).await?;
     let document = Document { app, export, section: None, is_done: false };
@@ -61,33 +61,34 @@ pub async fn export_user(
         (header::CONTENT_DISPOSITION, "attachment; filename=\"retouch-account.json\""),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    // Whoever compresses it may ask for more after the end.
+    // Compression may poll the stream again after its end.
     Ok((headers, Body::from_stream(pieces.fuse())).into_response())
 }
 
-/// The document as it is written, piece by piece.
+/// An export that is being written.
 struct Document {
     app: App,
     export: Export,
-    /// The list that is being written; nothing before the first.
+    /// The list that is open; `None` before the first.
     section: Option<&'static str>,
     is_done: bool,
 }
 
 impl Document {
-    /// The next piece. An error breaks the answer off, so that nobody takes a part for the whole.
+    /// Returns the next chunk. An error aborts the response, so that an incomplete export is not mistaken for a
+    /// complete one.
     async fn next(mut self) -> Option<(Result<String, ApiError>, Self)> {
         if self.is_done {
             return None;
         }
-        let piece = self.piece().await.inspect_err(|error| {
+        let chunk = self.chunk().await.inspect_err(|error| {
             self.is_done = true;
-            tracing::warn!("An export broke off: {error}");
+            tracing::warn!("An export failed: {error}");
         });
-        Some((piece, self))
+        Some((chunk, self))
     }
 
-    async fn piece(&mut self) -> Result<String, ApiError> {
+    async fn chunk(&mut self) -> Result<String, ApiError> {
         let Some(page) = self.export.next().await? else {
             self.is_done = true;
             return Ok("]}".into());
@@ -95,28 +96,28 @@ impl Document {
         let signer = &self.app.signer;
         let (section, items) = match page {
             Page::Images(images) => {
-                ("images", texts(images.iter().map(|image| ImageView::new(image, signer)))?)
+                ("images", to_json(images.iter().map(|image| ImageView::new(image, signer)))?)
             }
             Page::Results(results) => {
-                ("results", texts(results.iter().map(|result| ResultView::new(result, signer)))?)
+                ("results", to_json(results.iter().map(|result| ResultView::new(result, signer)))?)
             }
             Page::Jobs(jobs) => {
-                ("jobs", texts(jobs.iter().map(|job| JobView::new(job, None, None, Vec::new())))?)
+                ("jobs", to_json(jobs.iter().map(|job| JobView::new(job, None, None, Vec::new())))?)
             }
             Page::Ledger(entries) => {
-                ("ledger", texts(entries.into_iter().map(LedgerEntryView::from))?)
+                ("ledger", to_json(entries.into_iter().map(LedgerEntryView::from))?)
             }
             Page::Orders(orders) => {
-                ("checkouts", texts(orders.into_iter().map(CheckoutView::from))?)
+                ("checkouts", to_json(orders.into_iter().map(CheckoutView::from))?)
             }
-            Page::Keys(keys) => ("keys", texts(keys.into_iter().map(KeyView::from))?),
+            Page::Keys(keys) => ("keys", to_json(keys.into_iter().map(KeyView::from))?),
         };
         let before = match self.section {
             Some(open) if open == section => String::new(),
             Some(_) => format!("],\"{section}\":["),
             None => format!("{},\"{section}\":[", self.head()?),
         };
-        // A page that goes on where one ended has items, and so had that one.
+        // A page that continues a list follows a full page, so the comma always has an item on its left.
         let comma = if before.is_empty() && !items.is_empty() { "," } else { "" };
         self.section = Some(section);
         Ok(before + comma + &items)
@@ -140,68 +141,68 @@ impl Document {
             reserved: profile.reserved,
             created_at: profile.created_at,
         };
-        let mut text = text(&Head { exported_at: self.app.clock.now(), user })?;
+        let mut text = json(&Head { exported_at: self.app.clock.now(), user })?;
         text.pop();
         Ok(text)
     }
 }
 
-/// Items of a list, separated by commas.
-fn texts(items: impl Iterator<Item = impl Serialize>) -> Result<String, ApiError> {
-    let texts: Result<Vec<String>, ApiError> = items.map(|item| text(&item)).collect();
-    Ok(texts?.join(","))
+/// Serializes the items of a list, separated by commas.
+fn to_json(items: impl Iterator<Item = impl Serialize>) -> Result<String, ApiError> {
+    let items: Result<Vec<String>, ApiError> = items.map(|item| json(&item)).collect();
+    Ok(items?.join(","))
 }
 
-fn text(value: &impl Serialize) -> Result<String, ApiError> {
+fn json(value: &impl Serialize) -> Result<String, ApiError> {
     serde_json::to_string(value).map_err(|error| ApiError::Internal(error.into()))
 }
 
-/// All that is kept of a person.
+/// Everything stored about a user.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes a document that is written piece by piece")]
+#[expect(dead_code, reason = "documents a response that is written in chunks")]
 pub struct AccountExport {
     exported_at: DateTime<Utc>,
     user: ProfileView,
     images: Vec<ImageView>,
     results: Vec<ResultView>,
-    /// All runs, the words of each among them. Their results are in the list of those.
+    /// All runs. `results` lists what they produced.
     jobs: Vec<JobView>,
     ledger: Vec<LedgerEntryView>,
     checkouts: Vec<CheckoutView>,
     keys: Vec<KeyView>,
 }
 
-/// Who somebody is to us.
+/// The user's account.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Profile)]
 pub struct ProfileView {
     id: Uuid,
     email: Option<String>,
-    /// Who signs them in.
+    /// The identity provider.
     issuer: String,
-    /// What that provider calls them.
+    /// The user's id at the identity provider.
     subject: String,
     credits: i32,
     reserved: i32,
     created_at: DateTime<Utc>,
 }
 
-/// One change of a balance.
+/// A change of the balance.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = LedgerEntry)]
 pub struct LedgerEntryView {
     id: i64,
-    /// Why: `signup_grant`, `purchase`, `job`, `refund`, `dispute`, `admin` or `forfeit`.
+    /// `signup_grant`, `purchase`, `job`, `refund`, `dispute`, `admin` or `forfeit`.
     #[schema(example = "job")]
     kind: &'static str,
     #[schema(example = -5)]
     amount: i32,
     job_id: Option<Uuid>,
     order_id: Option<Uuid>,
-    /// What an operator wrote beside it.
+    /// An operator's note.
     note: Option<String>,
     created_at: DateTime<Utc>,
 }

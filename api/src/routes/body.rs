@@ -1,4 +1,4 @@
-//! What comes with a request is counted while it is held, and not waited for forever.
+//! Limits request bodies: counts them against the upload budget and aborts uploads that stall.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,112 +11,112 @@ use axum::response::Response;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::caller::Address;
-use super::problem;
+use super::caller::ClientAddress;
+use super::fallback;
 use crate::error::ApiError;
 use crate::state::App;
-use crate::uploads::Share;
+use crate::upload_budget::UploadReservation;
 
-/// How long all of it may take: 25 MB over a slow mobile network.
-const WHOLE: Duration = Duration::from_mins(15);
-/// How long a caller who was answered before the end is listened to: most read the answer only when all is sent, and
-/// a connection closed under them loses it.
-const HEAR_OUT: Duration = Duration::from_secs(3);
+/// How long an upload may take: 25 MB over a slow mobile network.
+const UPLOAD_TIMEOUT: Duration = Duration::from_mins(15);
+/// How long to keep reading after an early response. Most clients read the response only after sending everything,
+/// and lose it if the connection closes before that.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A body on its way in.
+/// A request body that is being received.
 #[derive(Clone)]
-pub struct Sending(Arc<Mutex<Sent>>);
+pub struct IncomingBody(Arc<Mutex<Incoming>>);
 
-struct Sent {
-    share: Share,
-    /// What has not been read; `None` at the end, and while it is waited for.
+struct Incoming {
+    reservation: UploadReservation,
+    /// The unread part; `None` at the end, and while a read is in progress.
     rest: Option<BodyDataStream>,
-    /// Why the rest is not wanted.
-    broken: Option<ApiError>,
-    /// Whether the caller sends nothing before it is asked to (`Expect: 100-continue`), and was not.
-    waits: bool,
-    /// How long nothing may come.
+    /// Why the upload was aborted.
+    error: Option<ApiError>,
+    /// True until the first read if the client waits for `100 Continue` before it sends the body.
+    awaits_continue: bool,
+    /// The longest pause between two chunks.
     pause: Duration,
-    until: Instant,
+    deadline: Instant,
 }
 
-impl Sending {
-    /// What has come is worked off, though the answer may take a while.
-    pub fn worked_off(&self) {
-        self.sent().share.give_back();
+impl IncomingBody {
+    /// Releases the reserved memory early: the handler no longer needs the body but responds much later.
+    pub fn release(&self) {
+        self.lock().reservation.release();
     }
 
-    fn sent(&self) -> MutexGuard<'_, Sent> {
+    fn lock(&self) -> MutexGuard<'_, Incoming> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next bytes; an error, which the handler sees as one of the body, when they are not wanted.
+    /// Returns the next chunk. An error aborts the body; the handler's response is then replaced.
     async fn next(&self) -> Result<Option<Bytes>, axum::Error> {
-        let (body, patience) = {
-            let mut sent = self.sent();
-            sent.waits = false;
-            (sent.rest.take(), sent.until.min(Instant::now() + sent.pause))
+        let (body, deadline) = {
+            let mut incoming = self.lock();
+            incoming.awaits_continue = false;
+            (incoming.rest.take(), incoming.deadline.min(Instant::now() + incoming.pause))
         };
         let Some(mut body) = body else { return Ok(None) };
-        let broken = match timeout_at(patience, body.next()).await {
+        let reason = match timeout_at(deadline, body.next()).await {
             Ok(None) => return Ok(None),
             Ok(Some(Err(error))) => return Err(error),
             Ok(Some(Ok(bytes))) => {
-                let mut sent = self.sent();
-                sent.rest = Some(body);
-                if sent.share.grow(bytes.len()) {
+                let mut incoming = self.lock();
+                incoming.rest = Some(body);
+                if incoming.reservation.grow(bytes.len()) {
                     return Ok(Some(bytes));
                 }
                 ApiError::Unavailable {
-                    detail: "Too much is being uploaded at the moment. Try again shortly".into(),
+                    detail: "Too many uploads are in progress. Please try again shortly.".into(),
                     retry_after_secs: 5,
                 }
             }
-            Err(_) => ApiError::TooSlow,
+            Err(_) => ApiError::UploadTimeout,
         };
-        let error = axum::Error::new(broken.to_string());
-        self.sent().broken = Some(broken);
+        let error = axum::Error::new(reason.to_string());
+        self.lock().error = Some(reason);
         Err(error)
     }
 
-    /// What nobody has read, if the caller is sending it.
-    fn unread(&self) -> Option<BodyDataStream> {
-        let mut sent = self.sent();
-        if sent.waits { None } else { sent.rest.take() }
+    /// Returns the unread part, unless the client still waits for `100 Continue`.
+    fn take_unread(&self) -> Option<BodyDataStream> {
+        let mut incoming = self.lock();
+        if incoming.awaits_continue { None } else { incoming.rest.take() }
     }
 }
 
-/// Counts what comes with a request until it is answered or [`Sending::worked_off`], and ends what stalls.
-pub async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Counts the body against the upload budget until the response, or [`IncomingBody::release`], and aborts it when it
+/// stalls.
+pub async fn limit(State(app): State<App>, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
     }
     let (mut parts, body) = request.into_parts();
-    let address = match Address::from_request_parts(&mut parts, &app).await {
-        Ok(Address(address)) => address,
-        Err(error) => return problem::at(parts.uri.path(), error),
+    let address = match ClientAddress::from_request_parts(&mut parts, &app).await {
+        Ok(ClientAddress(address)) => address,
+        Err(error) => return fallback::respond(parts.uri.path(), error),
     };
     let path = parts.uri.path().to_owned();
-    let sending = Sending(Arc::new(Mutex::new(Sent {
-        share: Arc::clone(&app.uploads).share(address),
+    let incoming = IncomingBody(Arc::new(Mutex::new(Incoming {
+        reservation: Arc::clone(&app.upload_budget).reservation(address),
         rest: Some(body.into_data_stream()),
-        broken: None,
-        waits: parts.headers.contains_key(header::EXPECT),
+        error: None,
+        awaits_continue: parts.headers.contains_key(header::EXPECT),
         pause: Duration::from_secs(app.limits.upload_pause_secs),
-        until: Instant::now() + WHOLE,
+        deadline: Instant::now() + UPLOAD_TIMEOUT,
     })));
-    parts.extensions.insert(sending.clone());
-    let counted = stream::try_unfold(sending.clone(), |sending| async move {
-        let bytes = sending.next().await?;
-        Ok::<_, axum::Error>(bytes.map(|bytes| (bytes, sending)))
+    parts.extensions.insert(incoming.clone());
+    let limited = stream::try_unfold(incoming.clone(), |incoming| async move {
+        let bytes = incoming.next().await?;
+        Ok::<_, axum::Error>(bytes.map(|bytes| (bytes, incoming)))
     });
-    let response = next.run(Request::from_parts(parts, Body::from_stream(counted))).await;
-    if let Some(mut rest) = sending.unread() {
-        tokio::spawn(timeout(
-            HEAR_OUT,
-            async move { while let Some(Ok(_)) = rest.next().await {} },
-        ));
+    let response = next.run(Request::from_parts(parts, Body::from_stream(limited))).await;
+    if let Some(mut rest) = incoming.take_unread() {
+        tokio::spawn(timeout(DRAIN_TIMEOUT, async move {
+            while let Some(Ok(_)) = rest.next().await {}
+        }));
     }
-    let broken = sending.sent().broken.take();
-    broken.map_or(response, |error| problem::at(&path, error))
+    let error = incoming.lock().error.take();
+    error.map_or(response, |error| fallback::respond(&path, error))
 }

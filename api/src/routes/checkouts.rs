@@ -1,4 +1,4 @@
-//! `/api/checkouts`: what somebody has bought.
+//! `/api/checkouts`: the caller's orders.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,38 +7,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::caller::{InPerson, Path, id};
+use super::caller::TokenUser;
 use super::problem::Problem;
+use super::request::{Path, id};
 use crate::error::ApiError;
 use crate::state::App;
-
-/// Where an order is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = OrderStatus)]
-pub enum OrderStatusView {
-    Open,
-    Unpaid,
-    Paid,
-    Failed,
-    Expired,
-    Refunded,
-    Disputed,
-}
-
-impl From<OrderStatus> for OrderStatusView {
-    fn from(status: OrderStatus) -> Self {
-        match status {
-            OrderStatus::Open => Self::Open,
-            OrderStatus::Unpaid => Self::Unpaid,
-            OrderStatus::Paid => Self::Paid,
-            OrderStatus::Failed => Self::Failed,
-            OrderStatus::Expired => Self::Expired,
-            OrderStatus::Refunded => Self::Refunded,
-            OrderStatus::Disputed => Self::Disputed,
-        }
-    }
-}
 
 /// An order.
 #[derive(Debug, Serialize, ToSchema)]
@@ -46,25 +19,25 @@ impl From<OrderStatus> for OrderStatusView {
 pub struct CheckoutView {
     pub id: Uuid,
     /// `paid` is success.
-    pub status: OrderStatusView,
-    /// Whether the credits are on the account.
+    pub status: OrderStatus,
+    /// True if the credits are on the account.
     pub fulfilled: bool,
     /// Seconds since 1970.
     #[schema(example = 1_772_359_200)]
     pub created_at: i64,
     #[schema(example = 20)]
     pub credits: i32,
-    /// What the buyer gave as their address when they paid.
+    /// The email address that the buyer entered to pay.
     pub email: Option<String>,
-    /// In the currency's smallest unit.
+    /// The price, in the currency's smallest unit.
     #[schema(example = 200)]
     pub total_amount: Option<i64>,
     /// ISO 4217, lower case.
     #[schema(example = "usd")]
     pub currency: Option<String>,
-    /// How many of the credits were taken back after a refund or a dispute.
+    /// The credits that were taken back after a refund or a dispute.
     pub credits_taken_back: i32,
-    /// The provider's name for the page it is paid on; `session-status` takes it.
+    /// The id of the payment page, for `session-status`.
     pub session_id: Option<String>,
 }
 
@@ -72,7 +45,7 @@ impl From<Order> for CheckoutView {
     fn from(order: Order) -> Self {
         Self {
             id: order.id.uuid(),
-            status: order.status.into(),
+            status: order.status,
             fulfilled: order.fulfilled_at.is_some(),
             created_at: order.created_at.timestamp(),
             credits: order.credits,
@@ -85,7 +58,7 @@ impl From<Order> for CheckoutView {
     }
 }
 
-/// All orders of a user.
+/// A list of orders.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CheckoutList)]
 pub struct CheckoutListView {
@@ -99,13 +72,13 @@ pub struct CheckoutDetailView {
     pub checkout: CheckoutView,
 }
 
-/// All orders of the caller, the newest first.
+/// The caller's orders, newest first.
 #[utoipa::path(get, path = "/api/checkouts/", tag = "checkouts",
     responses((status = 200, body = CheckoutListView), (status = 401, body = Problem), (status = 403, body = Problem)),
     security(("token" = [])))]
 pub async fn list_checkouts(
     State(app): State<App>,
-    InPerson(user): InPerson,
+    TokenUser(user): TokenUser,
 ) -> Result<Json<CheckoutListView>, ApiError> {
     let orders = orders::list(&app.pool, user.id).await?;
     Ok(Json(CheckoutListView { sessions: orders.into_iter().map(CheckoutView::from).collect() }))
@@ -119,7 +92,7 @@ pub async fn list_checkouts(
     security(("token" = [])))]
 pub async fn get_checkout(
     State(app): State<App>,
-    InPerson(user): InPerson,
+    TokenUser(user): TokenUser,
     Path(order): Path<String>,
 ) -> Result<Json<CheckoutDetailView>, ApiError> {
     let order = orders::owned(&app.pool, user.id, id(&order, "Checkout")?).await?;

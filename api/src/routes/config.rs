@@ -1,5 +1,4 @@
-//! `/api/config`: what the page needs to know before it can show anything. One build of the page serves
-//! every installation.
+//! `/api/config`: what the page needs to know about this installation. One build of the page serves all of them.
 
 use axum::Json;
 use axum::extract::State;
@@ -10,12 +9,11 @@ use retouch_core::workers::{self, ServedModel};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::views::{ModeView, ToolView};
 use crate::config::{LogoutStyle, SiteConfig};
 use crate::error::ApiError;
 use crate::state::App;
 
-/// What this installation offers.
+/// The configuration of this installation.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Config)]
@@ -31,11 +29,11 @@ pub struct ConfigView {
     site: SiteView,
 }
 
-/// What is refused.
+/// The limits of uploads and prompts.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Limits)]
-#[expect(clippy::struct_field_names, reason = "the names of the JSON")]
+#[expect(clippy::struct_field_names, reason = "the names in the JSON")]
 pub struct LimitsView {
     #[schema(example = 6000)]
     max_dimension: u32,
@@ -46,13 +44,13 @@ pub struct LimitsView {
     max_prompt_length: usize,
 }
 
-/// Credits on sale.
+/// A pack of credits.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Pack)]
 pub struct PackView {
     number: u8,
     credits: i32,
-    /// In cents.
+    /// The price in cents.
     amount: i64,
     currency: &'static str,
     label: &'static str,
@@ -67,14 +65,14 @@ pub struct IdentityView {
     issuer: String,
     client_id: String,
     scope: String,
-    /// The parameter that takes the hints below.
+    /// The query parameter for the hints in `providers`.
     idp_hint_parameter: Option<String>,
     providers: ProvidersView,
     logout_style: LogoutStyle,
     logout_endpoint: Option<String>,
 }
 
-/// The hint for each way to sign in; null where it is not offered, empty where none is needed.
+/// The hint for each sign-in option: null if the option is not offered, empty if it needs no hint.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Providers)]
 pub struct ProvidersView {
@@ -83,14 +81,14 @@ pub struct ProvidersView {
     password: Option<String>,
 }
 
-/// A tool as this installation has it.
+/// A tool of this installation.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolOffer {
-    tool: ToolView,
-    /// Whether a worker serves it.
+    tool: ToolName,
+    /// True if a worker serves paid runs.
     available: bool,
-    /// Whether a worker serves its free runs.
+    /// True if a worker serves free runs.
     free_available: bool,
     costs: Vec<CostView>,
     models: ModelsView,
@@ -105,7 +103,7 @@ pub struct CostView {
     credits: i32,
 }
 
-/// Which model serves a tool; null where none does, or several do.
+/// The model that serves a tool; null if none or several do.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolModels)]
 pub struct ModelsView {
@@ -113,65 +111,63 @@ pub struct ModelsView {
     free: Option<String>,
 }
 
-/// What Magic Fix can do here.
+/// What Magic Fix can do with the installed models.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MagicFix)]
 pub struct MagicFixView {
-    /// What an engine is installed for.
-    modes: Vec<ModeView>,
-    /// The words that may be painted with, where the text-guided engine knows no others; null where it
-    /// takes any, and where there is none.
+    /// The modes that a model is installed for.
+    modes: Vec<FixMode>,
+    /// The words that the text-guided model understands; null if it understands any, or is not installed.
     vocabulary: Option<Vec<String>>,
-    /// Whether the text-guided engine only shows that the way works.
+    /// True if the text-guided model is a demo with limited abilities.
     demo: bool,
 }
 
 impl From<Offer> for MagicFixView {
     fn from(offer: Offer) -> Self {
         let Offer { modes, vocabulary, is_demo } = offer;
-        Self { modes: modes.into_iter().map(ModeView::from).collect(), vocabulary, demo: is_demo }
+        Self { modes, vocabulary, demo: is_demo }
     }
 }
 
-/// What is switched on.
+/// Optional features.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Features)]
 pub struct FeaturesView {
-    /// Whether credits can be bought.
+    /// True if credits can be bought.
     payments: bool,
 }
 
-/// What the operator has added to the page.
+/// The operator's additions to the page.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Site)]
 pub struct SiteView {
-    /// Where people write to.
     contact_email: Option<String>,
-    /// An advertising account that is told of sign-ins, of those people who agree.
+    /// The advertising account to report sign-ins to, with the user's consent.
     ad_tag: Option<AdTagView>,
-    /// A rating that the landing page shows.
+    /// The rating on the landing page.
     rating: Option<RatingView>,
 }
 
-/// An advertising account of Google.
+/// A Google Ads account.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AdTag)]
 pub struct AdTagView {
     #[schema(example = "AW-123")]
     id: String,
-    /// What is counted in it.
+    /// The conversion to report.
     #[schema(example = "AW-123/abc")]
     conversion: String,
 }
 
-/// A review service's own page with a rating, made to be shown in a frame.
+/// A review service's rating, to be shown in a frame.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Rating)]
 pub struct RatingView {
     service: String,
     url: String,
-    /// In pixels.
+    /// The height of the frame, in pixels.
     height: u32,
 }
 
@@ -191,12 +187,12 @@ impl From<&SiteConfig> for SiteView {
     }
 }
 
-/// Limits, prices, packs, sign-in and tools of this installation.
+/// The limits, prices, packs, identity provider and tools of this installation.
 #[utoipa::path(get, path = "/api/config", tag = "config", responses((status = 200, body = ConfigView)))]
 pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiError> {
     let served = workers::known_models(&app.pool).await?;
     let identity = &app.identity;
-    let some = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     Ok(Json(ConfigView {
         new_user_credits: SIGNUP_CREDITS,
         limits: LimitsView {
@@ -220,10 +216,10 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
             issuer: identity.oidc_issuer.clone(),
             client_id: identity.oidc_client_id.clone(),
             scope: identity.oidc_scope.clone(),
-            idp_hint_parameter: some(&identity.oidc_idp_hint_parameter),
+            idp_hint_parameter: non_empty(&identity.oidc_idp_hint_parameter),
             providers: ProvidersView {
-                google: some(&identity.oidc_google_hint),
-                facebook: some(&identity.oidc_facebook_hint),
+                google: non_empty(&identity.oidc_google_hint),
+                facebook: non_empty(&identity.oidc_facebook_hint),
                 password: Some(String::new()),
             },
             logout_style: identity.oidc_logout_style,
@@ -241,7 +237,7 @@ fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
         let fits = move |served: &&ServedModel| served.tool == tool && served.tier == tier;
         served.iter().filter(fits).map(|served| served.model.as_str())
     };
-    // Where a tool has a model for each thing it does, no one of them is its model.
+    // Magic Fix may have one model per mode; then none of them is the model of the tool.
     let model = |tier: Tier| {
         let mut names = serving(tier);
         let first = names.next()?;
@@ -256,7 +252,7 @@ fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
         ToolName::MagicFix => &[Tool::MagicFix(FixMode::Edit)],
     };
     ToolOffer {
-        tool: tool.into(),
+        tool,
         available: serving(Tier::Paid).next().is_some(),
         free_available: serving(Tier::Free).next().is_some(),
         costs: costs

@@ -1,4 +1,4 @@
-//! `/api/files`: pictures, at signed addresses on our own origin, streamed from the bucket.
+//! `/api/files`: images at signed URLs on this origin, streamed from the object store.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -10,23 +10,23 @@ use retouch_core::results::{self, Filter};
 use retouch_core::storage::{Object, StorageError};
 use tokio_util::io::ReaderStream;
 
-use super::caller::{Path, Query, sent};
 use super::problem::Problem;
+use super::request::{Path, Query, header_text};
 use crate::error::ApiError;
 use crate::signing::File;
 use crate::state::App;
 
-/// The signature of an address.
+/// The signature of a URL.
 #[derive(serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Signature {
-    /// Until when it works, in seconds since 1970.
+    /// When the URL expires, in seconds since 1970.
     expires: i64,
-    /// Made by the API together with the address.
+    /// The signature that the API put into the URL.
     signature: String,
 }
 
-/// A picture. Ranges are answered; with a public object store this redirects there.
+/// Returns an image file. Supports range requests. Redirects to the object store if that is public.
 #[utoipa::path(get, path = "/api/files/{kind}/{id}", tag = "files",
     params(("kind" = String, Path), ("id" = String, Path), Signature),
     responses((status = 200, content_type = "image/png", body = Vec<u8>), (status = 206), (status = 304),
@@ -39,16 +39,16 @@ pub async fn get_file(
 ) -> Result<Response, ApiError> {
     const GONE: ApiError = ApiError::NotFound("File");
     let file = File::parse(&kind, &id).ok_or(GONE)?;
-    let Query(given) = signature.map_err(|_| GONE)?;
-    let expires = app.signer.check(file, given.expires, &given.signature).ok_or(GONE)?;
-    let key = key_of(&app, file).await?.ok_or(GONE)?;
+    let Query(signature) = signature.map_err(|_| GONE)?;
+    let expires = app.signer.verify(file, signature.expires, &signature.signature).ok_or(GONE)?;
+    let key = object_key(&app, file).await?.ok_or(GONE)?;
     let left = (expires - app.clock.now()).to_std().unwrap_or_default();
-    if let Some(elsewhere) = app.storage.public_url(&key, left).await? {
-        return Ok(Redirect::temporary(&elsewhere).into_response());
+    if let Some(url) = app.storage.public_url(&key, left).await? {
+        return Ok(Redirect::temporary(&url).into_response());
     }
     let object = open(&app, &key, &headers).await?;
     let caching = caching(&app, expires)?;
-    if let (Some(etag), Some(known)) = (&object.etag, sent(&headers, header::IF_NONE_MATCH))
+    if let (Some(etag), Some(known)) = (&object.etag, header_text(&headers, header::IF_NONE_MATCH))
         && known
             .split(',')
             .map(str::trim)
@@ -77,21 +77,21 @@ pub async fn get_file(
     response.body(body).map_err(|error| ApiError::Internal(error.into()))
 }
 
-/// The object, or the part of it that is asked for.
+/// Opens the object, or the requested range of it.
 async fn open(app: &App, key: &str, headers: &HeaderMap) -> Result<Object, ApiError> {
-    let Some(range) = sent(headers, header::RANGE).and_then(one_range) else {
+    let Some(range) = header_text(headers, header::RANGE).and_then(single_range) else {
         return Ok(app.storage.open(key, None).await?);
     };
     let part = match app.storage.open(key, Some(&range)).await {
         Ok(part) => part,
         Err(StorageError::Range) => {
             let length = app.storage.open(key, None).await?.length;
-            return Err(ApiError::RangeOutside { length });
+            return Err(ApiError::RangeNotSatisfiable { length });
         }
         Err(error) => return Err(error.into()),
     };
-    match sent(headers, header::IF_RANGE) {
-        // What the caller has the other parts of is something else.
+    match header_text(headers, header::IF_RANGE) {
+        // The client's other parts belong to a different version.
         Some(known) if part.etag.as_deref() != Some(known) => {
             Ok(app.storage.open(key, None).await?)
         }
@@ -99,24 +99,24 @@ async fn open(app: &App, key: &str, headers: &HeaderMap) -> Result<Object, ApiEr
     }
 }
 
-/// The range of bytes that a `Range` header asks for. Nothing, where it asks for several, or for what is none: then the
-/// whole file is an answer (RFC 9110, §14.2).
-fn one_range(header: &str) -> Option<String> {
+/// Parses the byte range of a `Range` header. Returns `None` for several ranges or a malformed header; the response is
+/// then the whole file (RFC 9110, §14.2).
+fn single_range(header: &str) -> Option<String> {
     let (unit, range) = header.split_once('=')?;
     let (first, last) = range.trim().split_once('-')?;
     let number = |text: &str| {
         text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok())
     };
-    let is_one = match (number(first)?, number(last)?) {
+    let is_valid = match (number(first)?, number(last)?) {
         (Some(first), Some(last)) => first <= last,
         (Some(_), None) => last.is_empty(),
         (None, Some(_)) => first.is_empty(),
         (None, None) => false,
     };
-    (unit.trim().eq_ignore_ascii_case("bytes") && is_one).then(|| format!("bytes={first}-{last}"))
+    (unit.trim().eq_ignore_ascii_case("bytes") && is_valid).then(|| format!("bytes={first}-{last}"))
 }
 
-async fn key_of(app: &App, file: File) -> Result<Option<String>, ApiError> {
+async fn object_key(app: &App, file: File) -> Result<Option<String>, ApiError> {
     Ok(match file {
         File::Image(id) => images::get(&app.pool, id).await?.map(|image| image.object_key),
         File::ImageThumbnail(id) => {
@@ -133,7 +133,7 @@ async fn key_of(app: &App, file: File) -> Result<Option<String>, ApiError> {
     })
 }
 
-/// For this browser only, and as long as the address works: what it leads to never changes.
+/// Returns `Cache-Control`: private, and immutable until the URL expires, because objects never change.
 fn caching(app: &App, expires: DateTime<Utc>) -> Result<HeaderValue, ApiError> {
     let left = (expires - app.clock.now()).num_seconds().max(0);
     header_value(&format!("private, max-age={left}, immutable"))
@@ -148,14 +148,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_range_of_bytes_is_understood_and_nothing_else() {
+    fn only_a_single_byte_range_is_parsed() {
         for (header, range) in [
             ("bytes=0-99", "bytes=0-99"),
             ("Bytes = 5-", "bytes=5-"),
             ("bytes=-7", "bytes=-7"),
             ("bytes=3-3", "bytes=3-3"),
         ] {
-            assert_eq!(one_range(header).as_deref(), Some(range), "{header}");
+            assert_eq!(single_range(header).as_deref(), Some(range), "{header}");
         }
         for other in [
             "bytes=9-2",
@@ -168,7 +168,7 @@ mod tests {
             "",
             "bytes=1",
         ] {
-            assert_eq!(one_range(other), None, "{other}");
+            assert_eq!(single_range(other), None, "{other}");
         }
     }
 }

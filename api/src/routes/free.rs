@@ -1,4 +1,4 @@
-//! `/api/free`: what visitors can do without an account.
+//! `/api/free`: the free tools for visitors.
 
 use std::net::IpAddr;
 
@@ -8,68 +8,70 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Factor, Tool};
 
-use super::body::Sending;
-use super::caller::{Address, FileUpload, Query, Wishes, multipart, uploaded_file};
+use super::body::IncomingBody;
+use super::caller::ClientAddress;
+use super::multipart::{FileUpload, multipart, uploaded_file};
 use super::problem::Problem;
+use super::request::{Query, RequestPreferences};
 use super::run::{accepted, no_store};
 use super::views::JobView;
 use crate::error::ApiError;
 use crate::state::App;
-use crate::usecases::run_tool::Ran;
+use crate::usecases::run_tool::RunOutcome;
 use crate::usecases::run_visitor_tool::run_visitor_tool;
 
-/// Removes the background of one picture, free and without an account. Waits for the PNG; with
-/// `Prefer: respond-async`, or when it takes too long, it answers 202 with a job that can be followed
-/// without a token. Nothing is kept for longer than an hour.
+/// Removes the background of an image, free and without an account. Returns the PNG. With
+/// `Prefer: respond-async`, or after a timeout, returns 202 with a job that can be read without a token. Image and
+/// result are deleted after an hour.
 #[utoipa::path(post, path = "/api/free/remove-bg-fr", tag = "free",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     params(VisitorHeaders), responses(VisitorAnswers))]
 pub async fn remove_background(
     State(app): State<App>,
-    Address(address): Address,
-    wishes: Wishes,
-    sending: Option<Extension<Sending>>,
+    ClientAddress(address): ClientAddress,
+    preferences: RequestPreferences,
+    incoming: Option<Extension<IncomingBody>>,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
-    let body = (multipart(body)?, sending);
-    run_free(&app, address, Tool::RemoveBackground, &wishes, body).await
+    let body = (multipart(body)?, incoming);
+    run_free(&app, address, Tool::RemoveBackground, &preferences, body).await
 }
 
-/// Makes one picture twice as wide and twice as high, free and without an account; answers as
-/// `remove-bg-fr` does.
+/// Upscales an image to twice its width and height, free and without an account. Responds like `remove-bg-fr`.
 #[utoipa::path(post, path = "/api/free/upscale-fr", tag = "free",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     params(VisitorHeaders), responses(VisitorAnswers))]
 pub async fn upscale(
     State(app): State<App>,
-    Address(address): Address,
-    wishes: Wishes,
-    sending: Option<Extension<Sending>>,
+    ClientAddress(address): ClientAddress,
+    preferences: RequestPreferences,
+    incoming: Option<Extension<IncomingBody>>,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
-    let body = (multipart(body)?, sending);
-    run_free(&app, address, Tool::Upscale(Factor::X2), &wishes, body).await
+    let body = (multipart(body)?, incoming);
+    run_free(&app, address, Tool::Upscale(Factor::X2), &preferences, body).await
 }
 
 async fn run_free(
     app: &App,
     address: IpAddr,
     tool: Tool,
-    wishes: &Wishes,
-    (body, sending): (Multipart, Option<Extension<Sending>>),
+    preferences: &RequestPreferences,
+    (body, incoming): (Multipart, Option<Extension<IncomingBody>>),
 ) -> Result<Response, ApiError> {
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
-    let worked_off = || {
-        if let Some(Extension(sending)) = &sending {
-            sending.worked_off();
+    let release_file = || {
+        if let Some(Extension(incoming)) = &incoming {
+            incoming.release();
         }
     };
-    let ran = run_visitor_tool(app, address, tool, file, worked_off, wishes.wait).await?;
-    let mut response = match ran {
-        Ran::Pending(job) => accepted(app, &job).await?,
-        Ran::Done(results) => {
-            let made = results.first().ok_or(ApiError::NotFound("Result"))?;
-            let png = app.storage.get(&made.object_key).await?;
+    let outcome =
+        run_visitor_tool(app, address, tool, file, release_file, preferences.wait).await?;
+    let mut response = match outcome {
+        RunOutcome::Pending(job) => accepted(app, &job).await?,
+        RunOutcome::Done(results) => {
+            let result = results.first().ok_or(ApiError::NotFound("Result"))?;
+            let png = app.storage.get(&result.object_key).await?;
             ([(header::CONTENT_TYPE, "image/png")], png).into_response()
         }
     };
@@ -77,52 +79,52 @@ async fn run_free(
     Ok(response)
 }
 
-/// The header that visitors' run routes heed, for the `OpenAPI` document.
+/// The header of the routes for visitors, for the `OpenAPI` document.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "describes a header that an extractor reads")]
+#[expect(dead_code, reason = "documents a header that an extractor reads")]
 pub struct VisitorHeaders {
-    /// `respond-async` to get the job at once.
+    /// `respond-async` to get the job immediately.
     #[param(rename = "Prefer")]
     prefer: Option<String>,
 }
 
-/// How visitors' run routes answer, for the `OpenAPI` document.
+/// The responses of the routes for visitors, for the `OpenAPI` document.
 #[derive(utoipa::IntoResponses)]
 pub enum VisitorAnswers {
     /// The result.
     #[response(status = 200, content_type = "image/png")]
     Done(Vec<u8>),
-    /// The job, still under way.
+    /// The job, which has not ended.
     #[response(status = 202)]
     Pending(JobView),
-    /// The request is not understood.
+    /// The request is malformed.
     #[response(status = 400)]
     BadRequest(Problem),
     /// The upload took too long.
     #[response(status = 408)]
-    TooSlow(Problem),
-    /// The free run of this picture is used up, or the run was cancelled.
+    UploadTimeout(Problem),
+    /// The free run of this image is used up, or the run was canceled.
     #[response(status = 409)]
     Conflict(Problem),
     /// The file is too large.
     #[response(status = 413)]
     TooLarge(Problem),
-    /// The file is no picture that we read.
+    /// The file is not a supported image.
     #[response(status = 415)]
     UnsupportedType(Problem),
-    /// The picture cannot be worked on.
+    /// The image cannot be processed.
     #[response(status = 422)]
     Unprocessable(Problem),
-    /// Too many free runs from this network.
+    /// Too many uploads or free runs from this network.
     #[response(status = 429)]
     TooManyRequests(Problem),
-    /// Too much is waiting.
+    /// The server is busy.
     #[response(status = 503)]
     Unavailable(Problem),
 }
 
-/// What the page reports when somebody chose a picture that is too big.
+/// The page's report that someone selected an image above the size limit.
 #[derive(serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct OversizeReport {
@@ -134,7 +136,7 @@ pub struct OversizeReport {
     url: Option<String>,
 }
 
-/// Counts the choice of a picture that is too big.
+/// Counts selections of images above the size limit.
 #[utoipa::path(get, path = "/api/free/upload", tag = "free", params(OversizeReport),
     responses((status = 204), (status = 400, body = Problem)))]
 pub async fn report_oversize(Query(report): Query<OversizeReport>) -> StatusCode {
@@ -143,14 +145,15 @@ pub async fn report_oversize(Query(report): Query<OversizeReport>) -> StatusCode
     tracing::info!(
         x = number(report.x),
         y = number(report.y),
-        page = report.url.as_deref().map(page_of),
-        "Somebody chose a picture that is too big"
+        page = report.url.as_deref().map(loggable_path),
+        "A visitor selected an image above the size limit"
     );
     StatusCode::NO_CONTENT
 }
 
-/// The path of a page's address that a stranger sent: no query, nobody's name, no line breaks, not too long.
-fn page_of(url: &str) -> String {
+/// Returns the path of a URL from an untrusted client, safe to log: without credentials, query and special
+/// characters, up to 200 characters.
+fn loggable_path(url: &str) -> String {
     let url = url::Url::parse(url).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let path = url.as_ref().map_or("", url::Url::path);
     path.chars().filter(|c| c.is_ascii_alphanumeric() || "/-_.%".contains(*c)).take(200).collect()
@@ -161,12 +164,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reported_address_leaves_nothing_but_its_path_in_the_log() {
-        assert_eq!(page_of("https://x.test/upscale?token=secret#a"), "/upscale");
-        assert_eq!(page_of("https://ada:pass@x.test/a b\u{1b}[31m;c"), "/a%20b%1B31mc");
+    fn only_the_path_of_a_reported_url_is_logged() {
+        assert_eq!(loggable_path("https://x.test/upscale?token=secret#a"), "/upscale");
+        assert_eq!(loggable_path("https://ada:pass@x.test/a b\u{1b}[31m;c"), "/a%20b%1B31mc");
         for other in ["not an address\r\nINFO forged", "mailto:ada@x.test", "data:,secret", "/a"] {
-            assert_eq!(page_of(other), "");
+            assert_eq!(loggable_path(other), "");
         }
-        assert_eq!(page_of(&format!("https://x.test/{}", "a".repeat(900))).len(), 200);
+        assert_eq!(loggable_path(&format!("https://x.test/{}", "a".repeat(900))).len(), 200);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the process lives (`/healthz`), and whether it can work (`/readyz`).
+//! `/healthz` (liveness) and `/readyz` (readiness).
 
 use axum::Json;
 use axum::extract::State;
@@ -10,40 +10,39 @@ use utoipa::ToSchema;
 
 use crate::state::App;
 
-/// The process answers.
+/// Returns 200 while the process runs.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, body = String)))]
 pub async fn healthz() -> &'static str {
     "ok"
 }
 
-/// What the API needs, and who is there to work. Workers are reported but do not decide.
+/// The state of each dependency. Workers are listed, but do not affect `ready`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_excessive_bools, reason = "one for each thing that is needed")]
+#[expect(clippy::struct_excessive_bools, reason = "one per dependency")]
 pub struct Readiness {
     ready: bool,
     postgres: bool,
     redis: bool,
     storage: bool,
-    /// Whether the identity provider's keys are at hand; fetched with the first token.
+    /// True if the identity provider's keys are loaded, which happens with the first token.
     identity_keys: bool,
     workers: Vec<WorkerView>,
 }
 
-/// A living worker process.
+/// A live worker process.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Worker)]
 pub struct WorkerView {
     name: String,
-    /// The device its models really run on.
+    /// The device its models run on.
     device: String,
     slots: i32,
     version: String,
     seen_at: DateTime<Utc>,
     models: Vec<ModelView>,
-    /// Models that its files describe and that it does not serve, with the reason; what served before them
-    /// still does.
+    /// Models that failed to load. The worker keeps serving the version it had before, if any.
     problems: Vec<ModelProblemView>,
 }
 
@@ -57,25 +56,25 @@ pub struct ModelView {
     sha256: String,
 }
 
-/// Why a model is not served as its files describe it.
+/// Why a model failed to load.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ModelProblem)]
 pub struct ModelProblemView {
     /// The model's name, or `tools.toml`.
     model: String,
-    /// The step of the load that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or
-    /// `golden`; `bindings` when tools.toml is at fault.
+    /// The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
+    /// errors in tools.toml.
     step: String,
     reason: String,
 }
 
-/// 200 when Postgres, Redis and the object store answer, else 503.
+/// Returns 200 if Postgres, Redis and the object store are available, otherwise 503.
 #[utoipa::path(get, path = "/readyz", tag = "health",
     responses((status = 200, body = Readiness), (status = 503, body = Readiness)))]
 pub async fn readyz(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
     let (postgres, redis, storage) =
         tokio::join!(db::ping(&app.pool), app.queue.ping(), app.storage.ping());
-    let workers = workers::living(&app.pool).await.unwrap_or_default();
+    let workers = workers::live(&app.pool).await.unwrap_or_default();
     let ready = postgres.is_ok() && redis.is_ok() && storage.is_ok();
     let readiness = Readiness {
         ready,

@@ -1,19 +1,21 @@
-//! `/api/images`: uploaded pictures.
+//! `/api/images`: uploaded images.
 
 use axum::Json;
 use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use retouch_core::images::{self, Uploader};
 
-use super::caller::{FileUpload, Path, SignedIn, id, multipart, uploaded_file};
+use super::caller::SignedIn;
+use super::multipart::{FileUpload, multipart, uploaded_file};
 use super::problem::Problem;
-use super::run::tell_of_cancelled;
+use super::request::{Path, id};
 use super::views::{ImageListView, ImageView};
 use crate::error::ApiError;
 use crate::state::App;
+use crate::usecases::run_tool::announce_canceled;
 use crate::usecases::upload_image::upload_image;
 
-/// All pictures of the caller, the newest first.
+/// The caller's images, newest first.
 #[utoipa::path(get, path = "/api/images", tag = "images",
     responses((status = 200, body = ImageListView), (status = 401, body = Problem)),
     security(("token" = []), ("key" = [])))]
@@ -26,7 +28,7 @@ pub async fn list_images(
     Ok(Json(ImageListView { images }))
 }
 
-/// One picture.
+/// One image.
 #[utoipa::path(get, path = "/api/images/{imageId}", tag = "images",
     params(("imageId" = String, Path)),
     responses((status = 200, body = ImageView), (status = 401, body = Problem), (status = 404, body = Problem)),
@@ -41,7 +43,8 @@ pub async fn get_image(
     Ok(Json(ImageView::new(&image, &app.signer)))
 }
 
-/// Uploads a PNG, JPEG or WebP. It is turned upright and loses its metadata, not its colour profile.
+/// Uploads a PNG, JPEG or WebP. The API applies its EXIF orientation and strips its metadata, except for the color
+/// profile.
 #[utoipa::path(post, path = "/api/images/upload", tag = "images",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 201, body = ImageView), (status = 400, body = Problem), (status = 401, body = Problem),
@@ -53,7 +56,7 @@ pub async fn upload(
     SignedIn(user): SignedIn,
     body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
-    app.rates.count_upload(user.id)?;
+    app.rate_limits.count_upload(user.id)?;
     let body = multipart(body)?;
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);
@@ -61,7 +64,7 @@ pub async fn upload(
     Ok((StatusCode::CREATED, Json(ImageView::new(&image, &app.signer))))
 }
 
-/// Deletes a picture with everything made from it. Runs that have not ended are called off.
+/// Deletes an image and its results. Unfinished runs are canceled.
 #[utoipa::path(delete, path = "/api/images/{imageId}", tag = "images",
     params(("imageId" = String, Path)),
     responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),
@@ -71,8 +74,8 @@ pub async fn delete_image(
     SignedIn(user): SignedIn,
     Path(image): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let cancelled = images::delete(&app.pool, user.id, id(&image, "Image")?).await?;
-    let cancelled = cancelled.ok_or(ApiError::NotFound("Image"))?;
-    tell_of_cancelled(&app, &cancelled).await;
+    let canceled = images::delete(&app.pool, user.id, id(&image, "Image")?).await?;
+    let canceled = canceled.ok_or(ApiError::NotFound("Image"))?;
+    announce_canceled(&app, &canceled).await;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,4 @@
-//! `/api/jobs`: following a run while it is under way, and calling it off.
+//! `/api/jobs`: following and canceling runs.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -10,29 +10,31 @@ use futures::Stream;
 use retouch_core::jobs::{self, Job};
 use retouch_core::users::User;
 
-use super::caller::{Anybody, Path, Query, SignedIn, id};
+use super::caller::{OptionalUser, SignedIn};
 use super::problem::Problem;
-use super::run::{tell_of_cancelled, view};
-use super::views::{JobListView, JobStateView, JobView};
+use super::request::{Path, Query, id};
+use super::run::view;
+use super::views::{JobListView, JobView};
 use crate::error::ApiError;
-use crate::news::Listener;
+use crate::job_events::JobSubscription;
 use crate::state::App;
+use crate::usecases::run_tool::announce_canceled;
 
-/// How often an event stream looks whether the position in the queue changed.
-const LOOK: Duration = Duration::from_secs(2);
-/// The shortest time between two events of a stream.
-const BREATH: Duration = Duration::from_millis(100);
+/// How often an event stream polls for changes that no event announces, such as the position in the queue.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The minimum time between two events of a stream.
+const MIN_EVENT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Which jobs to list.
+/// Filters the list of jobs.
 #[derive(serde::Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase")]
 #[into_params(parameter_in = Query)]
 pub struct JobQuery {
-    /// Only those on this picture.
+    /// Only jobs on this image.
     image_id: Option<String>,
 }
 
-/// The caller's jobs that have not ended.
+/// The caller's unfinished jobs.
 #[utoipa::path(get, path = "/api/jobs", tag = "jobs", params(JobQuery),
     responses((status = 200, body = JobListView), (status = 400, body = Problem), (status = 401, body = Problem)),
     security(("token" = []), ("key" = [])))]
@@ -41,7 +43,7 @@ pub async fn list_jobs(
     SignedIn(user): SignedIn,
     Query(query): Query<JobQuery>,
 ) -> Result<Json<JobListView>, ApiError> {
-    // Of a picture that does not exist there are none, and so of one whose id is none.
+    // A malformed id gets the same response as that of an image without jobs.
     let Ok(image) = query.image_id.as_deref().map(str::parse).transpose() else {
         return Ok(Json(JobListView { jobs: Vec::new() }));
     };
@@ -52,98 +54,99 @@ pub async fn list_jobs(
     Ok(Json(JobListView { jobs: views }))
 }
 
-/// One job. A visitor's can be read by whoever knows its id.
+/// One job. Visitors' jobs can be read without a token by anyone who knows the id.
 #[utoipa::path(get, path = "/api/jobs/{jobId}", tag = "jobs", params(("jobId" = String, Path)),
     responses((status = 200, body = JobView), (status = 401, body = Problem), (status = 404, body = Problem)),
     security((), ("token" = []), ("key" = [])))]
 pub async fn get_job(
     State(app): State<App>,
-    Anybody(caller): Anybody,
+    OptionalUser(caller): OptionalUser,
     Path(job): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
     Ok(Json(view(&app, &job).await?))
 }
 
-/// Calls a job off; it costs nothing then. One that has ended stays as it is.
+/// Cancels a job, which then costs nothing. A job that has ended stays unchanged.
 #[utoipa::path(delete, path = "/api/jobs/{jobId}", tag = "jobs", params(("jobId" = String, Path)),
     responses((status = 200, body = JobView), (status = 401, body = Problem), (status = 404, body = Problem)),
     security((), ("token" = []), ("key" = [])))]
 pub async fn cancel_job(
     State(app): State<App>,
-    Anybody(caller): Anybody,
+    OptionalUser(caller): OptionalUser,
     Path(job): Path<String>,
 ) -> Result<Json<JobView>, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
     if jobs::cancel(&app.pool, job.id).await? {
-        tell_of_cancelled(&app, &[job.id]).await;
+        announce_canceled(&app, &[job.id]).await;
     }
     let job = jobs::get(&app.pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
     Ok(Json(view(&app, &job).await?))
 }
 
-/// Events named `job`, each the whole job: one at once, one at every change, the last with its end.
+/// Streams the job as events named `job`: immediately, on every change, and when it ends.
 #[utoipa::path(get, path = "/api/jobs/{jobId}/events", tag = "jobs", params(("jobId" = String, Path)),
     responses((status = 200, content_type = "text/event-stream", body = JobEvent), (status = 401, body = Problem),
         (status = 404, body = Problem)),
     security((), ("token" = []), ("key" = [])))]
 pub async fn job_events(
     State(app): State<App>,
-    Anybody(caller): Anybody,
+    OptionalUser(caller): OptionalUser,
     Path(job): Path<String>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let job = visible(&app, caller.as_ref(), &job).await?;
-    let state = Watching { news: app.news.listen(job.id), app, job, sent: None, number: 0 };
-    let events = futures::stream::unfold(state, Watching::next);
+    let subscription = app.job_events.subscribe(job.id);
+    let stream = JobStream { subscription, app, job, sent: None, number: 0 };
+    let events = futures::stream::unfold(stream, JobStream::next);
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
 }
 
-/// One event of the stream, for the `OpenAPI` document.
+/// An event of the stream, for the `OpenAPI` document.
 #[derive(utoipa::ToSchema)]
-#[expect(dead_code, reason = "describes what is written as lines of text")]
+#[expect(dead_code, reason = "documents what is written as text")]
 pub struct JobEvent {
     /// Always `job`.
     #[schema(example = "job")]
     event: String,
-    /// The number of the event in this stream, from 1.
+    /// The number of the event in the stream, from 1.
     #[schema(example = "1")]
     id: String,
-    /// The whole job, as the JSON that `/api/jobs/{jobId}` answers with.
+    /// The job as JSON, as returned by `/api/jobs/{jobId}`.
     data: String,
 }
 
-struct Watching {
+struct JobStream {
     app: App,
-    news: Listener,
+    subscription: JobSubscription,
     job: Job,
+    /// The last event.
     sent: Option<String>,
     number: u64,
 }
 
-impl Watching {
-    /// The next event: waits for a change worth telling, ends after the last.
+impl JobStream {
+    /// Waits for a change and returns it as an event; `None` after the job has ended.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
-        let ended = [JobStateView::Done, JobStateView::Failed, JobStateView::Cancelled];
-        if self.sent.is_some() && ended.contains(&self.job.state.into()) {
+        if self.sent.is_some() && self.job.state.is_final() {
             return None;
         }
         loop {
             if self.sent.is_some() {
                 tokio::select! {
                     () = self.app.stopping.cancelled() => return None,
-                    () = self.news.wait(LOOK) => {}
+                    () = self.subscription.wait(POLL_INTERVAL) => {}
                 }
             }
-            // A database that is away for a moment ends no stream; the next look finds it again.
-            let Ok(found) = jobs::get(&self.app.pool, self.job.id).await else { continue };
-            self.job = found?;
+            // Survives database outages by trying again.
+            let Ok(job) = jobs::get(&self.app.pool, self.job.id).await else { continue };
+            self.job = job?;
             let Ok(view) = view(&self.app, &self.job).await else { continue };
             let text = serde_json::to_string(&view).ok()?;
             if self.sent.as_ref() == Some(&text) {
                 continue;
             }
             if self.sent.is_some() && !self.job.state.is_final() {
-                tokio::time::sleep(BREATH).await;
+                tokio::time::sleep(MIN_EVENT_INTERVAL).await;
             }
             self.number += 1;
             let event = Event::default().event("job").id(self.number.to_string()).data(&text);
@@ -153,7 +156,7 @@ impl Watching {
     }
 }
 
-/// The job, if `caller` may see it: their own, or a visitor's.
+/// Returns a job that `caller` may see: their own, or a visitor's.
 async fn visible(app: &App, caller: Option<&User>, job: &str) -> Result<Job, ApiError> {
     let job = jobs::get(&app.pool, id(job, "Job")?).await?.ok_or(ApiError::NotFound("Job"))?;
     match (job.owner, caller) {

@@ -1,4 +1,4 @@
-//! `/api/keys`: keys with which programs act for their owner. Only a person can manage them.
+//! `/api/keys`: API keys, with which programs act for a user. Managing them requires a token.
 
 use axum::Json;
 use axum::extract::State;
@@ -10,28 +10,26 @@ use retouch_core::api_keys::{self, ApiKey};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::caller::{InPerson, Path, id};
+use super::caller::TokenUser;
 use super::problem::Problem;
+use super::request::{Path, id};
 use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::create_key::create_key;
 
-/// A key, without what makes it one.
+/// An API key, without its secret.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyView {
-    /// Its id.
     #[schema(value_type = String)]
     id: String,
-    /// What its owner calls it.
     #[schema(example = "nightly batch")]
     name: String,
-    /// How it begins, to tell it from the others.
+    /// The first characters, to recognize the key.
     #[schema(example = "rt_kJ2v9x")]
     prefix: String,
-    /// When it was made.
     created_at: DateTime<Utc>,
-    /// When it was last used, give or take a minute.
+    /// The time of the last use, to the minute.
     last_used_at: Option<DateTime<Utc>>,
 }
 
@@ -47,24 +45,22 @@ impl From<ApiKey> for KeyView {
     }
 }
 
-/// All keys of the caller, the oldest first.
+/// API keys, oldest first.
 #[derive(Serialize, ToSchema)]
 pub struct KeyListView {
-    /// The keys.
     keys: Vec<KeyView>,
 }
 
-/// A new key. This answer is the only place where it can be read.
+/// A new API key. Only this response contains the secret.
 #[derive(Serialize, ToSchema)]
 pub struct NewKeyView {
-    /// What is kept of it.
     #[serde(flatten)]
-    kept: KeyView,
+    view: KeyView,
     /// The key, for the header `X-Api-Key`.
     key: String,
 }
 
-/// What a new key shall be called.
+/// The name of a new API key.
 #[derive(Deserialize, ToSchema)]
 pub struct KeyRequest {
     /// 1 to 60 characters.
@@ -72,42 +68,42 @@ pub struct KeyRequest {
     name: String,
 }
 
-/// The caller's keys. None of them can be read again.
+/// The caller's API keys, without their secrets.
 #[utoipa::path(get, path = "/api/keys", tag = "keys",
     responses((status = 200, body = KeyListView), (status = 401, body = Problem), (status = 403, body = Problem)),
     security(("token" = [])))]
 pub async fn list_keys(
     State(app): State<App>,
-    InPerson(user): InPerson,
+    TokenUser(user): TokenUser,
 ) -> Result<Json<KeyListView>, ApiError> {
     let keys = api_keys::list(&app.pool, user.id).await?;
     Ok(Json(KeyListView { keys: keys.into_iter().map(KeyView::from).collect() }))
 }
 
-/// Makes a key and shows it, once.
+/// Creates an API key. Only this response contains the secret.
 #[utoipa::path(post, path = "/api/keys", tag = "keys", request_body = KeyRequest,
     responses((status = 201, body = NewKeyView), (status = 400, body = Problem), (status = 401, body = Problem),
         (status = 403, body = Problem), (status = 422, body = Problem)),
     security(("token" = [])))]
 pub async fn post_key(
     State(app): State<App>,
-    InPerson(user): InPerson,
+    TokenUser(user): TokenUser,
     body: Result<Json<KeyRequest>, JsonRejection>,
 ) -> Result<Response, ApiError> {
-    let Json(wanted) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
-    let (kept, key) = create_key(&app, user.id, &wanted.name).await?;
-    let view = NewKeyView { kept: kept.into(), key };
+    let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let (stored, key) = create_key(&app, user.id, &request.name).await?;
+    let view = NewKeyView { view: stored.into(), key };
     Ok((StatusCode::CREATED, [(header::CACHE_CONTROL, "no-store")], Json(view)).into_response())
 }
 
-/// Revokes a key: from now on it opens nothing.
+/// Revokes an API key.
 #[utoipa::path(delete, path = "/api/keys/{keyId}", tag = "keys", params(("keyId" = String, Path)),
     responses((status = 204), (status = 401, body = Problem), (status = 403, body = Problem),
         (status = 404, body = Problem)),
     security(("token" = [])))]
 pub async fn delete_key(
     State(app): State<App>,
-    InPerson(user): InPerson,
+    TokenUser(user): TokenUser,
     Path(key): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     if api_keys::revoke(&app.pool, user.id, id(&key, "Key")?).await? {

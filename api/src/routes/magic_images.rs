@@ -1,4 +1,4 @@
-//! `/api/magic-images`: repainting a masked area as words say.
+//! `/api/magic-images`: Magic Fix.
 
 use axum::Json;
 use axum::extract::multipart::MultipartRejection;
@@ -7,15 +7,17 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_catalog::ToolName;
 
-use super::caller::{MaskUpload, Path, SignedIn, Wishes, id, multipart, uploaded_mask};
+use super::caller::SignedIn;
+use super::multipart::{MaskUpload, multipart, uploaded_mask};
 use super::problem::Problem;
+use super::request::{Path, RequestPreferences, id};
 use super::run::{self, RunAnswers, RunHeaders};
 use super::views::ResultView;
 use crate::error::ApiError;
 use crate::state::App;
-use crate::usecases::magic_fix::{Fix, magic_fix};
+use crate::usecases::magic_fix::{FixRequest, magic_fix};
 
-/// The results of one picture, the oldest first.
+/// The Magic Fix results of an image, oldest first.
 #[utoipa::path(get, path = "/api/magic-images/{imageId}", tag = "magic fix",
     params(("imageId" = String, Path)),
     responses((status = 200, body = [ResultView]), (status = 401, body = Problem), (status = 404, body = Problem)),
@@ -28,12 +30,12 @@ pub async fn list_magic_images(
     run::list(&app, user.id, &image, ToolName::MagicFix).await
 }
 
-/// Repaints what the mask covers as the prompt says, for 8 credits. Waits for the new results;
-/// with `Prefer: respond-async` it answers 202 with the job at once.
+/// Repaints the masked area as the prompt says, for 8 credits. Returns the new results; with
+/// `Prefer: respond-async`, returns 202 with the job immediately.
 ///
-/// 422 with the code `prompt_not_possible` when no installed engine can follow the prompt, with
-/// `prompt_required`, `prompt_too_long`, `mask_invalid` or `mask_empty` when something is amiss with what
-/// was sent. Nothing is charged then.
+/// Returns 422 with the code `prompt_not_possible` if no installed model can follow the prompt, and with
+/// `prompt_required`, `prompt_too_long`, `mask_invalid` or `mask_empty` if the prompt or mask is invalid. None of these
+/// costs credits.
 #[utoipa::path(post, path = "/api/magic-images/fix/{imageId}", tag = "magic fix",
     params(("imageId" = String, Path), RunHeaders),
     request_body(content = MaskUpload, content_type = "multipart/form-data"),
@@ -42,19 +44,19 @@ pub async fn run_magic_fix(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     Path(image): Path<String>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
-    app.rates.count_run(user.id)?;
+    app.rate_limits.count_run(user.id)?;
     let image = id(&image, "Image")?;
     let body = multipart(body)?;
     let (mask, prompt) = uploaded_mask(body, app.limits.max_upload_bytes).await?;
-    let fix =
-        Fix { image, mask, prompt, idempotency_key: wishes.idempotency_key, wait: wishes.wait };
-    run::answer(&app, magic_fix(&app, user.id, fix).await?).await
+    let RequestPreferences { idempotency_key, wait } = preferences;
+    let request = FixRequest { image, mask, prompt, idempotency_key, wait };
+    run::respond(&app, magic_fix(&app, user.id, request).await?).await
 }
 
-/// Deletes one result.
+/// Deletes a Magic Fix result.
 #[utoipa::path(delete, path = "/api/magic-images/{imageId}", tag = "magic fix",
     params(("imageId" = String, Path, description = "The id of the result")),
     responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),

@@ -1,37 +1,36 @@
-//! Errors as `application/problem+json` (RFC 9457): a status, and a `detail` that a person understands.
+//! Errors as `application/problem+json` (RFC 9457).
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_core::magic_fix::PromptError;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::removebg::Refusal;
 use crate::error::ApiError;
 
-/// What every failed request answers with.
+/// The body of every error response.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// Always `about:blank`: the status says the kind.
+    /// Always `about:blank`: the status defines the type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The status in words.
+    /// The name of the status.
     #[schema(example = "Payment Required")]
     pub title: String,
     /// The status.
     #[schema(example = 402)]
     pub status: u16,
-    /// What happened, for people; also the code where the product names one, e.g. `Free Exists`.
+    /// What happened, for people. `Free Exists` is also a code for programs.
     #[schema(example = "Not enough credits")]
     pub detail: String,
-    /// For programs: why a run failed or was refused, e.g. `image_unreadable`.
+    /// Why a run failed or was refused, for programs, e.g. `image_unreadable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
 }
 
 impl Problem {
-    /// The answer for `status` and `detail`.
+    /// Renders a problem.
     pub fn response(status: StatusCode, detail: &str, code: Option<String>) -> Response {
         let problem = Self {
             kind: "about:blank".into(),
@@ -49,7 +48,7 @@ impl Problem {
 }
 
 impl ApiError {
-    /// For programs, where the status does not say it.
+    /// Returns the code for programs, where the status is not specific enough.
     fn code(&self) -> Option<String> {
         let code = match self {
             Self::RunFailed(failure) => failure.code.as_str(),
@@ -63,18 +62,18 @@ impl ApiError {
         Some(code.to_owned())
     }
 
-    /// What it answers with.
+    /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
-            Self::InPersonOnly => StatusCode::FORBIDDEN,
+            Self::TokenRequired => StatusCode::FORBIDDEN,
             Self::NotEnoughCredits => StatusCode::PAYMENT_REQUIRED,
             Self::NotFound(_) | Self::NoSuchPath => StatusCode::NOT_FOUND,
-            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::RangeOutside { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::FreeExists | Self::Cancelled => StatusCode::CONFLICT,
+            Self::UploadTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::FreeExists | Self::Canceled => StatusCode::CONFLICT,
             Self::FileTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::DimensionsTooBig { .. }
@@ -83,13 +82,11 @@ impl ApiError {
             | Self::MaskEmpty
             | Self::Prompt(_)
             | Self::PromptNotPossible(_)
-            | Self::AgainstTheRules(_)
+            | Self::Unprocessable(_)
             | Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::TooManyRequests { .. } | Self::TooMuchOfOne { .. } => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
-            Self::Unavailable { .. } | Self::NoPayments => StatusCode::SERVICE_UNAVAILABLE,
-            Self::RunFailed(failure) if is_of_what_was_sent(&failure.code) => {
+            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unavailable { .. } | Self::PaymentsUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::RunFailed(failure) if is_input_error(&failure.code) => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
             Self::RunFailed(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -97,8 +94,8 @@ impl ApiError {
     }
 }
 
-/// Whether a run failed for what it was given, rather than for us.
-fn is_of_what_was_sent(code: &str) -> bool {
+/// Returns true if a run failed because of its input.
+fn is_input_error(code: &str) -> bool {
     code.starts_with("image_") || code.starts_with("mask_") || code == "result_unsafe"
 }
 
@@ -114,12 +111,11 @@ impl IntoResponse for ApiError {
             Self::Unauthorized(_) => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            Self::TooManyRequests { retry_after_secs }
-            | Self::TooMuchOfOne { retry_after_secs, .. }
+            Self::RateLimited { retry_after_secs, .. }
             | Self::Unavailable { retry_after_secs, .. } => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
             }
-            Self::RangeOutside { length } => {
+            Self::RangeNotSatisfiable { length } => {
                 let range = HeaderValue::from_str(&format!("bytes */{length}"));
                 headers.extend(range.ok().map(|range| (header::CONTENT_RANGE, range)));
             }
@@ -127,28 +123,4 @@ impl IntoResponse for ApiError {
         }
         response
     }
-}
-
-/// The answer to a path that does not exist.
-pub fn no_such_path(path: &str) -> Response {
-    at(path, ApiError::NoSuchPath)
-}
-
-/// The answer to a path that exists with another method.
-pub async fn wrong_method(uri: Uri) -> Response {
-    at(uri.path(), ApiError::WrongMethod)
-}
-
-/// What `error` answers with at `path`: clients of remove.bg read errors of another shape.
-pub fn at(path: &str, error: ApiError) -> Response {
-    if path == "/v1.0" || path.starts_with("/v1.0/") {
-        Refusal::from(error).into_response()
-    } else {
-        error.into_response()
-    }
-}
-
-/// The answer when a handler panicked.
-pub fn panicked() -> Response {
-    ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response()
 }

@@ -1,4 +1,4 @@
-//! `/api/rmbg-images`: cutting the subject out of its background.
+//! `/api/rmbg-images`: Remove Background.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,14 +6,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_catalog::{Tier, Tool, ToolName};
 
-use super::caller::{ImageQuery, Path, Query, SignedIn, Wishes};
+use super::caller::SignedIn;
 use super::problem::Problem;
+use super::request::{ImageQuery, Path, Query, RequestPreferences};
 use super::run::{self, RunAnswers, RunHeaders};
 use super::views::ResultView;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// The results of one picture, the oldest first.
+/// The cutouts of an image, oldest first.
 #[utoipa::path(get, path = "/api/rmbg-images/{imageId}", tag = "remove background",
     params(("imageId" = String, Path)),
     responses((status = 200, body = [ResultView]), (status = 401, body = Problem), (status = 404, body = Problem)),
@@ -26,56 +27,56 @@ pub async fn list_cutouts(
     run::list(&app, user.id, &image, ToolName::RemoveBackground).await
 }
 
-/// Removes the background with the best model, for 5 credits. Waits for the new results; with
-/// `Prefer: respond-async` it answers 202 with the job at once.
+/// Removes the background with the best model, for 5 credits. Returns the new results; with
+/// `Prefer: respond-async`, returns 202 with the job immediately.
 #[utoipa::path(post, path = "/api/rmbg-images/remove-bg-ai", tag = "remove background",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_remove_background(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     Query(query): Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run::run(&app, user.id, (Tool::RemoveBackground, Tier::Paid), &query, wishes).await
+    run::run(&app, user.id, (Tool::RemoveBackground, Tier::Paid), &query, preferences).await
 }
 
-/// The same as POST, for clients that only know GET.
+/// Same as POST, for clients that only send GET.
 #[utoipa::path(get, path = "/api/rmbg-images/remove-bg-ai", tag = "remove background",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_remove_background(
     app: State<App>,
     user: SignedIn,
     query: Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run_remove_background(app, user, query, wishes).await
+    run_remove_background(app, user, query, preferences).await
 }
 
-/// Removes the background with the small model, free, once for each picture.
+/// Removes the background with the small model, free, once per image.
 #[utoipa::path(post, path = "/api/rmbg-images/remove-bg-free", tag = "remove background",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_free_remove_background(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     Query(query): Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run::run(&app, user.id, (Tool::RemoveBackground, Tier::Free), &query, wishes).await
+    run::run(&app, user.id, (Tool::RemoveBackground, Tier::Free), &query, preferences).await
 }
 
-/// The same as POST, for clients that only know GET.
+/// Same as POST, for clients that only send GET.
 #[utoipa::path(get, path = "/api/rmbg-images/remove-bg-free", tag = "remove background",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_free_remove_background(
     app: State<App>,
     user: SignedIn,
     query: Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run_free_remove_background(app, user, query, wishes).await
+    run_free_remove_background(app, user, query, preferences).await
 }
 
-/// Deletes one result.
+/// Deletes a cutout.
 #[utoipa::path(delete, path = "/api/rmbg-images/{imageId}", tag = "remove background",
     params(("imageId" = String, Path, description = "The id of the result")),
     responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),

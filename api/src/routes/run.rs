@@ -1,4 +1,4 @@
-//! What the routes of all tools share: running one, listing what it made, deleting that.
+//! The handlers that the routes of all tools share: running a tool, listing and deleting results.
 
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -8,82 +8,76 @@ use retouch_core::jobs::{self, Job};
 use retouch_core::results::{self, Filter};
 use retouch_core::{UserId, images};
 
-use super::caller::{ImageQuery, Wishes, id};
 use super::problem::Problem;
+use super::request::{ImageQuery, RequestPreferences, id};
 use super::views::{JobView, ResultView};
 use crate::error::ApiError;
 use crate::state::App;
-pub use crate::usecases::run_tool::tell_of_cancelled;
-use crate::usecases::run_tool::{Ran, Run, results_of, run_tool};
+use crate::usecases::run_tool::{RunOutcome, RunRequest, results_of, run_tool};
 
-/// The headers that every run route heeds, for the `OpenAPI` document; [`super::caller::Wishes`] reads them.
+/// The headers of run routes, for the `OpenAPI` document; [`RequestPreferences`] reads them.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "describes headers that an extractor reads")]
+#[expect(dead_code, reason = "documents headers that an extractor reads")]
 pub struct RunHeaders {
-    /// Makes a repeat return the first answer.
+    /// Makes a repeat return the first response.
     #[param(rename = "Idempotency-Key")]
     idempotency_key: Option<String>,
-    /// `respond-async` to get the job at once.
+    /// `respond-async` to get the job immediately.
     #[param(rename = "Prefer")]
     prefer: Option<String>,
 }
 
-/// How every run route answers, for the `OpenAPI` document.
+/// The responses of run routes, for the `OpenAPI` document.
 #[derive(utoipa::IntoResponses)]
 pub enum RunAnswers {
     /// The new results.
     #[response(status = 200)]
     Done(Vec<ResultView>),
-    /// The job, still under way.
+    /// The job, which has not ended.
     #[response(status = 202)]
     Pending(JobView),
-    /// The request is not understood.
+    /// The request is malformed.
     #[response(status = 400)]
     BadRequest(Problem),
-    /// No valid token.
+    /// The token or key is missing or invalid.
     #[response(status = 401)]
     Unauthorized(Problem),
     /// Not enough credits.
     #[response(status = 402)]
     NotEnoughCredits(Problem),
-    /// No such picture.
+    /// The image does not exist.
     #[response(status = 404)]
     NotFound(Problem),
-    /// The free run is used up, or the run was cancelled.
+    /// The free run is used up, or the run was canceled.
     #[response(status = 409)]
     Conflict(Problem),
-    /// The picture cannot be worked on.
+    /// The image cannot be processed, or the Idempotency-Key was used for a different request.
     #[response(status = 422)]
     Unprocessable(Problem),
-    /// Too many runs a minute, or too many of the caller's are waiting.
+    /// The caller started too many runs per minute, or has too many in the queue.
     #[response(status = 429)]
     TooManyRequests(Problem),
-    /// Too much is waiting.
+    /// The server is busy.
     #[response(status = 503)]
     Unavailable(Problem),
 }
 
-/// Runs a tool on the picture that the query names.
+/// Runs a tool on the image in the query.
 pub async fn run(
     app: &App,
     user: UserId,
     (tool, tier): (Tool, Tier),
     query: &ImageQuery,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    app.rates.count_run(user)?;
-    let run = Run {
-        image: query.id()?,
-        tool,
-        tier,
-        idempotency_key: wishes.idempotency_key,
-        wait: wishes.wait,
-    };
-    answer(app, run_tool(app, user, run).await?).await
+    app.rate_limits.count_run(user)?;
+    let RequestPreferences { idempotency_key, wait } = preferences;
+    let request = RunRequest { image: query.id()?, tool, tier, idempotency_key, wait };
+    respond(app, run_tool(app, user, request).await?).await
 }
 
-/// What a tool made from one picture, the oldest first.
+/// Lists the results of a tool for one image, oldest first.
 pub async fn list(
     app: &App,
     user: UserId,
@@ -96,7 +90,7 @@ pub async fn list(
     Ok(Json(ResultView::list(&results::list(&app.pool, filter).await?, &app.signer)))
 }
 
-/// Deletes one result of a tool.
+/// Deletes a result of a tool.
 pub async fn delete(
     app: &App,
     user: UserId,
@@ -110,17 +104,17 @@ pub async fn delete(
     }
 }
 
-/// The new results, or 202 with the job when it is still under way.
-pub async fn answer(app: &App, ran: Ran) -> Result<Response, ApiError> {
-    let mut response = match ran {
-        Ran::Done(results) => Json(ResultView::list(&results, &app.signer)).into_response(),
-        Ran::Pending(job) => accepted(app, &job).await?,
+/// Returns 200 with the new results, or 202 with the job if it has not ended.
+pub async fn respond(app: &App, outcome: RunOutcome) -> Result<Response, ApiError> {
+    let mut response = match outcome {
+        RunOutcome::Done(results) => Json(ResultView::list(&results, &app.signer)).into_response(),
+        RunOutcome::Pending(job) => accepted(app, &job).await?,
     };
     no_store(&mut response);
     Ok(response)
 }
 
-/// 202: the job as it is, and where to look for it.
+/// Returns 202 with the job and its location.
 pub async fn accepted(app: &App, job: &Job) -> Result<Response, ApiError> {
     let body = Json(view(app, job).await?);
     let location = (header::LOCATION, format!("/api/jobs/{}", job.id));
@@ -128,21 +122,21 @@ pub async fn accepted(app: &App, job: &Job) -> Result<Response, ApiError> {
     Ok((StatusCode::ACCEPTED, [location, applied], body).into_response())
 }
 
-/// A run spends credits: no cache may answer in its place, and none may keep it.
+/// Forbids caching: a GET that spends credits must always reach the API.
 pub fn no_store(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::VARY, HeaderValue::from_static("authorization, x-api-key, prefer"));
 }
 
-/// The job with all that is known about it.
+/// Returns the job with its results, estimate and progress.
 pub async fn view(app: &App, job: &Job) -> Result<JobView, ApiError> {
     let results = if job.state == jobs::JobState::Done {
         ResultView::list(&results_of(&app.pool, job.id).await?, &app.signer)
     } else {
         Vec::new()
     };
-    let forecast =
-        if job.state.is_final() { None } else { Some(jobs::forecast(&app.pool, job).await?) };
-    Ok(JobView::new(job, forecast, app.news.progress(job.id), results))
+    let estimate =
+        if job.state.is_final() { None } else { Some(jobs::estimate(&app.pool, job).await?) };
+    Ok(JobView::new(job, estimate, app.job_events.progress(job.id), results))
 }

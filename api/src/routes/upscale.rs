@@ -1,4 +1,4 @@
-//! `/api/upscale`: making a picture larger.
+//! `/api/upscale`: Upscale.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,14 +6,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use retouch_catalog::{Factor, Tier, Tool, ToolName};
 
-use super::caller::{ImageQuery, Path, Query, SignedIn, Wishes};
+use super::caller::SignedIn;
 use super::problem::Problem;
+use super::request::{ImageQuery, Path, Query, RequestPreferences};
 use super::run::{self, RunAnswers, RunHeaders};
 use super::views::ResultView;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// The results of one picture, the oldest first.
+/// The upscaled versions of an image, oldest first.
 #[utoipa::path(get, path = "/api/upscale/{imageId}", tag = "upscale",
     params(("imageId" = String, Path)),
     responses((status = 200, body = [ResultView]), (status = 401, body = Problem), (status = 404, body = Problem)),
@@ -26,81 +27,81 @@ pub async fn list_upscaled(
     run::list(&app, user.id, &image, ToolName::Upscale).await
 }
 
-/// Makes the picture twice as wide and twice as high, for 3 credits. Waits for the new results;
-/// with `Prefer: respond-async` it answers 202 with the job at once.
+/// Upscales an image to twice its width and height, for 3 credits. Returns the new results; with
+/// `Prefer: respond-async`, returns 202 with the job immediately.
 #[utoipa::path(post, path = "/api/upscale/upscale-ai-2", tag = "upscale",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_upscale_x2(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     Query(query): Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run::run(&app, user.id, (Tool::Upscale(Factor::X2), Tier::Paid), &query, wishes).await
+    run::run(&app, user.id, (Tool::Upscale(Factor::X2), Tier::Paid), &query, preferences).await
 }
 
-/// The same as POST, for clients that only know GET.
+/// Same as POST, for clients that only send GET.
 #[utoipa::path(get, path = "/api/upscale/upscale-ai-2", tag = "upscale",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_upscale_x2(
     app: State<App>,
     user: SignedIn,
     query: Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run_upscale_x2(app, user, query, wishes).await
+    run_upscale_x2(app, user, query, preferences).await
 }
 
-/// Makes the picture four times as wide and four times as high, for 6 credits. Waits for the new results;
-/// with `Prefer: respond-async` it answers 202 with the job at once.
+/// Upscales an image to four times its width and height, for 6 credits. Returns the new results; with
+/// `Prefer: respond-async`, returns 202 with the job immediately.
 #[utoipa::path(post, path = "/api/upscale/upscale-ai-4", tag = "upscale",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_upscale_x4(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     Query(query): Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run::run(&app, user.id, (Tool::Upscale(Factor::X4), Tier::Paid), &query, wishes).await
+    run::run(&app, user.id, (Tool::Upscale(Factor::X4), Tier::Paid), &query, preferences).await
 }
 
-/// The same as POST, for clients that only know GET.
+/// Same as POST, for clients that only send GET.
 #[utoipa::path(get, path = "/api/upscale/upscale-ai-4", tag = "upscale",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_upscale_x4(
     app: State<App>,
     user: SignedIn,
     query: Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run_upscale_x4(app, user, query, wishes).await
+    run_upscale_x4(app, user, query, preferences).await
 }
 
-/// Makes the picture twice as wide and twice as high with the small model, free, once for each picture.
+/// Upscales an image to twice its width and height with the small model, free, once per image.
 #[utoipa::path(post, path = "/api/upscale/upscale-free", tag = "upscale",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn run_free_upscale(
     State(app): State<App>,
     SignedIn(user): SignedIn,
     Query(query): Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run::run(&app, user.id, (Tool::Upscale(Factor::X2), Tier::Free), &query, wishes).await
+    run::run(&app, user.id, (Tool::Upscale(Factor::X2), Tier::Free), &query, preferences).await
 }
 
-/// The same as POST, for clients that only know GET.
+/// Same as POST, for clients that only send GET.
 #[utoipa::path(get, path = "/api/upscale/upscale-free", tag = "upscale",
     params(ImageQuery, RunHeaders), responses(RunAnswers), security(("token" = []), ("key" = [])))]
 pub async fn get_free_upscale(
     app: State<App>,
     user: SignedIn,
     query: Query<ImageQuery>,
-    wishes: Wishes,
+    preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    run_free_upscale(app, user, query, wishes).await
+    run_free_upscale(app, user, query, preferences).await
 }
 
-/// Deletes one result.
+/// Deletes an upscaled version.
 #[utoipa::path(delete, path = "/api/upscale/{imageId}", tag = "upscale",
     params(("imageId" = String, Path, description = "The id of the result")),
     responses((status = 204), (status = 401, body = Problem), (status = 404, body = Problem)),

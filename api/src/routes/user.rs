@@ -1,4 +1,4 @@
-//! `/api/user`: who I am and what I own.
+//! `/api/user/get`: the caller.
 
 use axum::Json;
 
@@ -6,7 +6,7 @@ use super::caller::SignedIn;
 use super::problem::Problem;
 use super::views::UserView;
 
-/// The person whose token was sent; created, with 20 free credits, by their first call.
+/// The caller. The first call with a new user's token creates the account, with 20 free credits.
 #[utoipa::path(get, path = "/api/user/get", tag = "user",
     responses((status = 200, body = UserView), (status = 401, body = Problem)),
     security(("token" = []), ("key" = [])))]

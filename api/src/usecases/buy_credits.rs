@@ -1,4 +1,4 @@
-//! Buying a pack: the order is written first, then the payment provider is asked for a page to pay on.
+//! Buys a pack of credits: records the order, then opens a payment page for it.
 
 use retouch_core::credits::PACKS;
 use retouch_core::orders;
@@ -8,8 +8,8 @@ use crate::error::ApiError;
 use crate::payments::PaymentsError;
 use crate::state::App;
 
-/// Places an order for pack `number` and returns the address of the page to pay it on. A repeat of the same
-/// click returns the same page.
+/// Places an order for pack `number` and returns the address of its payment page. A repeated click, or a repeat with
+/// the same idempotency key, returns the same page.
 pub async fn buy_credits(
     app: &App,
     user: &User,
@@ -17,7 +17,7 @@ pub async fn buy_credits(
     idempotency_key: Option<&str>,
 ) -> Result<String, ApiError> {
     let pack = PACKS.iter().find(|pack| pack.number == number).ok_or(ApiError::NotFound("Pack"))?;
-    let payments = app.payments.as_ref().ok_or(ApiError::NoPayments)?;
+    let payments = app.payments.as_ref().ok_or(ApiError::PaymentsUnavailable)?;
     let order = orders::place(&app.pool, user.id, pack, idempotency_key).await?;
     if let Some(url) = order.checkout_url {
         return Ok(url);
@@ -25,11 +25,11 @@ pub async fn buy_credits(
     let page = match payments.open(&order, user.email.as_deref()).await {
         Ok(page) => page,
         Err(error) => {
-            tracing::error!(order.id = %order.id, "No page to pay order {} on: {error}", order.id);
-            if matches!(error, PaymentsError::Refused(_)) {
+            tracing::error!(order.id = %order.id, "Could not open a payment page for order {}: {error}", order.id);
+            if matches!(error, PaymentsError::Rejected(_)) {
                 orders::refuse(&app.pool, order.id).await?;
             }
-            return Err(ApiError::NoPayments);
+            return Err(ApiError::PaymentsUnavailable);
         }
     };
     orders::attach_session(&app.pool, order.id, &page.session, &page.url).await?;

@@ -1,4 +1,4 @@
-//! Handing out all that is kept of a person, a page at a time, so that any account fits into little memory.
+//! Exports an account, one page of rows at a time, so that memory use does not depend on the account's size.
 
 use retouch_core::accounts::{self, LedgerEntry, Profile};
 use retouch_core::api_keys::{self, ApiKey};
@@ -11,14 +11,14 @@ use retouch_core::{ImageId, JobId, ResultId, UserId};
 use crate::error::ApiError;
 use crate::state::App;
 
-/// Rows of a page.
-const PAGE: i64 = 500;
+/// The maximum number of rows per page.
+const PAGE_SIZE: i64 = 500;
 
-/// Some of what is kept. Kinds come one after the other, each with one page at least.
+/// A page of rows. The export has at least one page of each kind, in this order.
 pub enum Page {
-    /// Uploaded pictures.
+    /// Uploaded images.
     Images(Vec<Image>),
-    /// What was made from them.
+    /// Results.
     Results(Vec<ResultImage>),
     /// Runs.
     Jobs(Vec<Job>),
@@ -26,19 +26,19 @@ pub enum Page {
     Ledger(Vec<LedgerEntry>),
     /// Purchases.
     Orders(Vec<Order>),
-    /// Keys, without what makes them keys.
+    /// API keys, without their secrets.
     Keys(Vec<ApiKey>),
 }
 
-/// An export under way.
+/// An export in progress.
 pub struct Export {
     app: App,
-    /// Whose.
+    /// The exported user.
     pub profile: Profile,
     next: Option<Next>,
 }
 
-/// What the next page is to hold, and after which row it begins.
+/// The kind of the next page, and the row after which it starts.
 enum Next {
     Images(Option<ImageId>),
     Results(Option<ResultId>),
@@ -49,38 +49,38 @@ enum Next {
 }
 
 impl Export {
-    /// Begins an export of all that is kept of `user`.
+    /// Starts an export of `user`.
     pub async fn begin(app: &App, user: UserId) -> Result<Self, ApiError> {
         let profile = accounts::profile(&app.pool, user).await?;
         let profile = profile.ok_or(ApiError::NotFound("Account"))?;
         Ok(Self { app: app.clone(), profile, next: Some(Next::Images(None)) })
     }
 
-    /// The next page; `None` after the last.
+    /// Returns the next page; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<Page>, ApiError> {
         let (pool, user) = (&self.app.pool, self.profile.id);
         let Some(next) = self.next.take() else { return Ok(None) };
         let (page, then) = match next {
             Next::Images(after) => {
-                let rows = accounts::images_after(pool, user, after, PAGE).await?;
+                let rows = accounts::images_after(pool, user, after, PAGE_SIZE).await?;
                 let last = last_of_full(&rows).map(|row| row.id);
                 let then = last.map_or(Next::Results(None), |id| Next::Images(Some(id)));
                 (Page::Images(rows), Some(then))
             }
             Next::Results(after) => {
-                let rows = accounts::results_after(pool, user, after, PAGE).await?;
+                let rows = accounts::results_after(pool, user, after, PAGE_SIZE).await?;
                 let last = last_of_full(&rows).map(|row| row.id);
                 let then = last.map_or(Next::Jobs(None), |id| Next::Results(Some(id)));
                 (Page::Results(rows), Some(then))
             }
             Next::Jobs(after) => {
-                let rows = accounts::jobs_after(pool, user, after, PAGE).await?;
+                let rows = accounts::jobs_after(pool, user, after, PAGE_SIZE).await?;
                 let last = last_of_full(&rows).map(|row| row.id);
                 let then = last.map_or(Next::Ledger(0), |id| Next::Jobs(Some(id)));
                 (Page::Jobs(rows), Some(then))
             }
             Next::Ledger(after) => {
-                let rows = accounts::ledger_after(pool, user, after, PAGE).await?;
+                let rows = accounts::ledger_after(pool, user, after, PAGE_SIZE).await?;
                 let last = last_of_full(&rows).map(|row| row.id);
                 let then = last.map_or(Next::Orders, Next::Ledger);
                 (Page::Ledger(rows), Some(then))
@@ -93,7 +93,7 @@ impl Export {
     }
 }
 
-/// The last row of a page after which there may be another.
+/// Returns the last row of a full page, after which more rows may follow.
 fn last_of_full<T>(rows: &[T]) -> Option<&T> {
-    rows.last().filter(|_| i64::try_from(rows.len()).is_ok_and(|count| count == PAGE))
+    rows.last().filter(|_| i64::try_from(rows.len()).is_ok_and(|count| count == PAGE_SIZE))
 }

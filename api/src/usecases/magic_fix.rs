@@ -1,5 +1,5 @@
-//! Running Magic Fix: what was sent is read and judged before anything is held, so that what cannot be done
-//! costs nothing and waits for nobody.
+//! Runs Magic Fix. Validates mask and prompt before it holds credits or queues the job, so that invalid requests cost
+//! nothing.
 
 use std::time::Duration;
 
@@ -13,30 +13,34 @@ use retouch_pixels::PixelError;
 use retouch_pixels::mask::Drawing;
 use sha2::{Digest, Sha256};
 
-use super::run_tool::{Ran, check_size, submit_and_wait};
+use super::run_tool::{RunOutcome, check_size, submit_and_wait};
 use crate::error::ApiError;
 use crate::state::App;
 
-/// What is asked for.
+/// A request to run Magic Fix.
 #[derive(Clone, Debug)]
-pub struct Fix {
-    /// The picture.
+pub struct FixRequest {
+    /// The image.
     pub image: ImageId,
-    /// The mask, as it was sent.
+    /// The uploaded mask.
     pub mask: Bytes,
-    /// The words, as they were sent.
+    /// The prompt as entered.
     pub prompt: String,
-    /// Makes a repeat return the first answer.
+    /// Makes a repeat return the first response.
     pub idempotency_key: Option<String>,
-    /// How long to wait for the result; zero to get the job at once.
+    /// How long to wait for the result; zero returns the job immediately.
     pub wait: Duration,
 }
 
-/// Repaints a part of a stored picture.
-pub async fn magic_fix(app: &App, user: UserId, fix: Fix) -> Result<Ran, ApiError> {
-    let image = images::owned(&app.pool, user, fix.image).await?;
+/// Runs Magic Fix on a stored image.
+pub async fn magic_fix(
+    app: &App,
+    user: UserId,
+    request: FixRequest,
+) -> Result<RunOutcome, ApiError> {
+    let image = images::owned(&app.pool, user, request.image).await?;
     let image = image.ok_or(ApiError::NotFound("Image"))?;
-    let prompt = Prompt::read(&fix.prompt)?;
+    let prompt = Prompt::parse(&request.prompt)?;
     let tool = Tool::MagicFix(prompt.mode());
     check_size(app, tool, image.width.max(image.height))?;
     let offer = workers::fix_offer(&workers::known_models(&app.pool).await?);
@@ -44,25 +48,25 @@ pub async fn magic_fix(app: &App, user: UserId, fix: Fix) -> Result<Ran, ApiErro
     let max = app.limits.max_dimension_of(tool.name());
     let (width, height) = (image.width.unsigned_abs(), image.height.unsigned_abs());
     let read = move || {
-        let drawing = Drawing::read(&fix.mask, (width, height)).map_err(PixelError::from)?;
+        let drawing = Drawing::read(&request.mask, (width, height)).map_err(PixelError::from)?;
         if drawing.longest_side() > max {
             return Err(ApiError::DimensionsTooBig { max });
         }
         Ok(drawing.to_png()?)
     };
     let mask = tokio::task::spawn_blocking(read).await.context("reading a mask")??;
-    let new = NewJob {
+    let job = NewJob {
         owner: Some(user),
         image: image.id,
         tool,
-        fix: Some(jobs::Fix {
+        fix: Some(jobs::FixParameters {
             prompt: prompt.text().to_owned(),
             mask_sha256: Sha256::digest(&mask).to_vec(),
             mask: mask.into(),
         }),
         tier: Tier::Paid,
-        idempotency_key: fix.idempotency_key,
-        most_waiting: Some(app.limits.most_waiting(Tier::Paid)),
+        idempotency_key: request.idempotency_key,
+        queue_limit: Some(app.limits.queue_limit(Tier::Paid)),
     };
-    submit_and_wait(app, &new, fix.wait).await
+    submit_and_wait(app, &job, request.wait).await
 }

@@ -1,6 +1,6 @@
-//! One picture in, its cut-out back, nothing kept: what programs ask for.
+//! Removes the background of one image for a program: upload, run and download in one call.
 //!
-//! The picture goes the way of all pictures, at the same price, but for an hour only and into no gallery.
+//! The image is stored like any other and costs the same, but expires after an hour and appears in no gallery.
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -10,85 +10,90 @@ use retouch_core::jobs::{self, Job};
 use retouch_core::results::ResultImage;
 use retouch_core::users::User;
 use retouch_core::{ImageId, UserId, credits};
-use retouch_pixels::cutout::{self, Shape, Shaped};
+use retouch_pixels::cutout::{self, CutoutFile, CutoutOptions};
 use sha2::{Digest, Sha256};
 
-use super::run_tool::{Ran, Run, came_of, run_tool, tell_of_cancelled};
+use super::run_tool::{RunOutcome, RunRequest, announce_canceled, outcome_of, run_tool};
 use super::upload_image::upload_image;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// What is asked for.
+/// A request to remove a background.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// The picture, as it was sent.
+pub struct RemovalRequest {
+    /// The uploaded image file.
     pub file: Bytes,
-    /// How its cut-out shall be delivered.
-    pub shape: Shape,
-    /// Makes a repeat with the same picture return the first cut-out.
+    /// How to render the cutout.
+    pub options: CutoutOptions,
+    /// Makes a repeat with the same image return the first cutout.
     pub idempotency_key: Option<String>,
 }
 
-/// What is delivered.
+/// A finished removal.
 #[derive(Debug)]
-pub struct Delivered {
-    /// The cut-out.
-    pub cutout: Shaped,
-    /// What it cost, in credits.
+pub struct Removal {
+    /// The cutout.
+    pub cutout: CutoutFile,
+    /// The price in credits.
     pub charged: i32,
 }
 
-/// Why nothing is delivered.
+/// A failed removal.
 #[derive(Debug)]
-pub struct NotDelivered {
+pub struct RemovalError {
     /// The reason.
     pub error: ApiError,
-    /// What it cost all the same: nothing, unless the cut-out was made and could not be fetched.
+    /// The price in credits: 0, unless the run succeeded but its result cannot be read.
     pub charged: i32,
 }
 
-impl<E: Into<ApiError>> From<E> for NotDelivered {
+impl<E: Into<ApiError>> From<E> for RemovalError {
     fn from(error: E) -> Self {
         Self { error: error.into(), charged: 0 }
     }
 }
 
-/// Removes the background of one picture for a program of `user`, and waits for the cut-out.
-pub async fn removebg(app: &App, user: &User, wanted: Wanted) -> Result<Delivered, NotDelivered> {
-    let Wanted { file, shape, idempotency_key } = wanted;
+/// Removes the background of one image and waits for the cutout.
+pub async fn removebg(
+    app: &App,
+    user: &User,
+    request: RemovalRequest,
+) -> Result<Removal, RemovalError> {
+    let RemovalRequest { file, options, idempotency_key } = request;
     let image = match &idempotency_key {
-        // What it repeats may be paid for already.
+        // A repeat may be paid already, so the balance does not matter yet.
         Some(_) => same_image_or_new(app, user.id, file).await?,
         None if user.credits - user.reserved < credits::price(Tool::RemoveBackground) => {
             return Err(ApiError::NotEnoughCredits.into());
         }
         None => new_image(app, user.id, file).await?,
     };
-    let run = Run {
+    let run = RunRequest {
         image,
         tool: Tool::RemoveBackground,
         tier: Tier::Paid,
         idempotency_key,
         wait: app.limits.wait(),
     };
-    let mut made = match run_tool(app, user.id, run).await? {
-        Ran::Done(made) => made,
-        Ran::Pending(job) => give_up(app, job).await?,
+    let mut results = match run_tool(app, user.id, run).await? {
+        RunOutcome::Done(results) => results,
+        RunOutcome::Pending(job) => cancel(app, job).await?,
     };
-    let Some(made) = made.pop() else {
-        let gone = "What this Idempotency-Key made is gone: pictures live for an hour";
-        return Err(ApiError::AgainstTheRules(gone.into()).into());
+    let Some(result) = results.pop() else {
+        let expired =
+            "The result for this Idempotency-Key has been deleted: results expire after an hour.";
+        return Err(ApiError::Unprocessable(expired.into()).into());
     };
-    let charged = made.credits;
-    match deliver(app, made, shape).await {
-        Ok(cutout) => Ok(Delivered { cutout, charged }),
-        Err(error) => Err(NotDelivered { error, charged }),
+    let charged = result.credits;
+    match render(app, result, options).await {
+        Ok(cutout) => Ok(Removal { cutout, charged }),
+        Err(error) => Err(RemovalError { error, charged }),
     }
 }
 
-/// With an idempotency key the same bytes are the same picture, so that a repeat is recognised.
+/// Returns the stored image with the same content, so that a repeat refers to the same image.
 async fn same_image_or_new(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, ApiError> {
-    match images::of_program(&app.pool, owner, &Sha256::digest(&file)).await? {
+    match images::for_program(&app.pool, owner, &Sha256::digest(&file)).await? {
         Some(image) => Ok(image),
         None => new_image(app, owner, file).await,
     }
@@ -99,31 +104,35 @@ async fn new_image(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, Api
     Ok(upload_image(app, Uploader::Program(owner), file, max).await?.id)
 }
 
-/// Calls a job off that took too long: whoever asked gets nothing, and pays nothing.
-async fn give_up(app: &App, job: Job) -> Result<Vec<ResultImage>, ApiError> {
+/// Cancels a job that takes too long, which then costs nothing. Returns its results if it has just ended.
+async fn cancel(app: &App, job: Job) -> Result<Vec<ResultImage>, ApiError> {
     if jobs::cancel(&app.pool, job.id).await? {
-        tell_of_cancelled(app, &[job.id]).await;
+        announce_canceled(app, &[job.id]).await;
         return Err(ApiError::Unavailable {
-            detail: "This took too long and was called off. You have not been charged".into(),
+            detail: "The run took too long and was canceled. You have not been charged.".into(),
             retry_after_secs: 30,
         });
     }
-    // It ended at the last moment.
     let ended = jobs::get(&app.pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
-    match came_of(app, ended).await? {
-        Ran::Done(made) => Ok(made),
-        Ran::Pending(job) => {
-            Err(ApiError::Internal(anyhow::anyhow!("job {} can neither end nor be ended", job.id)))
-        }
+    match outcome_of(app, ended).await? {
+        RunOutcome::Done(results) => Ok(results),
+        RunOutcome::Pending(job) => Err(ApiError::Internal(anyhow::anyhow!(
+            "job {} has not ended but cannot be canceled",
+            job.id
+        ))),
     }
 }
 
-async fn deliver(app: &App, made: ResultImage, shape: Shape) -> Result<Shaped, ApiError> {
-    let png = app.storage.get(&made.object_key).await?;
+async fn render(
+    app: &App,
+    result: ResultImage,
+    options: CutoutOptions,
+) -> Result<CutoutFile, ApiError> {
+    let png = app.storage.get(&result.object_key).await?;
     let permit = app.decoders.acquire().await.context("the decoders are closed")?;
-    let shaped = tokio::task::spawn_blocking(move || cutout::shape(&png, &shape))
+    let cutout = tokio::task::spawn_blocking(move || cutout::render(&png, &options))
         .await
-        .context("shaping a cut-out")??;
+        .context("rendering a cutout")??;
     drop(permit);
-    Ok(shaped)
+    Ok(cutout)
 }

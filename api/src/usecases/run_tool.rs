@@ -1,78 +1,82 @@
-//! Running a tool on a stored picture: hold the price, queue the job, wait for its result.
+//! Runs a tool on a stored image: holds the price, queues the job and waits for its result.
 
 use std::time::Duration;
 
 use retouch_catalog::{Tier, Tool};
 use retouch_core::db::PgPool;
 use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
-use retouch_core::queue::JobNews;
+use retouch_core::queue::JobEvent;
 use retouch_core::results::{self, ResultImage};
 use retouch_core::{ImageId, JobId, UserId, images};
 
 use crate::error::ApiError;
 use crate::state::App;
 
-/// What is asked for.
+/// A request to run a tool.
 #[derive(Clone, Debug)]
-pub struct Run {
-    /// The picture.
+pub struct RunRequest {
+    /// The image.
     pub image: ImageId,
-    /// What is to be done with it.
+    /// The tool.
     pub tool: Tool,
-    /// At the user's cost, or free.
+    /// The tier: paid or free.
     pub tier: Tier,
-    /// Makes a repeat return the first answer.
+    /// Makes a repeat return the first response.
     pub idempotency_key: Option<String>,
-    /// How long to wait for the result; zero to get the job at once.
+    /// How long to wait for the result; zero returns the job immediately.
     pub wait: Duration,
 }
 
-/// How it stands when the answer is due.
+/// The state of a run when the response is due.
 #[derive(Debug)]
-pub enum Ran {
+pub enum RunOutcome {
     /// The new results.
     Done(Vec<ResultImage>),
-    /// Still under way.
+    /// The job, which has not ended.
     Pending(Job),
 }
 
 /// Runs a tool for a signed-in user.
-pub async fn run_tool(app: &App, user: UserId, run: Run) -> Result<Ran, ApiError> {
-    let image = images::owned(&app.pool, user, run.image).await?;
+pub async fn run_tool(
+    app: &App,
+    user: UserId,
+    request: RunRequest,
+) -> Result<RunOutcome, ApiError> {
+    let image = images::owned(&app.pool, user, request.image).await?;
     let image = image.ok_or(ApiError::NotFound("Image"))?;
-    check_size(app, run.tool, image.width.max(image.height))?;
-    let new = NewJob {
+    check_size(app, request.tool, image.width.max(image.height))?;
+    let job = NewJob {
         owner: Some(user),
         image: image.id,
-        tool: run.tool,
+        tool: request.tool,
         fix: None,
-        tier: run.tier,
-        idempotency_key: run.idempotency_key,
-        most_waiting: Some(app.limits.most_waiting(run.tier)),
+        tier: request.tier,
+        idempotency_key: request.idempotency_key,
+        queue_limit: Some(app.limits.queue_limit(request.tier)),
     };
-    submit_and_wait(app, &new, run.wait).await
+    submit_and_wait(app, &job, request.wait).await
 }
 
-/// Refuses a picture whose longest side is more than a tool takes.
-pub(super) fn check_size(app: &App, tool: Tool, longest: i32) -> Result<(), ApiError> {
+/// Rejects an image whose longest side, in pixels, exceeds the tool's limit.
+pub(super) fn check_size(app: &App, tool: Tool, longest_side: i32) -> Result<(), ApiError> {
     let max = app.limits.max_dimension_of(tool.name());
-    let fits = u32::try_from(longest).is_ok_and(|longest| longest <= max);
+    let fits = u32::try_from(longest_side).is_ok_and(|longest_side| longest_side <= max);
     if fits { Ok(()) } else { Err(ApiError::DimensionsTooBig { max }) }
 }
 
-/// Submits the job, rings for it and waits for its end, for at most `wait`. A doorbell that cannot be rung is
-/// the sweeper's to ring.
+/// Submits the job, rings the doorbell and waits for the end of the job, at most `wait`. If the doorbell fails, the
+/// sweeper rings it later.
 pub(super) async fn submit_and_wait(
     app: &App,
     new: &NewJob,
     wait: Duration,
-) -> Result<Ran, ApiError> {
+) -> Result<RunOutcome, ApiError> {
     let id = JobId::new();
-    let mut news = app.news.listen(id);
+    let mut subscription = app.job_events.subscribe(id);
     let mut job = match jobs::submit_as(&app.pool, id, new).await? {
         Submitted::Joined(job) => {
-            news = app.news.listen(job.id);
-            // It may have ended before anybody listened.
+            subscription = app.job_events.subscribe(job.id);
+            // The job may have ended before this subscription.
             jobs::get(&app.pool, job.id).await?.unwrap_or(job)
         }
         Submitted::New(job) => {
@@ -80,36 +84,36 @@ pub(super) async fn submit_and_wait(
                 "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
             .increment(1);
             if let Err(error) = app.queue.ring(job.class(), job.id).await {
-                tracing::warn!(%error, job.id = %job.id, "Could not ring for job {}", job.id);
+                tracing::warn!(%error, job.id = %job.id, "Could not ring the doorbell for job {}", job.id);
             }
             job
         }
     };
-    // With nothing waited for, the caller wants the job whatever its state.
+    // A caller that does not wait wants the job, even if it has ended.
     if wait.is_zero() {
-        return Ok(Ran::Pending(job));
+        return Ok(RunOutcome::Pending(job));
     }
-    job = news.wait_for_end(&app.pool, job, wait).await?;
-    came_of(app, job).await
+    job = subscription.wait_for_end(&app.pool, job, wait).await?;
+    outcome_of(app, job).await
 }
 
-/// What came of a job so far.
-pub(super) async fn came_of(app: &App, job: Job) -> Result<Ran, ApiError> {
+/// Returns the results of a job, its failure, or the job if it has not ended.
+pub(super) async fn outcome_of(app: &App, job: Job) -> Result<RunOutcome, ApiError> {
     match job.state {
-        JobState::Queued | JobState::Running => Ok(Ran::Pending(job)),
+        JobState::Queued | JobState::Running => Ok(RunOutcome::Pending(job)),
         JobState::Done => {
             let results = results_of(&app.pool, job.id).await?;
             if !results.is_empty() {
-                return Ok(Ran::Done(results));
+                return Ok(RunOutcome::Done(results));
             }
-            // It was deleted since, or whoever said that the job is done was wrong.
+            // The results were deleted, or the state came from an event that was wrong.
             match jobs::get(&app.pool, job.id).await? {
-                Some(job) if job.state == JobState::Done => Ok(Ran::Done(results)),
-                Some(job) => Ok(Ran::Pending(job)),
+                Some(job) if job.state == JobState::Done => Ok(RunOutcome::Done(results)),
+                Some(job) => Ok(RunOutcome::Pending(job)),
                 None => Err(ApiError::NotFound("Job")),
             }
         }
-        JobState::Cancelled => Err(ApiError::Cancelled),
+        JobState::Cancelled => Err(ApiError::Canceled),
         JobState::Failed => Err(match job.failure {
             Some(failure) => ApiError::RunFailed(failure),
             None => ApiError::Internal(anyhow::anyhow!("job {} failed without a reason", job.id)),
@@ -117,17 +121,17 @@ pub(super) async fn came_of(app: &App, job: Job) -> Result<Ran, ApiError> {
     }
 }
 
-/// Tells everybody, the worker too, that jobs were called off.
-pub async fn tell_of_cancelled(app: &App, cancelled: &[JobId]) {
-    for job in cancelled {
-        app.news.tell_here(*job);
-        if let Err(error) = app.queue.tell(JobNews::changed(*job)).await {
-            tracing::warn!(%error, job.id = %job, "Could not tell that job {job} was cancelled");
+/// Publishes that jobs were canceled, to waiting requests and to workers.
+pub async fn announce_canceled(app: &App, canceled: &[JobId]) {
+    for job in canceled {
+        app.job_events.publish_locally(*job);
+        if let Err(error) = app.queue.publish(JobEvent::changed(*job)).await {
+            tracing::warn!(%error, job.id = %job, "Could not announce that job {job} was canceled");
         }
     }
 }
 
-/// What a job made.
+/// Returns the results of a job.
 pub async fn results_of(pool: &PgPool, job: JobId) -> Result<Vec<ResultImage>, ApiError> {
-    Ok(results::of_job(pool, job).await?)
+    Ok(results::for_job(pool, job).await?)
 }

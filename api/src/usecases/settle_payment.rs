@@ -1,5 +1,4 @@
-//! What is heard of payments, by whichever way it comes: the provider's message, the buyer's return, our own
-//! question. All of them end in the same step of the order's life.
+//! Settles payments, whether we learn of them from the provider's message, the buyer's return or our own check.
 
 use std::time::Duration;
 
@@ -8,47 +7,50 @@ use retouch_core::UserId;
 use retouch_core::orders::{self, Outcome};
 
 use crate::error::ApiError;
-use crate::payments::{MessageError, Payments, PaymentsError, SessionIs};
+use crate::payments::{MessageError, Payments, PaymentsError, SessionStatus};
 use crate::state::App;
 
-/// How often we ask about payments that nobody told us of.
-const ROUND: Duration = Duration::from_mins(1);
-/// How many payments are asked about in a round.
-const MOST: i64 = 20;
+/// How often to check payments that no message has arrived for.
+const CHECK_INTERVAL: Duration = Duration::from_mins(1);
+/// The maximum number of payments per check.
+const CHECK_LIMIT: i64 = 20;
 
-/// How a payment stands, for its buyer.
+/// The state of a checkout.
 #[derive(Clone, Debug)]
-pub struct Standing {
-    /// Whether the page is open, done with or closed.
-    pub is: SessionIs,
-    /// What the buyer gave as their address.
+pub struct CheckoutState {
+    /// The status of the payment page.
+    pub status: SessionStatus,
+    /// The email address that the buyer entered.
     pub email: Option<String>,
-    /// Where to go on, while it is open.
+    /// The address of the payment page, while it is open.
     pub url: Option<String>,
     /// The order.
     pub order: orders::Order,
 }
 
-/// How the payment of `user` on the page called `session` stands; grants what is paid for on the way.
-pub async fn payment_status(app: &App, user: UserId, session: &str) -> Result<Standing, ApiError> {
-    let found = orders::of_session(&app.pool, user, session).await?;
-    let order = found.ok_or(ApiError::NotFound("Payment"))?;
+/// Returns the state of the checkout `session`, and settles its payment.
+pub async fn checkout_state(
+    app: &App,
+    user: UserId,
+    session: &str,
+) -> Result<CheckoutState, ApiError> {
+    let order = orders::for_session(&app.pool, user, session).await?;
+    let order = order.ok_or(ApiError::NotFound("Payment"))?;
     if order.fulfilled_at.is_some() {
         let email = order.email.clone();
-        return Ok(Standing { is: SessionIs::Complete, email, url: None, order });
+        return Ok(CheckoutState { status: SessionStatus::Complete, email, url: None, order });
     }
-    let payments = app.payments.as_ref().ok_or(ApiError::NoPayments)?;
-    let state = payments.look(session).await.map_err(|error| {
-        tracing::warn!(order.id = %order.id, "Could not ask about order {}: {error}", order.id);
-        ApiError::NoPayments
+    let payments = app.payments.as_ref().ok_or(ApiError::PaymentsUnavailable)?;
+    let state = payments.retrieve(session).await.map_err(|error| {
+        tracing::warn!(order.id = %order.id, "Could not check the payment of order {}: {error}", order.id);
+        ApiError::PaymentsUnavailable
     })?;
     count("return", orders::settle(&app.pool, &state.payment).await?);
     let order = orders::owned(&app.pool, user, order.id).await?.unwrap_or(order);
-    Ok(Standing { is: state.is, email: state.payment.email, url: state.url, order })
+    Ok(CheckoutState { status: state.status, email: state.payment.email, url: state.url, order })
 }
 
-/// Takes in a message of the payment provider. Refused when it is not the provider's; done with, so that it is
-/// not sent again, in all other cases.
+/// Processes a message from the payment provider. An error makes the provider send it again.
 pub async fn receive_message(
     app: &App,
     payload: &[u8],
@@ -56,16 +58,16 @@ pub async fn receive_message(
     now: DateTime<Utc>,
 ) -> Result<(), ApiError> {
     let payments = app.payments.as_ref().ok_or(ApiError::NotFound("Payment"))?;
-    let message = match payments.read(payload, signature, now) {
+    let message = match payments.parse_message(payload, signature, now) {
         Ok(message) => message,
         Err(error) => {
-            let why = match &error {
+            let outcome = match &error {
                 MessageError::NotSigned => "not_signed",
-                MessageError::NotUnderstood(_) => "not_understood",
+                MessageError::Malformed(_) => "not_understood",
             };
-            metrics::counter!("retouch_payment_messages_total", "kind" => "unknown", "outcome" => why)
+            metrics::counter!("retouch_payment_messages_total", "kind" => "unknown", "outcome" => outcome)
                 .increment(1);
-            tracing::warn!("Refused a message of the payment provider: {error}");
+            tracing::warn!("Rejected a message from the payment provider: {error}");
             return Err(ApiError::BadRequest(error.to_string()));
         }
     };
@@ -74,7 +76,7 @@ pub async fn receive_message(
         event.id = message.id,
         event.kind = message.kind,
         outcome = outcome.as_str(),
-        "Took in {} ({})",
+        "Processed {} ({})",
         message.kind,
         outcome.as_str()
     );
@@ -82,34 +84,34 @@ pub async fn receive_message(
     Ok(())
 }
 
-/// Asks about payments that nobody told us of, until the process stops.
+/// Checks pending payments until the process stops.
 pub async fn watch_payments(app: App) {
     let Some(payments) = &app.payments else { return };
-    let mut rounds = tokio::time::interval(ROUND);
+    let mut interval = tokio::time::interval(CHECK_INTERVAL);
     loop {
         tokio::select! {
             () = app.stopping.cancelled() => return,
-            _ = rounds.tick() => {}
+            _ = interval.tick() => {}
         }
-        if let Err(error) = ask_about_silent(&app, payments).await {
-            tracing::warn!(%error, "Asking about payments broke off; the next round goes on");
+        if let Err(error) = check_pending_payments(&app, payments).await {
+            tracing::warn!(%error, "Could not check pending payments; retrying in a minute");
         }
     }
 }
 
-/// One round.
-pub async fn ask_about_silent(app: &App, payments: &Payments) -> anyhow::Result<()> {
-    for session in orders::due_for_check(&app.pool, MOST).await? {
-        match payments.look(&session).await {
+/// Retrieves and settles the payments that are due for a check.
+pub async fn check_pending_payments(app: &App, payments: &Payments) -> anyhow::Result<()> {
+    for session in orders::due_for_check(&app.pool, CHECK_LIMIT).await? {
+        match payments.retrieve(&session).await {
             Ok(state) => count("question", orders::settle(&app.pool, &state.payment).await?),
             Err(PaymentsError::Unavailable(why)) => anyhow::bail!(why),
-            Err(error) => tracing::warn!("A payment cannot be asked about: {error}"),
+            Err(error) => tracing::warn!("Could not check a payment: {error}"),
         }
     }
     Ok(())
 }
 
-fn count(way: &'static str, outcome: Outcome) {
-    metrics::counter!("retouch_payments_total", "way" => way, "outcome" => outcome.as_str())
+fn count(source: &'static str, outcome: Outcome) {
+    metrics::counter!("retouch_payments_total", "way" => source, "outcome" => outcome.as_str())
         .increment(1);
 }

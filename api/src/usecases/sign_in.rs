@@ -1,28 +1,29 @@
-//! Signing in: the first call with a valid token creates the user and grants their free credits; a program
-//! comes in their name with a key.
+//! Signs users in, by token or by API key.
 
 use retouch_core::api_keys;
-use retouch_core::users::{self, Arrival, User};
+use retouch_core::users::{self, SignIn, User};
 use sha2::{Digest, Sha256};
 
 use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 
-/// Finds or creates the user that `authorization` (the header's value) speaks for.
+/// Returns the user whom the `Authorization` header identifies. The first valid token of a person creates the user
+/// and grants the free credits.
 pub async fn sign_in(app: &App, authorization: Option<&str>) -> Result<User, ApiError> {
     let identity = app.authenticator.check(authorization).await?;
-    let arrival = Arrival {
+    let sign_in = SignIn {
         issuer: &identity.issuer,
         subject: &identity.subject,
-        identity_hash: &app.former.hash(&identity.issuer, &identity.subject),
-        token_made_at: identity.token_made_at,
+        identity_hash: &app.deleted_users.hash(&identity.issuer, &identity.subject),
+        token_issued_at: identity.token_issued_at,
     };
-    let user = users::arrive(&app.pool, &arrival).await?;
+    let user = users::find_or_create(&app.pool, &sign_in).await?;
     let mut user = user.ok_or(ApiError::Unauthorized(ACCOUNT_DELETED))?;
-    let said = identity.email.clone();
-    if user.email_is_stale || said.as_ref().is_some_and(|email| user.email.as_ref() != Some(email))
+    let in_token = identity.email.clone();
+    if user.email_is_stale
+        || in_token.as_ref().is_some_and(|email| user.email.as_ref() != Some(email))
     {
-        let email = match (said, authorization) {
+        let email = match (in_token, authorization) {
             (Some(email), _) => Some(email),
             (None, Some(authorization)) => app.authenticator.email(authorization, &identity).await,
             (None, None) => None,
@@ -33,8 +34,8 @@ pub async fn sign_in(app: &App, authorization: Option<&str>) -> Result<User, Api
     Ok(user)
 }
 
-/// Finds the user whose program shows `key`.
+/// Returns the owner of an API key.
 pub async fn sign_in_by_key(app: &App, key: &str) -> Result<User, ApiError> {
-    let user = api_keys::user_of(&app.pool, &Sha256::digest(key)).await?;
-    user.ok_or(ApiError::Unauthorized("This API key is not valid, or was revoked"))
+    let user = api_keys::find_user(&app.pool, &Sha256::digest(key)).await?;
+    user.ok_or(ApiError::Unauthorized("This API key is invalid or was revoked."))
 }

@@ -1,9 +1,9 @@
-//! Uploading a picture: checked, turned upright, stripped of metadata, stored with a small copy.
+//! Uploads an image: validates it, applies its orientation, strips its metadata and stores it with a thumbnail.
 
 use anyhow::Context;
 use bytes::Bytes;
 use retouch_core::ImageId;
-use retouch_core::images::{self, Image, NewImage, Recorded, Uploader};
+use retouch_core::images::{self, Image, InsertOutcome, NewImage, Uploader};
 use retouch_core::storage::{image_key, image_thumbnail_key};
 use retouch_pixels::{Limits, upload};
 use sha2::{Digest, Sha256};
@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 
-/// Stores `file` as a picture of `uploader`. Nothing stays behind when it is refused, as one is that has
-/// more than `max_dimension` pixels a side.
+/// Stores `file` as an image of `uploader`. Rejects images wider or higher than `max_dimension` pixels. A rejected
+/// upload leaves nothing behind.
 pub async fn upload_image(
     app: &App,
     uploader: Uploader,
@@ -25,7 +25,7 @@ pub async fn upload_image(
     let picture =
         tokio::task::spawn_blocking(move || upload::prepare(&file, &Limits { max_dimension }))
             .await
-            .context("preparing a picture")
+            .context("preparing an image")
             .map_err(ApiError::Internal)??;
     drop(permit);
 
@@ -47,11 +47,11 @@ pub async fn upload_image(
         height: picture.height as i32,
     };
     match images::insert(&app.pool, &new).await? {
-        Recorded::Yes => {}
-        Recorded::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
-        Recorded::TooLate => {
+        InsertOutcome::Inserted => {}
+        InsertOutcome::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
+        InsertOutcome::TooLate => {
             return Err(ApiError::Unavailable {
-                detail: "Storing the picture took too long. Try again".into(),
+                detail: "Storing the image took too long. Please try again.".into(),
                 retry_after_secs: 1,
             });
         }

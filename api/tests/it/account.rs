@@ -1,4 +1,4 @@
-//! Leaving, taking along what is kept, and what an operator does about accounts.
+//! Deleting and exporting an account, and the operator's commands.
 
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use sqlx::{ConnectOptions, PgPool};
 
 use crate::app::{AUDIENCE, TestApp, png};
 
-const DELETED: &str = "This account was deleted. Sign in again to begin a new one";
+const DELETED: &str = "This account was deleted. Sign in again to start a new account.";
 
-/// A token of `name` as the provider makes it when they sign in again.
+/// Returns a token that was issued five seconds later.
 fn later_token(app: &TestApp, name: &str) -> String {
     let mut claims = app.issuer.claims(name, AUDIENCE);
     claims["iat"] = json!(claims["iat"].as_u64().unwrap() + 5);
     app.issuer.sign(Key::First, &claims)
 }
 
-/// Runs a tool on a new picture of `name` to its end; returns the picture and the job.
+/// Runs a tool on a new image of `name`; returns the ids of the image and the job.
 async fn run_a_tool(app: &Arc<TestApp>, name: &str) -> (String, String) {
     let image = app.upload(name).await;
     let worker = app.work_once();
@@ -34,7 +34,7 @@ async fn run_a_tool(app: &Arc<TestApp>, name: &str) -> (String, String) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_account_is_deleted_with_everything_in_it(pool: PgPool) {
+async fn deleting_an_account_deletes_its_data_and_cancels_its_runs(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, key) = (app.token("ada"), app.key("ada").await);
     let (image, _) = run_a_tool(&app, "ada").await;
@@ -56,15 +56,15 @@ async fn an_account_is_deleted_with_everything_in_it(pool: PgPool) {
     .await;
 
     let by_program = app.delete("/api/user").header("x-api-key", &key).send().await;
-    by_program.is_problem(403, "An API key cannot do this: sign in to do it yourself");
+    by_program.is_problem(403, "API keys cannot be used here. Sign in instead.");
     assert_eq!(app.delete("/api/user").by(&ada).send().await.status, StatusCode::NO_CONTENT);
 
-    // Whoever was waiting for a run hears that there will be none.
+    // The request that waited for the run ends.
     let waiting = waiting.await.unwrap().status;
     assert!(matches!(waiting, StatusCode::NOT_FOUND | StatusCode::CONFLICT), "{waiting}");
     app.get(url.as_str().unwrap()).send().await.is_problem(404, "File not found");
     let again = app.delete("/api/user").by(&ada).send().await;
-    assert_eq!(again.status, StatusCode::NO_CONTENT, "a repeat is answered like the first");
+    assert_eq!(again.status, StatusCode::NO_CONTENT, "a repeat succeeds");
     app.get("/api/user/get").by(&ada).send().await.is_problem(401, DELETED);
     app.post("/api/images/upload").by(&ada).file(&png(8, 8)).send().await.is_problem(401, DELETED);
     let by_program = app.get("/api/images").header("x-api-key", &key).send().await;
@@ -75,7 +75,7 @@ async fn an_account_is_deleted_with_everything_in_it(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn signing_in_again_begins_a_new_account_without_free_credits(pool: PgPool) {
+async fn signing_in_again_starts_a_new_account_without_free_credits(pool: PgPool) {
     let app = TestApp::start(pool).await;
     app.upload("ada").await;
     let first = app.get("/api/user/get").by(&app.token("ada")).send().await.json();
@@ -90,12 +90,12 @@ async fn signing_in_again_begins_a_new_account_without_free_credits(pool: PgPool
     assert_eq!((&second["credits"], &second["email"]), (&json!(0), &json!("ada@example.test")));
     let images = app.get("/api/images").by(&back).send().await.json();
     assert_eq!(images["images"], json!([]));
-    // Somebody else of the same provider is new to us.
+    // Other users of the same provider get the free credits.
     assert_eq!(app.balance("bob").await, (20, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_page_to_pay_on_is_closed_with_the_account(pool: PgPool) {
+async fn deleting_an_account_closes_its_payment_page(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let ada = app.token("ada");
     let bought = app.post("/api/payments/create-checkout-session-1").by(&ada).send().await;
@@ -106,7 +106,7 @@ async fn the_page_to_pay_on_is_closed_with_the_account(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_export_holds_everything_of_its_owner_and_nothing_else(pool: PgPool) {
+async fn an_export_contains_all_data_of_the_user_and_no_other(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let ada = app.token("ada");
     let empty = app.get("/api/user/export").by(&ada).send().await.json();
@@ -138,11 +138,11 @@ async fn an_export_holds_everything_of_its_owner_and_nothing_else(pool: PgPool) 
     assert_eq!(document["user"]["subject"], "ada");
     assert!(!answer.text().contains("bob"), "{}", answer.text());
     let picture = app.get(document["results"][0]["url"].as_str().unwrap()).send().await;
-    assert_eq!(picture.status, StatusCode::OK, "the addresses work");
+    assert_eq!(picture.status, StatusCode::OK, "the URLs work");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_export_comes_whole_to_browsers_which_take_it_compressed(pool: PgPool) {
+async fn an_export_can_be_compressed(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     for kind in ["gzip", "br"] {
@@ -154,7 +154,7 @@ async fn an_export_comes_whole_to_browsers_which_take_it_compressed(pool: PgPool
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_export_of_many_pages_is_one_whole_document(pool: PgPool) {
+async fn an_export_of_many_pages_is_one_document(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     app.get("/api/user/get").by(&ada).send().await;
@@ -165,7 +165,7 @@ async fn an_export_of_many_pages_is_one_whole_document(pool: PgPool) {
     .execute(&app.pool)
     .await
     .unwrap();
-    // Three full pages: the fourth is empty.
+    // Three full pages, and an empty fourth one.
     let document = app.get("/api/user/export").by(&ada).send().await.json();
     let ids: Vec<i64> = document["ledger"]
         .as_array()
@@ -174,7 +174,7 @@ async fn an_export_of_many_pages_is_one_whole_document(pool: PgPool) {
         .map(|entry| entry["id"].as_i64().unwrap())
         .collect();
     assert_eq!(ids.len(), 1500);
-    assert!(ids.is_sorted_by(|a, b| a < b), "each entry once");
+    assert!(ids.is_sorted_by(|a, b| a < b), "every entry appears once");
     assert_eq!(document["checkouts"], json!([]));
 }
 
@@ -184,14 +184,14 @@ struct AdminCommand {
     admin: Admin,
 }
 
-/// What `retouch-api admin` has to say to `words`.
+/// Runs `retouch-api admin` in this process.
 async fn admin(app: &TestApp, words: &[&str]) -> anyhow::Result<Answer> {
     let args = ["admin", "--database-url=postgres://unused"].iter().chain(words);
     AdminCommand::try_parse_from(args)?.admin.perform(&app.pool).await
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_operator_looks_up_an_account_and_grants_credits_once(pool: PgPool) {
+async fn the_operator_shows_an_account_and_grants_credits_once(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     run_a_tool(&app, "ada").await;
     let granting =
@@ -212,7 +212,7 @@ async fn an_operator_looks_up_an_account_and_grants_credits_once(pool: PgPool) {
     }
     assert_eq!(shown.json["ledger"].as_array().unwrap().len(), 4);
     let nobody = admin(&app, &["user", "eve"]).await.unwrap_err();
-    assert_eq!(nobody.to_string(), "there is no such account");
+    assert_eq!(nobody.to_string(), "no account matches");
     sqlx::query("update users set email = 'ada@example.test'").execute(&app.pool).await.unwrap();
     app.balance("bob").await;
     sqlx::query("update users set email = 'ada@example.test'").execute(&app.pool).await.unwrap();
@@ -222,19 +222,19 @@ async fn an_operator_looks_up_an_account_and_grants_credits_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_operator_sees_dead_jobs_and_tries_or_ends_them(pool: PgPool) {
+async fn the_operator_lists_retries_and_ends_jobs(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let ada = app.token("ada");
     let image = app.upload("ada").await;
     let run = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
     app.post(&run).by(&ada).asynchronously().send().await;
     let job = app.claim().await.unwrap().id;
-    let failure = Failure { code: "worker_crashed".into(), detail: "It broke off".into() };
+    let failure = Failure { code: "worker_crashed".into(), detail: "The worker crashed.".into() };
     app.fail(job, &failure).await;
     let id = job.to_string();
 
     let dead = admin(&app, &["jobs", "dead"]).await.unwrap();
-    assert!(dead.text.contains(&id) && dead.text.contains("worker_crashed: It broke off"));
+    assert!(dead.text.contains(&id) && dead.text.contains("worker_crashed: The worker crashed."));
     assert_eq!(admin(&app, &["jobs", "dead", "--code", "x"]).await.unwrap().json, json!([]));
     let again = admin(&app, &["jobs", "retry", &id]).await.unwrap().json["job"]["id"].clone();
     assert_eq!(app.balance("ada").await, (20, 5));
@@ -246,14 +246,14 @@ async fn an_operator_sees_dead_jobs_and_tries_or_ends_them(pool: PgPool) {
     let ended = app.get(&format!("/api/jobs/{again}")).by(&ada).send().await.json();
     assert_eq!(ended["failure"], json!({"code": "ended_by_operator", "detail": "We are moving"}));
     let over = admin(&app, &["jobs", "fail", again, "--reason", "x"]).await.unwrap_err();
-    assert_eq!(over.to_string(), "there is no such job, or it has ended already");
+    assert_eq!(over.to_string(), "this job does not exist or has already ended");
     app.delete(&format!("/api/images/{image}")).by(&ada).send().await;
     let gone = admin(&app, &["jobs", "retry", &id]).await.unwrap_err();
-    assert!(format!("{gone:#}").ends_with("its picture is gone"), "{gone:#}");
+    assert!(format!("{gone:#}").ends_with("its picture was deleted"), "{gone:#}");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_operator_sees_the_workers(pool: PgPool) {
+async fn the_operator_lists_the_workers(pool: PgPool) {
     let app = TestApp::start(pool).await;
     assert!(admin(&app, &["nodes"]).await.unwrap().text.starts_with("No worker"));
     sqlx::query(
@@ -273,7 +273,7 @@ async fn an_operator_sees_the_workers(pool: PgPool) {
     assert!(lines[2].contains("gpu-2") && lines[2].contains("silent"));
 }
 
-/// The real program, as an operator starts it.
+/// Runs the real program.
 fn program(app: &TestApp, words: &[&str]) -> Output {
     let database = app.pool.connect_options().to_url_lossy();
     Command::new(env!("CARGO_BIN_EXE_retouch-api"))
@@ -289,18 +289,18 @@ fn program(app: &TestApp, words: &[&str]) -> Output {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_program_audits_and_ends_with_1_when_something_does_not_add_up(pool: PgPool) {
+async fn the_audit_exits_with_1_if_it_finds_a_problem(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (image, _) = run_a_tool(&app, "ada").await;
     let good = program(&app, &["audit"]);
     let said = String::from_utf8_lossy(&good.stdout).into_owned();
     assert_eq!(
         (good.status.code(), said.trim()),
-        (Some(0), "Everything balances: the books and 4 objects.")
+        (Some(0), "No problems found in the books and 4 objects.")
     );
     assert!(
         String::from_utf8_lossy(&good.stderr).contains("Audited"),
-        "it leaves a line in the log"
+        "the audit is logged"
     );
 
     let key = retouch_core::storage::image_key(image.parse().unwrap());
@@ -310,11 +310,8 @@ async fn the_program_audits_and_ends_with_1_when_something_does_not_add_up(pool:
     let said: Value = serde_json::from_slice(&bad.stdout).unwrap();
     assert_eq!(said["findings"], json!([{"finding": "missing_object", "key": key}]));
     let books = admin(&app, &["books"]).await.unwrap();
-    assert_eq!((books.text.as_str(), books.is_good), ("Everything balances: the books.", true));
+    assert_eq!((books.text.as_str(), books.is_good), ("No problems found in the books.", true));
     let unknown = program(&app, &["user", "nobody"]);
     assert_eq!(unknown.status.code(), Some(1));
-    assert_eq!(
-        String::from_utf8_lossy(&unknown.stderr).trim(),
-        "retouch-api: there is no such account"
-    );
+    assert_eq!(String::from_utf8_lossy(&unknown.stderr).trim(), "retouch-api: no account matches");
 }

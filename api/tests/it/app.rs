@@ -1,4 +1,4 @@
-//! The application as a test sees it: requests in, status and JSON out, and a worker to act for.
+//! The application under test, a request builder, and a simulated worker.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use retouch_api::router;
 use retouch_api::serve::serve;
 use retouch_api::state::App;
 use retouch_catalog::{FixMode, JobClass, Tier, ToolName};
-use retouch_core::jobs::{self, Claimed, Failure, Turn};
+use retouch_core::jobs::{self, Claimed, Failure, Isolation};
 use retouch_core::results::NewResult;
 use retouch_core::{Clock, JobId, ResultId, WorkerId, storage};
 use retouch_standins::issuer::Issuer;
@@ -25,7 +25,7 @@ use serde_json::Value;
 use sqlx::PgPool;
 use tower::ServiceExt;
 
-/// The audience that tokens must name.
+/// The audience of access tokens.
 pub const AUDIENCE: &str = "retouch-api";
 
 #[derive(Parser)]
@@ -35,7 +35,7 @@ struct Settings {
     api: ApiConfig,
 }
 
-/// Everything that one test needs; gone when it ends.
+/// The application and its services, which stop when the test ends.
 pub struct TestApp {
     pub app: App,
     pub pool: PgPool,
@@ -49,12 +49,12 @@ pub struct TestApp {
 }
 
 impl TestApp {
-    /// With the limits that the product has.
+    /// Starts the application with its default limits.
     pub async fn start(pool: PgPool) -> Self {
         Self::start_with(pool, &[]).await
     }
 
-    /// With a payment provider, and a clock that agrees with its signatures.
+    /// Starts the application with a payment provider, and with the system clock, which its signatures require.
     pub async fn start_selling(pool: PgPool) -> (Self, StripeStandIn) {
         let stripe = StripeStandIn::start().await;
         let settings = [
@@ -67,7 +67,7 @@ impl TestApp {
         (Self::start_at(pool, &settings, Clock::system()).await, stripe)
     }
 
-    /// With `settings` on the command line.
+    /// Starts the application with command-line arguments, at a fixed time.
     pub async fn start_with(pool: PgPool, settings: &[&str]) -> Self {
         let clock = Clock::fixed("2026-03-01T10:20:00Z".parse::<DateTime<Utc>>().unwrap());
         Self::start_at(pool, settings, clock).await
@@ -98,7 +98,7 @@ impl TestApp {
         let args = args.into_iter().chain(settings.iter().copied());
         let api = Settings::parse_from(args).api;
         let app = App::with_pool(&api, clock.clone(), pool.clone()).unwrap();
-        app.news.start(app.queue.clone());
+        app.job_events.start(app.queue.clone());
         let router = router::router(app.clone(), &api.ui_dir);
         Self {
             app,
@@ -113,12 +113,12 @@ impl TestApp {
         }
     }
 
-    /// A token of `name`, who exists after the first call.
+    /// Returns a token of `name`. The first request with it creates the user.
     pub fn token(&self, name: &str) -> String {
         self.issuer.token(name, AUDIENCE)
     }
 
-    /// A request that a test goes on to describe.
+    /// Starts building a request.
     pub fn request(&self, method: Method, path: &str) -> TestRequest<'_> {
         TestRequest {
             app: self,
@@ -139,7 +139,7 @@ impl TestApp {
         self.request(Method::DELETE, path)
     }
 
-    /// Uploads a picture of `name` and returns its id.
+    /// Uploads an image of `name` and returns its id.
     pub async fn upload(&self, name: &str) -> String {
         let answer =
             self.post("/api/images/upload").by(&self.token(name)).file(&png(64, 48)).send().await;
@@ -147,32 +147,32 @@ impl TestApp {
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// What `name` owns, and what of it is held.
+    /// Returns the balance of `name` and the held part of it.
     pub async fn balance(&self, name: &str) -> (i64, i64) {
         let user = self.get("/api/user/get").by(&self.token(name)).send().await.json();
         (user["credits"].as_i64().unwrap(), user["reserved"].as_i64().unwrap())
     }
 
-    /// Claims the next job as a worker does.
+    /// Claims the next job like a worker.
     pub async fn claim(&self) -> Option<Claimed> {
         let classes: Vec<_> = Tier::ALL
             .into_iter()
             .flat_map(|tier| ToolName::ALL.map(|tool| JobClass { tier, tool }))
             .collect();
         let lease = Duration::from_mins(1);
-        jobs::claim(&self.pool, self.worker, &classes, &FixMode::ALL, Turn::Beside, lease)
+        jobs::claim(&self.pool, self.worker, &classes, &FixMode::ALL, Isolation::Shared, lease)
             .await
             .unwrap()
     }
 
-    /// Finishes a job as a worker does, with `png` as its result.
+    /// Finishes a job like a worker, with `png` as its result.
     pub async fn finish(&self, job: JobId, png: &[u8]) {
         self.record(job, png).await;
-        self.tell(job).await;
+        self.publish(job).await;
     }
 
-    /// Finishes a job, and nobody hears of it.
-    pub async fn finish_untold(&self, job: JobId) {
+    /// Finishes a job without publishing an event.
+    pub async fn finish_silently(&self, job: JobId) {
         self.record(job, &png(64, 48)).await;
     }
 
@@ -197,17 +197,17 @@ impl TestApp {
         jobs::finish(&self.pool, self.worker, job, &made).await.unwrap();
     }
 
-    /// Fails a job as a worker does.
+    /// Fails a job like a worker.
     pub async fn fail(&self, job: JobId, failure: &Failure) {
         assert!(jobs::fail(&self.pool, self.worker, job, failure).await.unwrap());
-        self.tell(job).await;
+        self.publish(job).await;
     }
 
-    async fn tell(&self, job: JobId) {
-        self.app.queue.tell(retouch_core::queue::JobNews::changed(job)).await.unwrap();
+    async fn publish(&self, job: JobId) {
+        self.app.queue.publish(retouch_core::queue::JobEvent::changed(job)).await.unwrap();
     }
 
-    /// Works like a worker on the next job that comes, in the background.
+    /// Processes the next job in the background.
     pub fn work_once(self: &std::sync::Arc<Self>) -> tokio::task::JoinHandle<JobId> {
         let app = self.clone();
         tokio::spawn(async move {
@@ -221,7 +221,7 @@ impl TestApp {
         })
     }
 
-    /// Serves the application on a free port, for clients that know nothing but HTTP.
+    /// Serves the application on a free port.
     pub async fn listen(&self) -> SocketAddr {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -229,15 +229,15 @@ impl TestApp {
         address
     }
 
-    /// Makes an API key of `name`.
+    /// Creates an API key for `name`.
     pub async fn key(&self, name: &str) -> String {
-        let wanted = serde_json::json!({"name": "test"});
-        let made = self.post("/api/keys").by(&self.token(name)).json_body(&wanted).send().await;
-        assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
-        made.json()["key"].as_str().unwrap().to_owned()
+        let request = serde_json::json!({"name": "test"});
+        let created = self.post("/api/keys").by(&self.token(name)).json_body(&request).send().await;
+        assert_eq!(created.status, StatusCode::CREATED, "{}", created.text());
+        created.json()["key"].as_str().unwrap().to_owned()
     }
 
-    /// The Redis server, to break.
+    /// Returns the Redis server.
     pub const fn redis(&self) -> &RedisServer {
         &self.redis
     }
@@ -251,7 +251,7 @@ pub struct TestRequest<'a> {
 }
 
 impl TestRequest<'_> {
-    /// With a bearer token.
+    /// Adds a bearer token.
     pub fn by(self, token: &str) -> Self {
         self.header("authorization", &format!("Bearer {token}"))
     }
@@ -261,28 +261,28 @@ impl TestRequest<'_> {
         self
     }
 
-    /// Without waiting for the result.
+    /// Asks for the job instead of the result.
     pub fn asynchronously(self) -> Self {
         self.header("prefer", "respond-async")
     }
 
-    /// As a program, with a key.
+    /// Adds an API key.
     pub fn with_key(self, key: &str) -> Self {
         self.header("x-api-key", key)
     }
 
-    /// With a body of any kind.
+    /// Sets the body and its type.
     pub fn body(mut self, content_type: &str, body: impl Into<Body>) -> Self {
         self.body = body.into();
         self.header("content-type", content_type)
     }
 
-    /// With a file in the multipart field `file`.
+    /// Sets a multipart body with the file `file`.
     pub fn file(self, bytes: &[u8]) -> Self {
         self.field("file", bytes)
     }
 
-    /// With a file in the multipart field `name`.
+    /// Sets a multipart body with one file.
     pub fn field(mut self, name: &str, bytes: &[u8]) -> Self {
         let mut body = format!(
             "--frontier\r\ncontent-disposition: form-data; name=\"{name}\"; filename=\"a\"\r\n\r\n"
@@ -294,18 +294,18 @@ impl TestRequest<'_> {
         self.header("content-type", "multipart/form-data; boundary=frontier")
     }
 
-    /// With a JSON body.
+    /// Sets a JSON body.
     pub fn json_body(self, body: &Value) -> Self {
         self.header("content-type", "application/json").raw(body.to_string().into_bytes())
     }
 
-    /// With these bytes as its body.
+    /// Sets the body.
     pub fn raw(mut self, body: Vec<u8>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// With a mask and words, as Magic Fix takes them.
+    /// Sets the multipart body of Magic Fix.
     pub fn fix(mut self, mask: &[u8], prompt: &str) -> Self {
         let mut body = format!(
             "--frontier\r\ncontent-disposition: form-data; name=\"prompt\"\r\n\r\n{prompt}\r\n\
@@ -318,13 +318,13 @@ impl TestRequest<'_> {
         self.header("content-type", "multipart/form-data; boundary=frontier")
     }
 
-    /// Sends it; the answer's body is still to be read.
+    /// Sends the request and returns the response unread.
     pub async fn open(self) -> Response<Body> {
         let request = self.request.body(self.body).unwrap();
         self.app.router.clone().oneshot(request).await.unwrap()
     }
 
-    /// Sends it and reads the whole answer.
+    /// Sends the request and reads the whole response.
     pub async fn send(self) -> Answer {
         let (head, body) = self.open().await.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
@@ -332,7 +332,7 @@ impl TestRequest<'_> {
     }
 }
 
-/// A whole answer.
+/// A response.
 pub struct Answer {
     pub status: StatusCode,
     pub headers: axum::http::HeaderMap,
@@ -345,14 +345,14 @@ impl Answer {
     }
 
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
     }
 
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Checks that this is a problem with that status and detail.
+    /// Asserts that the response is a problem.
     #[track_caller]
     pub fn is_problem(&self, status: u16, detail: &str) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.text());
@@ -362,7 +362,7 @@ impl Answer {
     }
 }
 
-/// A PNG of a plain colour with a diagonal, so that no two sizes are the same picture.
+/// Returns a PNG in one color with a diagonal line, so that the content depends on the size.
 pub fn png(width: u32, height: u32) -> Vec<u8> {
     let picture = image::RgbImage::from_fn(width, height, |x, y| {
         if x == y { image::Rgb([250, 240, 10]) } else { image::Rgb([30, 60, 90]) }

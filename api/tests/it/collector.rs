@@ -1,4 +1,4 @@
-//! A collector of traces that reads what it is sent (OTLP, binary, over HTTP), as far as these tests look.
+//! A trace collector (OTLP over HTTP, protobuf) that decodes the fields these tests need.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::routing::post;
 use tokio::net::TcpListener;
 
-/// What was sent, message by message.
+/// The received messages.
 type Messages = Arc<Mutex<Vec<Bytes>>>;
 
 /// The collector.
@@ -17,29 +17,29 @@ pub struct Collector {
     messages: Messages,
 }
 
-/// A span of somebody's work.
+/// A span.
 #[derive(Clone, Debug)]
 pub struct Span {
     pub service: String,
     pub name: String,
-    /// In hexadecimal digits, as all ids.
+    /// Hexadecimal, like all ids.
     pub trace: String,
     pub id: String,
-    /// Empty for the first of a trace.
+    /// Empty for a root span.
     pub parent: String,
 }
 
 impl Collector {
     pub async fn start() -> Self {
         let messages = Messages::default();
-        let app = Router::new().route("/v1/traces", post(take)).with_state(messages.clone());
+        let app = Router::new().route("/v1/traces", post(receive)).with_state(messages.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { url, messages }
     }
 
-    /// All that was sent, as it came.
+    /// Returns the bytes of all messages.
     pub fn received(&self) -> Vec<u8> {
         self.messages.lock().unwrap().concat()
     }
@@ -50,15 +50,16 @@ impl Collector {
     }
 }
 
-async fn take(State(messages): State<Messages>, message: Bytes) {
+async fn receive(State(messages): State<Messages>, message: Bytes) {
     messages.lock().unwrap().push(message);
 }
 
-/// `ExportTraceServiceRequest`: resources (1), each with attributes (1 in 1) and scopes (2), each with spans (2).
+/// Decodes an `ExportTraceServiceRequest`: resource spans (1) with a resource (1) that has attributes (1), and with
+/// scopes (2) that have spans (2).
 fn spans_of(message: &[u8]) -> Vec<Span> {
     let mut spans = Vec::new();
     for resource in parts(message, 1) {
-        let attributes = parts(resource, 1).into_iter().flat_map(|about| parts(about, 1));
+        let attributes = parts(resource, 1).into_iter().flat_map(|resource| parts(resource, 1));
         let service = attributes
             .filter(|attribute| text(attribute, 1) == "service.name")
             .find_map(|attribute| parts(attribute, 2).first().map(|value| text(value, 1)))
@@ -86,7 +87,7 @@ fn text(message: &[u8], number: u64) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The fields of a protobuf message that have this number and are made of bytes.
+/// Returns the length-delimited fields of a protobuf message that have this number.
 fn parts(mut message: &[u8], number: u64) -> Vec<&[u8]> {
     let mut found = Vec::new();
     while !message.is_empty() {
@@ -99,7 +100,7 @@ fn parts(mut message: &[u8], number: u64) -> Vec<&[u8]> {
             1 => 8,
             2 => varint(&mut message) as usize,
             5 => 4,
-            kind => panic!("no wire type {kind}"),
+            kind => panic!("unknown wire type {kind}"),
         };
         let (part, rest) = message.split_at(length);
         if (key >> 3, key & 7) == (number, 2) {
@@ -119,5 +120,5 @@ fn varint(message: &mut &[u8]) -> u64 {
             return value;
         }
     }
-    panic!("a number that does not end")
+    panic!("an unterminated varint")
 }

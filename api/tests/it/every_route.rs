@@ -1,5 +1,5 @@
-//! Every route of the document, really called: without a token, with somebody else's, with ids of every kind, and
-//! with bodies that are none. A new route is walked too; one with a new kind of id fails here until it is known.
+//! Calls every documented route without a token, with another user's token, with ids of every kind, and with malformed
+//! bodies. Covers new routes automatically; a new kind of id makes a test fail until it is added here.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use sqlx::PgPool;
 
 use crate::app::{Answer, TestApp, png};
 
-/// A route of the document.
+/// A documented route.
 struct Route {
     method: Method,
     path: String,
-    /// The names of the ids in path and query.
+    /// The names of the ids in the path and the query.
     ids: Vec<String>,
-    /// Whether an id only narrows a list down.
+    /// True if an id only filters a list.
     is_filter: bool,
     /// The security scheme.
     guard: Option<String>,
@@ -26,7 +26,7 @@ struct Route {
 }
 
 impl Route {
-    /// Its address with `id` in each place.
+    /// Returns the path with `id` for every parameter.
     fn with(&self, id: &str) -> String {
         let mut address = self.path.clone();
         for name in &self.ids {
@@ -62,11 +62,11 @@ fn routes() -> Vec<Route> {
             });
         }
     }
-    assert!(routes.len() > 40, "the document is not read right");
+    assert!(routes.len() > 40, "the document was not parsed correctly");
     routes
 }
 
-/// Everything that Ada owns, as ids; and who may not have it.
+/// Ids of everything that Ada owns, and Bob's token, who must not see any of it.
 struct Belongings {
     app: Arc<TestApp>,
     ids: Vec<(&'static str, String)>,
@@ -74,7 +74,7 @@ struct Belongings {
 }
 
 async fn belongings(pool: PgPool) -> Belongings {
-    // The walk is longer than anybody's minute.
+    // These tests send more requests per minute than the default limits allow.
     let limits = ["--user-runs-per-minute=100000", "--user-uploads-per-minute=100000"];
     let app = Arc::new(TestApp::start_with(pool, &limits).await);
     let ada = app.token("ada");
@@ -120,7 +120,7 @@ async fn send(app: &TestApp, route: &Route, address: &str, token: Option<&str>) 
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn nobody_gets_in_without_a_token(pool: PgPool) {
+async fn every_guarded_route_requires_a_token(pool: PgPool) {
     let Belongings { app, ids, .. } = belongings(pool).await;
     for route in routes() {
         let Some(guard) = &route.guard else { continue };
@@ -135,11 +135,11 @@ async fn nobody_gets_in_without_a_token(pool: PgPool) {
             }
         }
     }
-    assert_eq!(app.balance("ada").await, (15, 3), "nothing was run, paid or deleted");
+    assert_eq!(app.balance("ada").await, (15, 3), "nothing was run, charged or deleted");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_belongs_to_somebody_else_is_answered_like_what_is_not_there(pool: PgPool) {
+async fn objects_of_other_users_look_like_missing_ones(pool: PgPool) {
     let Belongings { app, ids, bob } = belongings(pool).await;
     let known = ["imageId", "jobId", "checkoutId", "sessionId", "keyId"];
     for route in routes() {
@@ -150,7 +150,7 @@ async fn what_belongs_to_somebody_else_is_answered_like_what_is_not_there(pool: 
         for name in &route.ids {
             assert!(
                 known.contains(&name.as_str()),
-                "{method} {path} takes a {name}: teach this test whose it can be"
+                "{method} {path} takes a {name}: add an id of this kind to the test"
             );
         }
         if route.ids.is_empty() {
@@ -158,13 +158,13 @@ async fn what_belongs_to_somebody_else_is_answered_like_what_is_not_there(pool: 
             for (what, id) in &ids {
                 assert!(
                     !answer.text().contains(id.as_str()),
-                    "{method} {path} tells Bob of Ada's {what}"
+                    "{method} {path} shows Bob Ada's {what}"
                 );
             }
             continue;
         }
-        let nothing = Id::<()>::new().to_string();
-        let unknown = send(&app, &route, &route.with(&nothing), Some(&bob)).await;
+        let missing = Id::<()>::new().to_string();
+        let unknown = send(&app, &route, &route.with(&missing), Some(&bob)).await;
         let expected = if route.is_filter { StatusCode::OK } else { StatusCode::NOT_FOUND };
         assert_eq!(unknown.status, expected, "{method} {path}: {}", unknown.text());
         let malformed = ["x", "0", "%27%20or%201=1", "%00", "..%2f..%2fetc", "%F0%9F%92%A9"];
@@ -179,13 +179,13 @@ async fn what_belongs_to_somebody_else_is_answered_like_what_is_not_there(pool: 
             );
         }
     }
-    assert_eq!(app.balance("ada").await, (15, 3), "nothing was run, paid or deleted");
+    assert_eq!(app.balance("ada").await, (15, 3), "nothing was run, charged or deleted");
     let pictures = app.get("/api/images").by(&app.token("ada")).send().await.json();
     assert_eq!(pictures["images"].as_array().unwrap().len(), 1);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_body_that_is_none_is_refused_and_never_our_fault(pool: PgPool) {
+async fn malformed_bodies_are_client_errors(pool: PgPool) {
     let Belongings { app, bob, .. } = belongings(pool).await;
     let image = app.get("/api/images").by(&bob).send().await.json()["images"][0]["id"].clone();
     let image = image.as_str().unwrap();
@@ -226,7 +226,7 @@ async fn a_body_that_is_none_is_refused_and_never_our_fault(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn pictures_are_shown_only_at_addresses_that_were_given_out(pool: PgPool) {
+async fn files_require_a_signed_url(pool: PgPool) {
     let Belongings { app, ids, bob } = belongings(pool).await;
     for kind in ["image", "image-thumbnail", "result", "result-thumbnail", "x"] {
         for (what, id) in &ids {

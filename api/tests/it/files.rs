@@ -1,4 +1,4 @@
-//! Pictures at signed addresses, the page beside them, and everything that surrounds an answer.
+//! Signed file URLs, the page, and the headers of all responses.
 
 use axum::http::StatusCode;
 use chrono::Duration;
@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use crate::app::TestApp;
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_picture_is_streamed_in_ranges_and_cached_while_its_address_works(pool: PgPool) {
+async fn a_file_supports_ranges_and_caching_until_its_url_expires(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let id = app.upload("ada").await;
     let image = app.get(&format!("/api/images/{id}")).by(&app.token("ada")).send().await.json();
@@ -22,13 +22,13 @@ async fn a_picture_is_streamed_in_ranges_and_cached_while_its_address_works(pool
     assert_eq!((again.status, again.body.len()), (StatusCode::NOT_MODIFIED, 0));
     let any = app.get(url).header("if-none-match", "*").send().await;
     assert_eq!(any.status, StatusCode::NOT_MODIFIED);
-    // What is no one range of bytes is as if it had not been asked for.
+    // Anything but a single valid byte range is ignored.
     for range in ["bytes=9-2", "lines=1-2", "bytes=0-1,4-5", "nonsense"] {
         let answer = app.get(url).header("range", range).send().await;
         assert_eq!((answer.status, &answer.body), (StatusCode::OK, &whole.body), "{range}");
     }
     let beyond = app.get(url).header("range", "bytes=999999-").send().await;
-    beyond.is_problem(416, "The range lies outside of the file");
+    beyond.is_problem(416, "The requested range is outside the file.");
     assert_eq!(beyond.header("content-range"), format!("bytes */{}", whole.body.len()));
     for (known, status) in [(whole.header("etag"), 206), ("\"another\"", 200)] {
         let rest = app.get(url).header("range", "bytes=1-3").header("if-range", known).send().await;
@@ -45,20 +45,20 @@ async fn a_picture_is_streamed_in_ranges_and_cached_while_its_address_works(pool
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn with_a_public_store_pictures_are_served_by_it(pool: PgPool) {
+async fn file_urls_redirect_to_a_public_object_store(pool: PgPool) {
     let app =
-        TestApp::start_with(pool, &["--s3-public-endpoint=https://pictures.example.test"]).await;
+        TestApp::start_with(pool, &["--s3-public-endpoint=https://images.example.test"]).await;
     let id = app.upload("ada").await;
     let image = app.get(&format!("/api/images/{id}")).by(&app.token("ada")).send().await.json();
     let answer = app.get(image["url"].as_str().unwrap()).send().await;
     assert_eq!(answer.status, StatusCode::TEMPORARY_REDIRECT);
     let location = answer.header("location");
-    assert!(location.starts_with("https://pictures.example.test/test/images/"), "{location}");
+    assert!(location.starts_with("https://images.example.test/test/images/"), "{location}");
     assert!(location.contains("X-Amz-Signature="));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_page_answers_its_own_routes_and_nothing_of_the_api(pool: PgPool) {
+async fn the_page_is_served_for_its_routes_and_never_for_api_paths(pool: PgPool) {
     let app = TestApp::start(pool).await;
     for path in ["/", "/dashboard", "/remove-background/0192", "/login"] {
         let page = app.get(path).send().await;
@@ -74,29 +74,32 @@ async fn the_page_answers_its_own_routes_and_nothing_of_the_api(pool: PgPool) {
     }
     let asset = app.get("/assets/index-1a2b.js").send().await;
     assert_eq!(asset.header("cache-control"), "public, max-age=31536000, immutable");
-    app.get("/assets/gone-9.js").send().await.is_problem(404, "There is nothing at this address");
-    app.get("/api/nothing").send().await.is_problem(404, "There is nothing at this address");
-    app.post("/api/user/get").send().await.is_problem(405, "This address has no such method");
+    app.get("/assets/gone-9.js").send().await.is_problem(404, "This address does not exist.");
+    app.get("/api/nothing").send().await.is_problem(404, "This address does not exist.");
+    app.post("/api/user/get")
+        .send()
+        .await
+        .is_problem(405, "This address does not support the method.");
     let posted = app.post("/dashboard").send().await;
-    posted.is_problem(405, "This address has no such method");
+    posted.is_problem(405, "This address does not support the method.");
     assert_eq!(posted.header("allow"), "GET,HEAD");
     for file in ["/favicon.ico", "/.env", "/.git/config.old", "/images/a.png"] {
-        app.get(file).send().await.is_problem(404, "There is nothing at this address");
+        app.get(file).send().await.is_problem(404, "This address does not exist.");
     }
     assert_eq!(app.get("/index.html").send().await.status, StatusCode::OK);
-    // Clients of remove.bg read the errors of their own interface.
+    // Clients of remove.bg expect errors in its format.
     for (answer, status, title) in [
-        (app.get("/v1.0/nothing").send().await, 404, "There is nothing at this address"),
-        (app.get("/v1.0").send().await, 404, "There is nothing at this address"),
-        (app.get("/v1.0/removebg").send().await, 405, "This address has no such method"),
+        (app.get("/v1.0/nothing").send().await, 404, "This address does not exist."),
+        (app.get("/v1.0").send().await, 404, "This address does not exist."),
+        (app.get("/v1.0/removebg").send().await, 405, "This address does not support the method."),
     ] {
-        let told = answer.json()["errors"][0]["title"].clone();
-        assert_eq!((answer.status.as_u16(), told.as_str()), (status, Some(title)));
+        let shown = answer.json()["errors"][0]["title"].clone();
+        assert_eq!((answer.status.as_u16(), shown.as_str()), (status, Some(title)));
     }
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_a_person_is_told_stays_in_no_cache(pool: PgPool) {
+async fn responses_to_users_must_not_be_cached(pool: PgPool) {
     let app = TestApp::start(pool).await;
     for path in ["/api/user/get", "/api/images", "/api/checkouts/", "/api/keys", "/api/jobs"] {
         let answer = app.get(path).by(&app.token("ada")).send().await;
@@ -108,7 +111,7 @@ async fn what_a_person_is_told_stays_in_no_cache(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn readiness_names_what_is_missing(pool: PgPool) {
+async fn readiness_reports_unavailable_dependencies(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ready = app.get("/readyz").send().await;
     assert_eq!((ready.status, &ready.json()["ready"]), (StatusCode::OK, &true.into()));

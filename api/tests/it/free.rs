@@ -1,4 +1,4 @@
-//! Visitors: one run a picture, a few an hour, and nothing for ever.
+//! The free tools for visitors: one run per image, some per hour, deleted after an hour.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::app::{TestApp, png};
 const RUN: &str = "/api/free/remove-bg-fr";
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_visitor_gets_the_picture_itself_once(pool: PgPool) {
+async fn a_visitor_gets_the_result_once_per_image(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let worker = app.work_once();
     let answer = app.post(RUN).file(&png(100, 80)).send().await;
@@ -21,7 +21,7 @@ async fn a_visitor_gets_the_picture_itself_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_visitors_job_can_be_followed_without_a_token(pool: PgPool) {
+async fn a_visitors_job_can_be_read_without_a_token(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let accepted = app.post(RUN).file(&png(100, 80)).asynchronously().send().await;
     assert_eq!(accepted.status, StatusCode::ACCEPTED);
@@ -49,21 +49,21 @@ async fn an_address_gets_ten_runs_an_hour(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_visitors_queue_is_capped(pool: PgPool) {
+async fn the_visitors_queue_is_limited(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--visitor-queue=2"]).await;
     for n in 0..3 {
         let answer = app.post(RUN).file(&png(50 + n, 40)).asynchronously().send().await;
         if n < 2 {
             assert_eq!(answer.status, StatusCode::ACCEPTED);
         } else {
-            answer.is_problem(503, "Too many free runs are waiting; try again in a minute");
+            answer.is_problem(503, "Too many free runs are waiting. Try again in a minute.");
             assert_eq!(answer.header("retry-after"), "60");
         }
     }
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_visitors_picture_is_gone_after_an_hour(pool: PgPool) {
+async fn a_visitors_image_is_deleted_after_an_hour(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let worker = app.work_once();
     app.post(RUN).file(&png(100, 80)).send().await;

@@ -1,5 +1,5 @@
-//! A key makes a repeat return the first answer: however often it is sent, at once or later, there is one job, one debit
-//! and one answer; with anything else in the request it is refused; another user's key is another key.
+//! Idempotency keys: repeats of a request, concurrent or later, share one job, one debit and one response. A key cannot
+//! be reused for a different request. Keys of different users are independent.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use sqlx::PgPool;
 use crate::app::{Answer, TestApp};
 use crate::magic_images::{install, mask};
 
-const REUSED: &str = "This Idempotency-Key was used for a different request";
+const REUSED: &str = "This Idempotency-Key was already used for a different request.";
 
 async fn jobs(app: &TestApp) -> i64 {
     sqlx::query_scalar("select count(*) from jobs").fetch_one(&app.pool).await.unwrap()
@@ -30,7 +30,7 @@ fn assert_all_alike(answers: &[Answer], status: StatusCode) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn fifty_at_once_are_one_job_one_debit_and_one_answer(pool: PgPool) {
+async fn fifty_concurrent_repeats_share_one_job_one_debit_and_one_response(pool: PgPool) {
     let app = Arc::new(TestApp::start_with(pool, &["--user-runs-per-minute=100000"]).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     for (key, tool, price) in
@@ -39,7 +39,7 @@ async fn fifty_at_once_are_one_job_one_debit_and_one_answer(pool: PgPool) {
         let path = format!("/api/{tool}?imageId={image}");
         let (before, left) = (jobs(&app).await, app.balance("ada").await.0);
         let worker = app.work_once();
-        // All of them wait for the result, GET and POST alike.
+        // All of them, GET and POST, wait for the result.
         let answers = join_all((0..50).map(|n| {
             let method = if n % 2 == 0 { "POST" } else { "GET" };
             let request = app.request(method.parse().unwrap(), &path).by(&ada);
@@ -53,7 +53,7 @@ async fn fifty_at_once_are_one_job_one_debit_and_one_answer(pool: PgPool) {
         assert_eq!(app.balance("ada").await, (left - price, 0));
     }
     assert_eq!(debits(&app).await, [-5, -3]);
-    // Long after it has ended, too.
+    // Also after the job has ended.
     let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
     let later =
         join_all((0..50).map(|_| app.post(&path).by(&ada).header("idempotency-key", "one").send()));
@@ -62,7 +62,7 @@ async fn fifty_at_once_are_one_job_one_debit_and_one_answer(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn another_picture_tool_tier_or_factor_is_another_request(pool: PgPool) {
+async fn a_different_image_tool_tier_or_factor_is_a_different_request(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--user-runs-per-minute=100000"]).await;
     let (ada, image, other) = (app.token("ada"), app.upload("ada").await, app.upload("ada").await);
     let run = async |tool: &str, image: &str| {
@@ -89,7 +89,7 @@ async fn another_picture_tool_tier_or_factor_is_another_request(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn two_different_requests_with_one_key_at_once_are_one_job(pool: PgPool) {
+async fn of_two_concurrent_requests_with_one_key_one_is_accepted(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let answers = join_all((0..50).map(|n| {
@@ -111,7 +111,7 @@ async fn two_different_requests_with_one_key_at_once_are_one_job(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_same_key_of_two_users_is_two_keys(pool: PgPool) {
+async fn keys_of_different_users_are_independent(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let users = ["ada", "bob"];
     let images = [app.upload("ada").await, app.upload("bob").await];
@@ -136,28 +136,28 @@ async fn the_same_key_of_two_users_is_two_keys(pool: PgPool) {
     for user in users {
         assert_eq!(app.balance(user).await, (20, 5));
     }
-    // A picture of somebody else's stays not found, whatever the key.
+    // A key gives no access to other users' images.
     let path = format!("/api/rmbg-images/remove-bg-ai?imageId={}", images[0]);
     let bob = app.post(&path).by(&app.token("bob")).header("idempotency-key", "click").send().await;
     bob.is_problem(404, "Image not found");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn for_magic_fix_the_mask_and_the_words_count(pool: PgPool) {
+async fn a_different_mask_or_prompt_is_a_different_request(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     install(&app, &[FixMode::Remove], None).await;
     let path = format!("/api/magic-images/fix/{image}");
-    let fix = async |mask: &[u8], words: &str| {
+    let fix = async |mask: &[u8], prompt: &str| {
         let request = app.post(&path).by(&ada).header("idempotency-key", "click");
-        request.fix(mask, words).asynchronously().send().await
+        request.fix(mask, prompt).asynchronously().send().await
     };
     let (drawing, other) = (mask(64, 48), mask(32, 24));
     let answers = join_all((0..50).map(|_| fix(&drawing, "remove it"))).await;
     assert_eq!(answers[0].status, StatusCode::ACCEPTED, "{}", answers[0].text());
     assert!(answers.iter().all(|answer| answer.json()["id"] == answers[0].json()["id"]));
-    for (mask, words) in [(&other, "remove it"), (&drawing, "erase it")] {
-        let answer = fix(mask, words).await;
+    for (mask, prompt) in [(&other, "remove it"), (&drawing, "erase it")] {
+        let answer = fix(mask, prompt).await;
         answer.is_problem(422, REUSED);
     }
     let cut_out = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
@@ -167,13 +167,13 @@ async fn for_magic_fix_the_mask_and_the_words_count(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_key_that_cannot_be_read_is_refused_and_never_overlooked(pool: PgPool) {
+async fn an_invalid_key_is_rejected_instead_of_ignored(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
     for key in ["", "clé", "k\u{1F511}", &"k".repeat(256)] {
         let answer = app.post(&path).by(&ada).header("idempotency-key", key).send().await;
-        answer.is_problem(400, "An Idempotency-Key has 1 to 255 characters");
+        answer.is_problem(400, "The Idempotency-Key must have 1 to 255 ASCII characters.");
     }
     let once = "k".repeat(255);
     let answer = app.post(&path).by(&ada).header("idempotency-key", &once);

@@ -1,18 +1,18 @@
-//! Who is let in: only tokens that the provider signed, for us, now.
+//! Token verification: only valid access tokens that the provider signed for this API are accepted.
 
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
-use retouch_standins::issuer::{Issuer, Key, Mood, PUBLIC_KEY};
+use retouch_standins::issuer::{Behavior, Issuer, Key, PUBLIC_KEY};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
 use crate::app::{AUDIENCE, TestApp};
 
-const INVALID: &str = "Authentication token is not valid";
-/// The provider's own key, and one that it never published.
+const INVALID: &str = "Authentication token is invalid.";
+/// The provider's published key, and one that it did not publish.
 const KEY: &[u8] = include_bytes!("../../../standins/src/issuer/test-key.pem");
 const OTHER_KEY: &[u8] = include_bytes!("../../../standins/src/issuer/other-test-key.pem");
 
@@ -29,7 +29,7 @@ async fn the_first_call_creates_the_user_with_twenty_credits(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_missing_token_is_said_to_be_missing(pool: PgPool) {
+async fn a_missing_token_has_its_own_error(pool: PgPool) {
     let app = TestApp::start(pool).await;
     for path in
         ["/api/user/get", "/api/images", "/api/jobs", "/api/rmbg-images/remove-bg-ai?imageId=x"]
@@ -45,7 +45,7 @@ async fn a_missing_token_is_said_to_be_missing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_token_that_is_not_for_us_or_not_true_is_refused(pool: PgPool) {
+async fn invalid_tokens_are_rejected(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let good = app.issuer.claims("ada", AUDIENCE);
     let with = |name: &str, value: Value| {
@@ -58,12 +58,12 @@ async fn a_token_that_is_not_for_us_or_not_true_is_refused(pool: PgPool) {
         ("wrong audience", with("aud", json!("other-api")), INVALID),
         ("no audience", with("aud", Value::Null), INVALID),
         ("wrong issuer", with("iss", json!("https://evil.test")), INVALID),
-        ("expired", with("exp", json!(now - 120)), "Authentication token has expired"),
+        ("expired", with("exp", json!(now - 120)), "Authentication token has expired."),
         ("not yet valid", with("nbf", json!(now + 300)), INVALID),
         ("no expiry", with("exp", Value::Null), INVALID),
         ("an id token", with("nonce", json!("n")), INVALID),
         ("another use", with("token_use", json!("id")), INVALID),
-        ("nobody", with("sub", json!("")), INVALID),
+        ("no subject", with("sub", json!("")), INVALID),
         ("an unpublished key", app.issuer.sign(Key::Second, &good), INVALID),
         ("no token at all", "abc".into(), INVALID),
         ("opaque", "a".repeat(43), INVALID),
@@ -79,7 +79,7 @@ async fn a_token_that_is_not_for_us_or_not_true_is_refused(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_algorithm_comes_from_the_key_and_never_from_the_token(pool: PgPool) {
+async fn the_algorithm_comes_from_the_key_not_from_the_token(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let claims = app.issuer.claims("ada", AUDIENCE);
     assert_eq!(app.get("/api/user/get").by(&app.token("bob")).send().await.status, StatusCode::OK);
@@ -89,7 +89,7 @@ async fn the_algorithm_comes_from_the_key_and_never_from_the_token(pool: PgPool)
         header
     };
     let mut forged = Vec::new();
-    // The classic: what everybody may know of the key, as the secret of a symmetric signature.
+    // The public key as the secret of a symmetric signature.
     let body: String = PUBLIC_KEY.lines().filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(&body).unwrap();
     for secret in [PUBLIC_KEY.as_bytes(), PUBLIC_KEY.trim().as_bytes(), body.as_bytes(), &der] {
@@ -98,7 +98,7 @@ async fn the_algorithm_comes_from_the_key_and_never_from_the_token(pool: PgPool)
             forged.push(app.issuer.sign_as(&with(algorithm), &key, &claims));
         }
     }
-    // True signatures of the true key, in another way than it is published for.
+    // Valid signatures with an algorithm that the key is not published for.
     let own = EncodingKey::from_rsa_pem(KEY).unwrap();
     for algorithm in [Algorithm::RS384, Algorithm::RS512, Algorithm::PS256] {
         forged.push(app.issuer.sign_as(&with(algorithm), &own, &claims));
@@ -118,11 +118,11 @@ async fn the_algorithm_comes_from_the_key_and_never_from_the_token(pool: PgPool)
     let mut rules = Validation::new(Algorithm::RS256);
     rules.validate_aud = false;
     jsonwebtoken::decode::<Value>(&good, &public, &rules)
-        .expect("it is the public half of that key");
+        .expect("the public half of that key");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_key_that_a_token_brings_along_is_not_looked_at(pool: PgPool) {
+async fn keys_in_the_token_header_are_ignored(pool: PgPool) {
     let app = TestApp::start(pool).await;
     assert_eq!(app.get("/api/user/get").by(&app.token("bob")).send().await.status, StatusCode::OK);
     let evil = Issuer::start().await;
@@ -134,13 +134,13 @@ async fn a_key_that_a_token_brings_along_is_not_looked_at(pool: PgPool) {
     header.x5u = Some(format!("{}/jwks", evil.url));
     let token = app.issuer.sign_as(&header, &key, &app.issuer.claims("ada", AUDIENCE));
     app.get("/api/user/get").by(&token).send().await.is_problem(401, INVALID);
-    assert_eq!(evil.asked(), 0);
+    assert_eq!(evil.request_count(), 0);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_id_token_is_no_access_token(pool: PgPool) {
+async fn id_tokens_are_rejected(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--oidc-audience=", "--oidc-client-id=our-client"]).await;
-    // All else is as it should be: the provider signed it, for our client, now.
+    // Otherwise valid: signed by the provider, for our client, not expired.
     let claims = app.issuer.claims("ada", "our-client");
     let own = EncodingKey::from_rsa_pem(KEY).unwrap();
     let token = |typ: Option<&str>, name: &str, value: Value| {
@@ -155,11 +155,11 @@ async fn an_id_token_is_no_access_token(pool: PgPool) {
         ("a nonce", token(Some("JWT"), "nonce", json!("n-0S6_WzA2Mj"))),
         ("the hash of an access token", token(Some("JWT"), "at_hash", json!("77QmUPtjPfzWtF2A"))),
         ("the hash of a code", token(Some("JWT"), "c_hash", json!("LDktKdoQak3Pk0cnXxCltA"))),
-        ("Amazon Cognito's word", token(None, "token_use", json!("id"))),
-        ("Keycloak's word", token(Some("JWT"), "typ", json!("ID"))),
-        ("Keycloak's word for refreshing", token(Some("JWT"), "typ", json!("Refresh"))),
-        ("the header's word", token(Some("id+jwt"), "x", json!(1))),
-        ("the header's word for signing out", token(Some("logout+jwt"), "x", json!(1))),
+        ("Amazon Cognito's claim", token(None, "token_use", json!("id"))),
+        ("Keycloak's claim", token(Some("JWT"), "typ", json!("ID"))),
+        ("Keycloak's claim in refresh tokens", token(Some("JWT"), "typ", json!("Refresh"))),
+        ("the type of the header", token(Some("id+jwt"), "x", json!(1))),
+        ("the type of a logout token", token(Some("logout+jwt"), "x", json!(1))),
     ];
     for (what, token) in refused {
         let answer = app.get("/api/user/get").by(&token).send().await;
@@ -172,7 +172,7 @@ async fn an_id_token_is_no_access_token(pool: PgPool) {
     }
 }
 
-/// Access tokens as providers really make them, without what is the same in all.
+/// The claims of real providers' access tokens, without those that all have.
 fn shapes(client: &str, audience: &str) -> [(&'static str, Option<&'static str>, Value); 3] {
     [
         (
@@ -218,7 +218,7 @@ async fn without_an_audience_the_token_must_name_our_client(pool: PgPool) {
         let answer = call(in_shape(&app, "ada", typ, &shape)).await;
         assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{provider}");
     }
-    // A provider that writes the client into `aud`, alone or among others.
+    // Providers that name the client in `aud`, alone or in a list.
     for aud in [json!("our-client"), json!(["account", "our-client"])] {
         let answer = call(in_shape(&app, "ada", None, &json!({"aud": aud}))).await;
         assert_eq!(answer.status, StatusCode::OK, "{aud}");
@@ -229,12 +229,12 @@ async fn without_an_audience_the_token_must_name_our_client(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn with_an_audience_the_token_must_name_it_whoever_asked_for_it(pool: PgPool) {
+async fn with_an_audience_the_token_must_name_it_whatever_the_client(pool: PgPool) {
     let app = TestApp::start(pool).await;
     for (provider, typ, shape) in shapes("another-client", AUDIENCE) {
         let token = in_shape(&app, "ada", typ, &shape);
         let answer = app.get("/api/user/get").by(&token).send().await;
-        // Cognito's access tokens name no audience: there, none is configured.
+        // Cognito's access tokens have no audience, so installations with Cognito configure none.
         let fits = provider != "Amazon Cognito";
         assert_eq!(answer.status == StatusCode::OK, fits, "{provider}: {}", answer.text());
     }
@@ -246,7 +246,7 @@ async fn with_an_audience_the_token_must_name_it_whoever_asked_for_it(pool: PgPo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_name_that_cannot_be_kept_is_refused_and_such_an_address_left_out(pool: PgPool) {
+async fn control_characters_are_rejected_in_subjects_and_dropped_from_emails(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let mut claims = app.issuer.claims("a\0da", AUDIENCE);
     let nobody = app.issuer.sign(Key::First, &claims);
@@ -258,11 +258,11 @@ async fn a_name_that_cannot_be_kept_is_refused_and_such_an_address_left_out(pool
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_address_that_the_token_does_not_say_comes_from_the_provider_about_the_same_person(
+async fn a_missing_email_comes_from_userinfo_about_the_same_subject(
     pool: PgPool,
 ) {
     let app = TestApp::start(pool).await;
-    let quiet = |subject: &str| {
+    let without_email = |subject: &str| {
         let mut claims = app.issuer.claims(subject, AUDIENCE);
         claims.as_object_mut().unwrap().remove("email");
         app.issuer.sign(Key::First, &claims)
@@ -270,36 +270,36 @@ async fn an_address_that_the_token_does_not_say_comes_from_the_provider_about_th
     let email = |answer: Value| answer["email"].clone();
     app.issuer.set_userinfo(json!({"sub": "ada", "email": "ada@real.test"}));
     assert_eq!(
-        email(app.get("/api/user/get").by(&quiet("ada")).send().await.json()),
+        email(app.get("/api/user/get").by(&without_email("ada")).send().await.json()),
         "ada@real.test"
     );
-    assert_eq!(email(app.get("/api/user/get").by(&quiet("eve")).send().await.json()), Value::Null);
+    assert_eq!(email(app.get("/api/user/get").by(&without_email("eve")).send().await.json()), Value::Null);
     app.issuer.set_userinfo(Value::Null);
-    let refused = app.get("/api/user/get").by(&quiet("bob")).send().await;
+    let refused = app.get("/api/user/get").by(&without_email("bob")).send().await;
     assert_eq!((refused.status, email(refused.json())), (StatusCode::OK, Value::Null));
 
     let evil = Issuer::start().await;
     evil.set_userinfo(json!({"sub": "cid", "email": "cid@evil.test"}));
     app.issuer.set_userinfo(json!({"sub": "dan", "email": "dan@real.test"}));
-    for (subject, mood) in [
-        ("cid", Mood::Elsewhere(evil.url.clone())),
-        ("dan", Mood::Endless),
-        ("eri", Mood::Nonsense),
-        ("fay", Mood::Broken),
+    for (subject, behavior) in [
+        ("cid", Behavior::Redirect(evil.url.clone())),
+        ("dan", Behavior::Oversized),
+        ("eri", Behavior::InvalidJson),
+        ("fay", Behavior::ServerError),
     ] {
-        app.issuer.set_mood(mood.clone());
-        let answer = app.get("/api/user/get").by(&quiet(subject)).send().await;
+        app.issuer.set_behavior(behavior.clone());
+        let answer = app.get("/api/user/get").by(&without_email(subject)).send().await;
         assert_eq!(
             (answer.status, email(answer.json())),
             (StatusCode::OK, Value::Null),
-            "{mood:?}"
+            "{behavior:?}"
         );
     }
-    assert_eq!(evil.asked(), 0, "nobody else is shown a token");
+    assert_eq!(evil.request_count(), 0, "no other server receives a token");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_an_operator_adds_is_told_to_the_page_and_allowed_by_its_policy(pool: PgPool) {
+async fn additions_to_the_page_are_in_its_config_and_its_policy(pool: PgPool) {
     let plain = TestApp::start_with(pool.clone(), &[]).await;
     let nothing = serde_json::json!({ "contactEmail": null, "adTag": null, "rating": null });
     assert_eq!(plain.get("/api/config").send().await.json()["site"], nothing);
@@ -324,7 +324,7 @@ async fn what_an_operator_adds_is_told_to_the_page_and_allowed_by_its_policy(poo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_page_is_told_how_to_sign_in_and_what_there_is(pool: PgPool) {
+async fn the_config_contains_limits_packs_and_sign_in_options(pool: PgPool) {
     let app = TestApp::start_with(
         pool,
         &["--oidc-idp-hint-parameter=identity_provider", "--oidc-google-hint=Google"],

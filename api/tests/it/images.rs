@@ -1,4 +1,4 @@
-//! Uploaded pictures: only pictures get in, and only their owner sees them.
+//! Uploaded images: only images are accepted, and only their owner sees them.
 
 use axum::http::StatusCode;
 use img_parts::png::{Png, PngChunk};
@@ -6,14 +6,14 @@ use sqlx::PgPool;
 
 use crate::app::{TestApp, png};
 
-async fn nothing_is_stored(app: &TestApp) {
+async fn assert_nothing_is_stored(app: &TestApp) {
     let images: i64 =
         sqlx::query_scalar("select count(*) from images").fetch_one(&app.pool).await.unwrap();
     assert_eq!(images, 0);
     assert_eq!(app.bucket.storage.keys().await.unwrap(), Vec::<String>::new());
 }
 
-/// A PNG that says it has `side` × `side` pixels and holds almost nothing.
+/// Returns a tiny PNG whose header claims `side` × `side` pixels.
 fn bomb(side: u32) -> Vec<u8> {
     let mut png = Png::from_bytes(crate::app::png(1, 1).into()).unwrap();
     let mut header = png.chunks()[0].contents().to_vec();
@@ -24,7 +24,7 @@ fn bomb(side: u32) -> Vec<u8> {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_upload_is_listed_shown_and_deleted(pool: PgPool) {
+async fn an_uploaded_image_can_be_listed_shown_and_deleted(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     let uploaded = app.post("/api/images/upload").by(&ada).file(&png(640, 480)).send().await;
@@ -47,22 +47,22 @@ async fn an_upload_is_listed_shown_and_deleted(pool: PgPool) {
     app.get(&format!("/api/images/{id}")).by(&ada).send().await.is_problem(404, "Image not found");
     app.get(image["url"].as_str().unwrap()).send().await.is_problem(404, "File not found");
     retouch_core::janitor::round(&app.pool, &app.bucket.storage).await.unwrap();
-    nothing_is_stored(&app).await;
+    assert_nothing_is_stored(&app).await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_is_no_picture_is_refused_and_leaves_nothing(pool: PgPool) {
+async fn files_that_are_not_images_are_rejected_and_leave_nothing_behind(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     let upload = |bytes: Vec<u8>| {
         let request = app.post("/api/images/upload").by(&ada);
         async move { request.file(&bytes).send().await }
     };
-    let not_ours = "This file is not an image we can read. Use PNG, JPEG or WebP";
-    upload(b"just some text".to_vec()).await.is_problem(415, not_ours);
-    upload(b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec()).await.is_problem(415, not_ours);
-    upload(b"GIF89a\x01\0\x01\0\0\0\0;".to_vec()).await.is_problem(415, not_ours);
-    upload(Vec::new()).await.is_problem(400, "The file is empty");
+    let unsupported = "We can't read this file as an image. Use PNG, JPEG or WebP.";
+    upload(b"just some text".to_vec()).await.is_problem(415, unsupported);
+    upload(b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec()).await.is_problem(415, unsupported);
+    upload(b"GIF89a\x01\0\x01\0\0\0\0;".to_vec()).await.is_problem(415, unsupported);
+    upload(Vec::new()).await.is_problem(400, "The file is empty.");
 
     let whole = png(300, 200);
     let truncated = upload(whole[..whole.len() / 2].to_vec()).await;
@@ -83,16 +83,16 @@ async fn what_is_no_picture_is_refused_and_leaves_nothing(pool: PgPool) {
         .field("photo", &whole)
         .send()
         .await
-        .is_problem(400, "The upload has no field called file");
+        .is_problem(400, "The upload has no field named file.");
     let no_body = app.post("/api/images/upload").by(&ada).send().await;
     assert_eq!(no_body.status, StatusCode::BAD_REQUEST);
     assert_eq!(no_body.header("content-type"), "application/problem+json");
-    nothing_is_stored(&app).await;
+    assert_nothing_is_stored(&app).await;
     assert_eq!(app.balance("ada").await, (20, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_bomb_is_refused_by_its_header_before_it_is_decoded(pool: PgPool) {
+async fn a_decompression_bomb_is_rejected_by_its_header(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     app.balance("ada").await;
@@ -101,13 +101,13 @@ async fn a_bomb_is_refused_by_its_header_before_it_is_decoded(pool: PgPool) {
     let refused = app.post("/api/images/upload").by(&ada).file(&bomb).send().await;
     let took = started.elapsed();
     refused.is_problem(422, "Image dimensions too big (Max 6000x6000)");
-    // Decoding it would take seconds.
+    // Decoding would take seconds.
     assert!(took.as_millis() < 500, "{took:?}");
-    nothing_is_stored(&app).await;
+    assert_nothing_is_stored(&app).await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn more_than_twenty_five_megabytes_are_refused(pool: PgPool) {
+async fn files_over_25_megabytes_are_rejected(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     let mut large = png(10, 10);
@@ -118,13 +118,13 @@ async fn more_than_twenty_five_megabytes_are_refused(pool: PgPool) {
             .file(&large)
             .send()
             .await
-            .is_problem(413, "The file is too large (max 25 MB)");
+            .is_problem(413, "The file is too large (max 25 MB).");
     }
-    nothing_is_stored(&app).await;
+    assert_nothing_is_stored(&app).await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn somebody_elses_picture_is_answered_like_one_that_is_unknown(pool: PgPool) {
+async fn images_of_other_users_look_like_missing_ones(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let hers = app.upload("ada").await;
     let bob = app.token("bob");

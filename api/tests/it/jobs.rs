@@ -1,4 +1,4 @@
-//! Following a run, and calling it off.
+//! Following and canceling runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use futures::StreamExt;
 use retouch_catalog::{Count, CountUnit};
-use retouch_core::queue::{JobNews, Progress, Stage};
+use retouch_core::queue::{JobEvent, JobProgress, ProgressStage};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -18,7 +18,7 @@ async fn start(app: &TestApp, image: &str) -> Value {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn events_tell_of_every_step_and_end_with_the_result(pool: PgPool) {
+async fn the_event_stream_shows_progress_and_ends_with_the_result(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let image = app.upload("ada").await;
     let job = start(&app, &image).await;
@@ -28,15 +28,16 @@ async fn events_tell_of_every_step_and_end_with_the_result(pool: PgPool) {
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     let mut body = response.into_body().into_data_stream();
     let first = body.next().await.unwrap().unwrap();
-    assert!(first.starts_with(b"event: job"), "the first event comes at once");
+    assert!(first.starts_with(b"event: job"), "the first event arrives immediately");
     let acting = app.clone();
     tokio::spawn(async move {
         let job = acting.claim().await.unwrap().id;
         let count = Some(Count { unit: CountUnit::Tiles, done: 12, total: 48 });
-        let at = Progress { eta_secs: Some(42), count, ..Progress::at(Stage::Infer, 0.2) };
-        let progress = JobNews::progress(job, at);
+        let at =
+            JobProgress { eta_secs: Some(42), count, ..JobProgress::at(ProgressStage::Infer, 0.2) };
+        let progress = JobEvent::progress(job, at);
         for _ in 0..3 {
-            acting.app.queue.tell(progress).await.unwrap();
+            acting.app.queue.publish(progress).await.unwrap();
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         acting.finish(job, &png(64, 48)).await;
@@ -67,12 +68,12 @@ async fn events_tell_of_every_step_and_end_with_the_result(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_cancelled_run_costs_nothing_and_a_waiting_request_hears_of_it(pool: PgPool) {
+async fn canceling_a_run_costs_nothing_and_ends_the_waiting_request(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let path = format!("/api/rmbg-images/remove-bg-ai?imageId={image}");
     let waiting = app.post(&path).by(&ada).send();
-    let cancelling = async {
+    let canceling = async {
         let job =
             retouch_standins::testing::eventually(Duration::from_secs(10), "a job", || async {
                 let list =
@@ -85,14 +86,14 @@ async fn a_cancelled_run_costs_nothing_and_a_waiting_request_hears_of_it(pool: P
         let again = app.delete(&format!("/api/jobs/{job}")).by(&ada).send().await;
         assert_eq!(again.json()["state"], "cancelled");
     };
-    let (answer, ()) = tokio::join!(waiting, cancelling);
-    answer.is_problem(409, "The run was cancelled");
+    let (answer, ()) = tokio::join!(waiting, canceling);
+    answer.is_problem(409, "The run was canceled.");
     assert_eq!(app.balance("ada").await, (20, 0));
     assert!(app.claim().await.is_none());
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn nobody_sees_or_cancels_another_persons_job(pool: PgPool) {
+async fn jobs_of_other_users_cannot_be_seen_or_canceled(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let image = app.upload("ada").await;
     let job = start(&app, &image).await["id"].as_str().unwrap().to_owned();
@@ -115,7 +116,7 @@ async fn nobody_sees_or_cancels_another_persons_job(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_job_that_waits_knows_its_place(pool: PgPool) {
+async fn a_queued_job_has_a_position(pool: PgPool) {
     let app = TestApp::start(pool).await;
     for place in 0..3 {
         let image = app.upload("ada").await;

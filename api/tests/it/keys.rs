@@ -1,4 +1,4 @@
-//! API keys: shown once, kept nowhere, good for tools and pictures, and for nothing else.
+//! API keys: shown once, stored as hashes, valid for images and tools only.
 
 use axum::http::StatusCode;
 use serde_json::json;
@@ -6,10 +6,10 @@ use sqlx::PgPool;
 
 use crate::app::{TestApp, png};
 
-const NOT_VALID: &str = "This API key is not valid, or was revoked";
+const NOT_VALID: &str = "This API key is invalid or was revoked.";
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_key_is_shown_once_and_listed_without_what_makes_it_one(pool: PgPool) {
+async fn a_key_is_shown_once_and_listed_without_its_secret(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     assert_eq!(app.get("/api/keys").by(&ada).send().await.json(), json!({"keys": []}));
@@ -26,15 +26,15 @@ async fn a_key_is_shown_once_and_listed_without_what_makes_it_one(pool: PgPool) 
     let listed = &list.json()["keys"][0];
     assert_eq!((&listed["id"], &listed["lastUsedAt"]), (&made["id"], &json!(null)));
     assert!(listed.get("key").is_none());
-    let kept: String = sqlx::query_scalar("select api_keys::text from api_keys")
+    let stored: String = sqlx::query_scalar("select api_keys::text from api_keys")
         .fetch_one(&app.pool)
         .await
         .unwrap();
-    assert!(!kept.contains(&key[9..]), "the key itself is stored: {kept}");
+    assert!(!stored.contains(&key[9..]), "the key itself is stored: {stored}");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_key_acts_for_its_owner_wherever_pictures_are_worked_on(pool: PgPool) {
+async fn a_key_acts_for_its_owner_on_images_and_tools(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, key) = (app.token("ada"), app.key("ada").await);
     let user = app.get("/api/user/get").by(&ada).send().await.json();
@@ -57,31 +57,31 @@ async fn a_key_acts_for_its_owner_wherever_pictures_are_worked_on(pool: PgPool) 
     let stranger = app.key("bob").await;
     let answer = app.get(job.header("location")).with_key(&stranger).send().await;
     answer.is_problem(404, "Job not found");
-    // The owner's browser sees what the program did.
+    // The owner sees the program's uploads.
     let images = app.get("/api/images").by(&ada).send().await.json();
     assert_eq!(images["images"][0]["id"], json!(image));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_only_a_person_may_do_no_key_can(pool: PgPool) {
+async fn managing_keys_requires_a_token(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let key = app.key("ada").await;
-    let not_yours = "An API key cannot do this: sign in to do it yourself";
+    let token_required = "API keys cannot be used here. Sign in instead.";
     for request in [
         app.get("/api/keys"),
         app.post("/api/keys").json_body(&json!({"name": "another"})),
         app.delete("/api/keys/0198a5a0-0000-7000-8000-000000000000"),
     ] {
-        request.with_key(&key).send().await.is_problem(403, not_yours);
+        request.with_key(&key).send().await.is_problem(403, token_required);
     }
     let as_bearer = app.get("/api/keys").by(&key).send().await;
-    as_bearer.is_problem(403, not_yours);
+    as_bearer.is_problem(403, token_required);
     let nobody = app.get("/api/keys").send().await;
     nobody.is_problem(401, "Authentication token is missing.");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_wrong_key_opens_nothing(pool: PgPool) {
+async fn invalid_keys_are_rejected(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let key = app.key("ada").await;
     let mut changed = key.clone();
@@ -90,16 +90,16 @@ async fn a_wrong_key_opens_nothing(pool: PgPool) {
         let answer = app.get("/api/user/get").with_key(wrong).send().await;
         answer.is_problem(401, NOT_VALID);
     }
-    // A valid token beside it does not help: the caller said who they are.
+    // Even with a valid token.
     let both = app.get("/api/user/get").by(&app.token("ada")).with_key("rt_x").send().await;
     both.is_problem(401, NOT_VALID);
-    // What anybody may read is not read with a wrong key either.
+    // Also on routes that need no token.
     let job = format!("/api/jobs/{}", "0198a5a0-0000-7000-8000-000000000000");
     app.get(&job).with_key(&changed).send().await.is_problem(401, NOT_VALID);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_revoked_key_is_refused_at_once(pool: PgPool) {
+async fn a_revoked_key_is_rejected_immediately(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, key) = (app.token("ada"), app.key("ada").await);
     assert_eq!(app.get("/api/user/get").with_key(&key).send().await.status, StatusCode::OK);
@@ -116,20 +116,20 @@ async fn a_revoked_key_is_refused_at_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_key_has_a_name_and_nobody_has_more_than_twenty(pool: PgPool) {
+async fn a_key_needs_a_name_and_a_user_has_at_most_twenty(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     let make = |body: serde_json::Value| app.post("/api/keys").by(&ada).json_body(&body).send();
     for name in ["", "   ", &"n".repeat(61), "a\u{0}b", "two\nlines"] {
         let refused = make(json!({"name": name})).await;
-        refused.is_problem(400, "A key needs a name of 1 to 60 characters");
+        refused.is_problem(400, "The name must have 1 to 60 characters.");
     }
     for body in [json!({}), json!({"name": 7}), json!("name")] {
         let refused = make(body).await;
         assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text());
         assert_eq!(refused.header("content-type"), "application/problem+json");
     }
-    // All at once: two that both count nineteen would make twenty-one.
+    // Concurrent requests must not exceed the limit.
     let longest = "ü".repeat(60);
     let made = (0..25).map(|_| make(json!({"name": longest})));
     let answers = futures::future::join_all(made).await;
@@ -137,12 +137,12 @@ async fn a_key_has_a_name_and_nobody_has_more_than_twenty(pool: PgPool) {
         answers.iter().filter(|answer| answer.status != StatusCode::CREATED).collect();
     assert_eq!(refused.len(), 5);
     for answer in refused {
-        answer.is_problem(422, "You have 20 keys already; revoke one first");
+        answer.is_problem(422, "You already have 20 keys. Revoke one first.");
     }
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn when_a_key_was_used_is_written_once_a_minute(pool: PgPool) {
+async fn the_last_use_is_written_once_a_minute(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, key) = (app.token("ada"), app.key("ada").await);
     let used_at = || async {
@@ -151,7 +151,7 @@ async fn when_a_key_was_used_is_written_once_a_minute(pool: PgPool) {
     };
     let used = async || app.get("/api/user/get").with_key(&key).send().await;
     used().await;
-    let first = used_at().await.expect("noted");
+    let first = used_at().await.expect("a time");
     used().await;
     assert_eq!(used_at().await, Some(first.clone()));
     sqlx::query("update api_keys set last_used_at = last_used_at - interval '61 seconds'")

@@ -1,4 +1,4 @@
-//! How much one may ask for: a minute, at once, and in all. What is refused holds and costs nothing.
+//! Rate limits, queue limits and upload limits. Rejected requests hold no credits.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::app::{TestApp, png};
 
-/// Gives `name` credits for many runs.
+/// Grants `name` credits for many runs.
 async fn enrich(app: &TestApp, name: &str) {
     let user = app.get("/api/user/get").by(&app.token(name)).send().await.json();
     let user: UserId = user["id"].as_str().unwrap().parse().unwrap();
@@ -23,7 +23,7 @@ fn paid(image: &str) -> String {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_user_may_start_so_many_runs_a_minute_with_browser_and_programs_together(pool: PgPool) {
+async fn runs_per_minute_are_limited_across_browsers_and_programs(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--user-runs-per-minute=3"]).await;
     let (ada, key, image) = (app.token("ada"), app.key("ada").await, app.upload("ada").await);
     let free = format!("/api/upscale/upscale-free?imageId={image}");
@@ -49,36 +49,32 @@ async fn a_user_may_start_so_many_runs_a_minute_with_browser_and_programs_togeth
         let wait: u64 = answer.header("retry-after").parse().unwrap();
         assert!((1..=20).contains(&wait), "{wait}");
         let unit = if wait == 1 { "second" } else { "seconds" };
-        let detail = format!("That was more than 3 runs in a minute. Try again in {wait} {unit}");
+        let detail = format!("You can start 3 runs per minute. Try again in {wait} {unit}.");
         answer.is_problem(429, &detail);
     }
     assert_eq!(app.balance("ada").await, before);
-    // Somebody else is not slowed down.
+    // Other users are not affected.
     let hers = app.upload("bob").await;
     let answer = app.post(&paid(&hers)).by(&app.token("bob")).asynchronously().send().await;
     assert_eq!(answer.status, StatusCode::ACCEPTED);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_user_may_upload_so_many_pictures_a_minute(pool: PgPool) {
+async fn uploads_per_minute_are_limited(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--user-uploads-per-minute=2"]).await;
     for _ in 0..2 {
         app.upload("ada").await;
     }
-    // Refused before anything is read: this is no picture.
+    // Rejected before the file is inspected.
     let answer = app.post("/api/images/upload").by(&app.token("ada")).file(b"text").send().await;
     assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
-    assert!(
-        answer.text().contains("That was more than 2 uploads in a minute"),
-        "{}",
-        answer.text()
-    );
+    assert!(answer.text().contains("You can start 2 uploads per minute"), "{}", answer.text());
     assert!(!answer.header("retry-after").is_empty());
     app.upload("bob").await;
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn so_many_paid_runs_of_one_user_may_wait(pool: PgPool) {
+async fn queued_paid_runs_per_user_are_limited(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--user-queue=2"]).await;
     enrich(&app, "ada").await;
     let ada = app.token("ada");
@@ -95,30 +91,30 @@ async fn so_many_paid_runs_of_one_user_may_wait(pool: PgPool) {
     for answer in refused {
         answer.is_problem(
             429,
-            "Too many of your runs are waiting; try again when some of them have ended",
+            "Too many of your runs are waiting. Try again when some have finished.",
         );
         assert_eq!(answer.header("retry-after"), "10");
     }
     assert_eq!(app.balance("ada").await, (500, 10));
-    // A repeat of what waits joins it, and somebody else has a queue of their own.
+    // A repeat of a queued run joins it, and other users are not affected.
     let first = accepted[0].json()["imageId"].as_str().map(str::to_owned);
     let again = app.post(&paid(&first.unwrap())).by(&ada).asynchronously().send().await;
     assert_eq!(again.status, StatusCode::ACCEPTED, "{}", again.text());
     let his = app.upload("bob").await;
     let his = app.post(&paid(&his)).by(&app.token("bob")).asynchronously().send().await;
     assert_eq!(his.status, StatusCode::ACCEPTED);
-    // One that starts makes room.
+    // A run that starts makes room.
     app.claim().await.unwrap();
-    let free_place = images.iter().map(|image| app.post(&paid(image)).by(&ada).asynchronously());
-    let mut now = Vec::new();
-    for request in free_place {
-        now.push(request.send().await.status);
+    let requests = images.iter().map(|image| app.post(&paid(image)).by(&ada).asynchronously());
+    let mut statuses = Vec::new();
+    for request in requests {
+        statuses.push(request.send().await.status);
     }
-    assert_eq!(now.iter().filter(|status| **status == StatusCode::ACCEPTED).count(), 3);
+    assert_eq!(statuses.iter().filter(|status| **status == StatusCode::ACCEPTED).count(), 3);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn so_many_paid_runs_may_wait_in_all(pool: PgPool) {
+async fn queued_paid_runs_are_limited(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--paid-queue=2"]).await;
     for (name, accepted) in [("ada", true), ("bob", true), ("eve", false)] {
         let image = app.upload(name).await;
@@ -126,12 +122,12 @@ async fn so_many_paid_runs_may_wait_in_all(pool: PgPool) {
         if accepted {
             assert_eq!(answer.status, StatusCode::ACCEPTED);
         } else {
-            answer.is_problem(503, "Too many runs are waiting; try again in a minute");
+            answer.is_problem(503, "Too many runs are waiting. Try again in a minute.");
             assert_eq!(answer.header("retry-after"), "60");
             assert_eq!(app.balance(name).await, (20, 0));
         }
     }
-    // Free runs have a queue of their own.
+    // Free runs have a separate limit.
     let image = app.upload("eve").await;
     let free = format!("/api/rmbg-images/remove-bg-free?imageId={image}");
     let answer = app.post(&free).by(&app.token("eve")).asynchronously().send().await;
@@ -139,18 +135,18 @@ async fn so_many_paid_runs_may_wait_in_all(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_visitor_who_invents_addresses_stays_one_visitor(pool: PgPool) {
+async fn forged_addresses_do_not_evade_the_visitor_limit(pool: PgPool) {
     let run = "/api/free/remove-bg-fr";
-    // Nobody is believed; then the peer is, a proxy: about its neighbour, not about what stands left of that.
+    // First without a trusted proxy; then the peer is one, and only the last address counts.
     for (trusted, forged) in [(&[][..], true), (&["--trusted-proxies=127.0.0.1"][..], false)] {
         let settings = [&["--visitor-runs-per-hour=2"], trusted].concat();
         let app = TestApp::start_with(pool.clone(), &settings).await;
         let mut answers = Vec::new();
         for n in 0..4_u32 {
-            let said = if forged { format!("9.9.9.{n}") } else { format!("9.9.9.{n}, 7.7.7.7") };
-            // Another picture each time, and each app: the same one would be the same free run.
+            let forwarded = if forged { format!("9.9.9.{n}") } else { format!("9.9.9.{n}, 7.7.7.7") };
+            // A different image each time, because its free run is used up afterwards.
             let picture = png(60 + n, if forged { 40 } else { 50 });
-            let request = app.post(run).header("x-forwarded-for", &said).file(&picture);
+            let request = app.post(run).header("x-forwarded-for", &forwarded).file(&picture);
             answers.push(request.asynchronously().send().await.status.as_u16());
         }
         assert_eq!(answers, [202, 202, 429, 429], "trusted: {trusted:?}");
@@ -158,7 +154,7 @@ async fn a_visitor_who_invents_addresses_stays_one_visitor(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_is_refused_is_no_free_run(pool: PgPool) {
+async fn rejected_requests_do_not_count_as_free_runs(pool: PgPool) {
     let settings = ["--visitor-runs-per-hour=2", "--visitor-uploads-per-hour=7"];
     let app = TestApp::start_with(pool, &settings).await;
     let run = async |picture: &[u8]| {
@@ -169,29 +165,29 @@ async fn what_is_refused_is_no_free_run(pool: PgPool) {
     run(&png(60, 40)).await.is_problem(409, "Free Exists");
     run(b"no picture")
         .await
-        .is_problem(415, "This file is not an image we can read. Use PNG, JPEG or WebP");
+        .is_problem(415, "We can't read this file as an image. Use PNG, JPEG or WebP.");
     run(&png(1441, 2)).await.is_problem(422, "Image dimensions too big (Max 1440x1440)");
     assert_eq!(run(&png(61, 40)).await.status, StatusCode::ACCEPTED);
     let third = run(&png(62, 40)).await;
     assert_eq!(third.status, StatusCode::TOO_MANY_REQUESTS);
     assert!(third.text().contains("Too many free runs from your network"), "{}", third.text());
-    // Looking at pictures is not for nothing either.
+    // But every upload counts as an upload.
     assert_eq!(run(b"no picture").await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
     let eighth = run(b"no picture").await;
     assert_eq!(eighth.status, StatusCode::TOO_MANY_REQUESTS);
-    assert!(eighth.text().contains("Too many pictures from your network"), "{}", eighth.text());
+    assert!(eighth.text().contains("Too many uploads from your network"), "{}", eighth.text());
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn uploads_take_no_more_memory_than_there_is_for_them(pool: PgPool) {
+async fn the_memory_for_uploads_is_limited(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--upload-memory-mib=1"]).await;
     let ada = app.token("ada");
     let upload =
         |bytes: usize| app.post("/api/images/upload").by(&ada).file(&vec![0; bytes]).send();
     for _ in 0..3 {
-        // Half of it is the most for one address. What was refused is given back at once.
+        // One address can use half of it. A rejected upload releases its memory immediately.
         let refused = upload(600 << 10).await;
-        refused.is_problem(503, "Too much is being uploaded at the moment. Try again shortly");
+        refused.is_problem(503, "Too many uploads are in progress. Please try again shortly.");
         assert_eq!(refused.header("retry-after"), "5");
         assert_eq!(upload(400 << 10).await.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
     }
@@ -206,7 +202,7 @@ async fn uploads_take_no_more_memory_than_there_is_for_them(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_upload_that_stalls_is_given_up(pool: PgPool) {
+async fn a_stalled_upload_is_aborted(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--upload-pause-secs=1"]).await;
     let mut caller = TcpStream::connect(app.listen().await).await.unwrap();
     let head = "POST /api/free/remove-bg-fr HTTP/1.1\r\nHost: test\r\nContent-Length: 5000\r\n\
@@ -217,11 +213,11 @@ async fn an_upload_that_stalls_is_given_up(pool: PgPool) {
     tokio::time::timeout(Duration::from_secs(20), reading).await.expect("in time").unwrap();
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
-    assert!(answer.contains("The upload took too long. Try again"), "{answer}");
+    assert!(answer.contains("The upload took too long. Please try again."), "{answer}");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn whoever_is_refused_while_sending_reads_why(pool: PgPool) {
+async fn a_client_that_is_rejected_while_uploading_can_read_the_response(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--upload-memory-mib=1"]).await;
     let address = app.listen().await;
     let ada = app.token("ada");
@@ -229,7 +225,7 @@ async fn whoever_is_refused_while_sending_reads_why(pool: PgPool) {
         b"--frontier\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.png\"\r\n\r\n"
             .to_vec();
     picture.resize(16 << 20, 0);
-    // Far more than fits between two programs, and the answer is looked at when all of it is sent.
+    // More than socket buffers hold; the response is read only after everything is sent.
     let send = async |path: &str, headers: &str| {
         let mut caller = TcpStream::connect(address).await.unwrap();
         let length = picture.len();
@@ -237,7 +233,7 @@ async fn whoever_is_refused_while_sending_reads_why(pool: PgPool) {
             "POST {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
         );
         caller.write_all(head.as_bytes()).await.unwrap();
-        caller.write_all(&picture).await.expect("it is listened to");
+        caller.write_all(&picture).await.expect("the server reads on");
         let mut answer = Vec::new();
         caller.read_to_end(&mut answer).await.expect("the answer arrives");
         String::from_utf8_lossy(&answer).into_owned()
@@ -249,8 +245,8 @@ async fn whoever_is_refused_while_sending_reads_why(pool: PgPool) {
     );
     let too_much = send("/api/images/upload", &headers).await;
     assert!(too_much.starts_with("HTTP/1.1 503 "), "{too_much}");
-    assert!(too_much.contains("Too much is being uploaded at the moment"), "{too_much}");
-    // One who asks first is told at once, and need not send.
+    assert!(too_much.contains("Too many uploads are in progress"), "{too_much}");
+    // A client that waits for `100 Continue` gets the response immediately.
     let mut careful = TcpStream::connect(address).await.unwrap();
     let head = "POST /api/images/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n";
     careful.write_all(head.as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Magic Fix: what it costs, what is refused before anything is held, and what a result says.
+//! Magic Fix: prices, validation before credits are held, and results.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use sqlx::PgPool;
 
 use crate::app::TestApp;
 
-/// A drawing of this size with something painted in it.
+/// Returns a mask that marks a quarter of the image.
 pub fn mask(width: u32, height: u32) -> Vec<u8> {
     drawing(width, height, 255)
 }
@@ -25,7 +25,7 @@ fn drawing(width: u32, height: u32, paint: u8) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A worker reports that it serves these modes.
+/// Registers a worker that serves these modes.
 pub async fn install(app: &TestApp, modes: &[FixMode], vocabulary: Option<&[&str]>) {
     let serving = |mode: &FixMode| ServedModel {
         tool: ToolName::MagicFix,
@@ -57,7 +57,7 @@ fn address(image: &str) -> String {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_fix_costs_eight_credits_and_its_result_says_what_was_wished(pool: PgPool) {
+async fn a_fix_costs_eight_credits_and_its_result_has_the_prompt(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     install(&app, &[FixMode::Remove], None).await;
@@ -82,17 +82,17 @@ async fn a_fix_costs_eight_credits_and_its_result_says_what_was_wished(pool: PgP
     assert_eq!(deleted.status, StatusCode::NO_CONTENT);
     let left: i64 =
         sqlx::query_scalar("select count(*) from masks").fetch_one(&app.pool).await.unwrap();
-    assert_eq!(left, 0, "a mask goes with the end of its job");
+    assert_eq!(left, 0, "a mask is deleted when its job ends");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_is_amiss_is_said_and_nothing_is_held(pool: PgPool) {
+async fn invalid_requests_are_explained_and_hold_no_credits(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     install(&app, &[FixMode::Remove, FixMode::Edit], Some(&["a", "red", "circle"])).await;
     let (drawing, blank) = (mask(64, 48), drawing(64, 48, 100));
     let long = "ж".repeat(501);
-    for (file, prompt, code, words) in [
+    for (file, prompt, code, detail) in [
         (&drawing[..], "", "prompt_required", "Prompt is required"),
         (&drawing, "  ", "prompt_required", "Prompt is required"),
         (&drawing, &long, "prompt_too_long", "maximum of 500 letters"),
@@ -107,7 +107,7 @@ async fn what_is_amiss_is_said_and_nothing_is_held(pool: PgPool) {
         let answer = app.post(&address(&image)).by(&ada).fix(file, prompt).send().await;
         let problem = answer.json();
         assert_eq!((answer.status.as_u16(), &problem["code"]), (422, &json!(code)), "{prompt}");
-        assert!(problem["detail"].as_str().unwrap().contains(words), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(detail), "{problem}");
     }
     assert_eq!(app.balance("ada").await, (20, 0));
     let submitted: i64 =
@@ -116,7 +116,7 @@ async fn what_is_amiss_is_said_and_nothing_is_held(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn only_the_owner_of_a_picture_can_have_it_fixed(pool: PgPool) {
+async fn only_the_owner_can_fix_an_image(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (eve, image) = (app.token("eve"), app.upload("ada").await);
     install(&app, &[FixMode::Remove], None).await;
@@ -135,7 +135,7 @@ async fn only_the_owner_of_a_picture_can_have_it_fixed(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_same_wish_is_one_job_and_another_mask_or_prompt_is_another(pool: PgPool) {
+async fn repeats_join_the_job_unless_mask_or_prompt_differ(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     install(&app, &[FixMode::Remove], None).await;
@@ -155,7 +155,7 @@ async fn the_same_wish_is_one_job_and_another_mask_or_prompt_is_another(pool: Pg
     poor.is_problem(402, "Not enough credits");
 
     let job = ids[0].as_str().unwrap().parse().unwrap();
-    let stored = jobs::mask(&app.pool, job).await.unwrap().expect("its mask is stored");
+    let stored = jobs::mask(&app.pool, job).await.unwrap().expect("a stored mask");
     assert_eq!(image::load_from_memory(&stored).unwrap().to_luma8().dimensions(), (64, 48));
     assert!(jobs::cancel(&app.pool, job).await.unwrap());
     assert_eq!(jobs::mask(&app.pool, job).await.unwrap(), None);
@@ -163,7 +163,7 @@ async fn the_same_wish_is_one_job_and_another_mask_or_prompt_is_another(pool: Pg
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_config_says_what_is_possible(pool: PgPool) {
+async fn the_config_lists_modes_and_vocabulary(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let config = app.get("/api/config").send().await.json();
     assert_eq!(config["magicFix"], json!({"modes": [], "vocabulary": null, "demo": false}));
@@ -179,7 +179,7 @@ async fn the_config_says_what_is_possible(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_run_that_fails_for_what_was_sent_is_no_fault_of_the_server(pool: PgPool) {
+async fn a_run_that_fails_because_of_its_input_is_a_client_error(pool: PgPool) {
     for (code, status) in [("mask_invalid", 422), ("result_unsafe", 422), ("model_failed", 500)] {
         let app = Arc::new(TestApp::start(pool.clone()).await);
         let (ada, image) = (app.token("ada"), app.upload("ada").await);

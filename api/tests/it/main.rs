@@ -1,6 +1,6 @@
-//! The API through its real router, on a real Postgres, Redis and S3 server, with an identity provider
-//! that signs whatever a test asks for. One file for each group of routes.
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+//! Tests of the API through its router, with real Postgres, Redis and S3 servers and an identity provider that signs
+//! any claims. One file per group of routes.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod account;
 mod app;
@@ -15,6 +15,7 @@ mod jobs;
 mod keys;
 mod limits;
 mod magic_images;
+mod objects;
 mod openapi;
 mod oversize_reports;
 mod payments;

@@ -1,4 +1,4 @@
-//! The document that programs and the page are written against.
+//! The OpenAPI document.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use expect_test::expect_file;
 use retouch_api::router;
 
 #[test]
-fn the_document_that_is_checked_in_is_the_one_the_code_makes() {
+fn the_checked_in_document_is_up_to_date() {
     let document = router::openapi().to_pretty_json().unwrap() + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ui/src/api/openapi.json");
     expect_file![path].assert_eq(&document);
 }
 
 #[test]
-fn every_route_says_who_may_call_it_and_how_it_fails() {
+fn every_route_documents_its_security() {
     let document = serde_json::to_value(router::openapi()).unwrap();
     let open = [
         "/api/config",
@@ -21,7 +21,7 @@ fn every_route_says_who_may_call_it_and_how_it_fails() {
         "/api/free/upload",
         "/api/free/upscale-fr",
         "/api/files/{kind}/{id}",
-        // Signed by the payment provider.
+        // Authenticated by the payment provider's signature.
         "/api/payments/webhook",
         "/healthz",
         "/readyz",
@@ -31,7 +31,7 @@ fn every_route_says_who_may_call_it_and_how_it_fails() {
             let guarded = operation.get("security").is_some();
             assert_eq!(guarded, !open.contains(&path.as_str()), "{method} {path}");
             if guarded {
-                // Clients of remove.bg expect its status.
+                // Clients of remove.bg expect 403.
                 let refused = if path.starts_with("/v1.0/") { "403" } else { "401" };
                 let says_so = operation["responses"].get(refused).is_some();
                 assert!(says_so, "{method} {path} has no {refused}");

@@ -1,22 +1,22 @@
-//! `/api/free/upload` takes an address from strangers: whatever it is, nothing fetches it, nobody is harmed by it, and
-//! the log stays one clean line a call.
+//! `/api/free/upload` accepts URLs from untrusted clients: it must never fetch them, and must log one clean line per
+//! request.
 
 use std::net::{SocketAddr, TcpListener};
 
 use axum::http::StatusCode;
-use retouch_standins::log::{Lines, Log};
+use retouch_standins::log::{CapturedLog, LogFormat};
 use sqlx::PgPool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::app::TestApp;
 
-/// What must never be in a log: each address carries it where secrets are.
+/// A secret in the hostile URLs that must not be logged.
 const SECRET: &str = "s3cr3t";
-/// Longer than any line has to be.
-const LONGEST_LINE: usize = 600;
+/// The maximum length of a log line, in bytes.
+const MAX_LINE_BYTES: usize = 600;
 
-/// A listener that nobody must call.
+/// A listener that must not receive connections.
 struct Canary(TcpListener);
 
 impl Canary {
@@ -35,7 +35,7 @@ impl Canary {
     }
 }
 
-/// Two hundred and more addresses that somebody might try, several of them leading to `canary`.
+/// Returns over two hundred hostile URLs, many of which point to `canary`.
 fn hostile(canary: SocketAddr) -> Vec<String> {
     let port = canary.port();
     let hosts = [
@@ -115,7 +115,7 @@ fn hostile(canary: SocketAddr) -> Vec<String> {
     all
 }
 
-/// `text` with every byte as a percent-encoded one: what a server reads is exactly `text`.
+/// Percent-encodes every byte.
 fn encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |encoded, byte| encoded + &format!("%{byte:02X}"))
 }
@@ -126,22 +126,25 @@ fn assert_one_clean_line(log: &str, what: &str) {
     assert!(!line.chars().any(char::is_control), "{what:?}: {line:?}");
     assert!(line.is_ascii(), "{what:?}: {line:?}");
     assert!(!line.contains(SECRET), "{what:?}: {line:?}");
-    assert!(line.len() <= LONGEST_LINE, "{what:?}: {} bytes", line.len());
-    assert!(line.contains("Somebody chose a picture that is too big"), "{what:?}: {line:?}");
+    assert!(line.len() <= MAX_LINE_BYTES, "{what:?}: {} bytes", line.len());
+    assert!(
+        line.contains("A visitor selected an image above the size limit"),
+        "{what:?}: {line:?}"
+    );
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_address_is_never_fetched_and_logs_one_clean_line(pool: PgPool) {
+async fn reported_urls_are_never_fetched_and_logged_as_one_clean_line(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let canary = Canary::new();
     let hostile = hostile(canary.address());
     assert!(hostile.len() >= 200, "{}", hostile.len());
-    for lines in [Lines::Text, Lines::Json] {
-        let (log, _guard) = Log::capture(lines);
+    for format in [LogFormat::Text, LogFormat::Json] {
+        let (log, _guard) = CapturedLog::start(format);
         for (n, url) in hostile.iter().enumerate() {
             let path = format!("/api/free/upload?x={}&y=9000&url={}", 7000 + n, encoded(url));
             let Ok(_) = path.parse::<axum::http::Uri>() else {
-                // Longer than a request line may be; the server refuses it before it is one.
+                // Too long for a request line; the server rejects it earlier.
                 continue;
             };
             let answer = app.get(&path).send().await;
@@ -154,9 +157,9 @@ async fn an_address_is_never_fetched_and_logs_one_clean_line(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn strange_numbers_and_queries_are_no_reason_to_fail(pool: PgPool) {
+async fn malformed_numbers_are_accepted_and_duplicate_parameters_rejected(pool: PgPool) {
     let app = TestApp::start(pool).await;
-    let (log, _guard) = Log::capture(Lines::Text);
+    let (log, _guard) = CapturedLog::start(LogFormat::Text);
     let numbers =
         ["-1", "0", "1e9", "NaN", "99999999999999999999", "%00", "٣", "0x10", "1%0a2", ""];
     for number in numbers {
@@ -176,11 +179,11 @@ async fn strange_numbers_and_queries_are_no_reason_to_fail(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn bytes_that_are_no_request_are_refused_and_leave_no_line_of_their_own(pool: PgPool) {
+async fn malformed_requests_cannot_forge_log_lines(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let canary = Canary::new();
     let server = app.listen().await;
-    let (log, _guard) = Log::capture(Lines::Text);
+    let (log, _guard) = CapturedLog::start(LogFormat::Text);
     let long = "a".repeat(100_000);
     let raw: [&[u8]; 8] = [
         b"\0",
@@ -199,7 +202,7 @@ async fn bytes_that_are_no_request_are_refused_and_leave_no_line_of_their_own(po
         let mut connection = TcpStream::connect(server).await.unwrap();
         let (mut reading, mut writing) = connection.split();
         let mut answer = Vec::new();
-        // The server may hang up before it has read all of it.
+        // The server may close the connection before it has read everything.
         let (_, _) = tokio::join!(writing.write_all(&request), reading.read_to_end(&mut answer));
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let status = answer.get(9..12).unwrap_or_default().to_owned();

@@ -1,11 +1,11 @@
-//! Buying packs, against a stand-in that speaks the payment provider's protocol.
+//! Buying packs, with a stand-in for the payment provider.
 
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use retouch_api::usecases::settle_payment::ask_about_silent;
+use retouch_api::usecases::settle_payment::check_pending_payments;
 use retouch_core::credits;
-use retouch_standins::stripe::{DisputeStatus, EventKind, Failure, Outcome, StripeStandIn};
+use retouch_standins::stripe::{DisputeStatus, EventKind, Outcome, StripeStandIn};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -18,13 +18,13 @@ async fn buy(app: &TestApp, name: &str, pack: u8) -> Answer {
     app.post(&path).by(&app.token(name)).send().await
 }
 
-/// Buys a pack as far as the page to pay on; returns that page's session.
+/// Opens a payment page and returns its session.
 async fn begin(app: &TestApp, stripe: &StripeStandIn, name: &str, pack: u8) -> String {
     let answer = buy(app, name, pack).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
     let url = answer.json()["url"].as_str().unwrap().to_owned();
     let session = stripe.sessions().into_iter().find(|id| url.contains(id.as_str()));
-    session.unwrap_or_else(|| panic!("{url} is no page of the provider's"))
+    session.unwrap_or_else(|| panic!("{url} is not a page of the provider"))
 }
 
 async fn status_of(app: &TestApp, name: &str, session: &str) -> Answer {
@@ -37,14 +37,14 @@ async fn orders(app: &TestApp, name: &str) -> Vec<Value> {
     answer.json()["sessions"].as_array().unwrap().clone()
 }
 
-/// The same message, of the mode in which money moves.
+/// Returns the same message in live mode.
 fn live(body: &str) -> String {
     let mut event: Value = serde_json::from_str(body).unwrap();
     event["livemode"] = json!(true);
     event.to_string()
 }
 
-/// Delivers a message as the provider does.
+/// Delivers a message like the provider.
 async fn deliver(app: &TestApp, (body, signature): &(String, String)) -> Answer {
     let post = app.post("/api/payments/webhook").header("stripe-signature", signature);
     post.header("content-type", "application/json").raw(body.clone().into_bytes()).send().await
@@ -61,7 +61,7 @@ async fn assert_books_balance(app: &TestApp) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_pack_is_bought_from_the_click_to_the_credits(pool: PgPool) {
+async fn a_pack_can_be_bought_from_end_to_end(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     assert_eq!(app.get("/api/config").send().await.json()["features"]["payments"], true);
     let opened = buy(&app, "ada", 2).await;
@@ -78,7 +78,7 @@ async fn a_pack_is_bought_from_the_click_to_the_credits(pool: PgPool) {
     let order = &orders(&app, "ada").await[0];
     assert_eq!(
         asked["metadata"]["order"], order["id"],
-        "our row is there first, and its id goes along"
+        "the provider gets the id of our order"
     );
     let open = status_of(&app, "ada", &session).await.json();
     assert_eq!((&open["status"], &open["fulfilled"]), (&json!("open"), &json!(false)));
@@ -105,11 +105,11 @@ async fn a_pack_is_bought_from_the_click_to_the_credits(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn every_pack_costs_what_the_price_list_says(pool: PgPool) {
+async fn every_pack_has_its_price_and_credits(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     for (pack, cents, bought) in [(1, 200, 20), (2, 500, 55), (3, 1500, 180)] {
         let before = app.balance("ada").await.0;
-        // By GET, as the product's table has it.
+        // With GET, as in the product specification.
         let path = format!("/api/payments/create-checkout-session-{pack}");
         let answer = app.get(&path).by(&app.token("ada")).send().await;
         assert_eq!(answer.status, StatusCode::OK);
@@ -124,12 +124,12 @@ async fn every_pack_costs_what_the_price_list_says(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_return_page_is_enough_when_no_message_ever_comes(pool: PgPool) {
+async fn the_return_page_grants_the_credits_without_a_message(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let session = begin(&app, &stripe, "ada", 1).await;
     stripe.pay(&session).await;
-    let looks = futures::future::join_all((0..20).map(|_| status_of(&app, "ada", &session))).await;
-    assert!(looks.iter().all(|look| look.json()["status"] == "complete"));
+    let answers = futures::future::join_all((0..20).map(|_| status_of(&app, "ada", &session))).await;
+    assert!(answers.iter().all(|answer| answer.json()["status"] == "complete"));
     assert_eq!(app.balance("ada").await, (40, 0));
     deliver_all(&app, &stripe).await;
     assert_eq!(app.balance("ada").await, (40, 0));
@@ -137,33 +137,33 @@ async fn the_return_page_is_enough_when_no_message_ever_comes(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn we_ask_when_neither_message_nor_buyer_comes_back(pool: PgPool) {
+async fn our_own_check_grants_the_credits_without_message_or_return(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let session = begin(&app, &stripe, "ada", 1).await;
     stripe.pay(&session).await;
     let payments = app.app.payments.as_ref().unwrap();
-    ask_about_silent(&app.app, payments).await.unwrap();
-    assert_eq!(app.balance("ada").await, (20, 0), "not yet: the message may be on its way");
+    check_pending_payments(&app.app, payments).await.unwrap();
+    assert_eq!(app.balance("ada").await, (20, 0), "not due yet: the message may still arrive");
     sqlx::query("update orders set next_check_at = now()").execute(&app.pool).await.unwrap();
-    ask_about_silent(&app.app, payments).await.unwrap();
+    check_pending_payments(&app.app, payments).await.unwrap();
     assert_eq!(app.balance("ada").await, (40, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_payment_that_takes_days_grants_when_it_arrives_and_only_then(pool: PgPool) {
+async fn a_delayed_payment_grants_the_credits_when_it_succeeds(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
-    let comes = begin(&app, &stripe, "ada", 1).await;
+    let succeeds = begin(&app, &stripe, "ada", 1).await;
     let fails = begin(&app, &stripe, "ada", 2).await;
-    for session in [&comes, &fails] {
+    for session in [&succeeds, &fails] {
         stripe.pay_later(session).await;
-        let standing = status_of(&app, "ada", session).await.json();
+        let state = status_of(&app, "ada", session).await.json();
         assert_eq!(
-            (&standing["status"], &standing["order_status"], &standing["fulfilled"]),
+            (&state["status"], &state["order_status"], &state["fulfilled"]),
             (&json!("complete"), &json!("unpaid"), &json!(false))
         );
     }
     assert_eq!(app.balance("ada").await, (20, 0));
-    stripe.settle(&comes, Outcome::Succeeded).await;
+    stripe.settle(&succeeds, Outcome::Succeeded).await;
     stripe.settle(&fails, Outcome::Failed).await;
     deliver_all(&app, &stripe).await;
     assert_eq!(app.balance("ada").await, (40, 0));
@@ -173,15 +173,15 @@ async fn a_payment_that_takes_days_grants_when_it_arrives_and_only_then(pool: Pg
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_page_that_is_left_or_refused_costs_and_grants_nothing(pool: PgPool) {
+async fn a_declined_card_or_an_expired_page_grants_nothing(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let session = begin(&app, &stripe, "ada", 1).await;
-    stripe.fail(&session).await;
+    stripe.decline(&session).await;
     assert_eq!(status_of(&app, "ada", &session).await.json()["status"], "open");
     stripe.expire(&session).await;
     deliver_all(&app, &stripe).await;
-    let standing = status_of(&app, "ada", &session).await.json();
-    assert_eq!((&standing["status"], &standing["url"]), (&json!("expired"), &Value::Null));
+    let state = status_of(&app, "ada", &session).await.json();
+    assert_eq!((&state["status"], &state["url"]), (&json!("expired"), &Value::Null));
     assert_eq!(orders(&app, "ada").await[0]["status"], "expired");
     assert_eq!(app.balance("ada").await, (20, 0));
 }
@@ -192,7 +192,7 @@ async fn refunds_and_disputes_take_credits_back(pool: PgPool) {
     let session = begin(&app, &stripe, "ada", 2).await;
     stripe.pay(&session).await;
     stripe.refund(&session, Some(250)).await;
-    // The refund's message overtakes the payment's.
+    // The message about the refund arrives before the one about the payment.
     let mut events = stripe.events();
     events.reverse();
     for event in &events {
@@ -218,13 +218,13 @@ async fn refunds_and_disputes_take_credits_back(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_message_that_the_provider_did_not_sign_grants_nothing(pool: PgPool) {
+async fn messages_without_a_valid_signature_are_rejected(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let session = begin(&app, &stripe, "ada", 1).await;
     stripe.pay(&session).await;
     let (body, good) = stripe.events_of(EventKind::SessionCompleted).pop().unwrap();
     let other = StripeStandIn::start().await;
-    let mut wrong = vec![
+    let mut forged = vec![
         (body.clone(), String::new()),
         (body.clone(), "t=1,v1=00".into()),
         (body.clone(), "nonsense".into()),
@@ -234,19 +234,19 @@ async fn a_message_that_the_provider_did_not_sign_grants_nothing(pool: PgPool) {
         (format!("{body} "), good.clone()),
         (String::new(), good.clone()),
     ];
-    // One byte changed, in a hundred places.
+    // With one bit flipped, at a hundred positions.
     for place in (0..body.len()).step_by(body.len() / 100) {
         let mut bytes = body.clone().into_bytes();
         bytes[place] ^= 1;
         if let Ok(changed) = String::from_utf8(bytes) {
-            wrong.push((changed, good.clone()));
+            forged.push((changed, good.clone()));
         }
     }
-    for event in &wrong {
+    for event in &forged {
         let answer = deliver(&app, event).await;
-        answer.is_problem(400, "This message is not signed by the payment provider");
+        answer.is_problem(400, "This message is not signed by the payment provider.");
     }
-    // Signed well, and of the other mode or no message at all.
+    // Validly signed, but in live mode or malformed.
     for odd in [live(&body), "{}".into(), "[]".into()] {
         assert_eq!(
             deliver(&app, &(odd.clone(), stripe.sign(&odd))).await.status,
@@ -256,7 +256,7 @@ async fn a_message_that_the_provider_did_not_sign_grants_nothing(pool: PgPool) {
     let (events,): (i64,) =
         sqlx::query_as("select count(*) from payment_events").fetch_one(&app.pool).await.unwrap();
     assert_eq!((events, app.balance("ada").await), (0, (20, 0)));
-    // Of two signatures, as while a secret is being replaced, one has to be right.
+    // While a secret is being replaced, messages have two signatures, and one valid signature suffices.
     let (time, right) = good.split_once(',').unwrap();
     let both = (body.clone(), format!("{time},v1={},{right}", "0".repeat(64)));
     assert_eq!(deliver(&app, &both).await.status, StatusCode::OK);
@@ -264,7 +264,7 @@ async fn a_message_that_the_provider_did_not_sign_grants_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_double_click_pays_once_and_a_repeated_key_returns_the_same_page(pool: PgPool) {
+async fn double_clicks_and_repeated_keys_return_the_same_page(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let clicks = futures::future::join_all((0..10).map(|_| buy(&app, "ada", 1))).await;
     let mut urls: Vec<_> = clicks.iter().map(|click| click.json()["url"].clone()).collect();
@@ -277,25 +277,27 @@ async fn a_double_click_pays_once_and_a_repeated_key_returns_the_same_page(pool:
     let first = keyed(1).await.json();
     assert_ne!(first["url"], urls[0]);
     assert_eq!(keyed(1).await.json(), first);
-    keyed(2).await.is_problem(422, "This Idempotency-Key was used for a different request");
+    keyed(2)
+        .await
+        .is_problem(422, "This Idempotency-Key was already used for a different request.");
     assert_eq!(stripe.sessions().len(), 2);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_provider_in_trouble_is_asked_again_and_then_said_to_be(pool: PgPool) {
+async fn failed_requests_to_the_provider_are_retried_then_reported(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
-    stripe.fail_next(Failure::ServerError, 2);
+    stripe.fail_next(2);
     begin(&app, &stripe, "ada", 1).await;
-    stripe.fail_next(Failure::ServerError, 100);
+    stripe.fail_next(100);
     buy(&app, "ada", 2).await.is_problem(503, FAILED);
-    stripe.fail_next(Failure::ServerError, 0);
-    // The same click again goes on with the order that is there.
+    stripe.fail_next(0);
+    // The next click continues with the same order.
     begin(&app, &stripe, "ada", 2).await;
     assert_eq!((stripe.sessions().len(), orders(&app, "ada").await.len()), (2, 2));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn without_a_key_nothing_is_sold(pool: PgPool) {
+async fn without_a_provider_key_nothing_is_sold(pool: PgPool) {
     let app = TestApp::start(pool).await;
     assert_eq!(app.get("/api/config").send().await.json()["features"]["payments"], false);
     buy(&app, "ada", 1).await.is_problem(503, FAILED);
@@ -306,7 +308,7 @@ async fn without_a_key_nothing_is_sold(pool: PgPool) {
     assert_eq!(placed, 0);
 }
 
-/// 100 sessions, their messages delivered 100 times over, shuffled, 16 at a time, between looks at the return page.
+/// Delivers the messages of 100 sessions 100 times each, shuffled and 16 at a time, mixed with visits of the return page.
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_hundred_sessions_replayed_a_hundred_times_are_a_hundred_grants(pool: PgPool) {
     use futures::StreamExt;
@@ -321,7 +323,7 @@ async fn a_hundred_sessions_replayed_a_hundred_times_are_a_hundred_grants(pool: 
     }
     let events = stripe.events();
     assert_eq!(events.len(), 100);
-    // A step that has no common divisor with their number visits all of them in an order of no order.
+    // A step coprime to the total visits every index once, in a scrambled order.
     let total = events.len() * 100;
     let visits = (0..total).map(|visit| visit * 7919 % total);
     let answers = futures::stream::iter(visits)

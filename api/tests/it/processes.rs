@@ -1,4 +1,4 @@
-//! The real programs, on services of a test's own: for what only a whole process shows.
+//! Runs the real programs with private services, for tests of whole processes.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions, PgPool};
 
 use crate::app::AUDIENCE;
 
-/// Everything that the programs need, except them.
+/// The services that the programs need.
 pub struct Services {
     pub pool: PgPool,
     pub issuer: Issuer,
@@ -45,13 +45,13 @@ impl Services {
             .env("S3_BUCKET", "test")
             .env("S3_ACCESS_KEY_ID", "test")
             .env("S3_SECRET_ACCESS_KEY", "test-secret")
-            // Spans are sent soon, and not after five seconds.
+            // Exports spans after 100 ms instead of five seconds.
             .env("OTEL_BSP_SCHEDULE_DELAY", "100")
             .current_dir(repository);
-        Program { command, settled: Vec::new() }
+        Program { command, set: Vec::new() }
     }
 
-    /// The API, not started yet, and where it will be.
+    /// Returns the API, not started yet, and its address.
     pub fn api(&self) -> (Program, String) {
         let listen = format!("127.0.0.1:{}", free_port());
         let program = self
@@ -63,16 +63,16 @@ impl Services {
         (program, format!("http://{listen}"))
     }
 
-    /// A worker with the models of the tests, not started yet.
+    /// Returns a worker with the test models, not started yet.
     pub fn worker(&self) -> Program {
         let program = Path::new(env!("CARGO_BIN_EXE_retouch-api")).with_file_name("retouch-worker");
-        assert!(program.is_file(), "build the whole workspace: there is no {}", program.display());
+        assert!(program.is_file(), "{} is missing; build the whole workspace", program.display());
         self.program(program).set("RETOUCH_MODELS_DIR", "models/tiny").set("RETOUCH_DEVICE", "cpu")
     }
 
-    /// Waits until `address` answers, with whatever.
+    /// Waits for any response from `address`.
     pub async fn wait_for(&self, address: &str, process: &Process) {
-        let what = format!("an answer of {address}; see {}", process.log.display());
+        let what = format!("a response from {address}; see {}", process.log.display());
         eventually(Duration::from_secs(30), &what, || async {
             self.http.get(address).send().await.ok()
         })
@@ -80,30 +80,31 @@ impl Services {
     }
 }
 
-/// A port that nobody used a moment ago.
+/// Returns a free port.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A program that is about to start.
+/// A program and its environment.
 pub struct Program {
     command: Command,
-    settled: Vec<String>,
+    /// The names of the variables that the test set.
+    set: Vec<String>,
 }
 
 impl Program {
     pub fn set(mut self, name: &str, value: &str) -> Self {
-        self.settled.push(name.to_owned());
+        self.set.push(name.to_owned());
         self.command.env(name, value);
         self
     }
 
-    /// Starts it. Its log is kept below `target/`.
+    /// Starts the program. Its log goes to a file below `target/`.
     pub fn start(mut self) -> Process {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        // What the machine says about traces and metrics is nothing to these tests.
+        // The developer's own telemetry settings must not affect the tests.
         for name in ["OTEL_EXPORTER_OTLP_ENDPOINT", "RETOUCH_METRICS_LISTEN", "RETOUCH_LOG"] {
-            if !self.settled.iter().any(|settled| settled == name) {
+            if !self.set.iter().any(|set| set == name) {
                 self.command.env_remove(name);
             }
         }
@@ -124,18 +125,18 @@ pub struct Process {
 }
 
 impl Process {
-    /// All that it has logged.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Asks it to stop, and waits until it has.
-    pub async fn stop(&mut self, patience: Duration) -> ExitStatus {
+    /// Sends SIGTERM and waits for the exit.
+    pub async fn stop(&mut self, timeout: Duration) -> ExitStatus {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        let what = format!("the end of a process; see {}", self.log.display());
+        let what = format!("the exit of a process; see {}", self.log.display());
         let child = std::cell::RefCell::new(&mut self.child);
-        eventually(patience, &what, || async { child.borrow_mut().try_wait().unwrap() }).await
+        eventually(timeout, &what, || async { child.borrow_mut().try_wait().unwrap() }).await
     }
 }
 

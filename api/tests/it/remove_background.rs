@@ -1,4 +1,4 @@
-//! Removing a background: what it costs, when it costs nothing, and how a repeat is recognised.
+//! Remove Background: prices, free runs and repeated requests.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ async fn a_paid_run_waits_for_its_result_and_costs_five_credits(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn asking_for_the_head_of_an_answer_runs_nothing(pool: PgPool) {
+async fn head_requests_run_nothing(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     for path in [paid(&image), free(&image), "/api/payments/create-checkout-session-1".into()] {
@@ -61,7 +61,7 @@ async fn asking_for_the_head_of_an_answer_runs_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_missing_image_id_is_said_to_be_missing(pool: PgPool) {
+async fn a_missing_image_id_has_its_own_error(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     for path in ["/api/rmbg-images/remove-bg-ai", "/api/rmbg-images/remove-bg-free?imageId="] {
@@ -71,7 +71,7 @@ async fn a_missing_image_id_is_said_to_be_missing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_free_run_is_free_and_exists_once(pool: PgPool) {
+async fn each_image_has_one_free_run(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let worker = app.work_once();
@@ -87,7 +87,7 @@ async fn the_free_run_is_free_and_exists_once(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn fifty_parallel_requests_on_fifty_images_are_accepted_four_times(pool: PgPool) {
+async fn concurrent_runs_cannot_exceed_the_balance(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     let mut images = Vec::new();
@@ -106,7 +106,7 @@ async fn fifty_parallel_requests_on_fifty_images_are_accepted_four_times(pool: P
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_same_request_fifty_times_is_one_job(pool: PgPool) {
+async fn fifty_concurrent_repeats_share_one_job(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let path = paid(&image);
@@ -121,7 +121,7 @@ async fn the_same_request_fifty_times_is_one_job(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_idempotency_key_returns_the_first_answer_and_no_other(pool: PgPool) {
+async fn an_idempotency_key_returns_the_first_response(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let worker = app.work_once();
@@ -130,15 +130,15 @@ async fn an_idempotency_key_returns_the_first_answer_and_no_other(pool: PgPool) 
     let again = app.post(&paid(&image)).by(&ada).header("idempotency-key", "click-1").send().await;
     assert_eq!((first.status, again.json()), (StatusCode::OK, first.json()));
     let other = app.post(&free(&image)).by(&ada).header("idempotency-key", "click-1").send().await;
-    other.is_problem(422, "This Idempotency-Key was used for a different request");
+    other.is_problem(422, "This Idempotency-Key was already used for a different request.");
     let long = "k".repeat(256);
     let refused = app.post(&paid(&image)).by(&ada).header("idempotency-key", &long).send().await;
-    refused.is_problem(400, "An Idempotency-Key has 1 to 255 characters");
+    refused.is_problem(400, "The Idempotency-Key must have 1 to 255 ASCII characters.");
     assert_eq!(app.balance("ada").await, (15, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_failed_run_says_why_and_costs_nothing(pool: PgPool) {
+async fn a_failed_run_reports_its_reason_and_costs_nothing(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     for (code, status) in [("image_unreadable", 422), ("model_failed", 500)] {
@@ -161,7 +161,7 @@ async fn a_failed_run_says_why_and_costs_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_run_that_outlasts_the_wait_answers_with_its_job(pool: PgPool) {
+async fn a_run_longer_than_the_wait_returns_the_job(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--wait-secs=1"]).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let answer = app.post(&paid(&image)).by(&ada).send().await;
@@ -174,12 +174,12 @@ async fn a_run_that_outlasts_the_wait_answers_with_its_job(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_waiting_request_is_answered_although_redis_is_silent(pool: PgPool) {
+async fn a_waiting_request_gets_its_result_while_redis_hangs(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
-    let silent = app.clone();
-    let silence = tokio::task::spawn_blocking(move || {
-        silent.redis().be_silent_for(std::time::Duration::from_secs(4));
+    let freezing = app.clone();
+    let freeze = tokio::task::spawn_blocking(move || {
+        freezing.redis().freeze_for(std::time::Duration::from_secs(4));
     });
     let worker = {
         let app = app.clone();
@@ -190,11 +190,11 @@ async fn a_waiting_request_is_answered_although_redis_is_silent(pool: PgPool) {
                 || app.claim(),
             );
             let job = claimed.await.id;
-            app.finish_untold(job).await;
+            app.finish_silently(job).await;
         })
     };
     let answer = app.post(&paid(&image)).by(&ada).send().await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
     worker.await.unwrap();
-    silence.await.unwrap();
+    freeze.await.unwrap();
 }

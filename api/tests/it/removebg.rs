@@ -1,5 +1,4 @@
-//! The wire format of remove.bg: what its clients send is done or refused by name, and costs what the answer
-//! says.
+//! The wire format of remove.bg: parameters work or are rejected by name, and the response states the price.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,7 +10,7 @@ use axum::http::{Method, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use retouch_catalog::{JobClass, Tier, ToolName};
-use retouch_core::jobs::{self, Failure, Turn};
+use retouch_core::jobs::{self, Failure, Isolation};
 use retouch_core::results::NewResult;
 use retouch_core::{ResultId, WorkerId, storage};
 use retouch_standins::testing::eventually;
@@ -24,7 +23,7 @@ use crate::app::{Answer, TestApp, TestRequest, png};
 const REMOVE: &str = "/v1.0/removebg";
 const ACCOUNT: &str = "/v1.0/account";
 
-/// 64 × 48, with a red subject of 16 × 12 at (8, 4) and nothing else.
+/// A transparent PNG of 64 × 48 pixels with a red subject of 16 × 12 at (8, 4).
 fn cutout() -> Vec<u8> {
     let picture = image::RgbaImage::from_fn(64, 48, |x, y| {
         let inside = (8..24).contains(&x) && (4..16).contains(&y);
@@ -35,7 +34,7 @@ fn cutout() -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Cuts out the next `number` pictures like a worker.
+/// Processes the next `number` jobs in the background.
 fn work(app: &Arc<TestApp>, number: usize) -> JoinHandle<()> {
     let app = app.clone();
     tokio::spawn(async move {
@@ -46,8 +45,8 @@ fn work(app: &Arc<TestApp>, number: usize) -> JoinHandle<()> {
     })
 }
 
-/// A multipart body with the picture and other fields.
-fn form(picture: &[u8], fields: &[(&str, &str)]) -> Vec<u8> {
+/// Returns a multipart body with the image and other fields.
+fn form(image: &[u8], fields: &[(&str, &str)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in fields {
         let head = format!("--frontier\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n");
@@ -58,7 +57,7 @@ fn form(picture: &[u8], fields: &[(&str, &str)]) -> Vec<u8> {
     let head =
         "--frontier\r\ncontent-disposition: form-data; name=\"image_file\"; filename=\"a\"\r\n\r\n";
     body.extend_from_slice(head.as_bytes());
-    body.extend_from_slice(picture);
+    body.extend_from_slice(image);
     body.extend_from_slice(b"\r\n--frontier--\r\n");
     body
 }
@@ -80,7 +79,7 @@ fn is_refused(answer: &Answer, status: u16, code: &str) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_picture_comes_back_without_its_background_for_five_credits(pool: PgPool) {
+async fn removing_a_background_costs_five_credits(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
     let worker = work(&app, 1);
@@ -96,11 +95,11 @@ async fn a_picture_comes_back_without_its_background_for_five_credits(pool: PgPo
         ("x-max-height", "48"),
         ("x-ratelimit-limit", "60"),
         ("x-ratelimit-remaining", "59"),
-        // The clock of a test stands; one of sixty comes back in a second.
+        // One of 60 calls per minute is replenished every second.
         ("x-ratelimit-reset", &(app.clock.now().timestamp() + 1).to_string()),
         ("access-control-allow-origin", "*"),
         ("cache-control", "no-store"),
-        // No type is detected, so none is told.
+        // No type is detected.
         ("x-type", ""),
     ] {
         assert_eq!(answer.header(name), value, "{name}");
@@ -109,7 +108,7 @@ async fn a_picture_comes_back_without_its_background_for_five_credits(pool: PgPo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn every_kind_of_body_is_understood_and_json_is_given_to_who_asks(pool: PgPool) {
+async fn every_encoding_is_accepted_and_json_returned_on_request(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
     let worker = work(&app, 3);
@@ -121,7 +120,7 @@ async fn every_kind_of_body_is_understood_and_json_is_given_to_who_asks(pool: Pg
     let requests = [
         remove(&app, &key, &[("format", "png")]),
         app.post(REMOVE).with_key(&key).body("application/x-www-form-urlencoded", encoded),
-        // As a bearer token, and with what clients send for parameters that were not given.
+        // With the key as a bearer token, and with empty values for omitted parameters.
         app.post(REMOVE).by(&key).json_body(&json!(
             {"image_file_b64": b64, "format": "png", "crop": false, "roi": null, "bg_color": ""}
         )),
@@ -138,7 +137,7 @@ async fn every_kind_of_body_is_understood_and_json_is_given_to_who_asks(pool: Pg
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_cut_out_has_the_shape_that_was_asked_for(pool: PgPool) {
+async fn the_parameters_shape_the_cutout(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
     let worker = work(&app, 3);
@@ -168,13 +167,13 @@ async fn the_cut_out_has_the_shape_that_was_asked_for(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn nobody_gets_in_without_a_good_key(pool: PgPool) {
+async fn the_routes_require_a_valid_key(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, key) = (app.token("ada"), app.key("ada").await);
     is_refused(&app.post(REMOVE).send().await, 403, "auth_failed");
     is_refused(&app.get(ACCOUNT).send().await, 403, "auth_failed");
     is_refused(&remove(&app, "rt_wrong", &[]).send().await, 403, "auth_failed");
-    // Tokens are for browsers, and a browser has other routes.
+    // Tokens are not accepted here.
     is_refused(&app.get(ACCOUNT).by(&ada).send().await, 403, "auth_failed");
     let id = app.get("/api/keys").by(&ada).send().await.json()["keys"][0]["id"].clone();
     app.delete(&format!("/api/keys/{}", id.as_str().unwrap())).by(&ada).send().await;
@@ -184,7 +183,7 @@ async fn nobody_gets_in_without_a_good_key(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn what_is_wrong_or_not_supported_is_named_and_costs_nothing(pool: PgPool) {
+async fn invalid_and_unsupported_parameters_are_named_and_cost_nothing(pool: PgPool) {
     let settings = ["--max-upload-bytes=20000", "--max-dimension=100"];
     let app = TestApp::start_with(pool, &settings).await;
     let key = app.key("ada").await;
@@ -200,7 +199,7 @@ async fn what_is_wrong_or_not_supported_is_named_and_costs_nothing(pool: PgPool)
         assert!(answer.text().contains(&format!("\"title\":\"{name} ")), "{}", answer.text());
         assert_eq!(answer.header("x-ratelimit-limit"), "60");
     }
-    for (name, value) in [("size", "huge"), ("scale", "9%"), ("bg_color", "no colour")] {
+    for (name, value) in [("size", "huge"), ("scale", "9%"), ("bg_color", "no color")] {
         let answer = remove(&app, &key, &[(name, value)]).send().await;
         is_refused(&answer, 400, "invalid_parameter");
         assert!(answer.text().contains(&format!("\"title\":\"{name} ")), "{}", answer.text());
@@ -232,7 +231,7 @@ async fn what_is_wrong_or_not_supported_is_named_and_costs_nothing(pool: PgPool)
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_address_is_refused_and_never_fetched(pool: PgPool) {
+async fn urls_are_rejected_and_never_fetched(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let key = app.key("ada").await;
     let canary = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -268,14 +267,14 @@ async fn without_credits_nothing_is_held_or_stored(pool: PgPool) {
     assert_eq!(app.bucket.storage.keys().await.unwrap().len(), objects);
     let account = app.get(ACCOUNT).with_key(&key).send().await.json();
     assert_eq!(account["data"]["attributes"]["credits"]["total"], 0);
-    // With a key the first answer may be paid for already: refused when it turns out not to be.
+    // With an idempotency key, the balance is checked when the job is submitted.
     let keyed = remove(&app, &key, &[]).header("idempotency-key", "one").send().await;
     is_refused(&keyed, 402, "insufficient_credits");
     assert_eq!(app.balance("ada").await, (20, 20));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_run_that_fails_says_why_and_costs_nothing(pool: PgPool) {
+async fn a_failed_run_reports_its_reason_and_costs_nothing(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
     for (code, status) in [("image_unreadable", 400), ("model_failed", 500)] {
@@ -293,7 +292,7 @@ async fn a_run_that_fails_says_why_and_costs_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_run_that_takes_too_long_is_called_off_and_costs_nothing(pool: PgPool) {
+async fn a_run_that_takes_too_long_is_canceled_and_costs_nothing(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--wait-secs=1"]).await;
     let key = app.key("ada").await;
     let answer = remove(&app, &key, &[]).send().await;
@@ -304,7 +303,7 @@ async fn a_run_that_takes_too_long_is_called_off_and_costs_nothing(pool: PgPool)
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_result_that_cannot_be_fetched_is_said_to_be_paid_for(pool: PgPool) {
+async fn an_unreadable_result_is_reported_as_charged(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
     let request = remove(&app, &key, &[]).header("idempotency-key", "one").send();
@@ -312,7 +311,7 @@ async fn a_result_that_cannot_be_fetched_is_said_to_be_paid_for(pool: PgPool) {
         let worker = WorkerId::new();
         let class = [JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground }];
         let lease = Duration::from_mins(1);
-        let claim = || jobs::claim(&app.pool, worker, &class, &[], Turn::Beside, lease);
+        let claim = || jobs::claim(&app.pool, worker, &class, &[], Isolation::Shared, lease);
         let job = eventually(Duration::from_secs(10), "a job", async || claim().await.unwrap());
         let job = job.await.id;
         let lost = storage::result_key(job, 1);
@@ -344,11 +343,11 @@ async fn a_result_that_cannot_be_fetched_is_said_to_be_paid_for(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn too_many_calls_are_told_when_to_come_back(pool: PgPool) {
+async fn rate_limited_requests_get_a_retry_time(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--user-runs-per-minute=2"]).await;
     let key = app.key("ada").await;
     for left in ["1", "0"] {
-        // Refused for another reason, and counted.
+        // Rejected for another reason, but counted.
         let answer = remove(&app, &key, &[("size", "huge")]).send().await;
         is_refused(&answer, 400, "invalid_parameter");
         assert_eq!(answer.header("x-ratelimit-remaining"), left);
@@ -365,12 +364,12 @@ async fn too_many_calls_are_told_when_to_come_back(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_repeat_with_the_same_idempotency_key_is_one_run(pool: PgPool) {
+async fn repeats_with_an_idempotency_key_share_one_run(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
     let worker = work(&app, 1);
     let once = || remove(&app, &key, &[("format", "png")]).header("idempotency-key", "one").send();
-    // At once, so that several upload before the first submits; then again, when it has ended.
+    // First concurrently, so that several upload before the first submits; then again after the end.
     let mut answers = futures::future::join_all((0..20).map(|_| once())).await;
     worker.await.unwrap();
     answers.push(once().await);
@@ -386,7 +385,7 @@ async fn a_repeat_with_the_same_idempotency_key_is_one_run(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn nothing_is_kept_and_nothing_is_in_the_gallery(pool: PgPool) {
+async fn images_expire_and_are_not_in_the_gallery(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, key) = (app.token("ada"), app.key("ada").await);
     let worker = work(&app, 1);
@@ -410,14 +409,14 @@ async fn nothing_is_kept_and_nothing_is_in_the_gallery(pool: PgPool) {
             sqlx::query_scalar(sqlx::AssertSqlSafe(query)).fetch_one(&app.pool).await.unwrap();
         assert_eq!(rows, 0, "{table}");
     }
-    // What was paid for stays in the books, and a late repeat is told that it is late.
+    // The debit stays, and a late repeat gets its own error.
     assert_eq!(app.balance("ada").await, (15, 0));
     is_refused(&keyed().await, 422, "not_possible");
     assert_eq!(app.balance("ada").await, (15, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_account_says_what_is_left(pool: PgPool) {
+async fn the_account_shows_the_available_credits(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, key) = (app.token("ada"), app.key("ada").await);
     let image = app.upload("ada").await;
@@ -431,7 +430,7 @@ async fn an_account_says_what_is_left(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_page_of_another_origin_may_call(pool: PgPool) {
+async fn cross_origin_requests_are_allowed(pool: PgPool) {
     let app = TestApp::start(pool).await;
     for path in [REMOVE, ACCOUNT] {
         let answer =
@@ -441,7 +440,7 @@ async fn a_page_of_another_origin_may_call(pool: PgPool) {
         assert!(answer.header("access-control-allow-headers").contains("X-Api-Key"));
         assert!(answer.header("access-control-allow-methods").contains("POST"));
     }
-    // And nowhere else.
+    // But not on other routes.
     let answer = app.get("/api/config").header("origin", "https://x.test").send().await;
     assert_eq!(answer.header("access-control-allow-origin"), "");
     let unknown = app.get("/v1.0/improve").send().await;
@@ -449,23 +448,22 @@ async fn a_page_of_another_origin_may_call(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_client_of_remove_bg_gets_its_picture(pool: PgPool) {
+async fn the_official_client_works(pool: PgPool) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/removebg-client");
     assert!(
         folder.join("node_modules/remove.bg").is_dir(),
-        "the client is not installed: run `npm ci` in {}, or scripts/test, which does",
+        "the client is not installed: run `npm ci` in {}, or scripts/test",
         folder.display()
     );
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
     let address = app.listen().await;
-    // One for each call of the client that is to succeed.
+    // One job per successful call of the client.
     let worker = work(&app, 3);
     let facts = json!({
         "origin": format!("http://{address}"),
         "key": key,
         "picture": STANDARD.encode(png(64, 48)),
-        "cutout": STANDARD.encode(cutout()),
     });
     let client = tokio::process::Command::new("node")
         .args(["--test", "client.test.mjs"])

@@ -1,4 +1,4 @@
-//! What is seen from outside: one trace from the click to the commit, metrics by route, and nobody's secrets in any of it.
+//! Traces and metrics: one trace from the request to the commit, metrics per route, and no secrets in either.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,9 @@ use crate::app::{AUDIENCE, png};
 use crate::collector::{Collector, Span};
 use crate::processes::{Process, Services, free_port};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Uploads a picture of Ada's and returns its id.
+/// Uploads an image for Ada and returns its id.
 async fn upload(services: &Services, api: &str, token: &str) -> String {
     let body = [
         b"--x\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n",
@@ -37,11 +37,11 @@ fn assert_keeps_secrets(log: &str, token: &str) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn one_trace_leads_from_the_click_to_the_commit(pool: PgPool) {
+async fn one_trace_covers_the_request_and_the_job(pool: PgPool) {
     let services = Services::start(pool).await;
     let collector = Collector::start().await;
     let traced = |program: crate::processes::Program| {
-        // All that they can say: what must not be said is looked for in it.
+        // Logs everything, to search it for secrets.
         program.set("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url).set(
             "RETOUCH_LOG",
             "info,retouch_api=trace,retouch_core=trace,retouch_worker=trace,tower_http=trace",
@@ -55,8 +55,8 @@ async fn one_trace_leads_from_the_click_to_the_commit(pool: PgPool) {
     let image = upload(&services, &api, &token).await;
     let run = format!("{api}/api/rmbg-images/remove-bg-ai?imageId={image}");
 
-    let begun_elsewhere = "4bf92f3577b34da6a3ce929d0e0e4736";
-    for sent in [None, Some(format!("00-{begun_elsewhere}-00f067aa0ba902b7-01"))] {
+    let callers_trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    for sent in [None, Some(format!("00-{callers_trace}-00f067aa0ba902b7-01"))] {
         let mut request = services.http.post(&run).bearer_auth(&token);
         if let Some(sent) = &sent {
             request = request.header("traceparent", sent);
@@ -72,7 +72,7 @@ async fn one_trace_leads_from_the_click_to_the_commit(pool: PgPool) {
             .await
             .unwrap();
     assert_eq!(traceparents.len(), 2);
-    for (traceparent, sent) in traceparents.iter().zip([None, Some(begun_elsewhere)]) {
+    for (traceparent, sent) in traceparents.iter().zip([None, Some(callers_trace)]) {
         let [_, trace, span, _] = traceparent.split('-').collect::<Vec<_>>()[..] else {
             panic!("{traceparent}")
         };
@@ -80,7 +80,7 @@ async fn one_trace_leads_from_the_click_to_the_commit(pool: PgPool) {
         let is = |found: &Span, service: &str, name: &str| {
             found.trace == trace && found.service == service && found.name == name
         };
-        let (click, job) = eventually(PATIENCE, "the spans of a run", || async {
+        let (click, job) = eventually(TIMEOUT, "the spans of a run", || async {
             let spans = collector.spans();
             let click = spans.iter().find(|found| is(found, "retouch-api", "request"));
             let job = spans.iter().find(|found| is(found, "retouch-worker", "job"));
@@ -88,8 +88,8 @@ async fn one_trace_leads_from_the_click_to_the_commit(pool: PgPool) {
             click.cloned().zip(job.cloned()).filter(|_| commit)
         })
         .await;
-        assert_eq!(click.id, span, "the row names the span of the request");
-        assert_eq!(job.parent, span, "and the worker's goes on from there");
+        assert_eq!(click.id, span, "the job stores the span of the request");
+        assert_eq!(job.parent, span, "the worker's span is its child");
     }
     let sent = collector.received();
     for secret in [token.as_str(), "ada@example.test", "signature="] {
@@ -101,7 +101,7 @@ async fn one_trace_leads_from_the_click_to_the_commit(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn nothing_is_traced_where_no_collector_is_configured(pool: PgPool) {
+async fn without_a_collector_nothing_is_traced(pool: PgPool) {
     let services = Services::start(pool).await;
     let collector = Collector::start().await;
     for endpoint in ["", "unset"] {
@@ -109,7 +109,7 @@ async fn nothing_is_traced_where_no_collector_is_configured(pool: PgPool) {
         if endpoint.is_empty() {
             program = program.set("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
         }
-        // An exporter would follow this one, which is none of our settings.
+        // Not one of our settings, but an exporter would use it.
         let traces = format!("{}/v1/traces", collector.url);
         let mut process = program.set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &traces).start();
         services.wait_for(&format!("{api}/healthz"), &process).await;
@@ -128,9 +128,9 @@ async fn nothing_is_traced_where_no_collector_is_configured(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_collector_that_is_not_there_or_never_answers_holds_up_nobody(pool: PgPool) {
+async fn an_unavailable_collector_does_not_delay_requests(pool: PgPool) {
     let services = Services::start(pool).await;
-    // It takes connections, and that is all it does.
+    // Accepts connections and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
     for port in [free_port(), silent_port] {
@@ -150,7 +150,7 @@ async fn a_collector_that_is_not_there_or_never_answers_holds_up_nobody(pool: Pg
     }
 }
 
-/// What an API says about itself to Prometheus, once `awaited` is among it.
+/// Returns the metrics of an API as soon as they contain `awaited`.
 async fn metrics_of(
     services: &Services,
     metrics: &str,
@@ -158,7 +158,7 @@ async fn metrics_of(
     process: &Process,
 ) -> String {
     services.wait_for(metrics, process).await;
-    eventually(PATIENCE, awaited, || async {
+    eventually(TIMEOUT, awaited, || async {
         let text = services.http.get(metrics).send().await.ok()?.text().await.ok()?;
         text.contains(awaited).then_some(text)
     })
@@ -166,7 +166,7 @@ async fn metrics_of(
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn metrics_tell_of_routes_queues_and_credits_and_of_nobody(pool: PgPool) {
+async fn metrics_cover_routes_queues_and_credits_without_personal_data(pool: PgPool) {
     let services = Services::start(pool).await;
     let bob = user(&services.pool, "bob", 30).await;
     let new = NewJob {
@@ -176,7 +176,7 @@ async fn metrics_tell_of_routes_queues_and_credits_and_of_nobody(pool: PgPool) {
         tier: Tier::Paid,
         idempotency_key: None,
         fix: None,
-        most_waiting: None,
+        queue_limit: None,
     };
     jobs::submit(&services.pool, &new).await.unwrap();
     let (program, api) = services.api();
@@ -222,7 +222,7 @@ async fn metrics_tell_of_routes_queues_and_credits_and_of_nobody(pool: PgPool) {
     assert!((value("retouch_ledger_credits", &["kind=\"admin\""]) - 30.0).abs() < 0.1);
     assert!(text.contains("retouch_oversize_choices_total 1"), "{text}");
     assert!((value("retouch_dependency_up", &["dependency=\"redis\""]) - 1.0).abs() < 0.1);
-    assert!(value("retouch_workers", &["device=\"cuda\""]).abs() < 0.1, "nobody is there to work");
+    assert!(value("retouch_workers", &["device=\"cuda\""]).abs() < 0.1, "no worker runs");
     let secrets = [
         token.as_str(),
         "ada",
@@ -238,5 +238,5 @@ async fn metrics_tell_of_routes_queues_and_credits_and_of_nobody(pool: PgPool) {
         assert!(!text.contains(secret), "{secret} is in\n{text}");
     }
     let public = services.http.get(format!("{api}/metrics")).send().await.unwrap();
-    assert!(!public.text().await.unwrap().contains("retouch_"), "not on the public port");
+    assert!(!public.text().await.unwrap().contains("retouch_"), "the public port must not serve metrics");
 }

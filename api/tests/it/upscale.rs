@@ -1,4 +1,4 @@
-//! Upscaling: both factors, what they cost, the free run, and the limit of its own.
+//! Upscale: both factors, their prices, the free run and the size limit.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn run(action: &str, image: &str) -> String {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn twofold_costs_three_credits_and_fourfold_six(pool: PgPool) {
+async fn the_factor_determines_the_price(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     for (method, action, factor, left) in [
@@ -39,7 +39,7 @@ async fn twofold_costs_three_credits_and_fourfold_six(pool: PgPool) {
     let factors: Vec<_> = list.as_array().unwrap().iter().map(|made| &made["factor"]).collect();
     assert_eq!(factors, [2, 2, 4, 4]);
     let others = app.get(&format!("/api/rmbg-images/{image}")).by(&ada).send().await.json();
-    assert_eq!(others, json!([]), "each tool lists its own");
+    assert_eq!(others, json!([]), "each tool lists its own results");
 
     let first = list[0]["imageId"].as_str().unwrap();
     let wrong = app.delete(&format!("/api/rmbg-images/{first}")).by(&ada).send().await;
@@ -51,7 +51,7 @@ async fn twofold_costs_three_credits_and_fourfold_six(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn the_free_run_is_twofold_and_exists_once_beside_that_of_other_tools(pool: PgPool) {
+async fn each_image_has_one_free_upscale_by_two(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let worker = app.work_once();
@@ -68,7 +68,7 @@ async fn the_free_run_is_twofold_and_exists_once_beside_that_of_other_tools(pool
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn both_factors_run_beside_each_other_and_each_is_one_job(pool: PgPool) {
+async fn both_factors_run_concurrently_with_one_job_each(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (ada, image) = (app.token("ada"), app.upload("ada").await);
     let mut jobs = Vec::new();
@@ -84,7 +84,7 @@ async fn both_factors_run_beside_each_other_and_each_is_one_job(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_picture_above_1440_is_refused_before_anything_is_held(pool: PgPool) {
+async fn images_above_1440_pixels_are_rejected_and_hold_no_credits(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");
     for (width, height, fits) in [(1440, 1440, true), (1441, 10, false), (10, 1441, false)] {
@@ -100,11 +100,11 @@ async fn a_picture_above_1440_is_refused_before_anything_is_held(pool: PgPool) {
             }
         }
     }
-    assert_eq!(app.balance("ada").await, (20, 9), "only what was accepted is held");
+    assert_eq!(app.balance("ada").await, (20, 9), "only accepted runs hold credits");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn strangers_and_malformed_ids_find_nothing(pool: PgPool) {
+async fn other_users_and_malformed_ids_get_not_found(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let (eve, image) = (app.token("eve"), app.upload("ada").await);
     for action in ["ai-2", "ai-4", "free"] {
@@ -122,7 +122,7 @@ async fn strangers_and_malformed_ids_find_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_visitor_upscales_one_picture_once(pool: PgPool) {
+async fn a_visitor_upscales_an_image_once(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let worker = app.work_once();
     let picture = png(64, 48);
@@ -130,7 +130,7 @@ async fn a_visitor_upscales_one_picture_once(pool: PgPool) {
     worker.await.unwrap();
     assert_eq!((answer.status, answer.header("content-type")), (StatusCode::OK, "image/png"));
     app.post("/api/free/upscale-fr").file(&picture).send().await.is_problem(409, "Free Exists");
-    // The limit is the upscale's, also for a picture that another tool has taken already.
+    // The upscale limit also applies to an image that another tool has accepted.
     let wide = png(1500, 20);
     let refusal = "Image dimensions too big (Max 1440x1440)";
     app.post("/api/free/upscale-fr").file(&wide).send().await.is_problem(422, refusal);

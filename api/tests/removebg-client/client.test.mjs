@@ -1,5 +1,5 @@
-// The published client of remove.bg against our API. A test of the API starts this and tells what it needs:
-// where the API is, a key, a picture, and the cut-out that its worker makes.
+// Tests our API with the official remove.bg client. A Rust test starts this and passes the API's address, a key and an
+// image.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import client from 'remove.bg'
 import { redirectTo } from './redirect.mjs'
 
 const facts = JSON.parse(process.env.RETOUCH_CLIENT_FACTS ?? 'null')
-assert(facts, 'The test of the API starts this: cargo test -p retouch-api removebg')
+assert(facts, 'A Rust test starts this: cargo test -p retouch-api removebg')
 redirectTo(facts.origin)
 
 const folder = mkdtempSync(join(tmpdir(), 'removebg-'))
@@ -17,10 +17,10 @@ after(() => rmSync(folder, { recursive: true }))
 const picture = join(folder, 'picture.png')
 writeFileSync(picture, Buffer.from(facts.picture, 'base64'))
 
-// The size of a PNG stands at the same place in each.
+// The size is at a fixed position in every PNG.
 const sizeOf = (png) => [png.readUInt32BE(16), png.readUInt32BE(20)]
 
-test('a file comes back without its background', async () => {
+test('a file', async () => {
   const outputFile = join(folder, 'cutout.png')
   const result = await client.removeBackgroundFromImageFile({
     apiKey: facts.key,
@@ -39,7 +39,7 @@ test('a file comes back without its background', async () => {
   assert.deepEqual(sizeOf(readFileSync(outputFile)), [64, 48])
 })
 
-test('base64 comes back cropped, with the margin that was asked for', async () => {
+test('base64, cropped with a margin', async () => {
   const result = await client.removeBackgroundFromImageBase64({
     apiKey: facts.key,
     base64img: facts.picture,
@@ -50,7 +50,7 @@ test('base64 comes back cropped, with the margin that was asked for', async () =
   assert.deepEqual(sizeOf(Buffer.from(result.base64img, 'base64')), [20, 16])
 })
 
-test('a background colour makes a JPEG of it', async () => {
+test('a background color, which makes the result a JPEG', async () => {
   const result = await client.removeBackgroundFromImageFile({
     apiKey: facts.key,
     path: picture,
@@ -62,7 +62,7 @@ test('a background colour makes a JPEG of it', async () => {
   assert.equal(Buffer.from(result.base64img, 'base64').subarray(0, 3).toString('hex'), 'ffd8ff')
 })
 
-test('an address is refused with a reason that the client passes on', async () => {
+test('a URL is rejected with a reason', async () => {
   const url = 'https://example.test/a.jpg'
   const refused = client.removeBackgroundFromImageUrl({ apiKey: facts.key, url })
   await assert.rejects(refused, (errors) => {
@@ -73,7 +73,7 @@ test('an address is refused with a reason that the client passes on', async () =
   })
 })
 
-test('a wrong key is refused with a reason that the client passes on', async () => {
+test('a wrong key is rejected with a reason', async () => {
   const refused = client.removeBackgroundFromImageFile({ apiKey: 'rt_wrong', path: picture })
   await assert.rejects(refused, (errors) => errors[0].code === 'auth_failed')
 })

@@ -1,5 +1,4 @@
-// The client has its address built in. Here its calls come to the API under test instead, and nothing else
-// gets out.
+// Redirects the client, whose address is built in, to the API under test, and rejects any other request.
 import http from 'node:http'
 import https from 'node:https'
 
@@ -8,8 +7,8 @@ const API = 'api.remove.bg'
 export function redirectTo(origin) {
   const { hostname, port } = new URL(origin)
   https.request = (options, answered) => {
-    const wanted = options.hostname ?? options.host
-    if (wanted !== API) throw new Error(`A call to ${wanted} was not expected`)
+    const host = options.hostname ?? options.host
+    if (host !== API) throw new Error(`Unexpected request to ${host}`)
     const { agent, agents, ...rest } = options
     return http.request({ ...rest, protocol: 'http:', host: hostname, hostname, port }, answered)
   }

@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All orders of the caller, the newest first. */
+        /** The caller's orders, newest first. */
         get: operations["list_checkouts"];
         put?: never;
         post?: never;
@@ -45,7 +45,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Limits, prices, packs, sign-in and tools of this installation. */
+        /** The limits, prices, packs, identity provider and tools of this installation. */
         get: operations["get_config"];
         put?: never;
         post?: never;
@@ -62,7 +62,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A picture. Ranges are answered; with a public object store this redirects there. */
+        /** Returns an image file. Supports range requests. Redirects to the object store if that is public. */
         get: operations["get_file"];
         put?: never;
         post?: never;
@@ -82,9 +82,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Removes the background of one picture, free and without an account. Waits for the PNG; with
-         *     `Prefer: respond-async`, or when it takes too long, it answers 202 with a job that can be followed
-         *     without a token. Nothing is kept for longer than an hour.
+         * Removes the background of an image, free and without an account. Returns the PNG. With
+         *     `Prefer: respond-async`, or after a timeout, returns 202 with a job that can be read without a token. Image and
+         *     result are deleted after an hour.
          */
         post: operations["remove_background"];
         delete?: never;
@@ -100,7 +100,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Counts the choice of a picture that is too big. */
+        /** Counts selections of images above the size limit. */
         get: operations["report_oversize"];
         put?: never;
         post?: never;
@@ -119,10 +119,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Makes one picture twice as wide and twice as high, free and without an account; answers as
-         *     `remove-bg-fr` does.
-         */
+        /** Upscales an image to twice its width and height, free and without an account. Responds like `remove-bg-fr`. */
         post: operations["upscale"];
         delete?: never;
         options?: never;
@@ -137,7 +134,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All pictures of the caller, the newest first. */
+        /** The caller's images, newest first. */
         get: operations["list_images"];
         put?: never;
         post?: never;
@@ -156,7 +153,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Uploads a PNG, JPEG or WebP. It is turned upright and loses its metadata, not its colour profile. */
+        /**
+         * Uploads a PNG, JPEG or WebP. The API applies its EXIF orientation and strips its metadata, except for the color
+         *     profile.
+         */
         post: operations["upload"];
         delete?: never;
         options?: never;
@@ -171,11 +171,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One picture. */
+        /** One image. */
         get: operations["get_image"];
         put?: never;
         post?: never;
-        /** Deletes a picture with everything made from it. Runs that have not ended are called off. */
+        /** Deletes an image and its results. Unfinished runs are canceled. */
         delete: operations["delete_image"];
         options?: never;
         head?: never;
@@ -189,7 +189,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The caller's jobs that have not ended. */
+        /** The caller's unfinished jobs. */
         get: operations["list_jobs"];
         put?: never;
         post?: never;
@@ -206,11 +206,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One job. A visitor's can be read by whoever knows its id. */
+        /** One job. Visitors' jobs can be read without a token by anyone who knows the id. */
         get: operations["get_job"];
         put?: never;
         post?: never;
-        /** Calls a job off; it costs nothing then. One that has ended stays as it is. */
+        /** Cancels a job, which then costs nothing. A job that has ended stays unchanged. */
         delete: operations["cancel_job"];
         options?: never;
         head?: never;
@@ -224,7 +224,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Events named `job`, each the whole job: one at once, one at every change, the last with its end. */
+        /** Streams the job as events named `job`: immediately, on every change, and when it ends. */
         get: operations["job_events"];
         put?: never;
         post?: never;
@@ -241,10 +241,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The caller's keys. None of them can be read again. */
+        /** The caller's API keys, without their secrets. */
         get: operations["list_keys"];
         put?: never;
-        /** Makes a key and shows it, once. */
+        /** Creates an API key. Only this response contains the secret. */
         post: operations["post_key"];
         delete?: never;
         options?: never;
@@ -262,7 +262,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revokes a key: from now on it opens nothing. */
+        /** Revokes an API key. */
         delete: operations["delete_key"];
         options?: never;
         head?: never;
@@ -279,11 +279,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Repaints what the mask covers as the prompt says, for 8 credits. Waits for the new results;
-         *     with `Prefer: respond-async` it answers 202 with the job at once.
-         * @description 422 with the code `prompt_not_possible` when no installed engine can follow the prompt, with
-         *     `prompt_required`, `prompt_too_long`, `mask_invalid` or `mask_empty` when something is amiss with what
-         *     was sent. Nothing is charged then.
+         * Repaints the masked area as the prompt says, for 8 credits. Returns the new results; with
+         *     `Prefer: respond-async`, returns 202 with the job immediately.
+         * @description Returns 422 with the code `prompt_not_possible` if no installed model can follow the prompt, and with
+         *     `prompt_required`, `prompt_too_long`, `mask_invalid` or `mask_empty` if the prompt or mask is invalid. None of these
+         *     costs credits.
          */
         post: operations["run_magic_fix"];
         delete?: never;
@@ -299,11 +299,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The results of one picture, the oldest first. */
+        /** The Magic Fix results of an image, oldest first. */
         get: operations["list_magic_images"];
         put?: never;
         post?: never;
-        /** Deletes one result. */
+        /** Deletes a Magic Fix result. */
         delete: operations["delete_magic_image"];
         options?: never;
         head?: never;
@@ -317,11 +317,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as POST. */
+        /** Same as POST. */
         get: operations["get_pack_1"];
         put?: never;
         /**
-         * Opens a page to pay for pack 1. A double click, or a repeat with the same `Idempotency-Key`, gets the same
+         * Opens the payment page for pack 1. A double click, or a repeat with the same `Idempotency-Key`, returns the same
          *     page.
          */
         post: operations["buy_pack_1"];
@@ -338,11 +338,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as POST. */
+        /** Same as POST. */
         get: operations["get_pack_2"];
         put?: never;
         /**
-         * Opens a page to pay for pack 2. A double click, or a repeat with the same `Idempotency-Key`, gets the same
+         * Opens the payment page for pack 2. A double click, or a repeat with the same `Idempotency-Key`, returns the same
          *     page.
          */
         post: operations["buy_pack_2"];
@@ -359,11 +359,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as POST. */
+        /** Same as POST. */
         get: operations["get_pack_3"];
         put?: never;
         /**
-         * Opens a page to pay for pack 3. A double click, or a repeat with the same `Idempotency-Key`, gets the same
+         * Opens the payment page for pack 3. A double click, or a repeat with the same `Idempotency-Key`, returns the same
          *     page.
          */
         post: operations["buy_pack_3"];
@@ -380,7 +380,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the payment on this page stands. Credits that are paid for are granted on the way. */
+        /** The status of a payment. If it is paid, the call also grants the credits, unless that has happened already. */
         get: operations["session_status"];
         put?: never;
         post?: never;
@@ -399,7 +399,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** For the payment provider: news about payments, signed with the secret that is configured. */
+        /** Receives signed messages from the payment provider. */
         post: operations["webhook"];
         delete?: never;
         options?: never;
@@ -414,12 +414,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as POST, for clients that only know GET. */
+        /** Same as POST, for clients that only send GET. */
         get: operations["get_remove_background"];
         put?: never;
         /**
-         * Removes the background with the best model, for 5 credits. Waits for the new results; with
-         *     `Prefer: respond-async` it answers 202 with the job at once.
+         * Removes the background with the best model, for 5 credits. Returns the new results; with
+         *     `Prefer: respond-async`, returns 202 with the job immediately.
          */
         post: operations["run_remove_background"];
         delete?: never;
@@ -435,10 +435,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as POST, for clients that only know GET. */
+        /** Same as POST, for clients that only send GET. */
         get: operations["get_free_remove_background"];
         put?: never;
-        /** Removes the background with the small model, free, once for each picture. */
+        /** Removes the background with the small model, free, once per image. */
         post: operations["run_free_remove_background"];
         delete?: never;
         options?: never;
@@ -453,11 +453,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The results of one picture, the oldest first. */
+        /** The cutouts of an image, oldest first. */
         get: operations["list_cutouts"];
         put?: never;
         post?: never;
-        /** Deletes one result. */
+        /** Deletes a cutout. */
         delete: operations["delete_cutout"];
         options?: never;
         head?: never;
@@ -471,12 +471,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as POST, for clients that only know GET. */
+        /** Same as POST, for clients that only send GET. */
         get: operations["get_upscale_x2"];
         put?: never;
         /**
-         * Makes the picture twice as wide and twice as high, for 3 credits. Waits for the new results;
-         *     with `Prefer: respond-async` it answers 202 with the job at once.
+         * Upscales an image to twice its width and height, for 3 credits. Returns the new results; with
+         *     `Prefer: respond-async`, returns 202 with the job immediately.
          */
         post: operations["run_upscale_x2"];
         delete?: never;
@@ -492,12 +492,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as POST, for clients that only know GET. */
+        /** Same as POST, for clients that only send GET. */
         get: operations["get_upscale_x4"];
         put?: never;
         /**
-         * Makes the picture four times as wide and four times as high, for 6 credits. Waits for the new results;
-         *     with `Prefer: respond-async` it answers 202 with the job at once.
+         * Upscales an image to four times its width and height, for 6 credits. Returns the new results; with
+         *     `Prefer: respond-async`, returns 202 with the job immediately.
          */
         post: operations["run_upscale_x4"];
         delete?: never;
@@ -513,10 +513,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as POST, for clients that only know GET. */
+        /** Same as POST, for clients that only send GET. */
         get: operations["get_free_upscale"];
         put?: never;
-        /** Makes the picture twice as wide and twice as high with the small model, free, once for each picture. */
+        /** Upscales an image to twice its width and height with the small model, free, once per image. */
         post: operations["run_free_upscale"];
         delete?: never;
         options?: never;
@@ -531,11 +531,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The results of one picture, the oldest first. */
+        /** The upscaled versions of an image, oldest first. */
         get: operations["list_upscaled"];
         put?: never;
         post?: never;
-        /** Deletes one result. */
+        /** Deletes an upscaled version. */
         delete: operations["delete_upscaled"];
         options?: never;
         head?: never;
@@ -553,10 +553,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Deletes the caller's account, at once and for good: pictures, results, keys and what is left of the
-         *     credits go, runs are called off. What the books need stays, under no name.
-         * @description Tokens made before this open nothing any more; repeating the call with one of them is answered like the
-         *     first. Whoever signs in again begins a new account, for twelve months without the free credits.
+         * Deletes the caller's account immediately and permanently, with all images, results and API keys. Unfinished runs
+         *     are canceled and remaining credits are lost. Accounting records stay, without personal data.
+         * @description Tokens issued earlier stop working, except that repeating this call succeeds. Signing in again starts a new
+         *     account, without the free credits if that happens within twelve months.
          */
         delete: operations["delete_user"];
         options?: never;
@@ -572,8 +572,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All that is kept of the caller, as one JSON document. Pictures are named by addresses that work for an
-         *     hour at least.
+         * Everything stored about the caller, as one JSON document. Images are included as URLs that work for at least an
+         *     hour.
          */
         get: operations["export_user"];
         put?: never;
@@ -591,7 +591,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The person whose token was sent; created, with 20 free credits, by their first call. */
+        /** The caller. The first call with a new user's token creates the account, with 20 free credits. */
         get: operations["get_user"];
         put?: never;
         post?: never;
@@ -608,7 +608,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The process answers. */
+        /** Returns 200 while the process runs. */
         get: operations["healthz"];
         put?: never;
         post?: never;
@@ -625,7 +625,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** 200 when Postgres, Redis and the object store answer, else 503. */
+        /** Returns 200 if Postgres, Redis and the object store are available, otherwise 503. */
         get: operations["readyz"];
         put?: never;
         post?: never;
@@ -642,7 +642,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the owner of the key has left, in the wire format of remove.bg. */
+        /** Returns the balance of the key's owner, in the wire format of remove.bg. */
         get: operations["account"];
         put?: never;
         post?: never;
@@ -662,10 +662,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Removes the background of one picture, for 5 credits, in the wire format of remove.bg.
-         * @description Neither the picture nor the cut-out is kept for longer than an hour, and neither is in any list. A
-         *     repeat with the same `Idempotency-Key` and picture is shaped from the first cut-out and costs nothing
-         *     more. `X-Credits-Charged` says what the cut-out cost; what is refused or fails costs nothing.
+         * Removes the background of an image, for 5 credits, in the wire format of remove.bg.
+         * @description The image and the cutout are deleted after an hour and appear in no list. A repeat with the same
+         *     `Idempotency-Key` and image returns the first cutout, in the requested shape, at no further cost.
+         *     `X-Credits-Charged` is the price of the cutout; rejected requests and failed runs cost nothing.
          */
         post: operations["remove"];
         delete?: never;
@@ -682,77 +682,73 @@ export interface components {
         AccountApi: {
             /**
              * Format: int32
-             * @description There are none through this interface.
+             * @description Always 0: every call costs credits.
              * @example 0
              */
             free_calls: number;
             /**
-             * @description Which values of `size` may be asked for.
+             * @description The supported values of `size`.
              * @example all
              */
             sizes: string;
         };
         /** @description See [`AccountView`]. */
         AccountAttributes: {
-            /** @description What calls there are. */
             api: components["schemas"]["AccountApi"];
-            /** @description What can be spent. */
             credits: components["schemas"]["AccountCredits"];
         };
         /** @description See [`AccountView`]. */
         AccountCredits: {
             /**
              * Format: int32
-             * @description There are no such contracts here.
+             * @description Always 0: there are no enterprise contracts.
              * @example 0
              */
             enterprise: number;
             /**
              * Format: int32
-             * @description The same as `total`: all credits are bought in packs or given.
+             * @description The same as `total`: all credits are bought in packs or granted.
              * @example 120
              */
             payg: number;
             /**
              * Format: int32
-             * @description There are no subscriptions here.
+             * @description Always 0: there are no subscriptions.
              * @example 0
              */
             subscription: number;
             /**
              * Format: int32
-             * @description All that is not held for runs under way.
+             * @description The credits that are not held for unfinished runs.
              * @example 120
              */
             total: number;
         };
         /** @description See [`AccountView`]. */
         AccountData: {
-            /** @description What there is to know. */
             attributes: components["schemas"]["AccountAttributes"];
         };
-        /** @description All that is kept of a person. */
+        /** @description Everything stored about a user. */
         AccountExport: {
             checkouts: components["schemas"]["Checkout"][];
             /** Format: date-time */
             exportedAt: string;
             images: components["schemas"]["Image"][];
-            /** @description All runs, the words of each among them. Their results are in the list of those. */
+            /** @description All runs. `results` lists what they produced. */
             jobs: components["schemas"]["Job"][];
             keys: components["schemas"]["KeyView"][];
             ledger: components["schemas"]["LedgerEntry"][];
             results: components["schemas"]["Result"][];
             user: components["schemas"]["Profile"];
         };
-        /** @description What a program's owner has left, in the wire format of remove.bg. */
+        /** @description The balance of the key's owner, in the wire format of remove.bg. */
         AccountView: {
-            /** @description Always there. */
             data: components["schemas"]["AccountData"];
         };
-        /** @description An advertising account of Google. */
+        /** @description A Google Ads account. */
         AdTag: {
             /**
-             * @description What is counted in it.
+             * @description The conversion to report.
              * @example AW-123/abc
              */
             conversion: string;
@@ -774,7 +770,7 @@ export interface components {
             credits: number;
             /**
              * Format: int32
-             * @description How many of the credits were taken back after a refund or a dispute.
+             * @description The credits that were taken back after a refund or a dispute.
              */
             credits_taken_back: number;
             /**
@@ -782,19 +778,19 @@ export interface components {
              * @example usd
              */
             currency?: string | null;
-            /** @description What the buyer gave as their address when they paid. */
+            /** @description The email address that the buyer entered to pay. */
             email?: string | null;
-            /** @description Whether the credits are on the account. */
+            /** @description True if the credits are on the account. */
             fulfilled: boolean;
             /** Format: uuid */
             id: string;
-            /** @description The provider's name for the page it is paid on; `session-status` takes it. */
+            /** @description The id of the payment page, for `session-status`. */
             session_id?: string | null;
             /** @description `paid` is success. */
             status: components["schemas"]["OrderStatus"];
             /**
              * Format: int64
-             * @description In the currency's smallest unit.
+             * @description The price, in the currency's smallest unit.
              * @example 200
              */
             total_amount?: number | null;
@@ -803,16 +799,16 @@ export interface components {
         CheckoutDetail: {
             checkout: components["schemas"]["Checkout"];
         };
-        /** @description All orders of a user. */
+        /** @description A list of orders. */
         CheckoutList: {
             sessions: components["schemas"]["Checkout"][];
         };
-        /** @description Where to pay. */
+        /** @description The payment page. */
         CheckoutPage: {
-            /** @description The payment provider's page; send the browser there. */
+            /** @description The payment provider's page, to open in the browser. */
             url: string;
         };
-        /** @description What this installation offers. */
+        /** @description The configuration of this installation. */
         Config: {
             features: components["schemas"]["Features"];
             identity: components["schemas"]["IdentityProvider"];
@@ -837,41 +833,39 @@ export interface components {
              */
             factor?: number | null;
         };
-        /** @description How many of a run's tiles or steps are done. */
+        /** @description The number of finished tiles or steps of a run. */
         Count: {
             /**
              * Format: int32
-             * @example 12
+             * @description The finished ones, from 0 to `total`.
              */
             done: number;
             /**
              * Format: int32
-             * @example 48
+             * @description All of them, at least 1. Grows if memory runs short and the tiles become smaller.
              */
             total: number;
+            /** @description The unit. */
             unit: components["schemas"]["CountUnit"];
         };
         /**
-         * @description What a run is counted in.
+         * @description The unit of a [`Count`].
          * @enum {string}
          */
         CountUnit: "tiles" | "steps";
-        /** @description Why a job failed; it cost nothing. */
+        /** @description Why a job failed. */
         Failure: {
-            /**
-             * @description For programs.
-             * @example image_unreadable
-             */
+            /** @description For programs, for example `image_unreadable`. */
             code: string;
-            /** @description For people. */
+            /** @description For people: what happened, and what they can do about it. */
             detail: string;
         };
-        /** @description What is switched on. */
+        /** @description Optional features. */
         Features: {
-            /** @description Whether credits can be bought. */
+            /** @description True if credits can be bought. */
             payments: boolean;
         };
-        /** @description The multipart body with a picture, for the `OpenAPI` document. */
+        /** @description The multipart body with an image, for the `OpenAPI` document. */
         FileUpload: {
             /**
              * Format: binary
@@ -880,11 +874,11 @@ export interface components {
             file: string;
         };
         /**
-         * @description What a Magic Fix does to the masked area.
+         * @description What Magic Fix does to the masked area.
          * @enum {string}
          */
         FixMode: "edit" | "restore" | "remove" | "enhance" | "add";
-        /** @description Which free runs of a picture are used up. */
+        /** @description Which free runs of an image are used up. */
         FreeRuns: {
             removeBackground: boolean;
             upscale: boolean;
@@ -892,7 +886,7 @@ export interface components {
         /** @description How to sign in. */
         IdentityProvider: {
             clientId: string;
-            /** @description The parameter that takes the hints below. */
+            /** @description The query parameter for the hints in `providers`. */
             idpHintParameter?: string | null;
             issuer: string;
             logoutEndpoint?: string | null;
@@ -900,7 +894,7 @@ export interface components {
             providers: components["schemas"]["Providers"];
             scope: string;
         };
-        /** @description An uploaded picture. */
+        /** @description An uploaded image. */
         Image: {
             /** Format: date-time */
             createdAt: string;
@@ -915,7 +909,7 @@ export interface components {
             /** Format: int64 */
             sizeBytes: number;
             thumbnailUrl: string;
-            /** @description Works without a token for an hour at least. */
+            /** @description Works without a token for at least an hour. */
             url: string;
             /**
              * Format: int32
@@ -930,7 +924,7 @@ export interface components {
              */
             y: number;
         };
-        /** @description All pictures of a user. */
+        /** @description A list of images. */
         ImageList: {
             images: components["schemas"]["Image"][];
         };
@@ -938,7 +932,7 @@ export interface components {
         Job: {
             /**
              * Format: int32
-             * @description What it costs when it is done.
+             * @description The price in credits, debited when the job is done.
              * @example 5
              */
             cost: number;
@@ -946,7 +940,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: int64
-             * @description Seconds until it ends, as far as that can be told.
+             * @description The estimated seconds until it ends; null if there is no estimate.
              */
             etaSeconds?: number | null;
             /**
@@ -961,18 +955,18 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description The picture; null when it has been deleted.
+             * @description The image; null after its deletion.
              */
             imageId?: string | null;
             /**
              * Format: int64
-             * @description How many jobs will start before it; null once it has started.
+             * @description How many jobs start before this one; null after it has started.
              */
             position?: number | null;
             progress?: components["schemas"]["Progress"] | null;
-            /** @description The words of a Magic Fix. */
+            /** @description The prompt of a Magic Fix. */
             prompt?: string | null;
-            /** @description What it made, once it is done. */
+            /** @description The results, once the job is done. */
             results: components["schemas"]["Result"][];
             /** Format: date-time */
             startedAt?: string | null;
@@ -980,9 +974,9 @@ export interface components {
             tier: components["schemas"]["Tier"];
             tool: components["schemas"]["Tool"];
         };
-        /** @description One event of the stream, for the `OpenAPI` document. */
+        /** @description An event of the stream, for the `OpenAPI` document. */
         JobEvent: {
-            /** @description The whole job, as the JSON that `/api/jobs/{jobId}` answers with. */
+            /** @description The job as JSON, as returned by `/api/jobs/{jobId}`. */
             data: string;
             /**
              * @description Always `job`.
@@ -990,26 +984,25 @@ export interface components {
              */
             event: string;
             /**
-             * @description The number of the event in this stream, from 1.
+             * @description The number of the event in the stream, from 1.
              * @example 1
              */
             id: string;
         };
-        /** @description Jobs that have not ended. */
+        /** @description A list of jobs. */
         JobList: {
             jobs: components["schemas"]["Job"][];
         };
         /**
-         * @description Where a job is in its life.
+         * @description The state of a job.
          * @enum {string}
          */
         JobState: "queued" | "running" | "done" | "failed" | "cancelled";
-        /** @description All keys of the caller, the oldest first. */
+        /** @description API keys, oldest first. */
         KeyListView: {
-            /** @description The keys. */
             keys: components["schemas"]["KeyView"][];
         };
-        /** @description What a new key shall be called. */
+        /** @description The name of a new API key. */
         KeyRequest: {
             /**
              * @description 1 to 60 characters.
@@ -1017,32 +1010,25 @@ export interface components {
              */
             name: string;
         };
-        /** @description A key, without what makes it one. */
+        /** @description An API key, without its secret. */
         KeyView: {
-            /**
-             * Format: date-time
-             * @description When it was made.
-             */
+            /** Format: date-time */
             createdAt: string;
-            /** @description Its id. */
             id: string;
             /**
              * Format: date-time
-             * @description When it was last used, give or take a minute.
+             * @description The time of the last use, to the minute.
              */
             lastUsedAt?: string | null;
-            /**
-             * @description What its owner calls it.
-             * @example nightly batch
-             */
+            /** @example nightly batch */
             name: string;
             /**
-             * @description How it begins, to tell it from the others.
+             * @description The first characters, to recognize the key.
              * @example rt_kJ2v9x
              */
             prefix: string;
         };
-        /** @description One change of a balance. */
+        /** @description A change of the balance. */
         LedgerEntry: {
             /**
              * Format: int32
@@ -1056,16 +1042,16 @@ export interface components {
             /** Format: uuid */
             jobId?: string | null;
             /**
-             * @description Why: `signup_grant`, `purchase`, `job`, `refund`, `dispute`, `admin` or `forfeit`.
+             * @description `signup_grant`, `purchase`, `job`, `refund`, `dispute`, `admin` or `forfeit`.
              * @example job
              */
             kind: string;
-            /** @description What an operator wrote beside it. */
+            /** @description An operator's note. */
             note?: string | null;
             /** Format: uuid */
             orderId?: string | null;
         };
-        /** @description What is refused. */
+        /** @description The limits of uploads and prompts. */
         Limits: {
             /**
              * Format: int32
@@ -1082,31 +1068,29 @@ export interface components {
             maxUpscaleDimension: number;
         };
         /**
-         * @description How signing out works.
+         * @description How to sign out.
          * @enum {string}
          */
         LogoutStyle: "end_session" | "cognito";
-        /** @description What Magic Fix can do here. */
+        /** @description What Magic Fix can do with the installed models. */
         MagicFix: {
-            /** @description Whether the text-guided engine only shows that the way works. */
+            /** @description True if the text-guided model is a demo with limited abilities. */
             demo: boolean;
-            /** @description What an engine is installed for. */
+            /** @description The modes that a model is installed for. */
             modes: components["schemas"]["FixMode"][];
-            /**
-             * @description The words that may be painted with, where the text-guided engine knows no others; null where it
-             *     takes any, and where there is none.
-             */
+            /** @description The words that the text-guided model understands; null if it understands any, or is not installed. */
             vocabulary?: string[] | null;
         };
-        /** @description The multipart body with a mask and words, for the `OpenAPI` document. */
+        /** @description The multipart body with a mask and a prompt, for the `OpenAPI` document. */
         MaskUpload: {
             /**
              * Format: binary
-             * @description A PNG of the picture's size: what is opaque, or white where all of it is opaque, is to be repainted.
+             * @description A PNG that marks the area to repaint: by opacity, or in white if the PNG is fully opaque. It has the size or
+             *     the aspect ratio of the image.
              */
             file: string;
             /**
-             * @description What is wanted there, in 1 to 500 characters.
+             * @description What the area should show, in 1 to 500 characters.
              * @example remove the object
              */
             prompt: string;
@@ -1118,32 +1102,32 @@ export interface components {
             tier: string;
             tool: string;
         };
-        /** @description Why a model is not served as its files describe it. */
+        /** @description Why a model failed to load. */
         ModelProblem: {
             /** @description The model's name, or `tools.toml`. */
             model: string;
             reason: string;
             /**
-             * @description The step of the load that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or
-             *     `golden`; `bindings` when tools.toml is at fault.
+             * @description The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
+             *     errors in tools.toml.
              */
             step: string;
         };
-        /** @description A new key. This answer is the only place where it can be read. */
+        /** @description A new API key. Only this response contains the secret. */
         NewKeyView: components["schemas"]["KeyView"] & {
             /** @description The key, for the header `X-Api-Key`. */
             key: string;
         };
         /**
-         * @description Where an order is in its life.
+         * @description The status of an order.
          * @enum {string}
          */
         OrderStatus: "open" | "unpaid" | "paid" | "failed" | "expired" | "refunded" | "disputed";
-        /** @description Credits on sale. */
+        /** @description A pack of credits. */
         Pack: {
             /**
              * Format: int64
-             * @description In cents.
+             * @description The price in cents.
              */
             amount: number;
             /** Format: int32 */
@@ -1154,29 +1138,29 @@ export interface components {
             /** Format: int32 */
             number: number;
         };
-        /** @description How a payment stands. */
+        /** @description The status of a payment. */
         PaymentStatus: {
             /**
              * Format: uuid
-             * @description The order that is paid.
+             * @description The id of the order.
              */
             checkout_id: string;
             /** Format: int32 */
             credits: number;
             customer_email?: string | null;
-            /** @description Whether the credits are on the account. */
+            /** @description True if the credits are on the account. */
             fulfilled: boolean;
             order_status: components["schemas"]["OrderStatus"];
             status: components["schemas"]["SessionStatus"];
-            /** @description Where to go on paying, while the status is `open`. */
+            /** @description The payment page, while the status is `open`. */
             url?: string | null;
         };
-        /** @description What every failed request answers with. */
+        /** @description The body of every error response. */
         Problem: {
-            /** @description For programs: why a run failed or was refused, e.g. `image_unreadable`. */
+            /** @description Why a run failed or was refused, for programs, e.g. `image_unreadable`. */
             code?: string | null;
             /**
-             * @description What happened, for people; also the code where the product names one, e.g. `Free Exists`.
+             * @description What happened, for people. `Free Exists` is also a code for programs.
              * @example Not enough credits
              */
             detail: string;
@@ -1187,14 +1171,14 @@ export interface components {
              */
             status: number;
             /**
-             * @description The status in words.
+             * @description The name of the status.
              * @example Payment Required
              */
             title: string;
-            /** @description Always `about:blank`: the status says the kind. */
+            /** @description Always `about:blank`: the status defines the type. */
             type: string;
         };
-        /** @description Who somebody is to us. */
+        /** @description The user's account. */
         Profile: {
             /** Format: date-time */
             createdAt: string;
@@ -1203,43 +1187,43 @@ export interface components {
             email?: string | null;
             /** Format: uuid */
             id: string;
-            /** @description Who signs them in. */
+            /** @description The identity provider. */
             issuer: string;
             /** Format: int32 */
             reserved: number;
-            /** @description What that provider calls them. */
+            /** @description The user's id at the identity provider. */
             subject: string;
         };
-        /** @description How far a running job is. */
+        /** @description The progress of a running job. */
         Progress: {
             count?: components["schemas"]["Count"] | null;
             /**
              * Format: float
-             * @description How much of the whole run is behind it, from 0 to 1.
+             * @description The completed share of the whole run, from 0 to 1.
              * @example 0.4
              */
             fraction: number;
             stage: components["schemas"]["Stage"];
         };
-        /** @description The hint for each way to sign in; null where it is not offered, empty where none is needed. */
+        /** @description The hint for each sign-in option: null if the option is not offered, empty if it needs no hint. */
         Providers: {
             facebook?: string | null;
             google?: string | null;
             password?: string | null;
         };
-        /** @description A review service's own page with a rating, made to be shown in a frame. */
+        /** @description A review service's rating, to be shown in a frame. */
         Rating: {
             /**
              * Format: int32
-             * @description In pixels.
+             * @description The height of the frame, in pixels.
              */
             height: number;
             service: string;
             url: string;
         };
-        /** @description What the API needs, and who is there to work. Workers are reported but do not decide. */
+        /** @description The state of each dependency. Workers are listed, but do not affect `ready`. */
         Readiness: {
-            /** @description Whether the identity provider's keys are at hand; fetched with the first token. */
+            /** @description True if the identity provider's keys are loaded, which happens with the first token. */
             identityKeys: boolean;
             postgres: boolean;
             ready: boolean;
@@ -1247,11 +1231,11 @@ export interface components {
             storage: boolean;
             workers: components["schemas"]["Worker"][];
         };
-        /** @description That a message was taken in. */
+        /** @description The acknowledgment of a message. */
         Received: {
             received: boolean;
         };
-        /** @description What is answered when there is no cut-out. */
+        /** @description The body of every error response. */
         RefusalBody: {
             /** @description Exactly one. */
             errors: components["schemas"]["RefusalReason"][];
@@ -1271,18 +1255,18 @@ export interface components {
         };
         /** @description See [`RemovalView`]. */
         RemovalData: {
-            /** @description The file, in base64. */
+            /** @description The file, base64-encoded. */
             result_b64: string;
         };
-        /** @description The fields of a call, for the `OpenAPI` document. Any field that is not here is refused. */
+        /** @description The parameters, for the `OpenAPI` document. Any other is rejected. */
         RemovalForm: {
             /**
-             * @description Only `false`.
+             * @description Only `false` is supported.
              * @default false
              */
             add_shadow: string | null;
             /**
-             * @description What is put behind the subject: 3, 4, 6 or 8 hexadecimal digits, or a name of CSS.
+             * @description The background color: 3, 4, 6 or 8 hexadecimal digits, or a CSS color name.
              * @example 81d4fa
              */
             bg_color?: string | null;
@@ -1292,81 +1276,81 @@ export interface components {
              */
             channels: string | null;
             /**
-             * @description `true` cuts off what is empty around the subject.
+             * @description `true` crops the image to the subject.
              * @default false
              */
             crop: string | null;
             /**
-             * @description What stays when cropping: one, two or four of `30px` or `10%` (of the subject), up to 500 px or 50 %.
+             * @description The margin around the subject when cropping: one, two or four of `30px` or `10%` (of the subject), up to 500 px
+             *     or 50 %.
              * @example 10% 20px
              */
             crop_margin?: string | null;
             /**
-             * @description `auto` (PNG where something is transparent, else JPEG), `png`, `jpg`, `webp` or `zip` (`color.jpg` and
+             * @description `auto` (PNG if any pixel is transparent, otherwise JPEG), `png`, `jpg`, `webp` or `zip` (`color.jpg` and
              *     `alpha.png`).
              * @default auto
              */
             format: string | null;
             /**
              * Format: binary
-             * @description The picture: PNG, JPEG or WebP. Only in `multipart/form-data`.
+             * @description The image: PNG, JPEG or WebP. Only in `multipart/form-data`.
              */
             image_file?: string | null;
-            /** @description The picture in base64, in place of `image_file`. */
+            /** @description The base64-encoded image, instead of `image_file`. */
             image_file_b64?: string | null;
             /**
-             * @description `original`, `center`, `x%` or `x% y%`.
+             * @description The position of the subject: `original`, `center`, `x%` or `x% y%`.
              * @example 50% 100%
              */
             position?: string | null;
             /**
-             * @description Only the whole picture.
+             * @description Only the whole image is supported.
              * @default 0% 0% 100% 100%
              */
             roi: string | null;
             /**
-             * @description How much of the picture the subject shall take, `10%` to `100%`, or `original`.
+             * @description The size of the subject relative to the image, `10%` to `100%`, or `original`.
              * @default original
              */
             scale: string | null;
             /**
-             * @description Only `true`.
+             * @description Only `true` is supported.
              * @default true
              */
             semitransparency: string | null;
             /**
-             * @description `preview`, `small`, `regular` (0.25 megapixels), `medium` (1.5), `hd` (4), `full`, `4k`, `50MP` or
-             *     `auto` (as it is). The price is the same.
+             * @description The maximum size of the cutout: `preview`, `small`, `regular` (0.25 megapixels), `medium` (1.5), `hd` (4), or
+             *     unlimited with `full`, `4k`, `50MP` or `auto`. Every size costs the same.
              * @default preview
              */
             size: string | null;
             /**
-             * @description Accepted for clients that send it; the model needs no hint.
+             * @description Accepted for compatibility; the model needs no hint.
              * @default auto
              */
             type: string | null;
-            /** @description Accepted for clients that send it; no type is reported. */
+            /** @description Accepted for compatibility; no type is reported. */
             type_level?: string | null;
         };
-        /** @description The cut-out, when JSON is asked for. */
+        /** @description The cutout as JSON. */
         RemovalView: {
-            /** @description Always there. */
             data: components["schemas"]["RemovalData"];
         };
-        /** @description A picture that a run made. */
+        /** @description The result of a run. */
         Result: {
             /** Format: date-time */
             createdAt: string;
             /**
              * Format: int32
-             * @description What was paid.
+             * @description The price that was paid.
              * @example 5
              */
             credits: number;
-            /** @description Whether the model only shows that the way works. */
+            /** @description True if the model is a demo with limited abilities. */
             demo: boolean;
             /**
-             * @description The device it really ran on.
+             * @description The device it ran on.
              * @example cuda
              */
             device: string;
@@ -1388,75 +1372,74 @@ export interface components {
             jobId: string;
             mode?: components["schemas"]["FixMode"] | null;
             /**
-             * @description The model that really ran.
+             * @description The model that ran.
              * @example isnet
              */
             model: string;
-            /** @description The checksum of the file of that model. */
+            /** @description The SHA-256 of the model file. */
             modelSha256: string;
-            /** @description The words of a Magic Fix. */
+            /** @description The prompt of a Magic Fix. */
             prompt?: string | null;
             /** Format: int64 */
             sizeBytes: number;
             /**
              * Format: uuid
-             * @description The picture it was made from.
+             * @description The image that the run worked on.
              */
             sourceImageId: string;
             thumbnailUrl: string;
             tier: components["schemas"]["Tier"];
-            /** @description A PNG; works without a token for an hour at least. */
+            /** @description The PNG; works without a token for at least an hour. */
             url: string;
             /** Format: int32 */
             width: number;
         };
         /**
-         * @description Whether a page can still be paid on.
+         * @description The status of a payment page.
          * @enum {string}
          */
         SessionStatus: "open" | "complete" | "expired";
-        /** @description What the operator has added to the page. */
+        /** @description The operator's additions to the page. */
         Site: {
             adTag?: components["schemas"]["AdTag"] | null;
-            /** @description Where people write to. */
             contactEmail?: string | null;
             rating?: components["schemas"]["Rating"] | null;
         };
         /**
-         * @description The step a running job is at.
+         * @description The stage of a run.
          * @enum {string}
          */
         Stage: "fetch" | "decode" | "preprocess" | "infer" | "postprocess" | "encode" | "store";
         /**
-         * @description For whom a run was.
+         * @description Whom a job is for. Decides its price, its model and its place in the queue.
          * @enum {string}
          */
         Tier: "paid" | "free" | "visitor";
         /**
-         * @description A tool.
+         * @description A tool without its parameters.
          * @enum {string}
          */
         Tool: "remove-background" | "upscale" | "magic-fix";
-        /** @description Which model serves a tool; null where none does, or several do. */
+        /** @description The model that serves a tool; null if none or several do. */
         ToolModels: {
             free?: string | null;
             paid?: string | null;
         };
-        /** @description A tool as this installation has it. */
+        /** @description A tool of this installation. */
         ToolOffer: {
-            /** @description Whether a worker serves it. */
+            /** @description True if a worker serves paid runs. */
             available: boolean;
             costs: components["schemas"]["Cost"][];
-            /** @description Whether a worker serves its free runs. */
+            /** @description True if a worker serves free runs. */
             freeAvailable: boolean;
             models: components["schemas"]["ToolModels"];
             tool: components["schemas"]["Tool"];
         };
-        /** @description The person whose token was sent. */
+        /** @description The caller. */
         User: {
             /**
              * Format: int32
-             * @description What they own, holds included.
+             * @description The balance, including holds.
              * @example 20
              */
             credits: number;
@@ -1465,21 +1448,18 @@ export interface components {
             id: string;
             /**
              * Format: int32
-             * @description What of it is held for runs that have not ended.
+             * @description The part of the balance that is held for unfinished runs.
              * @example 0
              */
             reserved: number;
         };
-        /** @description A living worker process. */
+        /** @description A live worker process. */
         Worker: {
-            /** @description The device its models really run on. */
+            /** @description The device its models run on. */
             device: string;
             models: components["schemas"]["Model"][];
             name: string;
-            /**
-             * @description Models that its files describe and that it does not serve, with the reason; what served before them
-             *     still does.
-             */
+            /** @description Models that failed to load. The worker keeps serving the version it had before, if any. */
             problems: components["schemas"]["ModelProblem"][];
             /** Format: date-time */
             seenAt: string;
@@ -1598,9 +1578,9 @@ export interface operations {
     get_file: {
         parameters: {
             query: {
-                /** @description Until when it works, in seconds since 1970. */
+                /** @description When the URL expires, in seconds since 1970. */
                 expires: number;
-                /** @description Made by the API together with the address. */
+                /** @description The signature that the API put into the URL. */
                 signature: string;
             };
             header?: never;
@@ -1668,7 +1648,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -1689,7 +1669,7 @@ export interface operations {
                     "image/png": number[];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -1698,7 +1678,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1716,7 +1696,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run of this picture is used up, or the run was cancelled. */
+            /** @description The free run of this image is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1734,7 +1714,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The file is no picture that we read. */
+            /** @description The file is not a supported image. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1743,7 +1723,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1752,7 +1732,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many free runs from this network. */
+            /** @description Too many uploads or free runs from this network. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1761,7 +1741,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -1808,7 +1788,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -1829,7 +1809,7 @@ export interface operations {
                     "image/png": number[];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -1838,7 +1818,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -1856,7 +1836,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run of this picture is used up, or the run was cancelled. */
+            /** @description The free run of this image is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -1874,7 +1854,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The file is no picture that we read. */
+            /** @description The file is not a supported image. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -1883,7 +1863,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -1892,7 +1872,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many free runs from this network. */
+            /** @description Too many uploads or free runs from this network. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -1901,7 +1881,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2101,7 +2081,7 @@ export interface operations {
     list_jobs: {
         parameters: {
             query?: {
-                /** @description Only those on this picture. */
+                /** @description Only jobs on this image. */
                 imageId?: string;
             };
             header?: never;
@@ -2384,9 +2364,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path: {
@@ -2409,7 +2389,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -2418,7 +2398,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2427,7 +2407,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2445,7 +2425,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2462,7 +2442,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -2479,7 +2459,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2488,7 +2468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2497,7 +2477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2601,7 +2581,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckoutPage"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2610,7 +2590,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No token. */
+            /** @description The token is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2619,7 +2599,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A program's key, where a person must sign in. */
+            /** @description API keys cannot buy credits. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2628,7 +2608,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key was used for another pack. */
+            /** @description The Idempotency-Key was used for another pack. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2637,7 +2617,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Payments are not configured here, or the payment provider does not answer. */
+            /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2668,7 +2648,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckoutPage"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2677,7 +2657,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No token. */
+            /** @description The token is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2686,7 +2666,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A program's key, where a person must sign in. */
+            /** @description API keys cannot buy credits. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2695,7 +2675,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key was used for another pack. */
+            /** @description The Idempotency-Key was used for another pack. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2704,7 +2684,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Payments are not configured here, or the payment provider does not answer. */
+            /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2735,7 +2715,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckoutPage"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2744,7 +2724,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No token. */
+            /** @description The token is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2753,7 +2733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A program's key, where a person must sign in. */
+            /** @description API keys cannot buy credits. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2762,7 +2742,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key was used for another pack. */
+            /** @description The Idempotency-Key was used for another pack. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2771,7 +2751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Payments are not configured here, or the payment provider does not answer. */
+            /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2802,7 +2782,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckoutPage"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2811,7 +2791,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No token. */
+            /** @description The token is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2820,7 +2800,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A program's key, where a person must sign in. */
+            /** @description API keys cannot buy credits. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2829,7 +2809,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key was used for another pack. */
+            /** @description The Idempotency-Key was used for another pack. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2838,7 +2818,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Payments are not configured here, or the payment provider does not answer. */
+            /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2869,7 +2849,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckoutPage"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2878,7 +2858,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No token. */
+            /** @description The token is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2887,7 +2867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A program's key, where a person must sign in. */
+            /** @description API keys cannot buy credits. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2896,7 +2876,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key was used for another pack. */
+            /** @description The Idempotency-Key was used for another pack. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2905,7 +2885,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Payments are not configured here, or the payment provider does not answer. */
+            /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2936,7 +2916,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckoutPage"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2945,7 +2925,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No token. */
+            /** @description The token is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -2954,7 +2934,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A program's key, where a person must sign in. */
+            /** @description API keys cannot buy credits. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2963,7 +2943,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key was used for another pack. */
+            /** @description The Idempotency-Key was used for another pack. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2972,7 +2952,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Payments are not configured here, or the payment provider does not answer. */
+            /** @description Payments are not configured, or the payment provider is unavailable. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3088,13 +3068,13 @@ export interface operations {
     get_remove_background: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -3111,7 +3091,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3120,7 +3100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3129,7 +3109,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3147,7 +3127,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3156,7 +3136,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3165,7 +3145,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3174,7 +3154,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3183,7 +3163,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3197,13 +3177,13 @@ export interface operations {
     run_remove_background: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -3220,7 +3200,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3229,7 +3209,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3238,7 +3218,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3256,7 +3236,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3265,7 +3245,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3274,7 +3254,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3283,7 +3263,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3292,7 +3272,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3306,13 +3286,13 @@ export interface operations {
     get_free_remove_background: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -3329,7 +3309,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3338,7 +3318,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3347,7 +3327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3365,7 +3345,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3374,7 +3354,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3383,7 +3363,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3392,7 +3372,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3401,7 +3381,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3415,13 +3395,13 @@ export interface operations {
     run_free_remove_background: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -3438,7 +3418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3447,7 +3427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3456,7 +3436,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3474,7 +3454,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3483,7 +3463,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3492,7 +3472,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3501,7 +3481,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3510,7 +3490,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3597,13 +3577,13 @@ export interface operations {
     get_upscale_x2: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -3620,7 +3600,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3629,7 +3609,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3638,7 +3618,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3656,7 +3636,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3665,7 +3645,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3674,7 +3654,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3683,7 +3663,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3692,7 +3672,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3706,13 +3686,13 @@ export interface operations {
     run_upscale_x2: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -3729,7 +3709,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3738,7 +3718,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3747,7 +3727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3765,7 +3745,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3774,7 +3754,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3783,7 +3763,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3792,7 +3772,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3801,7 +3781,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3815,13 +3795,13 @@ export interface operations {
     get_upscale_x4: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -3838,7 +3818,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3847,7 +3827,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3856,7 +3836,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3874,7 +3854,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3883,7 +3863,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3892,7 +3872,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3901,7 +3881,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3910,7 +3890,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3924,13 +3904,13 @@ export interface operations {
     run_upscale_x4: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -3947,7 +3927,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3956,7 +3936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3965,7 +3945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3983,7 +3963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3992,7 +3972,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4001,7 +3981,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4010,7 +3990,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4019,7 +3999,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4033,13 +4013,13 @@ export interface operations {
     get_free_upscale: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -4056,7 +4036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4065,7 +4045,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4074,7 +4054,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4092,7 +4072,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4101,7 +4081,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4110,7 +4090,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4119,7 +4099,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4128,7 +4108,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4142,13 +4122,13 @@ export interface operations {
     run_free_upscale: {
         parameters: {
             query: {
-                /** @description The uploaded picture. */
+                /** @description The id of the uploaded image. */
                 imageId: string;
             };
             header?: {
-                /** @description Makes a repeat return the first answer. */
+                /** @description Makes a repeat return the first response. */
                 "Idempotency-Key"?: string | null;
-                /** @description `respond-async` to get the job at once. */
+                /** @description `respond-async` to get the job immediately. */
                 Prefer?: string | null;
             };
             path?: never;
@@ -4165,7 +4145,7 @@ export interface operations {
                     "application/json": components["schemas"]["Result"][];
                 };
             };
-            /** @description The job, still under way. */
+            /** @description The job, which has not ended. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4174,7 +4154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description The request is not understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4183,7 +4163,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No valid token. */
+            /** @description The token or key is missing or invalid. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4201,7 +4181,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No such picture. */
+            /** @description The image does not exist. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4210,7 +4190,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The free run is used up, or the run was cancelled. */
+            /** @description The free run is used up, or the run was canceled. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4219,7 +4199,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The picture cannot be worked on. */
+            /** @description The image cannot be processed, or the Idempotency-Key was used for a different request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4228,7 +4208,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many runs a minute, or too many of the caller's are waiting. */
+            /** @description The caller started too many runs per minute, or has too many in the queue. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4237,7 +4217,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is waiting. */
+            /** @description The server is busy. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4479,7 +4459,7 @@ export interface operations {
                     "application/json": components["schemas"]["AccountView"];
                 };
             };
-            /** @description No valid key */
+            /** @description The key is missing or invalid */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4494,7 +4474,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat return the first cut-out */
+                /** @description Makes a repeat return the first cutout */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -4508,7 +4488,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The cut-out; JSON when `Accept` names it */
+            /** @description The cutout, as JSON if `Accept` asks for it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4521,7 +4501,7 @@ export interface operations {
                     "application/json": components["schemas"]["RemovalView"];
                 };
             };
-            /** @description Not understood, not supported, or no picture */
+            /** @description The request or the image is invalid, or a parameter is not supported */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4539,7 +4519,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalBody"];
                 };
             };
-            /** @description No valid key */
+            /** @description The key is missing or invalid */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4557,7 +4537,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalBody"];
                 };
             };
-            /** @description The run was cancelled */
+            /** @description The run was canceled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4575,7 +4555,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalBody"];
                 };
             };
-            /** @description The Idempotency-Key was used for something else */
+            /** @description The Idempotency-Key was used for a different request, or its cutout is deleted */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4584,7 +4564,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalBody"];
                 };
             };
-            /** @description Too many calls */
+            /** @description Rate limit exceeded */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4602,7 +4582,7 @@ export interface operations {
                     "application/json": components["schemas"]["RefusalBody"];
                 };
             };
-            /** @description Too much is waiting */
+            /** @description The server is busy */
             503: {
                 headers: {
                     [name: string]: unknown;

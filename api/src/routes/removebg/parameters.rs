@@ -1,22 +1,24 @@
-//! What the fields of a call mean. Each is done as remove.bg describes it, or refused by its name.
+//! Parses the parameters as remove.bg documents them, and rejects unsupported ones by name.
 
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 
-use super::form::{Form, shown};
+use super::form::{Form, printable};
 use super::refusal::Refusal;
 use crate::error::ApiError;
-use retouch_pixels::cutout::{Channels, Format, Length, Margins, Position, Shape, color};
+use retouch_pixels::cutout::{
+    Channels, CutoutOptions, Format, Length, Margins, Position, parse_color,
+};
 
-/// Base64 with or without the padding at its end: clients differ.
+/// Base64 with or without padding: clients differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-/// The widest margin in pixels, and as a share of the subject.
-const WIDEST_MARGIN: (u32, f64) = (500, 0.5);
+/// The maximum margin, in pixels and as a share of the subject.
+const MAX_MARGIN: (u32, f64) = (500, 0.5);
 const NO_MARGIN: Margins = Margins {
     top: Length::Pixels(0),
     right: Length::Pixels(0),
@@ -24,22 +26,22 @@ const NO_MARGIN: Margins = Margins {
     left: Length::Pixels(0),
 };
 
-/// The values of the fields, as far as they have been read.
+/// The parameters parsed so far.
 struct Values {
     crop: bool,
     margins: Margins,
     position: Option<Position>,
-    shape: Shape,
+    options: CutoutOptions,
 }
 
-/// The picture, and the shape in which its cut-out is wanted.
-pub fn read(form: Form) -> Result<(Bytes, Shape), Refusal> {
+/// Returns the image file and how to render its cutout.
+pub fn parse(form: Form) -> Result<(Bytes, CutoutOptions), Refusal> {
     let Form { mut files, fields, max_bytes } = form;
     let mut values = Values {
         crop: false,
         margins: NO_MARGIN,
         position: None,
-        shape: Shape {
+        options: CutoutOptions {
             crop: None,
             scale: None,
             position: Position::Original,
@@ -52,7 +54,7 @@ pub fn read(form: Form) -> Result<(Bytes, Shape), Refusal> {
     let mut seen: Vec<&str> = Vec::new();
     for (name, value) in &fields {
         if seen.contains(&name.as_str()) {
-            return Err(wrong(name, "was sent twice"));
+            return Err(invalid(name, "was sent twice"));
         }
         seen.push(name);
         match name.as_str() {
@@ -62,12 +64,12 @@ pub fn read(form: Form) -> Result<(Bytes, Shape), Refusal> {
     }
     match files.len() {
         0 => {
-            let title = "There is no picture: send image_file or image_file_b64".into();
+            let title = "The image is missing. Send image_file or image_file_b64.".into();
             Err(Refusal::of_parameter("missing_source", title))
         }
-        1 => Ok((files.remove(0), values.shape()?)),
+        1 => Ok((files.remove(0), values.into_options()?)),
         _ => {
-            let title = "There is more than one picture: send image_file or image_file_b64".into();
+            let title = "Send only one image, as image_file or image_file_b64.".into();
             Err(Refusal::of_parameter("multiple_sources", title))
         }
     }
@@ -76,16 +78,16 @@ pub fn read(form: Form) -> Result<(Bytes, Shape), Refusal> {
 impl Values {
     fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
         match name {
-            "size" => self.shape.max_pixels = size(value)?,
-            "format" => self.shape.format = format(value)?,
-            "channels" => self.shape.channels = channels(value)?,
+            "size" => self.options.max_pixels = size(value)?,
+            "format" => self.options.format = format(value)?,
+            "channels" => self.options.channels = channels(value)?,
             "bg_color" => {
-                let known = color(value).ok_or_else(|| wrong(name, "is no colour"))?;
-                self.shape.background = Some(known);
+                let color = parse_color(value).ok_or_else(|| invalid(name, "is not a color"))?;
+                self.options.background = Some(color);
             }
-            "crop" => self.crop = yes_or_no(name, value)?,
+            "crop" => self.crop = boolean(name, value)?,
             "crop_margin" => self.margins = margins(value)?,
-            "scale" => self.shape.scale = scale(value)?,
+            "scale" => self.options.scale = scale(value)?,
             "position" => self.position = Some(position(value)?),
             "type" => {
                 let types = [
@@ -102,41 +104,41 @@ impl Values {
                 one_of(name, value, &types)?;
             }
             "type_level" => one_of(name, value, &["none", "latest", "1", "2"])?,
-            // What these ask for is what happens anyway, or cannot be done.
+            // Only the defaults of these are supported.
             "roi" => {
                 let whole = ["0%", "0%", "100%", "100%"];
-                only(name, value.split_whitespace().eq(whole), "the whole picture")?;
+                only(name, value.split_whitespace().eq(whole), "the whole image")?;
             }
-            "add_shadow" => only(name, !yes_or_no(name, value)?, "false")?,
+            "add_shadow" => only(name, !boolean(name, value)?, "false")?,
             "shadow_type" => only(name, value.eq_ignore_ascii_case("none"), "none")?,
-            "semitransparency" => only(name, yes_or_no(name, value)?, "true")?,
+            "semitransparency" => only(name, boolean(name, value)?, "true")?,
             "image_url" => {
-                let title = "image_url is not supported: nothing is fetched from other servers. \
-                    Send the picture as image_file or image_file_b64";
+                let title = "image_url is not supported, because this server fetches no URLs. \
+                    Send the image as image_file or image_file_b64.";
                 return Err(Refusal::of_parameter("unsupported_parameter", title.into()));
             }
             _ => {
-                let title = format!("{} is not supported", shown(name));
+                let title = format!("{} is not supported.", printable(name));
                 return Err(Refusal::of_parameter("unsupported_parameter", title));
             }
         }
         Ok(())
     }
 
-    fn shape(self) -> Result<Shape, Refusal> {
-        let Self { crop, margins, position, mut shape } = self;
-        if shape.channels == Channels::Alpha && shape.background.is_some() {
-            return Err(wrong("bg_color", "does not go with channels=alpha"));
+    fn into_options(self) -> Result<CutoutOptions, Refusal> {
+        let Self { crop, margins, position, mut options } = self;
+        if options.channels == Channels::Alpha && options.background.is_some() {
+            return Err(invalid("bg_color", "cannot be combined with channels=alpha"));
         }
-        if shape.channels == Channels::Alpha && shape.format == Format::Zip {
-            return Err(wrong("format", "zip does not go with channels=alpha"));
+        if options.channels == Channels::Alpha && options.format == Format::Zip {
+            return Err(invalid("format", "zip cannot be combined with channels=alpha"));
         }
-        shape.crop = crop.then_some(margins);
-        // What is scaled stands in the middle, unless it is said where.
-        let middle = Position::At { x: 0.5, y: 0.5 };
-        let unsaid = if shape.scale.is_some() { middle } else { Position::Original };
-        shape.position = position.unwrap_or(unsaid);
-        Ok(shape)
+        options.crop = crop.then_some(margins);
+        // A scaled subject is centered by default.
+        let center = Position::At { x: 0.5, y: 0.5 };
+        let default = if options.scale.is_some() { center } else { Position::Original };
+        options.position = position.unwrap_or(default);
+        Ok(options)
     }
 }
 
@@ -146,9 +148,9 @@ fn decode(value: &str, max_bytes: usize) -> Result<Bytes, Refusal> {
         _ => value,
     };
     let text: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let bytes = BASE64.decode(text).map_err(|_| wrong("image_file_b64", "is no base64"))?;
+    let bytes = BASE64.decode(text).map_err(|_| invalid("image_file_b64", "is not base64"))?;
     match bytes.len() {
-        0 => Err(wrong("image_file_b64", "is empty")),
+        0 => Err(invalid("image_file_b64", "is empty")),
         size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }.into()),
         _ => Ok(bytes.into()),
     }
@@ -160,9 +162,9 @@ fn size(value: &str) -> Result<Option<u32>, Refusal> {
         "medium" => Ok(Some(1_500_000)),
         "hd" => Ok(Some(4_000_000)),
         "full" | "4k" | "auto" | "50mp" => Ok(None),
-        _ => Err(wrong(
+        _ => Err(invalid(
             "size",
-            "is none of preview, small, regular, medium, hd, full, 4k, 50MP, auto",
+            "must be one of preview, small, regular, medium, hd, full, 4k, 50MP, auto",
         )),
     }
 }
@@ -174,7 +176,7 @@ fn format(value: &str) -> Result<Format, Refusal> {
         "jpg" | "jpeg" => Ok(Format::Jpeg),
         "webp" => Ok(Format::WebP),
         "zip" => Ok(Format::Zip),
-        _ => Err(wrong("format", "is none of auto, png, jpg, webp, zip")),
+        _ => Err(invalid("format", "must be one of auto, png, jpg, webp, zip")),
     }
 }
 
@@ -182,7 +184,7 @@ fn channels(value: &str) -> Result<Channels, Refusal> {
     match value.to_ascii_lowercase().as_str() {
         "rgba" => Ok(Channels::Rgba),
         "alpha" => Ok(Channels::Alpha),
-        _ => Err(wrong("channels", "is neither rgba nor alpha")),
+        _ => Err(invalid("channels", "must be rgba or alpha")),
     }
 }
 
@@ -192,23 +194,22 @@ fn scale(value: &str) -> Result<Option<f64>, Refusal> {
     }
     match share(value) {
         Some(share) if (0.1..=1.0).contains(&share) => Ok(Some(share)),
-        _ => Err(wrong("scale", "is neither original nor 10% to 100%")),
+        _ => Err(invalid("scale", "must be original or 10% to 100%")),
     }
 }
 
 fn position(value: &str) -> Result<Position, Refusal> {
     let within = |value| share(value).filter(|share| (0.0..=1.0).contains(share));
     let words: Vec<&str> = value.split_whitespace().collect();
-    let found = match words.as_slice() {
+    let parsed = match words.as_slice() {
         [one] if one.eq_ignore_ascii_case("original") => Some(Position::Original),
         [one] if one.eq_ignore_ascii_case("center") => Some(Position::At { x: 0.5, y: 0.5 }),
         [both] => within(both).map(|share| Position::At { x: share, y: share }),
         [x, y] => within(x).zip(within(y)).map(|(x, y)| Position::At { x, y }),
         _ => None,
     };
-    found.ok_or_else(|| {
-        wrong("position", "is neither original, center nor one or two of 0% to 100%")
-    })
+    parsed
+        .ok_or_else(|| invalid("position", "must be original, center, or one or two of 0% to 100%"))
 }
 
 fn margins(value: &str) -> Result<Margins, Refusal> {
@@ -219,20 +220,20 @@ fn margins(value: &str) -> Result<Margins, Refusal> {
         Some([top, right, bottom, left]) => {
             Ok(Margins { top: *top, right: *right, bottom: *bottom, left: *left })
         }
-        _ => Err(wrong("crop_margin", "is not one, two or four of up to 500px or 50%")),
+        _ => Err(invalid("crop_margin", "must be one, two or four lengths up to 500px or 50%")),
     }
 }
 
 fn margin(word: &str) -> Option<Length> {
-    let (most_pixels, most_share) = WIDEST_MARGIN;
+    let (max_pixels, max_share) = MAX_MARGIN;
     if let Some(share) = share(word) {
-        return (0.0..=most_share).contains(&share).then_some(Length::Share(share));
+        return (0.0..=max_share).contains(&share).then_some(Length::Share(share));
     }
     let pixels = if word == "0" { 0 } else { word.strip_suffix("px")?.parse().ok()? };
-    (pixels <= most_pixels).then_some(Length::Pixels(pixels))
+    (pixels <= max_pixels).then_some(Length::Pixels(pixels))
 }
 
-/// `12.5%` as 0.125.
+/// Parses `12.5%` as 0.125.
 fn share(word: &str) -> Option<f64> {
     let number = word.strip_suffix('%')?;
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -242,11 +243,11 @@ fn share(word: &str) -> Option<f64> {
     number.parse::<f64>().ok().map(|percent| percent / 100.0)
 }
 
-fn yes_or_no(name: &str, value: &str) -> Result<bool, Refusal> {
+fn boolean(name: &str, value: &str) -> Result<bool, Refusal> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
-        _ => Err(wrong(name, "is neither true nor false")),
+        _ => Err(invalid(name, "must be true or false")),
     }
 }
 
@@ -254,20 +255,20 @@ fn one_of(name: &str, value: &str, known: &[&str]) -> Result<(), Refusal> {
     if known.iter().any(|known| known.eq_ignore_ascii_case(value)) {
         Ok(())
     } else {
-        Err(wrong(name, &format!("is none of {}", known.join(", "))))
+        Err(invalid(name, &format!("must be one of {}", known.join(", "))))
     }
 }
 
-fn only(name: &str, is_so: bool, possible: &str) -> Result<(), Refusal> {
-    if is_so {
+fn only(name: &str, is_supported: bool, supported: &str) -> Result<(), Refusal> {
+    if is_supported {
         return Ok(());
     }
-    let title = format!("{name} is not supported, except for {possible}");
+    let title = format!("{name} supports only {supported}.");
     Err(Refusal::of_parameter("unsupported_parameter", title))
 }
 
-fn wrong(name: &str, what: &str) -> Refusal {
-    Refusal::of_parameter("invalid_parameter", format!("{} {what}", shown(name)))
+fn invalid(name: &str, reason: &str) -> Refusal {
+    Refusal::of_parameter("invalid_parameter", format!("{} {reason}.", printable(name)))
 }
 
 #[cfg(test)]

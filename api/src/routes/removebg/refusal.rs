@@ -1,4 +1,4 @@
-//! Refusals as clients of remove.bg read them: a list of errors that is never empty.
+//! Errors in the wire format of remove.bg.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -6,10 +6,11 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::cors::allow_any_origin;
 use crate::error::ApiError;
-use crate::usecases::removebg::NotDelivered;
+use crate::usecases::removebg::RemovalError;
 
-/// What is answered when there is no cut-out.
+/// The body of every error response.
 #[derive(Serialize, ToSchema)]
 pub struct RefusalBody {
     /// Exactly one.
@@ -27,7 +28,7 @@ pub struct RefusalReason {
     code: String,
 }
 
-/// Why there is no cut-out.
+/// An error response.
 #[derive(Debug)]
 pub struct Refusal {
     status: StatusCode,
@@ -37,7 +38,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// 400: a parameter that is missing, wrong or not supported.
+    /// 400: a parameter is missing, invalid or not supported.
     pub fn of_parameter(code: &str, title: String) -> Self {
         let reason = RefusalReason { title, code: code.to_owned() };
         Self { status: StatusCode::BAD_REQUEST, reason, retry_after_secs: None, charged: 0 }
@@ -54,14 +55,14 @@ impl From<ApiError> for Refusal {
             ApiError::UnsupportedType => "invalid_file_type",
             ApiError::DimensionsTooBig { .. } => "resolution_too_high",
             ApiError::UnreadableImage => "failed_to_read_image",
-            ApiError::TooMuchOfOne { .. } => "rate_limit_exceeded",
+            ApiError::RateLimited { .. } => "rate_limit_exceeded",
             ApiError::Unavailable { .. } => "unavailable",
-            ApiError::Cancelled => "cancelled",
-            ApiError::TooSlow => "timeout",
+            ApiError::Canceled => "cancelled",
+            ApiError::UploadTimeout => "timeout",
             ApiError::NotFound(_) | ApiError::NoSuchPath => "not_found",
-            ApiError::WrongMethod => "method_not_allowed",
+            ApiError::MethodNotAllowed => "method_not_allowed",
             ApiError::IdempotencyKeyReused => "idempotency_key_reused",
-            ApiError::AgainstTheRules(_) => "not_possible",
+            ApiError::Unprocessable(_) => "not_possible",
             ApiError::RunFailed(failure) => &failure.code,
             ApiError::Internal(reason) => {
                 tracing::error!("A request failed: {reason:#}");
@@ -69,7 +70,7 @@ impl From<ApiError> for Refusal {
             }
             _ => "failed",
         };
-        let of_the_picture = matches!(
+        let is_about_image = matches!(
             error,
             ApiError::UnsupportedType
                 | ApiError::DimensionsTooBig { .. }
@@ -79,14 +80,14 @@ impl From<ApiError> for Refusal {
         let status = match error.status() {
             StatusCode::UNAUTHORIZED => StatusCode::FORBIDDEN,
             StatusCode::UNPROCESSABLE_ENTITY | StatusCode::UNSUPPORTED_MEDIA_TYPE
-                if of_the_picture =>
+                if is_about_image =>
             {
                 StatusCode::BAD_REQUEST
             }
             status => status,
         };
         let retry_after_secs = match &error {
-            ApiError::TooMuchOfOne { retry_after_secs, .. }
+            ApiError::RateLimited { retry_after_secs, .. }
             | ApiError::Unavailable { retry_after_secs, .. } => Some(*retry_after_secs),
             _ => None,
         };
@@ -95,9 +96,9 @@ impl From<ApiError> for Refusal {
     }
 }
 
-impl From<NotDelivered> for Refusal {
-    fn from(missed: NotDelivered) -> Self {
-        let NotDelivered { error, charged } = missed;
+impl From<RemovalError> for Refusal {
+    fn from(error: RemovalError) -> Self {
+        let RemovalError { error, charged } = error;
         let mut refusal = Self::from(error);
         if charged > 0 {
             refusal.status = StatusCode::SERVICE_UNAVAILABLE;
@@ -105,8 +106,8 @@ impl From<NotDelivered> for Refusal {
             refusal.charged = charged;
             refusal.reason.code = "result_unavailable".into();
             refusal.reason.title =
-                "The cut-out was made and charged for, but cannot be fetched at the moment. \
-                The same call with its Idempotency-Key returns it without another charge"
+                "You were charged for this cutout, but it cannot be read at the moment. \
+                Repeat the request with the same Idempotency-Key to get it at no further cost."
                     .into();
         }
         refusal
@@ -125,7 +126,7 @@ impl IntoResponse for Refusal {
         if self.charged > 0 {
             headers.insert("x-credits-charged", HeaderValue::from(self.charged));
         }
-        super::open_to_all(headers);
+        allow_any_origin(headers);
         response
     }
 }

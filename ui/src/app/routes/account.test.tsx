@@ -87,8 +87,8 @@ describe('API keys', () => {
   test.each([
     [
       422,
-      { detail: 'You have 20 keys already; revoke one first' },
-      'You have 20 keys already; revoke one first',
+      { detail: 'You already have 20 keys. Revoke one first.' },
+      'You already have 20 keys. Revoke one first.',
     ],
     [500, { detail: 'Something broke' }, 'Failed to create the key, try again later'],
   ])('explains why no key was created after a %i', async (status, body, sentence) => {

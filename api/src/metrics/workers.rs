@@ -1,27 +1,27 @@
-//! The workers as metrics. What was shown once is shown as 0 when it is gone: an alert sees it go.
+//! Gauges about workers. A worker or model that disappears stays at 0, so that an alert can fire on it.
 
 use std::collections::HashSet;
 
 use retouch_core::workers::Worker;
 
-/// Every device that a worker can be on.
+/// Every device a worker can run on.
 const DEVICES: [&str; 2] = ["cpu", "cuda"];
 
-/// What has been shown so far.
+/// The label sets reported so far.
 #[derive(Debug, Default)]
-pub struct Nodes {
+pub struct WorkerGauges {
     workers: HashSet<[String; 4]>,
     models: HashSet<[String; 4]>,
 }
 
-impl Nodes {
-    /// Shows those that live now.
-    pub fn show(&mut self, living: &[Worker]) {
+impl WorkerGauges {
+    /// Sets the gauges of `live` workers to 1 and those of all others to 0.
+    pub fn update(&mut self, live: &[Worker]) {
         for device in DEVICES {
-            let on_it = living.iter().filter(|worker| worker.device == device).count();
-            metrics::gauge!("retouch_workers", "device" => device).set(on_it as f64);
+            let count = live.iter().filter(|worker| worker.device == device).count();
+            metrics::gauge!("retouch_workers", "device" => device).set(count as f64);
         }
-        let workers: HashSet<_> = living
+        let workers: HashSet<_> = live
             .iter()
             .map(|worker| {
                 let Worker { name, device, hardware, version, .. } = worker.clone();
@@ -37,7 +37,7 @@ impl Nodes {
             );
             info.set(f64::from(u8::from(workers.contains(labels))));
         }
-        let models: HashSet<_> = living
+        let models: HashSet<_> = live
             .iter()
             .flat_map(|worker| {
                 worker.models.iter().map(|served| {

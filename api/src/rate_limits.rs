@@ -1,4 +1,5 @@
-//! How fast one user may go: their browser and their programs together, counted in this process.
+//! Limits how many runs and uploads a user starts per minute, in browsers and programs together. Each API
+//! process counts for itself.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,41 +12,41 @@ use retouch_core::UserId;
 use crate::config::LimitsConfig;
 use crate::error::ApiError;
 
-/// Counts what users start.
-pub struct Rates {
+/// The rate limits of signed-in users.
+pub struct RateLimits {
     runs: Limiter,
     uploads: Limiter,
 }
 
-/// What a user has left after a call.
+/// A user's remaining allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// How many calls a minute there are.
+    /// Calls per minute.
     pub limit: u32,
-    /// How many could follow at once.
+    /// Calls allowed right now.
     pub remaining: u32,
-    /// Until there are `limit` of them again, if none follows.
+    /// The time until `remaining` is back at `limit` if no call follows.
     pub full_after: Duration,
 }
 
-/// A call too many.
+/// The error for a call beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooFast {
-    /// What was called too often.
+pub struct RateLimited {
+    /// The kind of call, in plural.
     what: &'static str,
-    /// What is left: nothing.
+    /// The allowance, with nothing remaining.
     pub allowance: Allowance,
-    /// When to try again.
+    /// Seconds until the next call is allowed.
     pub retry_after_secs: u64,
 }
 
-impl From<TooFast> for ApiError {
-    fn from(early: TooFast) -> Self {
-        let TooFast { what, allowance, retry_after_secs } = early;
+impl From<RateLimited> for ApiError {
+    fn from(error: RateLimited) -> Self {
+        let RateLimited { what, allowance, retry_after_secs } = error;
         let unit = if retry_after_secs == 1 { "second" } else { "seconds" };
-        Self::TooMuchOfOne {
+        Self::RateLimited {
             detail: format!(
-                "That was more than {} {what} in a minute. Try again in {retry_after_secs} {unit}",
+                "You can start {} {what} per minute. Try again in {retry_after_secs} {unit}.",
                 allowance.limit
             ),
             retry_after_secs,
@@ -53,8 +54,8 @@ impl From<TooFast> for ApiError {
     }
 }
 
-impl Rates {
-    /// With the limits that are configured.
+impl RateLimits {
+    /// Creates the limiters with the configured limits.
     pub fn new(limits: &LimitsConfig) -> Self {
         Self {
             runs: Limiter::new("runs", limits.user_runs_per_minute),
@@ -62,13 +63,13 @@ impl Rates {
         }
     }
 
-    /// Counts a run of `user`, or refuses it.
-    pub fn count_run(&self, user: UserId) -> Result<Allowance, TooFast> {
+    /// Counts a run of `user`; an error if it exceeds the limit.
+    pub fn count_run(&self, user: UserId) -> Result<Allowance, RateLimited> {
         self.runs.count(user)
     }
 
-    /// Counts an upload of `user`, or refuses it.
-    pub fn count_upload(&self, user: UserId) -> Result<Allowance, TooFast> {
+    /// Counts an upload of `user`; an error if it exceeds the limit.
+    pub fn count_upload(&self, user: UserId) -> Result<Allowance, RateLimited> {
         self.uploads.count(user)
     }
 }
@@ -80,21 +81,21 @@ struct Limiter {
 }
 
 impl Limiter {
-    fn new(what: &'static str, a_minute: u32) -> Self {
-        let limit = NonZeroU32::new(a_minute).unwrap_or(NonZeroU32::MIN);
+    fn new(what: &'static str, per_minute: u32) -> Self {
+        let limit = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
         let users = RateLimiter::keyed(Quota::per_minute(limit));
         Self { what, limit, users: users.with_middleware() }
     }
 
-    fn count(&self, user: UserId) -> Result<Allowance, TooFast> {
+    fn count(&self, user: UserId) -> Result<Allowance, RateLimited> {
         if self.users.len() > 100_000 {
             self.users.retain_recent();
         }
         match self.users.check_key(&user) {
             Ok(state) => Ok(self.allowance(state.remaining_burst_capacity())),
-            Err(early) => {
-                let wait = early.wait_time_from(DefaultClock::default().now());
-                Err(TooFast {
+            Err(until) => {
+                let wait = until.wait_time_from(DefaultClock::default().now());
+                Err(RateLimited {
                     what: self.what,
                     allowance: self.allowance(0),
                     retry_after_secs: wait.as_secs() + 1,
@@ -105,8 +106,8 @@ impl Limiter {
 
     fn allowance(&self, remaining: u32) -> Allowance {
         let limit = self.limit.get();
-        let one_comes_back_after = Duration::from_mins(1) / limit;
-        Allowance { limit, remaining, full_after: one_comes_back_after * (limit - remaining) }
+        let replenish_interval = Duration::from_mins(1) / limit;
+        Allowance { limit, remaining, full_after: replenish_interval * (limit - remaining) }
     }
 }
 
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_counted_for_each_user_and_each_kind() {
+    fn each_user_and_each_kind_of_call_has_an_allowance() {
         let limiter = Limiter::new("runs", 3);
         let (ada, bob) = (UserId::new(), UserId::new());
         for remaining in [2, 1, 0] {
@@ -126,7 +127,7 @@ mod tests {
         let refused = limiter.count(ada).expect_err("a fourth");
         assert!((1..=20).contains(&refused.retry_after_secs), "{refused:?}");
         assert_eq!((refused.allowance.limit, refused.allowance.remaining), (3, 0));
-        limiter.count(bob).expect("somebody else");
-        Limiter::new("uploads", 3).count(ada).expect("something else");
+        limiter.count(bob).expect("another user");
+        Limiter::new("uploads", 3).count(ada).expect("another kind of call");
     }
 }

@@ -1,0 +1,166 @@
+//! Wakes the requests and event streams that wait for a job when a worker publishes an event.
+//!
+//! Events may get lost; waiting requests therefore also poll Postgres once a second.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use retouch_core::JobId;
+use retouch_core::db::PgPool;
+use retouch_core::jobs::{self, Job, JobState};
+use retouch_core::queue::{JobEvent, JobProgress, Queue};
+use tokio::sync::broadcast;
+use tokio::time::Instant;
+
+use crate::error::ApiError;
+
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Unread events per job. A subscriber that falls further behind polls instead.
+const CHANNEL_CAPACITY: usize = 16;
+
+/// The events that this process has received.
+#[derive(Default)]
+pub struct JobEvents {
+    channels: Arc<Channels>,
+    /// The latest progress of each running job. In memory only, so a restart of the API loses it.
+    progress: Arc<Mutex<HashMap<JobId, JobProgress>>>,
+}
+
+/// One channel per job that somebody waits for, so that an event wakes nobody else.
+#[derive(Default)]
+struct Channels(Mutex<HashMap<JobId, broadcast::Sender<JobEvent>>>);
+
+impl Channels {
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, broadcast::Sender<JobEvent>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, event: JobEvent) {
+        if let Some(channel) = self.lock().get(&event.job) {
+            let _ = channel.send(event);
+        }
+    }
+
+    fn wake_all(&self) {
+        for (job, channel) in self.lock().iter() {
+            let _ = channel.send(JobEvent::changed(*job));
+        }
+    }
+}
+
+/// A subscription to the events of one job.
+pub struct JobSubscription {
+    job: JobId,
+    channels: Arc<Channels>,
+    /// `None` only during `drop`.
+    events: Option<broadcast::Receiver<JobEvent>>,
+}
+
+impl JobSubscription {
+    /// Waits for the next event, at most `limit`.
+    pub async fn wait(&mut self, limit: Duration) {
+        self.wait_for(limit, |_| true).await;
+    }
+
+    /// Waits until `job` ends, at most `limit`, and returns it as it is then. Subscribe before you read or submit
+    /// `job`, so that no event is missed in between.
+    pub async fn wait_for_end(
+        mut self,
+        pool: &PgPool,
+        mut job: Job,
+        limit: Duration,
+    ) -> Result<Job, ApiError> {
+        let deadline = Instant::now() + limit;
+        while !job.state.is_final() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let event = self.wait_for(POLL_INTERVAL.min(left), JobEvent::may_be_final).await;
+            if event.is_some_and(|event| event.state == Some(JobState::Done)) {
+                // Saves a query: the caller reads the results next, which shows whether the event was right.
+                return Ok(Job { state: JobState::Done, ..job });
+            }
+            job = jobs::get(pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
+        }
+        Ok(job)
+    }
+
+    /// Returns the next event that `matches`; `None` after `limit`, or if events were lost.
+    async fn wait_for(
+        &mut self,
+        limit: Duration,
+        matches: impl Fn(&JobEvent) -> bool,
+    ) -> Option<JobEvent> {
+        let events = self.events.as_mut()?;
+        let matching = async {
+            loop {
+                match events.recv().await {
+                    Ok(event) if matches(&event) => return Some(event),
+                    Ok(_) => {}
+                    Err(_) => return None,
+                }
+            }
+        };
+        tokio::time::timeout(limit, matching).await.ok().flatten()
+    }
+}
+
+impl Drop for JobSubscription {
+    fn drop(&mut self) {
+        let mut channels = self.channels.lock();
+        // Unsubscribe under the lock: otherwise another request could subscribe to a channel that is being removed.
+        self.events = None;
+        if channels.get(&self.job).is_some_and(|channel| channel.receiver_count() == 0) {
+            channels.remove(&self.job);
+        }
+    }
+}
+
+impl JobEvents {
+    /// Starts forwarding the workers' events to subscribers.
+    pub fn start(&self, queue: Queue) {
+        let (channels, progress) = (self.channels.clone(), self.progress.clone());
+        let (sender, mut events) = broadcast::channel::<JobEvent>(4096);
+        tokio::spawn(async move { queue.forward_events(sender).await });
+        tokio::spawn(async move {
+            loop {
+                let event = match events.recv().await {
+                    Ok(event) => event,
+                    Err(broadcast::error::RecvError::Lagged(_)) => {
+                        channels.wake_all();
+                        continue;
+                    }
+                    Err(broadcast::error::RecvError::Closed) => return,
+                };
+                {
+                    let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+                    match event.progress {
+                        Some(latest) => drop(progress.insert(event.job, latest)),
+                        None => drop(progress.remove(&event.job)),
+                    }
+                }
+                channels.send(event);
+            }
+        });
+    }
+
+    /// Tells the subscribers in this process that a job changed.
+    pub fn publish_locally(&self, job: JobId) {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).remove(&job);
+        self.channels.send(JobEvent::changed(job));
+    }
+
+    /// Returns the latest progress received for `job`.
+    pub fn progress(&self, job: JobId) -> Option<JobProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).get(&job).copied()
+    }
+
+    /// Subscribes to the events of `job` from now on.
+    pub fn subscribe(&self, job: JobId) -> JobSubscription {
+        let mut channels = self.channels.lock();
+        let channel = channels.entry(job).or_insert_with(|| broadcast::channel(CHANNEL_CAPACITY).0);
+        JobSubscription { job, channels: self.channels.clone(), events: Some(channel.subscribe()) }
+    }
+}

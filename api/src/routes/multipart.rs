@@ -1,0 +1,89 @@
+//! Reads multipart uploads.
+
+use axum::extract::Multipart;
+use axum::extract::multipart::{Field, MultipartError, MultipartRejection};
+use axum::http::StatusCode;
+use bytes::Bytes;
+
+use crate::error::ApiError;
+
+/// Unwraps an extracted multipart body.
+pub fn multipart(body: Result<Multipart, MultipartRejection>) -> Result<Multipart, ApiError> {
+    body.map_err(|_| ApiError::BadRequest("Send the file as multipart/form-data.".into()))
+}
+
+/// Returns the field `file`, of at most `max_bytes`.
+pub async fn uploaded_file(mut body: Multipart, max_bytes: usize) -> Result<Bytes, ApiError> {
+    while let Some(field) = next_field(&mut body, max_bytes).await? {
+        if field.name() == Some("file") {
+            return read_file(field, max_bytes).await;
+        }
+    }
+    Err(file_missing())
+}
+
+/// Returns the fields `file`, of at most `max_bytes`, and `prompt`, in any order. A missing prompt is empty.
+pub async fn uploaded_mask(
+    mut body: Multipart,
+    max_bytes: usize,
+) -> Result<(Bytes, String), ApiError> {
+    let (mut file, mut prompt) = (None, String::new());
+    while let Some(field) = next_field(&mut body, max_bytes).await? {
+        match field.name() {
+            Some("file") => file = Some(read_file(field, max_bytes).await?),
+            Some("prompt") => {
+                prompt = field.text().await.map_err(|error| invalid(&error, max_bytes))?;
+            }
+            _ => {}
+        }
+    }
+    Ok((file.ok_or_else(file_missing)?, prompt))
+}
+
+async fn next_field(body: &mut Multipart, max_bytes: usize) -> Result<Option<Field<'_>>, ApiError> {
+    body.next_field().await.map_err(|error| invalid(&error, max_bytes))
+}
+
+async fn read_file(field: Field<'_>, max_bytes: usize) -> Result<Bytes, ApiError> {
+    let bytes = field.bytes().await.map_err(|error| invalid(&error, max_bytes))?;
+    match bytes.len() {
+        0 => Err(ApiError::BadRequest("The file is empty.".into())),
+        size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }),
+        _ => Ok(bytes),
+    }
+}
+
+fn file_missing() -> ApiError {
+    ApiError::BadRequest("The upload has no field named file.".into())
+}
+
+fn invalid(error: &MultipartError, max_bytes: usize) -> ApiError {
+    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        ApiError::FileTooLarge { max_bytes }
+    } else {
+        tracing::debug!(error = error.body_text(), "Could not parse an upload");
+        ApiError::BadRequest("The upload is incomplete or malformed.".into())
+    }
+}
+
+/// The multipart body with a mask and a prompt, for the `OpenAPI` document.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "documents a body that is read field by field")]
+pub struct MaskUpload {
+    /// A PNG that marks the area to repaint: by opacity, or in white if the PNG is fully opaque. It has the size or
+    /// the aspect ratio of the image.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
+    /// What the area should show, in 1 to 500 characters.
+    #[schema(example = "remove the object")]
+    prompt: String,
+}
+
+/// The multipart body with an image, for the `OpenAPI` document.
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "documents a body that is read field by field")]
+pub struct FileUpload {
+    /// PNG, JPEG or WebP.
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
+}
