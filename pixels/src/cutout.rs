@@ -1,4 +1,5 @@
-//! Renders a cutout as an API client requests it: cropped, moved, scaled down, on a background color, in a file format.
+//! Renders a cutout as an API client requests it: cropped, positioned, scaled down, on a background color, in a file
+//! format.
 
 mod arrange;
 mod colors;
@@ -36,8 +37,8 @@ pub struct CutoutFile {
 /// Renders a cutout from the PNG that a worker stored. If `options` change nothing, the PNG is returned as it is.
 ///
 /// # Errors
-/// [`PixelError::Internal`] if the PNG cannot be read, the file cannot be encoded, or a ZIP of alpha alone is
-/// requested.
+/// [`PixelError::Internal`] if the PNG cannot be read, the file cannot be encoded, or a ZIP with only the
+/// alpha channel is requested.
 pub fn render(png: &Bytes, options: &CutoutOptions) -> Result<CutoutFile, PixelError> {
     let mut decoder = PngDecoder::new(Cursor::new(png.as_ref()))
         .map_err(|error| failed("reading a cutout", &error))?;

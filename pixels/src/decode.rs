@@ -43,7 +43,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Picture, PixelError> {
 /// Decodes like [`decode`] and also returns the format and whether the pixels were stored upright.
 ///
 /// # Errors
-/// As [`decode`].
+/// Same as [`decode`].
 pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError> {
     let format = FileFormat::of(bytes)?;
     let (picture, was_upright) = match format {
@@ -70,7 +70,7 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
 /// passes may still be damaged.
 ///
 /// # Errors
-/// As [`decode`].
+/// Same as [`decode`].
 pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PixelError> {
     let size = |decoder: ImageResult<(u32, u32)>| decoder.map_err(|error| pixel_error(&error));
     let (width, height) = match FileFormat::of(bytes)? {

@@ -5,9 +5,9 @@
 //! al., PAMI 2007; Barnes et al., SIGGRAPH 2009; Newson et al., IPOL 2017). At the full size every pixel becomes a copy
 //! of one pixel of the picture, and a Poisson blend removes differences in tone at the seams.
 //!
-//! Memory, besides the picture and its copy: distant parts of the hole are solved one by one, each with at most 512
-//! pixels of context. The largest region takes about 12 bytes per pixel, 140 per pixel of its hole, and 80 per pixel of
-//! the size at which it is searched, which has at most [`Settings::max_pixels`] pixels.
+//! Memory beyond the picture and its copy stays bounded: distant parts of the hole are solved one by one, each with at
+//! most 512 pixels of context. The largest region takes about 12 bytes per pixel, 140 per pixel of its hole, and 80 per
+//! pixel of the finest level searched (at most [`Settings::max_pixels`]).
 
 mod blend;
 mod compose;

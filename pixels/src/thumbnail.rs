@@ -15,7 +15,7 @@ pub const THUMBNAIL_SIDE: u32 = 512;
 /// Encodes a thumbnail as a PNG whose longest side is [`THUMBNAIL_SIDE`]; a smaller picture keeps its size.
 ///
 /// # Errors
-/// As [`encode_png`].
+/// Same as [`encode_png`].
 pub fn encode_thumbnail(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
     let mut thumbnail = Thumbnail::new((picture.width, picture.height), Channels::Rgba);
     thumbnail.push(picture.pixels);

@@ -40,7 +40,7 @@ pub struct Upload {
 /// Prepares an uploaded file for storage. A rotated PNG or WebP becomes a PNG.
 ///
 /// # Errors
-/// As [`decode::decode`]; [`PixelError::Internal`] if an encoder fails.
+/// Same as [`decode::decode`], and [`PixelError::Internal`] if an encoder fails.
 pub fn prepare(file: &Bytes, limits: &Limits) -> Result<Upload, PixelError> {
     let decoded = decode::decode_file(file, limits)?;
     let (picture, format) = (decoded.picture, decoded.format);

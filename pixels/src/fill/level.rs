@@ -7,16 +7,16 @@ use rayon::prelude::*;
 pub type Sample = [f32; 5];
 
 /// The features of a pixel by which patches are compared: R, G, B, the horizontal and vertical brightness gradient, the
-/// two measures of texture, and a 0 that fills up a vector register.
+/// two measures of texture, and a 0 that pads it to a vector register.
 pub type Feature = [i16; 8];
 
-/// Keeps half steps of a gray level, so that means of many patches are not rounded away.
+/// Keeps half gray levels, so that means of many patches are not rounded away.
 const COLOR_SCALE: f32 = 2.0;
-/// Gives gradients the same weight as colors, so that edges meet, not only tones.
+/// Gives gradients the same weight as colors, so that edges line up, not just tones.
 const GRADIENT_SCALE: f32 = 2.0;
 /// The weight of texture, which tells grass from a green wall at a coarse level.
 const TEXTURE_SCALE: f32 = 2.0;
-/// Texture is measured over this many pixels on each side, at full size.
+/// Texture is measured over this many pixels on each side, at the finest level searched.
 const TEXTURE_RADIUS: usize = 2;
 
 /// How a pixel may be used, from the most to the least usable.
@@ -142,7 +142,6 @@ impl Level {
         ]
     }
 
-    /// Returns the features of every pixel.
     pub fn features(&self) -> Vec<Feature> {
         (0..self.samples.len()).into_par_iter().map(|at| self.feature(at)).collect()
     }
@@ -161,8 +160,8 @@ fn mean(of: impl Iterator<Item = (Sample, Pixel)>) -> (Sample, Pixel) {
     (sum.map(|value| value / count.max(1.0)), worst)
 }
 
-/// Returns the sum of squared differences of two patches of `SIDE` × `SIDE` pixels with top left pixels `a` and `b`. It
-/// stops early at `limit`: a result of at least `limit` is a lower bound.
+/// Returns the sum of squared differences of two patches of `SIDE` × `SIDE` pixels with top left pixels `a` and `b`.
+/// Stops early once the sum reaches `limit`; the result is then a lower bound.
 #[inline]
 pub fn difference<const SIDE: usize>(
     features: &[Feature],
@@ -188,7 +187,7 @@ pub fn difference<const SIDE: usize>(
 pub fn squared_distance(a: &[i16], b: &[i16]) -> i32 {
     let both = a.iter().zip(b);
     both.map(|(a, b)| {
-        // The values fit 16 bits, so one instruction multiplies and adds pairs.
+        // The differences fit in 16 bits, so one instruction multiplies and adds pairs.
         let step = a.wrapping_sub(*b);
         i32::from(step) * i32::from(step)
     })

@@ -1,17 +1,17 @@
-//! The size at which a model paints a crop.
+//! The `canvas` settings of a manifest.
 
 use serde::Deserialize;
 
-/// The size at which a model paints a crop, as its manifest says.
+/// The size at which a model paints a crop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canvas {
-    /// The target side in pixels; see [`Fit`].
+    /// The target side in pixels.
     pub side: u32,
     /// Both sides of the model's input are multiples of this.
     #[serde(default = "one")]
     pub multiple_of: u32,
-    /// How a crop is scaled to the canvas.
+    /// How `side` applies to a crop.
     pub fit: Fit,
 }
 
@@ -23,11 +23,11 @@ const fn one() -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
-    /// Scales the longer side to the canvas's side: the size at which the model was trained.
+    /// Scales the longer side to [`Canvas::side`], the size the model was trained at.
     Scale,
-    /// Keeps the crop's size unless a side is longer than the canvas's.
+    /// Keeps the crop's size unless a side is longer than [`Canvas::side`].
     Keep,
-    /// As `Scale`, then completes the square with mirrored padding.
+    /// Like `Scale`, then pads to a square by mirroring.
     Square,
 }
 

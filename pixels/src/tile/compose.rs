@@ -12,7 +12,7 @@ use crate::encode::Channels;
 /// A gray sample is the mean of the three output channels. Transparent pixels become black, which compresses best.
 ///
 /// # Errors
-/// As [`planes`].
+/// Same as [`planes`].
 pub fn compose(
     output: &Array4<f32>,
     alpha_output: Option<&Array4<f32>>,
