@@ -1,5 +1,5 @@
-//! Loads, checks and serves models. A load takes the steps of [`LoadStep`]; a model that fails one never serves. One OS
-//! thread owns each loaded model.
+//! Loads, checks and serves models. Loading goes through the steps of [`LoadStep`]; a model that fails one never
+//! serves. One OS thread owns each loaded model.
 //!
 //! One table maps each demand to its model. When the files change, a [`Watcher`] replaces the table: a request gets the
 //! model of the old table or of the new one, and a job keeps the model that it started with. A model's thread ends with
@@ -48,7 +48,7 @@ pub struct Registry {
     runtime: Runtime,
     /// Locked only to clone or replace the table, never while a model loads.
     table: Mutex<Arc<Table>>,
-    /// The files as they were when first read.
+    /// The state of the files, and the bindings, when the registry was opened.
     opened: (Snapshot, Bindings),
 }
 
@@ -121,7 +121,7 @@ impl Registry {
         loaded.collect()
     }
 
-    /// Returns why the registry does not serve what the files say; empty if it does.
+    /// Returns the problems that keep the registry from serving what the files specify.
     pub fn problems(&self) -> Vec<Problem> {
         self.table().problems.clone()
     }

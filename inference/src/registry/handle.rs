@@ -47,8 +47,7 @@ impl ModelHandle {
         self.requests.same_channel(&other.requests)
     }
 
-    /// Runs the model on one input, after the requests before it. Dropping the future before the run starts skips the
-    /// run.
+    /// Runs the model on one input, after earlier requests. Dropping the future before the run starts skips the run.
     ///
     /// # Errors
     /// [`SessionError::OutOfMemory`] if a smaller input may fit; otherwise ONNX Runtime's message.
@@ -58,7 +57,7 @@ impl ModelHandle {
         answered.await.unwrap_or_else(|_| Err(self.stopped()))
     }
 
-    /// Paints one crop, after the requests before it. Dropping the future before the painting starts skips it;
+    /// Paints one crop, after earlier requests. Dropping the future before the painting starts skips it;
     /// afterwards `control.cancel` ends it.
     ///
     /// # Errors

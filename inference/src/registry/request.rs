@@ -28,7 +28,7 @@ pub enum Work {
     Infer {
         /// The tensor, a batch of one.
         input: Array4<f32>,
-        /// Receives the result.
+        /// Sends the result back.
         answer: oneshot::Sender<Result<Inference, SessionError>>,
     },
     /// Paint a crop.
@@ -37,7 +37,7 @@ pub enum Work {
         painting: Box<Painting>,
         /// Observes and cancels the painting.
         control: PaintControl,
-        /// Receives the result.
+        /// Sends the result back.
         answer: oneshot::Sender<Result<PaintResult, PaintError>>,
     },
     /// Check whether a picture may be shown.
@@ -46,13 +46,13 @@ pub enum Work {
         rgb: Vec<u8>,
         /// Width and height in pixels.
         size: (u32, u32),
-        /// Receives the result.
+        /// Sends the result back.
         answer: oneshot::Sender<Result<f32, SessionError>>,
     },
 }
 
 impl Work {
-    /// Returns whether the caller no longer waits for the result.
+    /// Returns whether the caller has stopped waiting for the result.
     pub fn is_abandoned(&self) -> bool {
         match self {
             Self::Infer { answer, .. } => answer.is_closed(),

@@ -1,4 +1,4 @@
-//! Versions of a model: whether files on disk are those that a model was loaded from.
+//! Model versions: tells whether the files on disk are still those a model was loaded from.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -22,7 +22,7 @@ pub fn version(manifest: &Manifest) -> String {
     hex::encode(digest.finalize())
 }
 
-/// Returns whether every file has the SHA-256 of the manifest.
+/// Returns whether every file matches its SHA-256 in the manifest.
 pub fn files_match(manifest: &Manifest) -> bool {
     manifest.files.iter().all(|stated| {
         sha256_of(&manifest.folder.join(&stated.file)).is_ok_and(|sha256| sha256 == stated.sha256)

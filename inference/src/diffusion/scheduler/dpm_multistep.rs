@@ -57,17 +57,17 @@ impl DpmMultistep {
         Ok(Self { timesteps, sigmas, prediction, correction, order, is_last_lower, previous: None })
     }
 
-    /// Returns signal, noise and half log-SNR at a sigma.
+    /// Returns signal, noise and half log-SNR at step `index`.
     fn at(&self, index: usize) -> (f64, f64, f64) {
         let sigma = self.sigmas[index];
         let signal = 1.0 / sigma.hypot(1.0);
         (signal, sigma * signal, -sigma.ln())
     }
 
-    /// Returns the weight of the difference to the previous picture; `None` for a first-order step.
+    /// Returns the weight of the difference from the previous picture; `None` for a first-order step.
     fn second_order(&self, index: usize, h: f64, signal: f64) -> Option<f64> {
         let is_last = index + 1 == self.timesteps.len();
-        // If the spacing has already reached the last sigma, the step is empty and h would be a zero divisor.
+        // If the spacing has already reached the last sigma, the step is empty, and dividing by h would divide by zero.
         let is_empty = h.abs() < f64::EPSILON;
         let is_lower = self.order == 1 || self.previous.is_none() || is_empty;
         if is_lower || (is_last && self.is_last_lower) {
@@ -94,7 +94,7 @@ fn spread(
     let train_steps = table.len();
     let clipped = table.iter().filter(|sigma| -sigma.ln() < lambda_min_clipped).count();
     let last = train_steps - clipped;
-    // One point more than steps, without the last point: the steps end above timestep 0.
+    // Spaces one extra point and drops it, so the steps end above timestep 0.
     let points = steps + 1;
     if last < points {
         let text = format!("{steps} steps are too many for {last} timesteps");
