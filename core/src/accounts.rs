@@ -1,7 +1,8 @@
-//! Whole accounts: deleting one, exporting it, looking it up.
+//! Deletes, exports and looks up whole accounts.
 //!
 //! Deletion removes the images, the results, the API keys and the identity. The books keep what they need: the
-//! ledger, the paid jobs (without prompts) and the orders (without email addresses), under an id alone.
+//! ledger, the paid jobs (without prompts) and the orders (without email addresses), identified only by the user
+//! id.
 
 mod export;
 mod lookup;
@@ -33,8 +34,8 @@ pub struct Deleted {
 /// that only the caller can compute, for twelve months, so that the same person's next account gets no free
 /// credits.
 ///
-/// Submit, finish, orders and uploads lock the user's row first, so a concurrent one either completes before or
-/// finds no account.
+/// Submitting, finishing, ordering and uploading lock the user's row first, so a concurrent operation either
+/// completes first or finds no account.
 pub async fn delete(
     pool: &PgPool,
     user: UserId,

@@ -1,4 +1,4 @@
-//! What operators do to jobs: list the failed ones, retry one, end one.
+//! Operator actions on jobs: list them, retry one, end one.
 
 use sqlx::PgPool;
 
@@ -82,7 +82,8 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
         tool: failed.tool,
         fix: None,
         tier: failed.tier,
-        // Has no effect without an owner; there, the one free run of the image prevents a second job.
+        // Ignored for visitors' jobs, which have no owner; the limit of one free run per image prevents a second job
+        // there.
         idempotency_key: Some(format!("retry of {job}")),
         queue_limit: None,
     };
@@ -92,8 +93,8 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
     }
 }
 
-/// Fails an active job for a `reason` that its owner will read; it costs nothing. Returns false if the job had
-/// already ended or does not exist.
+/// Fails an active job, at no cost, with a `reason` shown to its owner. Returns false if the job had already ended
+/// or does not exist.
 pub async fn fail_by_operator(pool: &PgPool, job: JobId, reason: &str) -> sqlx::Result<bool> {
     let failure = Failure { code: "ended_by_operator".into(), detail: reason.to_owned() };
     end_active(pool, job, JobState::Failed, Some(&failure)).await

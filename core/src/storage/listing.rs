@@ -32,8 +32,8 @@ pub struct Page {
 }
 
 impl Storage {
-    /// Lists up to `limit` objects (at most 1,000) whose keys begin with `prefix`, from the continuation token
-    /// of the page before.
+    /// Lists up to `limit` objects (at most 1,000) whose keys begin with `prefix`, starting at `from`, the previous
+    /// page's continuation token.
     pub async fn page(
         &self,
         prefix: &str,
@@ -71,7 +71,7 @@ fn id_in(key: &str) -> Option<Uuid> {
     FOLDERS.contains(&folder).then(|| id.parse().ok())?
 }
 
-/// Returns those of `keys` that the row of an image or a result refers to.
+/// Returns the `keys` that an image or result row refers to.
 pub(crate) async fn referenced(
     conn: &mut PgConnection,
     keys: &[String],
@@ -90,8 +90,8 @@ pub(crate) async fn referenced(
     .await
 }
 
-/// Returns those of `keys` that are ours, that no row refers to, that are not announced or doomed, and that no
-/// active job can still record.
+/// Returns the orphans among `keys`: our keys without a row that are not announced or doomed, unless an active
+/// job can still record them.
 pub(crate) async fn orphans(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<String>> {
     let (keys, ids): (Vec<String>, Vec<Uuid>) =
         keys.iter().filter_map(|key| Some((key.clone(), id_in(key)?))).unzip();

@@ -134,7 +134,7 @@ impl Upload {
     /// Sends the rest and completes the object. Returns its size in bytes.
     ///
     /// # Errors
-    /// As [`Upload::push`]; no object is written.
+    /// Same as [`Upload::push`]; no object is written.
     pub async fn finish(mut self) -> Result<u64, StorageError> {
         if self.parts.is_none() {
             let body = self.buffer.split().freeze();

@@ -41,7 +41,7 @@ pub(super) fn provider(endpoint: &str, service: &'static str) -> anyhow::Result<
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Returns a layer that exports our own spans, without those of libraries.
+/// Returns a layer that exports only our own spans.
 pub(super) fn layer<S>(provider: &SdkTracerProvider) -> impl Layer<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
