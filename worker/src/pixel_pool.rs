@@ -29,10 +29,10 @@ impl PixelPool {
             .map(|threads| Self { threads: Arc::new(threads) })
     }
 
-    /// Runs `work` like [`PixelPool::run`] and measures how long it took, without waiting for a thread.
+    /// Runs `work` like [`PixelPool::run`] and returns how long it took, not counting the wait for a thread.
     ///
     /// # Errors
-    /// As [`PixelPool::run`].
+    /// Same as [`PixelPool::run`].
     pub async fn run_timed<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -43,7 +43,7 @@ impl From<SessionError> for ToolError {
 }
 
 impl ToolError {
-    /// A stable code for the database, the API and the page.
+    /// Returns a stable code for the database, the API and the page.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Pixels(error) => match error {
@@ -61,7 +61,8 @@ impl ToolError {
         }
     }
 
-    /// Whether another attempt may succeed: a model can run out of memory once, but a damaged picture stays damaged.
+    /// Returns whether another attempt may succeed: a model can run out of memory once, but a damaged picture stays
+    /// damaged.
     pub const fn is_retryable(&self) -> bool {
         matches!(
             self,
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_failures_that_may_pass_are_retried() {
+    fn only_temporary_failures_are_retried() {
         let limit = PixelError::TooLarge { width: 9, height: 9, max_dimension: 8 };
         for (error, code, is_retryable) in [
             (PixelError::UnsupportedFormat.into(), "image_unreadable", false),

@@ -1,8 +1,8 @@
 //! Upscale: makes a picture two or four times as wide and high.
 //!
 //! The model enlarges the picture tile by tile, and the tiles are joined into bands. While one band is computed, the
-//! previous one is encoded and its bytes leave through a channel. So memory depends on the input and two bands, not on
-//! the result.
+//! previous one is encoded and its bytes leave through a channel. Peak memory therefore depends on the input and two
+//! bands, not on the result.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,7 +87,7 @@ impl Net for Upscaler {
     }
 }
 
-/// The limits of the tool.
+/// The settings of the tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The largest picture accepted.
@@ -107,7 +107,7 @@ pub struct Progress {
     pub left: Option<Duration>,
 }
 
-/// An enlarged picture. The PNG itself has left through the channel.
+/// An enlarged picture. The PNG itself went through the channel.
 #[derive(Clone, Debug)]
 pub struct Upscaled {
     /// The result as a PNG of at most 512 pixels per side.
@@ -131,8 +131,8 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 /// Calls `progress` before the first tile and after each. `cancel` takes effect between tiles and while waiting for a
 /// thread or the model. If the model runs out of memory, the band starts again with tiles of half the size.
 ///
-/// A gray picture stays gray, the ICC profile is kept, and invisible colors do not bleed into visible edges. Decoding has
-/// rounded 16-bit samples to 8 bits and converted CMYK to RGB.
+/// A gray picture stays gray, the ICC profile is kept, and invisible colors do not bleed into visible edges. The
+/// decoder has already rounded 16-bit samples to 8 bits and converted CMYK to RGB.
 ///
 /// # Errors
 /// [`ToolError::Canceled`] if the receiver of `out` was dropped; otherwise see [`ToolError`].
@@ -261,7 +261,7 @@ struct Run<'a, N> {
 }
 
 impl<N: Net> Run<'_, N> {
-    /// Computes the bands from the top, each while the previous one is encoded.
+    /// Computes the bands from top to bottom, encoding each while the next is computed.
     async fn execute(
         &self,
         progress: impl Fn(Progress) + Sync,
@@ -383,7 +383,7 @@ struct Meter<P> {
     done: u64,
     /// The tiles of finished bands, those done in the current band, and all tiles.
     tiles: (u32, u32, u32),
-    /// Pixels computed, including discarded tiles; speed counts both.
+    /// Pixels computed, including those of discarded tiles, which took time too.
     computed: u64,
     started: Instant,
 }

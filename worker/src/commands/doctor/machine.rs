@@ -1,11 +1,11 @@
-//! Checks the CPU cores and the memory.
+//! Reports the CPU cores and checks the memory.
 
 use std::fs;
 use std::thread::available_parallelism;
 
 use super::finding::Finding;
 
-/// The least memory for a model and the upscale of a large picture.
+/// The minimum to run a model and upscale a large picture.
 const ENOUGH_GIB: f64 = 3.5;
 
 pub fn check() -> Vec<Finding> {
