@@ -116,7 +116,7 @@ def test_rust():
     environment["RETOUCH_TEST_REDIS_SERVERS"] = ":".join(redis_servers())
     command = ["cargo", "test", "--release", "--workspace", "--locked", "--no-fail-fast"]
     pattern = r"^test result: \w+\. (\d+) passed; (\d+) failed"
-    # Ignores .env, which may name a production database.
+    # Reads only the environment, not .env, which may name a production database.
     if environment.get("DATABASE_URL"):
         return counted(command, pattern, by_position, env=environment)
     with Sandbox("rust") as sandbox:
@@ -160,12 +160,12 @@ def test_proofs():
 
 
 def measure():
-    """Benchmarks of the whole stack. Only runs if selected, on an idle machine."""
+    """Benchmarks of the whole stack. Runs only if selected; needs an idle machine."""
     return Counts(*bench.run())
 
 
 def test_containers():
-    """The Compose stack in a real engine. Takes ten minutes, so it only runs if its files have changed, or if selected."""
+    """The Compose stack in a real engine. Takes ten minutes, so it runs only if its files have changed, or if selected."""
     return Counts(*compose.run())
 
 
@@ -226,7 +226,7 @@ def find_chromium():
             if found := shutil.which(name):
                 return found
         prerequisites.install_packages(["chromium", "fonts-dejavu-core"], "The tests drive the page in a real browser")
-    raise Problem("Chromium was installed, but is not in PATH.")
+    raise Problem("Chromium was installed, but is not on PATH.")
 
 
 def show(command, folder=".", env=None):
@@ -237,7 +237,7 @@ def show(command, folder=".", env=None):
 
 
 def counted(command, pattern, count, folder=".", env=None):
-    """Shows the output of a test runner, and sums up the counts in it."""
+    """Shows the output of a test runner, and adds up the counts in it."""
     counts = Counts()
     with subprocess.Popen(
         [str(part) for part in command],
@@ -280,5 +280,5 @@ def from_report(report, code, count):
 
 
 def at_least_one_failure(counts, code):
-    # A runner that crashes, or code that does not compile, has no counts.
+    # A runner that crashes, or code that does not compile, prints no counts.
     return counts + Counts(failed=1) if code and not counts.failed else counts

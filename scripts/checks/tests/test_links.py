@@ -37,7 +37,7 @@ class LinksTest(unittest.TestCase):
         self.assertEqual(self.findings("[a](other.md#twice-1)"), [])
         self.assertEqual(len(self.findings("[a](other.md#twice-2)")), 1)
 
-    def test_examples_in_code_are_no_links(self):
+    def test_examples_in_code_are_not_links(self):
         self.assertEqual(self.findings("`[a](gone.md)`\n\n```\n[a](gone.md)\n# Not a heading\n```\n"), [])
 
     def test_a_link_out_of_the_repository_is_found(self):

@@ -43,7 +43,7 @@ class WorkflowTest(unittest.TestCase):
         self.assertIn("unknown permission scope", self.findings("contents: read", "content: read"))
         self.assertIn("could not parse as YAML", self.findings("jobs:", "jobs"))
 
-    def test_an_action_without_a_commit_is_found(self):
+    def test_an_action_not_pinned_to_a_commit_is_found(self):
         self.assertIn("unpinned-uses", self.findings("3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1", "v7"))
 
     def test_excessive_permissions_are_found(self):
