@@ -1,3 +1,4 @@
+// Texts for failed calls. The sentence for a failed run (`failure.detail`) comes from worker/src/job/failure.rs.
 import { ApiError, connectionLost } from './api-client';
 
 /** An error whose message the user may read. */

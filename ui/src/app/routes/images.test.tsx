@@ -108,7 +108,7 @@ describe('one image', () => {
     expect(await screen.findByText('No images to show')).toBeVisible();
   });
 
-  test('sends no calls for a deleted image', async () => {
+  test('calls no API for a deleted image', async () => {
     const api = Object.assign(new MockApi(), {
       images: [anImage()],
       results: [aResult()],

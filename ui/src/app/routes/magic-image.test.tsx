@@ -354,7 +354,7 @@ describe('failures', () => {
     expect((await screen.findAllByText('Failed to load magic fix images'))[0]).toBeVisible();
   });
 
-  test('says Failed to find your image and links back to the selection', async () => {
+  test('says Failed to find your image and links back to the image picker', async () => {
     renderApp('/magic/nothing', { signedIn: true });
     expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
     expect(screen.getByRole('link', { name: 'Choose another image' })).toHaveAttribute('href', '/magic');

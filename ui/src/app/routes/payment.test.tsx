@@ -85,7 +85,7 @@ describe('the return from the payment page', () => {
     expect(screen.getByRole('link', { name: 'Privacy Policy' })).toBeVisible();
   });
 
-  test('is empty without a session id, and sends no calls', async () => {
+  test('is empty without a session id, and calls no payments API', async () => {
     const { api } = renderApp('/return', { signedIn: true });
     await screen.findByRole('link', { name: 'credits 20' });
     await waitFor(() => expect(main()).toHaveTextContent(/^$/));

@@ -167,7 +167,7 @@ describe('the background tool on a stored image', () => {
     expect(screen.getByText('No images to show')).toBeVisible();
   });
 
-  test('deletes a result after a confirmation and selects the first one left', async () => {
+  test('deletes a result after a confirmation and selects the first remaining one', async () => {
     const api = withImage({ results: [aResult({ imageId: 'a' }), aResult({ imageId: 'b' })] });
     renderApp('/remove-background/image-1', { api, signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: 'Result 2' }));
@@ -180,7 +180,7 @@ describe('the background tool on a stored image', () => {
     expect(api.results.map(({ imageId }) => imageId)).toEqual(['a']);
   });
 
-  test('says Failed to find your image and links back to the selection', async () => {
+  test('says Failed to find your image and links back to the image picker', async () => {
     renderApp('/remove-background/nothing', { signedIn: true });
     expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
     expect(screen.getByRole('link', { name: 'Choose another image' })).toHaveAttribute(

@@ -164,7 +164,7 @@ describe('refusals', () => {
     expect(screen.queryByText('Not enough credits')).toBeNull();
   });
 
-  test('a second free run that only the API knows about', async () => {
+  test('refuses a second free run that only the API knows about', async () => {
     open(withImage());
     server.use(
       http.post('*/api/upscale/upscale-free', () =>
@@ -178,7 +178,7 @@ describe('refusals', () => {
     expect(await action('Upscale 2X')).toBeEnabled();
   });
 
-  test('a second free run of the same tool', async () => {
+  test('refuses a second free run of the same tool', async () => {
     const used = { removeBackground: false, upscale: true };
     open(withImage({ images: [anImage({ freeRuns: used })] }));
     await readyAction('Upscale 2X');
@@ -187,7 +187,7 @@ describe('refusals', () => {
     expect(noteOf(run)).toHaveTextContent('Free run used for this image');
   });
 
-  test('a free background removal does not use the free upscale', async () => {
+  test('a free background removal does not use up the free upscale', async () => {
     const used = { removeBackground: true, upscale: false };
     open(withImage({ images: [anImage({ freeRuns: used })] }));
     await readyAction('Free Upscale');
@@ -245,7 +245,7 @@ describe('a run in progress', () => {
     expect(screen.getByRole('progressbar')).not.toHaveAttribute('aria-valuetext');
   });
 
-  test('has its own text for the postprocessing', async () => {
+  test('says that it is joining the tiles', async () => {
     open(withImage());
     holdRunsAt(running({ progress: { stage: 'postprocess', fraction: 0.9 }, etaSeconds: 20 }));
     await userEvent.click(await readyAction('Upscale 4X'));
@@ -383,7 +383,7 @@ describe('the results', () => {
     expect(screen.getByRole('button', { name: 'Download' })).toBeEnabled();
   });
 
-  test('are deleted after a confirmation, and the first one left is selected', async () => {
+  test('are deleted after a confirmation, and the first remaining one is selected', async () => {
     const api = withImage({ upscaled: two() });
     open(api);
     await userEvent.click(await screen.findByRole('button', { name: 'Result 2' }));
@@ -415,7 +415,7 @@ describe('loading failures', () => {
     expect((await screen.findAllByText('Failed to load upscaled images'))[0]).toBeVisible();
   });
 
-  test('says Failed to find your image and links back to the selection', async () => {
+  test('says Failed to find your image and links back to the image picker', async () => {
     renderApp('/upscale/nothing', { signedIn: true });
     expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
     expect(screen.getByRole('link', { name: 'Choose another image' })).toHaveAttribute('href', '/upscale');
@@ -423,7 +423,7 @@ describe('loading failures', () => {
 });
 
 describe('a server without the tool', () => {
-  test('says so, and sends no calls', async () => {
+  test('says so, and calls no API for the image', async () => {
     const api = withImage({ config: withoutUpscale() });
     open(api);
     expect(

@@ -14,7 +14,7 @@ export function Shell() {
 
   useDropGuard();
 
-  // After a navigation, keyboard and screen reader users continue at the new page, not at the old link.
+  // After a navigation, keyboard and screen reader users start from the new page, not from the old link.
   useEffect(() => {
     if (shown.current === pathname) return;
     shown.current = pathname;

@@ -5,7 +5,7 @@ import { ExampleFigure } from './example-figure';
 import { ExampleSection } from './example-section';
 import { sections } from './texts';
 
-/** One section per tool. Retouch made every picture in them. */
+/** One section per tool. Retouch made every result shown. */
 export function Examples() {
   return (
     <>
