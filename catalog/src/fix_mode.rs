@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::UnknownName;
 
-/// What Magic Fix does to the masked area.
+/// The effect of Magic Fix on the masked area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

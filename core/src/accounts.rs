@@ -18,7 +18,7 @@ pub use export::{
 };
 pub use lookup::{Account, find, get};
 
-/// What the caller of [`delete`] still has to do.
+/// The follow-up work that [`delete`] leaves to its caller.
 #[derive(Clone, Debug, Default)]
 pub struct Deleted {
     /// Canceled jobs, whose workers and waiting requests need an event.

@@ -1,4 +1,4 @@
-//! What the API and the workers of Retouch must agree on: the life of a job, the ledger, orders, the queue, the
+//! The state that the API and the workers of Retouch share: the life of a job, the ledger, orders, the queue, the
 //! storage and the configuration. No HTTP, no pixels, no models.
 //!
 //! | word | meaning |

@@ -101,7 +101,7 @@ pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Res
     .map(drop)
 }
 
-/// Moves an active job to `state`, releases its hold, and gives back its free run. The caller has locked the
+/// Moves an active job to `state`, releases its hold, and returns its free run. The caller has locked the
 /// job's row.
 pub(super) async fn end_without_result(
     conn: &mut PgConnection,

@@ -1,10 +1,10 @@
-//! What an installation can do, and the message for a prompt that it cannot follow.
+//! The modes that an installation can serve, and the message for a prompt that it cannot follow.
 
 use retouch_catalog::FixMode;
 
 use super::Prompt;
 
-/// What Magic Fix can do in an installation.
+/// The abilities of Magic Fix in an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
     /// The modes that a model serves.
@@ -68,6 +68,6 @@ impl Offer {
     }
 }
 
-/// What an operator can do about it.
+/// The advice for operators.
 const OPERATOR: &str = "(Operators: install a text-guided model with `scripts/models fetch sd15-inpainting`; \
                         see models/README.md.)";
