@@ -191,7 +191,7 @@ impl Manifest {
             .map_err(|problem| with_shared_fields(problem, &names))?;
         if folder.file_name().is_none_or(|last| last != shared.name.as_str()) {
             let folder = folder.display();
-            return Err(format!("name {:?} differs from the folder name of {folder}", shared.name));
+            return Err(format!("name is {:?}, but its folder is {folder}", shared.name));
         }
         let files = shared.files(&task)?;
         if let Some(source) = &shared.source {

@@ -60,7 +60,7 @@ fn invalid_fields_are_named() {
         ("divide_by = \"max\"", "divide_by = 0", "divide_by must be"),
         ("range = \"minmax\"", "range = \"soft\"", "soft"),
         ("file = \"segment.onnx\"", "file = \"../segment.onnx\"", "plain file name"),
-        ("name = \"segment\"", "name = \"other\"", "differs from its folder"),
+        ("name = \"segment\"", "name = \"other\"", "name is \"other\", but its folder is "),
         ("std = [0.229, 0.224, 0.225]", "std = [0.0, 1.0, 1.0]", "input.std"),
         ("licence = \"Apache-2.0\"", "", "licence"),
         (
