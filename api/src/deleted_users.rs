@@ -3,8 +3,8 @@
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-/// Hashes identities. The key is derived from the URL secret: after that changes, nobody who left earlier is
-/// recognized.
+/// Hashes identities. The key is derived from the URL secret: after that changes, users who deleted their account
+/// earlier are no longer recognized.
 pub struct DeletedUsers {
     key: Hmac<Sha256>,
 }

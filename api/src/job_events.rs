@@ -1,6 +1,6 @@
 //! Wakes the requests and event streams that wait for a job when a worker publishes an event.
 //!
-//! Events may get lost; waiting requests therefore also poll Postgres once a second.
+//! Events can be lost; waiting requests therefore also poll Postgres once a second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Unread events per job. A subscriber that falls further behind polls instead.
 const CHANNEL_CAPACITY: usize = 16;
 
-/// The events that this process has received.
+/// Distributes workers' events to subscribers in this process.
 #[derive(Default)]
 pub struct JobEvents {
     channels: Arc<Channels>,
@@ -27,7 +27,7 @@ pub struct JobEvents {
     progress: Arc<Mutex<HashMap<JobId, JobProgress>>>,
 }
 
-/// One channel per job that somebody waits for, so that an event wakes nobody else.
+/// One channel per awaited job, so that an event wakes only the subscribers of its job.
 #[derive(Default)]
 struct Channels(Mutex<HashMap<JobId, broadcast::Sender<JobEvent>>>);
 
@@ -58,13 +58,13 @@ pub struct JobSubscription {
 }
 
 impl JobSubscription {
-    /// Waits for the next event, at most `limit`.
+    /// Waits for the next event, for at most `limit`.
     pub async fn wait(&mut self, limit: Duration) {
         self.wait_for(limit, |_| true).await;
     }
 
-    /// Waits until `job` ends, at most `limit`, and returns it as it is then. Subscribe before you read or submit
-    /// `job`, so that no event is missed in between.
+    /// Waits until `job` ends, for at most `limit`, and returns its latest state. Subscribe before you read or
+    /// submit `job`, so that no event is missed in between.
     pub async fn wait_for_end(
         mut self,
         pool: &PgPool,
@@ -79,7 +79,7 @@ impl JobSubscription {
             }
             let event = self.wait_for(POLL_INTERVAL.min(left), JobEvent::may_be_final).await;
             if event.is_some_and(|event| event.state == Some(JobState::Done)) {
-                // Saves a query: the caller reads the results next, which shows whether the event was right.
+                // Saves a query: the caller reads the results next, which would expose a wrong event.
                 return Ok(Job { state: JobState::Done, ..job });
             }
             job = jobs::get(pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;

@@ -32,7 +32,7 @@ pub struct Allowance {
 /// The error for a call beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimited {
-    /// The kind of call, in plural.
+    /// The kind of call, in the plural.
     what: &'static str,
     /// The allowance, with nothing remaining.
     pub allowance: Allowance,

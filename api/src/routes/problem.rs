@@ -21,7 +21,7 @@ pub struct Problem {
     /// The status.
     #[schema(example = 402)]
     pub status: u16,
-    /// What happened, for people. `Free Exists` is also a code for programs.
+    /// A sentence for people. Programs may match on `Free Exists`.
     #[schema(example = "Not enough credits")]
     pub detail: String,
     /// Why a run failed or was refused, for programs, e.g. `image_unreadable`.
@@ -30,7 +30,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Renders a problem.
+    /// Builds the response; caches must not store it.
     pub fn response(status: StatusCode, detail: &str, code: Option<String>) -> Response {
         let problem = Self {
             kind: "about:blank".into(),

@@ -26,7 +26,7 @@ pub struct FixRequest {
     pub mask: Bytes,
     /// The prompt as entered.
     pub prompt: String,
-    /// Makes a repeat return the first response.
+    /// A repeat with the same key returns the first response.
     pub idempotency_key: Option<String>,
     /// How long to wait for the result; zero returns the job immediately.
     pub wait: Duration,

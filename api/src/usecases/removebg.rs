@@ -25,7 +25,7 @@ pub struct RemovalRequest {
     pub file: Bytes,
     /// How to render the cutout.
     pub options: CutoutOptions,
-    /// Makes a repeat with the same image return the first cutout.
+    /// A repeat with the same key and image returns the first cutout.
     pub idempotency_key: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct RemovalRequest {
 pub struct Removal {
     /// The cutout.
     pub cutout: CutoutFile,
-    /// The price in credits.
+    /// Credits charged.
     pub charged: i32,
 }
 
@@ -43,7 +43,7 @@ pub struct Removal {
 pub struct RemovalError {
     /// The reason.
     pub error: ApiError,
-    /// The price in credits: 0, unless the run succeeded but its result cannot be read.
+    /// Credits charged: 0 unless the run succeeded but its result could not be read.
     pub charged: i32,
 }
 
@@ -61,7 +61,7 @@ pub async fn removebg(
 ) -> Result<Removal, RemovalError> {
     let RemovalRequest { file, options, idempotency_key } = request;
     let image = match &idempotency_key {
-        // A repeat may be paid already, so the balance does not matter yet.
+        // A repeat may already be paid for, so do not check the balance yet.
         Some(_) => same_image_or_new(app, user.id, file).await?,
         None if user.credits - user.reserved < credits::price(Tool::RemoveBackground) => {
             return Err(ApiError::NotEnoughCredits.into());
@@ -104,7 +104,7 @@ async fn new_image(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, Api
     Ok(upload_image(app, Uploader::Program(owner), file, max).await?.id)
 }
 
-/// Cancels a job that takes too long, which then costs nothing. Returns its results if it has just ended.
+/// Cancels a job that takes too long, at no cost to its owner. If it has just ended, returns its results.
 async fn cancel(app: &App, job: Job) -> Result<Vec<ResultImage>, ApiError> {
     if jobs::cancel(&app.pool, job.id).await? {
         announce_canceled(app, &[job.id]).await;

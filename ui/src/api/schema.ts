@@ -874,7 +874,7 @@ export interface components {
             file: string;
         };
         /**
-         * @description What Magic Fix does to the masked area.
+         * @description The effect of Magic Fix on the masked area.
          * @enum {string}
          */
         FixMode: "edit" | "restore" | "remove" | "enhance" | "add";
@@ -1160,7 +1160,7 @@ export interface components {
             /** @description Why a run failed or was refused, for programs, e.g. `image_unreadable`. */
             code?: string | null;
             /**
-             * @description What happened, for people. `Free Exists` is also a code for programs.
+             * @description A sentence for people. Programs may match on `Free Exists`.
              * @example Not enough credits
              */
             detail: string;
