@@ -16,8 +16,9 @@ use crate::state::App;
 
 /// Runs `tool` on `file` for the visitor at `address`.
 ///
-/// A repeated upload of the same file within the hour refers to the same image, whose free run is used up. Rejected
-/// requests do not count as runs. Calls `release_file` as soon as `file` is no longer needed.
+/// A repeated upload of the same file within the hour refers to the same image, whose free run is used up. A run
+/// counts once its request has passed all checks, even if the queue is then full. Calls `release_file` as soon as
+/// `file` is no longer needed.
 pub async fn run_visitor_tool(
     app: &App,
     address: IpAddr,

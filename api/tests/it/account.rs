@@ -298,10 +298,7 @@ async fn the_audit_exits_with_1_if_it_finds_a_problem(pool: PgPool) {
         (good.status.code(), said.trim()),
         (Some(0), "No problems found in the books and 4 objects.")
     );
-    assert!(
-        String::from_utf8_lossy(&good.stderr).contains("Audited"),
-        "the audit is logged"
-    );
+    assert!(String::from_utf8_lossy(&good.stderr).contains("Audited"), "the audit is logged");
 
     let key = retouch_core::storage::image_key(image.parse().unwrap());
     app.bucket.storage.delete(&key).await.unwrap();

@@ -117,8 +117,7 @@ async fn the_algorithm_comes_from_the_key_not_from_the_token(pool: PgPool) {
     let public = DecodingKey::from_rsa_pem(PUBLIC_KEY.as_bytes()).unwrap();
     let mut rules = Validation::new(Algorithm::RS256);
     rules.validate_aud = false;
-    jsonwebtoken::decode::<Value>(&good, &public, &rules)
-        .expect("the public half of that key");
+    jsonwebtoken::decode::<Value>(&good, &public, &rules).expect("the public half of that key");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -258,9 +257,7 @@ async fn control_characters_are_rejected_in_subjects_and_dropped_from_emails(poo
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_missing_email_comes_from_userinfo_about_the_same_subject(
-    pool: PgPool,
-) {
+async fn a_missing_email_comes_from_userinfo_about_the_same_subject(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let without_email = |subject: &str| {
         let mut claims = app.issuer.claims(subject, AUDIENCE);
@@ -273,7 +270,10 @@ async fn a_missing_email_comes_from_userinfo_about_the_same_subject(
         email(app.get("/api/user/get").by(&without_email("ada")).send().await.json()),
         "ada@real.test"
     );
-    assert_eq!(email(app.get("/api/user/get").by(&without_email("eve")).send().await.json()), Value::Null);
+    assert_eq!(
+        email(app.get("/api/user/get").by(&without_email("eve")).send().await.json()),
+        Value::Null
+    );
     app.issuer.set_userinfo(Value::Null);
     let refused = app.get("/api/user/get").by(&without_email("bob")).send().await;
     assert_eq!((refused.status, email(refused.json())), (StatusCode::OK, Value::Null));

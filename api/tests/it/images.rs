@@ -60,7 +60,9 @@ async fn files_that_are_not_images_are_rejected_and_leave_nothing_behind(pool: P
     };
     let unsupported = "We can't read this file as an image. Use PNG, JPEG or WebP.";
     upload(b"just some text".to_vec()).await.is_problem(415, unsupported);
-    upload(b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec()).await.is_problem(415, unsupported);
+    upload(b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec())
+        .await
+        .is_problem(415, unsupported);
     upload(b"GIF89a\x01\0\x01\0\0\0\0;".to_vec()).await.is_problem(415, unsupported);
     upload(Vec::new()).await.is_problem(400, "The file is empty.");
 

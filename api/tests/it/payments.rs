@@ -76,10 +76,7 @@ async fn a_pack_can_be_bought_from_end_to_end(pool: PgPool) {
     );
     assert_eq!(asked["cancel_url"], "https://retouch.test/pricing");
     let order = &orders(&app, "ada").await[0];
-    assert_eq!(
-        asked["metadata"]["order"], order["id"],
-        "the provider gets the id of our order"
-    );
+    assert_eq!(asked["metadata"]["order"], order["id"], "the provider gets the id of our order");
     let open = status_of(&app, "ada", &session).await.json();
     assert_eq!((&open["status"], &open["fulfilled"]), (&json!("open"), &json!(false)));
     assert!(open["url"].as_str().unwrap().starts_with(&stripe.url));
@@ -128,7 +125,8 @@ async fn the_return_page_grants_the_credits_without_a_message(pool: PgPool) {
     let (app, stripe) = TestApp::start_selling(pool).await;
     let session = begin(&app, &stripe, "ada", 1).await;
     stripe.pay(&session).await;
-    let answers = futures::future::join_all((0..20).map(|_| status_of(&app, "ada", &session))).await;
+    let answers =
+        futures::future::join_all((0..20).map(|_| status_of(&app, "ada", &session))).await;
     assert!(answers.iter().all(|answer| answer.json()["status"] == "complete"));
     assert_eq!(app.balance("ada").await, (40, 0));
     deliver_all(&app, &stripe).await;

@@ -96,7 +96,10 @@ async fn keys_stay_valid_when_a_refresh_fails(pool: PgPool) {
         app.clock.advance(TimeDelta::hours(1));
         let before = app.issuer.request_count();
         assert_eq!(status(&app, &good).await, StatusCode::OK, "{behavior:?}");
-        assert!(app.issuer.request_count() > before, "{behavior:?}: no request reached the provider");
+        assert!(
+            app.issuer.request_count() > before,
+            "{behavior:?}: no request reached the provider"
+        );
         app.get("/api/user/get").by(&unknown).send().await.is_problem(401, INVALID);
     }
     assert_eq!(evil.request_count(), 0, "redirects must not be followed");

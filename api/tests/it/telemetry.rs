@@ -238,5 +238,8 @@ async fn metrics_cover_routes_queues_and_credits_without_personal_data(pool: PgP
         assert!(!text.contains(secret), "{secret} is in\n{text}");
     }
     let public = services.http.get(format!("{api}/metrics")).send().await.unwrap();
-    assert!(!public.text().await.unwrap().contains("retouch_"), "the public port must not serve metrics");
+    assert!(
+        !public.text().await.unwrap().contains("retouch_"),
+        "the public port must not serve metrics"
+    );
 }
