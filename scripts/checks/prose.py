@@ -35,9 +35,9 @@ PATTERNS = {
 }
 COMPILED = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in PATTERNS.items()]
 
-# Fixed or foreign texts: the product's wording, licenses of others, generated files, history.
+# Fixed or foreign texts: the product's wording, licenses of others, generated files, migrations that landed.
 EXEMPT = re.compile(
-    r"^(LICENSE|THIRD-PARTY\.md|CHANGELOG\.md|migrations/\d{4}|ui/src/api/(openapi\.json|schema\.ts)|ui/src/fonts/"
+    r"^(LICENSE|THIRD-PARTY\.md|migrations/\d{4}|ui/src/api/(openapi\.json|schema\.ts)|ui/src/fonts/"
     r"|scripts/checks/prose\.py|scripts/checks/tests/test_prose\.py|CONTRIBUTING\.md|docs/style\.md)|(^|/)package-lock\.json$"
 )
 ROOMS = ("catalog", "pixels", "inference", "core", "api", "worker", "standins", "ui", "scripts", "models", "deploy", "docs")
