@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use crate::pixel_pool::PixelPool;
+use crate::tools::upscale::Settings;
 use anyhow::Context;
 use clap::Args;
 use retouch_inference::device::Device;
@@ -23,8 +25,6 @@ use retouch_inference::session::{
     Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings, SessionError,
 };
 use retouch_pixels::Limits;
-use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::upscale::Settings;
 use tracing_subscriber::EnvFilter;
 
 /// Where `scripts/models runtime` installs the library, relative to the working directory or one of its parents.

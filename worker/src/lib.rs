@@ -3,6 +3,7 @@
 //! `consumer → job → tools`: a [`consumer`] claims jobs, [`job`] takes one from its image in S3 to its recorded result,
 //! and [`tools`] combine functions of `retouch-pixels` with models of `retouch-inference`.
 
+pub mod commands;
 pub mod config;
 pub mod consumer;
 pub mod faults;

@@ -1,13 +1,11 @@
-//! The worker's command line. Each subcommand has its own file in `commands/`.
-
-mod commands;
+//! The worker's command line: parses the arguments and runs one of the library's commands.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, doctor, models, run, serve};
+use retouch_worker::commands::{self, bench, doctor, models, run, serve};
 use retouch_worker::watchdog;
 
 /// Edits images with ONNX models.

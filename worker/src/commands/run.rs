@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::tools::ToolError;
+use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
+use crate::tools::remove_background::{Cutout, remove_background};
+use crate::tools::stage::{Stage, StageTimes};
+use crate::tools::upscale::{Progress, Upscaled, Upscaler, upscale};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use retouch_catalog::{Count, Factor, FixMode, Tier, Tool};
@@ -15,11 +20,6 @@ use retouch_inference::bindings::Demand;
 use retouch_inference::registry::{ModelHandle, ModelIdentity, Registry};
 use retouch_pixels::PixelError;
 use retouch_pixels::decode::check;
-use retouch_worker::tools::ToolError;
-use retouch_worker::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
-use retouch_worker::tools::remove_background::{Cutout, remove_background};
-use retouch_worker::tools::stage::{Stage, StageTimes};
-use retouch_worker::tools::upscale::{Progress, Upscaled, Upscaler, upscale};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -4,6 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::ServeConfig;
+use crate::consumer::Consumer;
+use crate::job::JobRunner;
+use crate::lease::Leases;
+use crate::sweeper;
+use crate::watchdog::{self, Watchdog};
 use anyhow::Context;
 use clap::Args;
 use retouch_catalog::JobClass;
@@ -13,12 +19,6 @@ use retouch_core::workers::{ModelProblem, ServedModel, Worker};
 use retouch_core::{WorkerId, db, janitor, telemetry};
 use retouch_inference::registry::{ModelIdentity, Problem, Registry, Watcher};
 use retouch_inference::runs::Runs;
-use retouch_worker::config::ServeConfig;
-use retouch_worker::consumer::Consumer;
-use retouch_worker::job::JobRunner;
-use retouch_worker::lease::Leases;
-use retouch_worker::sweeper;
-use retouch_worker::watchdog::{self, Watchdog};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
