@@ -24,6 +24,7 @@ pub mod fill;
 pub mod foreground;
 mod icc;
 mod lanczos;
+pub mod limits;
 pub mod mask;
 pub mod orientation;
 pub mod patch;
@@ -35,4 +36,5 @@ pub mod tile;
 pub mod upload;
 
 pub use error::PixelError;
-pub use picture::{Limits, Picture};
+pub use limits::Limits;
+pub use picture::Picture;

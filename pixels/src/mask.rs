@@ -8,6 +8,7 @@ mod morphology;
 pub use crate::error::MaskError;
 pub use drawing::Drawing;
 
+use crate::Limits;
 use morphology::{SIDE, connected_component, distance_transform, fill_holes};
 
 /// The painted pixels of a picture; at least one is painted.
@@ -39,8 +40,8 @@ impl Mask {
     ///
     /// # Errors
     /// See [`MaskError`].
-    pub fn read(png: &[u8], size: (u32, u32)) -> Result<Self, MaskError> {
-        let on = Drawing::read(png, size)?.scaled(size);
+    pub fn read(png: &[u8], size: (u32, u32), limits: &Limits) -> Result<Self, MaskError> {
+        let on = Drawing::read(png, size, limits)?.scaled(size);
         Self::new(size.0 as usize, size.1 as usize, on)
     }
 
@@ -196,6 +197,10 @@ mod tests {
 
     use super::*;
 
+    fn read(png: &[u8], size: (u32, u32)) -> Result<Mask, MaskError> {
+        Mask::read(png, size, &Limits::default())
+    }
+
     fn png(image: &DynamicImage) -> Vec<u8> {
         let mut bytes = std::io::Cursor::new(Vec::new());
         image.write_to(&mut bytes, ImageFormat::Png).expect("a PNG in memory");
@@ -213,21 +218,21 @@ mod tests {
     #[test]
     fn drawings_are_read_by_alpha_or_brightness() {
         let gray = GrayImage::from_fn(4, 2, |x, _| Luma([[0, 127, 128, 255][x as usize]]));
-        let mask = Mask::read(&png(&gray.into()), (4, 2)).expect("a mask");
+        let mask = read(&png(&gray.into()), (4, 2)).expect("a mask");
         assert_eq!(mask.on, [false, false, true, true, false, false, true, true]);
         let alpha =
             RgbaImage::from_fn(4, 1, |x, _| Rgba([0, 0, 0, [0, 127, 128, 255][x as usize]]));
-        let mask = Mask::read(&png(&alpha.into()), (4, 1)).expect("a mask");
+        let mask = read(&png(&alpha.into()), (4, 1)).expect("a mask");
         assert_eq!(mask.on, [false, false, true, true]);
     }
 
     #[test]
     fn a_thin_stroke_is_not_lost_when_a_mask_is_scaled() {
         let line = GrayImage::from_fn(900, 600, |x, _| Luma([if x == 451 { 255 } else { 0 }]));
-        let mask = Mask::read(&png(&line.into()), (90, 60)).expect("a mask");
+        let mask = read(&png(&line.into()), (90, 60)).expect("a mask");
         assert_eq!(mask.on.iter().filter(|on| **on).count(), 60);
         let small = GrayImage::from_fn(9, 6, |x, y| Luma([if (x, y) == (4, 2) { 255 } else { 0 }]));
-        let mask = Mask::read(&png(&small.into()), (90, 60)).expect("a mask");
+        let mask = read(&png(&small.into()), (90, 60)).expect("a mask");
         assert_eq!(mask.on.iter().filter(|on| **on).count(), 100);
     }
 
@@ -235,7 +240,7 @@ mod tests {
     fn unusable_masks_are_refused() {
         let blank = png(&GrayImage::new(8, 8).into());
         for (bytes, size) in [(&blank[..], (8, 8)), (&blank[..], (8, 4)), (b"no png", (8, 8))] {
-            assert!(Mask::read(bytes, size).is_err());
+            assert!(read(bytes, size).is_err());
         }
     }
 
@@ -292,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_refused_mask_has_a_readable_reason() {
-        let reason = |bytes: &[u8]| Mask::read(bytes, (8, 8)).unwrap_err().to_string();
+        let reason = |bytes: &[u8]| read(bytes, (8, 8)).unwrap_err().to_string();
         let whole = png(&GrayImage::from_pixel(8, 8, Luma([255])).into());
         assert!(reason(b"\xff\xd8\xff").contains("must be a PNG"));
         assert!(reason(&whole[..whole.len() - 30]).contains("is damaged"));

@@ -1,4 +1,4 @@
-//! A picture in memory, and the size limit.
+//! A picture in memory.
 
 /// A decoded picture: 8-bit RGB, upright, rows from the top without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,18 +21,5 @@ impl Picture {
     /// Returns the number of pixels.
     pub const fn pixels(&self) -> usize {
         self.width as usize * self.height as usize
-    }
-}
-
-/// The largest picture accepted.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The longest side allowed, in pixels.
-    pub max_dimension: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_dimension: 6000 }
     }
 }

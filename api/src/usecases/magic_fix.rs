@@ -9,8 +9,8 @@ use retouch_catalog::{Tier, Tool};
 use retouch_core::jobs::{self, NewJob};
 use retouch_core::magic_fix::Prompt;
 use retouch_core::{ImageId, UserId, images, workers};
-use retouch_pixels::PixelError;
 use retouch_pixels::mask::Drawing;
+use retouch_pixels::{Limits, PixelError};
 use sha2::{Digest, Sha256};
 
 use super::run_tool::{RunOutcome, check_size, submit_and_wait};
@@ -45,14 +45,11 @@ pub async fn magic_fix(
     check_size(app, tool, image.width.max(image.height))?;
     let offer = workers::fix_offer(&workers::known_models(&app.pool).await?);
     offer.check(&prompt).map_err(ApiError::PromptNotPossible)?;
-    let max = app.limits.max_dimension_of(tool.name());
+    let limits = Limits { max_dimension: app.limits.max_dimension_of(tool.name()) };
     let (width, height) = (image.width.unsigned_abs(), image.height.unsigned_abs());
-    let read = move || {
-        let drawing = Drawing::read(&request.mask, (width, height)).map_err(PixelError::from)?;
-        if drawing.longest_side() > max {
-            return Err(ApiError::DimensionsTooBig { max });
-        }
-        Ok(drawing.to_png()?)
+    let read = move || -> Result<Vec<u8>, PixelError> {
+        let drawing = Drawing::read(&request.mask, (width, height), &limits)?;
+        drawing.to_png()
     };
     let mask = tokio::task::spawn_blocking(read).await.context("reading a mask")??;
     let job = NewJob {

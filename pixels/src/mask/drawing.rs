@@ -1,16 +1,13 @@
 //! An uploaded mask: a PNG, read row by row into one bit per pixel. A mask of 6000 × 6000 pixels takes 5 MB instead
 //! of 144 MB.
 
-use png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, Limits, Transformations};
+use png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, Transformations};
 
-use crate::PixelError;
 use crate::error::MaskError;
+use crate::{Limits, PixelError};
 
 /// The lowest brightness or alpha that counts as painted.
 const PAINTED: u8 = 128;
-
-/// The longest side of a drawing, in pixels: the same as of the largest picture.
-const MAX_DIMENSION: u32 = 6000;
 
 /// The memory for the decoder, in bytes; it reads one row at a time.
 const DECODER_BYTES: usize = 64 << 20;
@@ -30,16 +27,18 @@ impl Drawing {
     ///
     /// # Errors
     /// See [`MaskError`].
-    pub fn read(png: &[u8], size: (u32, u32)) -> Result<Self, MaskError> {
-        let mut decoder =
-            Decoder::new_with_limits(std::io::Cursor::new(png), Limits { bytes: DECODER_BYTES });
+    pub fn read(png: &[u8], size: (u32, u32), limits: &Limits) -> Result<Self, MaskError> {
+        let mut decoder = Decoder::new_with_limits(
+            std::io::Cursor::new(png),
+            png::Limits { bytes: DECODER_BYTES },
+        );
         decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
         decoder.ignore_checksums(false);
         let unreadable = |error: &DecodingError| unreadable(png, error);
         let mut reader = decoder.read_info().map_err(|error| unreadable(&error))?;
         let (width, height) = (reader.info().width, reader.info().height);
-        if width.max(height) > MAX_DIMENSION {
-            return Err(MaskError::TooLarge { max_dimension: MAX_DIMENSION });
+        if width.max(height) > limits.max_dimension {
+            return Err(MaskError::TooLarge { max_dimension: limits.max_dimension });
         }
         if !has_same_aspect_ratio((width, height), size) {
             return Err(MaskError::WrongShape { mask: (width, height), image: size });
@@ -74,11 +73,6 @@ impl Drawing {
             return Err(MaskError::Empty);
         }
         Ok(Self { width, height, plane })
-    }
-
-    /// Returns the longer side of the drawing, in pixels.
-    pub fn longest_side(&self) -> u32 {
-        self.width.max(self.height)
     }
 
     /// Encodes the drawing as a PNG of one bit per pixel, white where painted.
@@ -165,6 +159,10 @@ mod tests {
 
     use super::*;
 
+    fn read(png: &[u8], size: (u32, u32)) -> Result<Drawing, MaskError> {
+        Drawing::read(png, size, &Limits::default())
+    }
+
     fn png(image: &image::DynamicImage) -> Vec<u8> {
         let mut bytes = std::io::Cursor::new(Vec::new());
         image.write_to(&mut bytes, ImageFormat::Png).expect("a PNG in memory");
@@ -181,7 +179,7 @@ mod tests {
     fn brightness_is_the_mask_of_an_opaque_drawing() {
         let drawing =
             GrayImage::from_fn(11, 3, |x, y| Luma([if (x, y) == (9, 2) { 128 } else { 127 }]));
-        let drawing = Drawing::read(&png(&drawing.into()), (11, 3)).expect("a mask");
+        let drawing = read(&png(&drawing.into()), (11, 3)).expect("a mask");
         assert_eq!(painted(&drawing), [(9, 2)]);
     }
 
@@ -189,17 +187,17 @@ mod tests {
     fn alpha_is_the_mask_of_a_translucent_drawing() {
         let drawing =
             RgbaImage::from_fn(10, 4, |x, _| Rgba([0, 0, 0, if x == 3 { 200 } else { 0 }]));
-        let drawing = Drawing::read(&png(&drawing.into()), (10, 4)).expect("a mask");
+        let drawing = read(&png(&drawing.into()), (10, 4)).expect("a mask");
         assert_eq!(painted(&drawing), [(3, 0), (3, 1), (3, 2), (3, 3)]);
     }
 
     #[test]
     fn a_scaled_mask_is_accepted_and_another_aspect_ratio_is_not() {
         let drawing = png(&GrayImage::from_pixel(50, 33, Luma([255])).into());
-        assert!(Drawing::read(&drawing, (100, 67)).is_ok());
-        assert!(Drawing::read(&drawing, (50, 33)).is_ok());
+        assert!(read(&drawing, (100, 67)).is_ok());
+        assert!(read(&drawing, (50, 33)).is_ok());
         for size in [(33, 50), (50, 40), (1, 1)] {
-            let refused = Drawing::read(&drawing, size);
+            let refused = read(&drawing, size);
             assert!(matches!(refused, Err(MaskError::WrongShape { .. })), "{refused:?}");
         }
     }
@@ -207,13 +205,13 @@ mod tests {
     #[test]
     fn an_empty_mask_and_a_broken_file_are_different_errors() {
         let blank = png(&GrayImage::new(8, 8).into());
-        assert_eq!(Drawing::read(&blank, (8, 8)), Err(MaskError::Empty));
+        assert_eq!(read(&blank, (8, 8)), Err(MaskError::Empty));
         let clear = png(&RgbaImage::new(8, 8).into());
-        assert_eq!(Drawing::read(&clear, (8, 8)), Err(MaskError::Empty));
+        assert_eq!(read(&clear, (8, 8)), Err(MaskError::Empty));
         let cut = &blank[..blank.len() / 2];
-        assert_eq!(Drawing::read(cut, (8, 8)), Err(MaskError::Damaged));
+        assert_eq!(read(cut, (8, 8)), Err(MaskError::Damaged));
         for bytes in [&b"no picture"[..], b"\xff\xd8\xff\xe0JFIF"] {
-            assert_eq!(Drawing::read(bytes, (8, 8)), Err(MaskError::NotPng));
+            assert_eq!(read(bytes, (8, 8)), Err(MaskError::NotPng));
         }
     }
 
@@ -221,7 +219,16 @@ mod tests {
     fn equal_drawings_encode_to_equal_bytes() {
         let gray = GrayImage::from_fn(20, 10, |x, _| Luma([if x > 4 { 255 } else { 0 }]));
         let alpha = RgbaImage::from_fn(20, 10, |x, _| Rgba([9, 9, 9, if x > 4 { 255 } else { 0 }]));
-        let of = |image| Drawing::read(&png(&image), (20, 10)).expect("a mask");
+        let of = |image| read(&png(&image), (20, 10)).expect("a mask");
         assert_eq!(of(gray.into()), of(alpha.into()));
+    }
+
+    #[test]
+    fn the_limit_of_pictures_is_the_limit_of_masks() {
+        let drawing = png(&GrayImage::from_pixel(50, 33, Luma([255])).into());
+        let refused = Drawing::read(&drawing, (50, 33), &Limits { max_dimension: 49 });
+        assert_eq!(refused, Err(MaskError::TooLarge { max_dimension: 49 }));
+        let strip = png(&GrayImage::from_pixel(9000, 2, Luma([255])).into());
+        assert!(Drawing::read(&strip, (9000, 2), &Limits { max_dimension: 9000 }).is_ok());
     }
 }

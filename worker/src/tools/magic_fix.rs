@@ -131,7 +131,7 @@ pub async fn magic_fix(
     let (mut picture, strokes, areas) = steps
         .on_pixels(Stage::Decode, move || {
             let picture = decode(&input, &limits)?;
-            let mask = Mask::read(&drawing, (picture.width, picture.height))?;
+            let mask = Mask::read(&drawing, (picture.width, picture.height), &limits)?;
             let (strokes, areas) = if splits {
                 mask.strokes_and_areas(scratch_half_width(picture.width.max(picture.height)))
             } else {
