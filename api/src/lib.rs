@@ -11,6 +11,7 @@ pub mod payments;
 pub mod rate_limits;
 pub mod router;
 pub mod routes;
+pub mod security_headers;
 pub mod serve;
 pub mod signing;
 pub mod state;
