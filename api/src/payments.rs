@@ -21,7 +21,7 @@ use stripe_checkout::{
     CheckoutSessionUiMode,
 };
 use stripe_types::Currency;
-use stripe_webhook::{Webhook, WebhookError};
+
 use url::Url;
 
 use crate::config::PaymentsConfig;
@@ -190,20 +190,7 @@ impl Payments {
         signature: &str,
         now: DateTime<Utc>,
     ) -> Result<Message, MessageError> {
-        let payload = std::str::from_utf8(payload).map_err(|_| MessageError::NotSigned)?;
-        let is_signed = self.webhook_secrets.iter().any(|secret| {
-            let read = Webhook::construct_event_with_timestamp(
-                payload,
-                signature,
-                secret.reveal(),
-                now.timestamp(),
-            );
-            // The library verifies the signature first, so a parse error implies a valid signature.
-            matches!(read, Ok(_) | Err(WebhookError::BadParse(_)))
-        });
-        if !is_signed {
-            return Err(MessageError::NotSigned);
-        }
+        let payload = message::verify(payload, signature, &self.webhook_secrets, now)?;
         message::parse(payload, self.is_live)
     }
 }

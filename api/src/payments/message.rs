@@ -1,6 +1,9 @@
-//! Parses the provider's messages, as far as we act on them. The database stores them unchanged.
+//! The provider's messages (webhooks): verifies their signature and parses what we act on. The database stores
+//! them unchanged.
 
+use chrono::{DateTime, Utc};
 use retouch_core::OrderId;
+use retouch_core::config::Secret;
 use retouch_core::orders::{
     Message, Payment, PaymentEvent, PaymentStatus, Reversal, ReversalEvent,
 };
@@ -8,6 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::HashMap;
+use stripe_webhook::{Webhook, WebhookError};
 
 /// Why a message was rejected.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +83,27 @@ impl Reference {
             Self::Id(id) | Self::Object { id } => id,
         }
     }
+}
+
+/// Returns the text of a message if one of `secrets` signed it and the signature is recent.
+pub(super) fn verify<'a>(
+    payload: &'a [u8],
+    signature: &str,
+    secrets: &[Secret],
+    now: DateTime<Utc>,
+) -> Result<&'a str, MessageError> {
+    let payload = std::str::from_utf8(payload).map_err(|_| MessageError::NotSigned)?;
+    let is_signed = secrets.iter().any(|secret| {
+        let read = Webhook::construct_event_with_timestamp(
+            payload,
+            signature,
+            secret.reveal(),
+            now.timestamp(),
+        );
+        // The library verifies the signature first, so a parse error implies a valid signature.
+        matches!(read, Ok(_) | Err(WebhookError::BadParse(_)))
+    });
+    if is_signed { Ok(payload) } else { Err(MessageError::NotSigned) }
 }
 
 /// Parses a message whose signature is valid.
