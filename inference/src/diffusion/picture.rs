@@ -2,6 +2,8 @@
 
 use ndarray::{Array2, Array3, Array4, ArrayView2, ArrayViewD, Ix4, s};
 
+use super::error::DiffusionError;
+use super::net::{Input, Net, Port};
 use super::request::MaskToLatents;
 
 /// Converts sRGB samples to `[1, 3, height, width]` in -1..=1.
@@ -67,12 +69,29 @@ fn taps(target: usize, source: usize) -> Vec<(usize, usize, f32)> {
 
 /// Converts a decoder's output, `[1, 3, height, width]` in -1..=1, to `[height, width, 3]` in 0..=1; `None` if it has
 /// another shape.
-pub fn from_tensor(decoded: ArrayViewD<'_, f32>) -> Option<Array3<f32>> {
+fn from_tensor(decoded: ArrayViewD<'_, f32>) -> Option<Array3<f32>> {
     let planes = decoded.into_dimensionality::<Ix4>().ok()?;
     let (1, 3, height, width) = planes.dim() else { return None };
     Some(Array3::from_shape_fn((height, width, 3), |(y, x, channel)| {
         (planes[(0, channel, y, x)] / 2.0 + 0.5).clamp(0.0, 1.0)
     }))
+}
+
+/// Runs a VAE decoder on latents and returns R, G and B of `[height, width, 3]` in 0..=255.
+///
+/// # Errors
+/// [`DiffusionError::Unsupported`] if the output is not a picture, and those of [`Net::run`].
+pub fn decode(
+    decoder: &mut Net,
+    input: &Port,
+    output: &Port,
+    latents: &Array4<f32>,
+) -> Result<Array3<f32>, DiffusionError> {
+    let made = decoder.run(&[(input, Input::Floats(latents.view().into_dyn()))], output)?;
+    from_tensor(made.view()).ok_or_else(|| {
+        let reason = format!("returned shape {:?}, which is not a picture", made.shape());
+        DiffusionError::unsupported(decoder.part(), reason)
+    })
 }
 
 #[cfg(test)]

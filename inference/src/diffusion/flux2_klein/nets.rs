@@ -161,12 +161,7 @@ impl Decoder {
     }
 
     pub(super) fn run(&mut self, latents: &Array4<f32>) -> Result<Array3<f32>, DiffusionError> {
-        let given = Input::Floats(latents.view().into_dyn());
-        let made = self.net.run(&[(&self.latents, given)], &self.output)?;
-        picture::from_tensor(made.view()).ok_or_else(|| {
-            let reason = format!("returned shape {:?}, which is not a picture", made.shape());
-            DiffusionError::unsupported("vae_decoder", reason)
-        })
+        picture::decode(&mut self.net, &self.latents, &self.output, latents)
     }
 }
 
