@@ -1,4 +1,4 @@
-import { lazy, Suspense, useMemo, useRef, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { Notice } from '@/components/notice';
@@ -11,6 +11,7 @@ import { draftActions, useDraft } from '@/features/mask/mask-store';
 import { useResults } from '@/features/results/get-results';
 import { ResultsSide, scrollToResults } from '@/features/results/results-side';
 import { useSelectedResult } from '@/features/results/use-selected-result';
+import { OtherJobs } from '@/features/runs/other-jobs';
 import { RunProblemNotice } from '@/features/runs/run-problem-notice';
 import type { Image } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
@@ -20,8 +21,6 @@ import { FixNote } from './fix-note';
 import { PromptField } from './prompt-field';
 import { promptProblem, promptTexts } from './prompt-rules';
 import { useFixRun } from './use-fix-run';
-
-const ActiveJobsList = lazy(() => import('@/features/runs/active-jobs-list'));
 
 type Problems = { prompt: string | null; mask: string | null };
 
@@ -127,11 +126,7 @@ export function MagicFixTool({ image }: { image: Image }) {
         </div>
         {isOversize && <Notice tone="error">{tooBigText(limits.maxDimension)}</Notice>}
         <RunProblemNotice problem={run.problem} />
-        {run.otherJobs.length > 0 && (
-          <Suspense>
-            <ActiveJobsList jobs={run.otherJobs} />
-          </Suspense>
-        )}
+        <OtherJobs jobs={run.otherJobs} />
       </section>
       <ResultsSide
         ref={results}

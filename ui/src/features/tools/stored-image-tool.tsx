@@ -1,12 +1,11 @@
-import { lazy, type ReactNode, Suspense, useRef } from 'react';
+import { type ReactNode, useRef } from 'react';
 import type { EditingTool } from '@/features/catalog/tool';
 import { ResultsSide, scrollToResults } from '@/features/results/results-side';
 import { useSelectedResult } from '@/features/results/use-selected-result';
+import { OtherJobs } from '@/features/runs/other-jobs';
 import type { Image } from '@/lib/api-types';
 import { RunPanel } from './run-panel';
 import { useToolRun } from './use-tool-run';
-
-const ActiveJobsList = lazy(() => import('@/features/runs/active-jobs-list'));
 
 type StoredImageToolProps = { tool: EditingTool; image: Image; original: ReactNode };
 
@@ -24,11 +23,7 @@ export function StoredImageTool({ tool, image, original }: StoredImageToolProps)
         </h2>
         {original}
         <RunPanel tool={tool} image={image} run={run} onStart={() => scrollToResults(results.current)} />
-        {run.otherJobs.length > 0 && (
-          <Suspense>
-            <ActiveJobsList jobs={run.otherJobs} />
-          </Suspense>
-        )}
+        <OtherJobs jobs={run.otherJobs} />
       </section>
       <ResultsSide
         ref={results}

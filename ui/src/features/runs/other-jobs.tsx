@@ -1,0 +1,14 @@
+import { lazy, Suspense } from 'react';
+import type { Job } from '@/lib/api-types';
+
+const ActiveJobsList = lazy(() => import('./active-jobs-list'));
+
+/** The other active jobs of an image. The list's code is loaded only if there are any. */
+export function OtherJobs({ jobs }: { jobs: Job[] }) {
+  if (jobs.length === 0) return null;
+  return (
+    <Suspense>
+      <ActiveJobsList jobs={jobs} />
+    </Suspense>
+  );
+}
