@@ -16,7 +16,7 @@ from common.console import Problem, line, took, warn
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 
-from . import bench, contract, lint, proofs
+from . import bench, contract, lint, proofs, scale
 from .containers import compose, proven
 
 REPORTS = CACHE / "test" / "reports"
@@ -36,6 +36,8 @@ def main():
     chosen = [name for name in PARTS if name in (options.only or usual_parts(options.full))]
     if options.full:
         os.environ["RETOUCH_TEST_FULL"] = "1"
+    if options.jobs:
+        os.environ["RETOUCH_SCALE_JOBS"] = str(options.jobs)
     results = {}
     try:
         prepare(chosen)
@@ -51,6 +53,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="scripts/test", description="Runs the tests of all parts, or of those selected with --only.")
     parser.add_argument("--only", action="append", choices=PARTS, help="run only this part; may be repeated")
     parser.add_argument("--full", action="store_true", help="add the slow proofs")
+    parser.add_argument("--jobs", type=int, help="how many jobs the database of `--only scale` has")
     return parser.parse_args()
 
 
@@ -60,11 +63,11 @@ def prepare(chosen):
     REPORTS.mkdir(parents=True, exist_ok=True)
     if {"lint", "ui", "e2e"} & set(chosen):
         build.install_packages_of("ui")
-    if {"scripts", "contract", "e2e", "proofs", "bench"} & set(chosen):
+    if {"scripts", "contract", "e2e", "proofs", "bench", "scale"} & set(chosen):
         build.install_packages_of("standins/oidc")
     if "rust" in chosen:
         build.install_packages_of("api/tests/removebg-client")
-    if {"contract", "proofs", "bench"} & set(chosen):
+    if {"contract", "proofs", "bench", "scale"} & set(chosen):
         build.build_programs()
 
 
@@ -164,6 +167,11 @@ def measure():
     return Counts(*bench.run())
 
 
+def measure_at_scale():
+    """A database of millions of jobs. Runs only if selected; needs an idle machine, 20 minutes, and 10 GB of disk."""
+    return Counts(*scale.run())
+
+
 def test_containers():
     """The Compose stack in a real engine. Takes ten minutes, so it runs only if its files have changed, or if selected."""
     return Counts(*compose.run())
@@ -178,12 +186,13 @@ PARTS = {
     "e2e": test_e2e,
     "proofs": test_proofs,
     "bench": measure,
+    "scale": measure_at_scale,
     "containers": test_containers,
 }
 
 
 def usual_parts(full):
-    skipped = {"bench"}
+    skipped = {"bench", "scale"}
     if not full:
         skipped.add("proofs")
     if proven.is_current():
