@@ -13,10 +13,8 @@ use crate::state::App;
 use workers::WorkerGauges;
 
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Intervals between two sums of the ledger, which only grows: a minute.
-const LEDGER_INTERVALS: u64 = 12;
-/// Intervals between two audits: an hour. The first one runs a minute after the start.
-const AUDIT_INTERVALS: u64 = 720;
+/// How often the gauges of the books are updated, and one of the processes looks whether an audit is due.
+const BOOKS_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Measures a request under its route; raw paths would create a time series per image.
 pub async fn measure_request(route: MatchedPath, request: Request, next: Next) -> Response {
@@ -30,30 +28,37 @@ pub async fn measure_request(route: MatchedPath, request: Request, next: Next) -
 
 /// Updates the gauges until the process stops.
 pub async fn watch(app: App) {
+    // Beside each other, because an audit takes many statements.
+    let both = async { tokio::join!(watch_queue(&app), watch_books(&app)) };
+    app.stopping.run_until_cancelled(both).await;
+}
+
+async fn watch_queue(app: &App) {
     let mut interval = tokio::time::interval(INTERVAL);
     let mut workers = WorkerGauges::default();
-    for round in 0.. {
-        tokio::select! {
-            () = app.stopping.cancelled() => return,
-            _ = interval.tick() => {}
-        }
-        update_dependencies(&app).await;
-        if let Err(error) = update_queue(&app, &mut workers, round % LEDGER_INTERVALS == 0).await {
+    loop {
+        interval.tick().await;
+        update_dependencies(app).await;
+        if let Err(error) = update_queue(app, &mut workers).await {
             tracing::debug!(%error, "Could not read the queue");
         }
-        if round % AUDIT_INTERVALS == LEDGER_INTERVALS
-            && let Err(error) = update_audit(&app).await
-        {
+    }
+}
+
+async fn watch_books(app: &App) {
+    let mut interval = tokio::time::interval(BOOKS_INTERVAL);
+    loop {
+        interval.tick().await;
+        if let Err(error) = update_ledger(app).await {
+            tracing::debug!(%error, "Could not add up the ledger");
+        }
+        if let Err(error) = update_audit(app).await {
             tracing::warn!(%error, "Could not audit the books");
         }
     }
 }
 
-async fn update_queue(
-    app: &App,
-    workers: &mut WorkerGauges,
-    with_ledger: bool,
-) -> Result<(), db::DatabaseError> {
+async fn update_queue(app: &App, workers: &mut WorkerGauges) -> Result<(), db::DatabaseError> {
     for depth in jobs::queue_depths(&app.pool).await? {
         let (tool, tier) = (depth.class.tool.as_str(), depth.class.tier.as_str());
         metrics::gauge!("retouch_queue_jobs", "tool" => tool, "tier" => tier)
@@ -62,10 +67,13 @@ async fn update_queue(
             .set(depth.oldest_secs);
     }
     workers.update(&retouch_core::workers::live(&app.pool).await?);
-    if with_ledger {
-        for (kind, sum) in credits::sums_by_kind(&app.pool).await? {
-            metrics::gauge!("retouch_ledger_credits", "kind" => kind).set(sum as f64);
-        }
+    Ok(())
+}
+
+async fn update_ledger(app: &App) -> Result<(), db::DatabaseError> {
+    credits::add_up(&app.pool).await?;
+    for (kind, sum) in credits::sums_by_kind(&app.pool).await? {
+        metrics::gauge!("retouch_ledger_credits", "kind" => kind).set(sum as f64);
     }
     Ok(())
 }
@@ -81,13 +89,14 @@ async fn update_dependencies(app: &App) {
     }
 }
 
-/// Audits the books and logs every finding.
+/// Audits the books and logs every finding, if it is this process's turn. Every process reports the last audit.
 async fn update_audit(app: &App) -> Result<(), db::DatabaseError> {
-    let findings = audit::books(&app.pool).await?;
-    for finding in &findings {
+    for finding in audit::hourly(&app.pool).await?.unwrap_or_default() {
         tracing::error!("Audit: {finding}");
     }
-    metrics::gauge!("retouch_audit_findings").set(findings.len() as f64);
-    metrics::gauge!("retouch_audit_finished_seconds").set(app.clock.now().timestamp() as f64);
+    if let Some((finished_at, findings)) = audit::last(&app.pool).await? {
+        metrics::gauge!("retouch_audit_findings").set(findings as f64);
+        metrics::gauge!("retouch_audit_finished_seconds").set(finished_at.timestamp() as f64);
+    }
     Ok(())
 }

@@ -2,16 +2,18 @@
 //!
 //! Deletion removes the images, the results, the API keys and the identity. The books keep what they need: the
 //! ledger, the paid jobs (without prompts) and the orders (without email addresses), identified only by the user
-//! id.
+//! id. The account ends at once; pictures and jobs beyond the first batch are erased by the janitor.
 
+mod erase;
 mod export;
 mod lookup;
 
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use crate::jobs::CancelScope;
-use crate::{JobId, UserId, api_keys, credits, db, images, jobs};
+use crate::{JobId, UserId, api_keys, credits, db, jobs};
 
+pub use erase::erase_deleted;
 pub use export::{
     LedgerEntry, LedgerKind, Profile, images_after, jobs_after, ledger_after, profile,
     recent_ledger, results_after,
@@ -27,12 +29,17 @@ pub struct Deleted {
     pub open_sessions: Vec<String>,
 }
 
-/// Deletes the account of `user` in one transaction. Returns `None` if it was already deleted.
+/// Active jobs canceled per transaction, which locks their owner's row.
+const CANCELED_TOGETHER: i64 = 100;
+
+/// Deletes the account of `user`. Returns `None` if it was already deleted.
 ///
-/// Cancels active jobs and releases their holds; deletes images, results and masks, and dooms their objects;
-/// revokes API keys; forfeits the remaining credits. Stores `identity_hash`, a keyed hash of issuer and subject
-/// that only the caller can compute, for twelve months, so that the same person's next account gets no free
-/// credits.
+/// Cancels active jobs and releases their holds. Then one transaction ends the account: it revokes API keys, forfeits
+/// the remaining credits and forgets the identity. Stores `identity_hash`, a keyed hash of issuer and subject that
+/// only the caller can compute, for twelve months, so that the same person's next account gets no free credits.
+///
+/// Images, results, masks and prompts are erased, and their objects doomed, in batches that nobody waits for. The
+/// first batch is erased before this returns, which is all of an ordinary account; the janitor erases the others.
 ///
 /// Submitting, finishing, ordering and uploading lock the user's row first, so a concurrent operation either
 /// completes first or finds no account.
@@ -41,19 +48,16 @@ pub async fn delete(
     user: UserId,
     identity_hash: &[u8],
 ) -> sqlx::Result<Option<Deleted>> {
-    let mut tx = db::begin(pool).await?;
-    let found = sqlx::query!(
-        "select id from users where id = $1 and deleted_at is null for update",
-        user.uuid(),
-    )
-    .fetch_optional(&mut *tx)
-    .await?;
-    if found.is_none() {
-        return Ok(None);
-    }
-    let canceled = jobs::cancel_all(&mut tx, CancelScope::Owner(user)).await?;
-    images::delete_all(&mut tx, user).await?;
-    jobs::erase_jobs_of(&mut tx, user).await?;
+    let mut canceled = Vec::new();
+    let mut tx = loop {
+        let Some(mut tx) = lock(pool, user).await? else { return Ok(None) };
+        let some = jobs::cancel_some(&mut tx, CancelScope::Owner(user), CANCELED_TOGETHER).await?;
+        if some.is_empty() {
+            break tx;
+        }
+        tx.commit().await?;
+        canceled.extend(some);
+    };
     api_keys::revoke_all(&mut tx, user).await?;
     let open_sessions = erase_buyer(&mut tx, user).await?;
     credits::forfeit(&mut tx, user).await?;
@@ -73,9 +77,27 @@ pub async fn delete(
     .execute(&mut *tx)
     .await?;
     db::exactly_one(anonymized.rows_affected())?;
+    sqlx::query!("insert into unfinished_deletions (user_id) values ($1)", user.uuid())
+        .execute(&mut *tx)
+        .await?;
     tx.commit().await?;
     tracing::info!(user.id = %user, "Deleted the account of user {user}");
+    if let Err(error) = erase::erase_batch(pool, Some(user)).await {
+        tracing::warn!(user.id = %user, "Could not erase a deleted account; the janitor will: {error}");
+    }
     Ok(Some(Deleted { canceled, open_sessions }))
+}
+
+/// Locks the user's row; `None` if the account does not exist or was deleted.
+async fn lock(pool: &PgPool, user: UserId) -> sqlx::Result<Option<Transaction<'static, Postgres>>> {
+    let mut tx = db::begin(pool).await?;
+    let found = sqlx::query!(
+        "select id from users where id = $1 and deleted_at is null for update",
+        user.uuid(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    Ok(found.map(|_| tx))
 }
 
 /// Erases the buyer's email address, links to checkout pages, and stored provider messages, which name the buyer.

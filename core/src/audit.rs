@@ -1,16 +1,21 @@
 //! Rechecking the invariants: balances, holds, debits, orders, and the objects behind the rows.
 //!
 //! The database's constraints enforce most of them. An audit covers what constraints cannot express, and is
-//! evidence for operators. Each check is one statement, and so one snapshot: an audit can run at any time.
+//! evidence for operators. It walks through the tables in pages, so that none of its statements takes long. Each
+//! check of a page is one statement, and so one snapshot: an audit can run at any time.
 
 mod objects;
 
 use std::fmt;
+use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::PgPool;
 
+use crate::chores::AUDIT;
 use crate::credits::{self, Discrepancy};
+use crate::pages::{Page, Pages};
 use crate::{JobId, OrderId, UserId};
 
 pub use objects::{Comparison, objects, objects_in_pages};
@@ -161,6 +166,37 @@ impl fmt::Display for Finding {
     }
 }
 
+/// How often one of the processes audits the books.
+const INTERVAL: Duration = Duration::from_hours(1);
+/// How long erasing the data of a deleted account may take.
+const ERASURE_HOURS: i32 = 1;
+/// Jobs, orders, or users that one statement looks through.
+const PAGE: i64 = 5000;
+
+/// Checks the books if no process has within the last hour. Returns the findings; `None` if no audit was due, or
+/// another process is auditing.
+pub async fn hourly(pool: &PgPool) -> sqlx::Result<Option<Vec<Finding>>> {
+    let audited = AUDIT.alone(pool, async {
+        if !AUDIT.is_due(pool, INTERVAL).await? {
+            return Ok(None);
+        }
+        let findings = books(pool).await?;
+        record(pool, &findings).await?;
+        Ok(Some(findings))
+    });
+    audited.await.map(Option::flatten)
+}
+
+/// Records the findings of an audit of the books, for [`last`].
+pub async fn record(pool: &PgPool, findings: &[Finding]) -> sqlx::Result<()> {
+    AUDIT.finish(pool, findings.len()).await
+}
+
+/// Returns when the last audit of the books ended and its number of findings, whichever process ran it.
+pub async fn last(pool: &PgPool) -> sqlx::Result<Option<(DateTime<Utc>, usize)>> {
+    AUDIT.last(pool).await
+}
+
 /// Checks the books: every balance and hold, every job and every order.
 pub async fn books(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
     let mut findings = Vec::new();
@@ -172,23 +208,38 @@ pub async fn books(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
             findings.push(Finding::Hold { user, reserved, held });
         }
     }
-    findings.extend(debits(pool).await?);
-    findings.extend(results(pool).await?);
-    findings.extend(orders(pool).await?);
-    findings.extend(mismatches(pool).await?);
-    findings.extend(deleted_accounts(pool).await?);
+    let mut pages = Pages::of("jobs", PAGE);
+    while let Some(page) = pages.next(pool).await? {
+        findings.extend(debits(pool, page).await?);
+        findings.extend(results(pool, page).await?);
+    }
+    let mut pages = Pages::of("orders", PAGE);
+    while let Some(page) = pages.next(pool).await? {
+        findings.extend(orders(pool, page).await?);
+        findings.extend(mismatches(pool, page).await?);
+    }
+    let mut pages = Pages::of("users", PAGE);
+    while let Some(page) = pages.next(pool).await? {
+        findings.extend(deleted_accounts(pool, page).await?);
+    }
     Ok(findings)
 }
 
 /// Checks that each done paid job has exactly one debit, of its price and from its owner, and no other job any.
-async fn debits(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
+async fn debits(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"select j.id as "job: JobId", j.state, j.cost, -l.amount as debited
-           from jobs j left join ledger l on l.job_id = j.id
-           where case when j.state = 'done' and j.cost > 0
+           from jobs j left join lateral (
+               -- `offset` makes this a look into an index for each job, whatever number of jobs Postgres expects.
+               select id, amount, user_id from ledger where job_id = j.id offset 0
+           ) l on true
+           where j.id > $1 and j.id <= $2
+             and case when j.state = 'done' and j.cost > 0
                       then l.id is null or l.amount <> -j.cost or l.user_id <> j.owner_id
                       else l.id is not null end
            order by j.id"#,
+        first,
+        last,
     )
     .fetch_all(pool)
     .await?;
@@ -200,13 +251,18 @@ async fn debits(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
 }
 
 /// Checks that each done job has one result unless it was deleted, and no other job any.
-async fn results(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
+async fn results(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"select j.id as "job: JobId", j.state = 'done' as "is_done!"
-           from jobs j left join results r on r.job_id = j.id
-           where case when j.state = 'done' then r.id is null and j.result_deleted_at is null
+           from jobs j left join lateral (
+               select id from results where job_id = j.id offset 0
+           ) r on true
+           where j.id > $1 and j.id <= $2
+             and case when j.state = 'done' then r.id is null and j.result_deleted_at is null
                       else r.id is not null end
            order by j.id"#,
+        first,
+        last,
     )
     .fetch_all(pool)
     .await?;
@@ -220,29 +276,32 @@ async fn results(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
 /// Checks that each fulfilled order has exactly one purchase entry, of its credits, and that its entries add up
 /// to the credits that refunds and disputes left; no other order has entries. A payment that granted nothing is
 /// resolved once an operator grants something for it with the reference `order-ID`.
-async fn orders(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
+async fn orders(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
-        r#"with booked as (
-               select order_id, sum(amount)::bigint as amount,
-                      coalesce(sum(amount) filter (where kind = 'purchase'), 0)::bigint as bought,
-                      bool_and(l.user_id = o.user_id) as is_owners
-               from ledger l join orders o on o.id = l.order_id group by order_id
-           ), due as (
-               select o.id, o.status, o.fulfilled_at, u.deleted_at, o.credits as bought,
+        r#"with due as (
+               select o.id, o.user_id, o.status, o.fulfilled_at, u.deleted_at, o.credits as bought,
                       o.credits - (o.credits_reversed - o.credits_missing) as amount
                from orders o join users u on u.id = o.user_id
+               where o.id > $1 and o.id <= $2
            )
            select d.id as "order: OrderId", d.deleted_at is not null as "owner_is_gone!",
                   d.fulfilled_at is null and d.status in ('paid', 'refunded', 'disputed') as "is_owed!",
                   case when d.fulfilled_at is null then 0 else d.amount::bigint end as "granted!",
                   coalesce(b.amount, 0) as "ledger!"
-           from due d left join booked b on b.order_id = d.id
+           from due d left join lateral (
+               select order_id, sum(amount)::bigint as amount,
+                      coalesce(sum(amount) filter (where kind = 'purchase'), 0)::bigint as bought,
+                      bool_and(user_id = d.user_id) as is_owners
+               from ledger where order_id = d.id group by order_id
+           ) b on true
            where case when d.fulfilled_at is null
                       then b.order_id is not null or d.status = 'paid' and not exists (
                           select from ledger l where l.kind = 'admin' and l.reference = 'order-' || d.id)
                       else b.amount is distinct from d.amount or b.bought is distinct from d.bought
                            or not b.is_owners end
            order by d.id"#,
+        first,
+        last,
     )
     .fetch_all(pool)
     .await?;
@@ -257,30 +316,41 @@ async fn orders(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
 }
 
 /// Finds payments with a wrong amount that were neither refunded nor resolved by an operator's grant.
-async fn mismatches(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
+async fn mismatches(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query_scalar!(
         r#"select id as "order: OrderId" from orders o
-           where fulfilled_at is null and status not in ('refunded', 'disputed')
+           where id > $1 and id <= $2 and fulfilled_at is null and status not in ('refunded', 'disputed')
              and exists (select from payment_events where order_id = o.id and outcome = 'mismatch')
              and not exists (select from ledger l where l.kind = 'admin' and l.reference = 'order-' || o.id)
            order by id"#,
+        first,
+        last,
     )
     .fetch_all(pool)
     .await?;
     Ok(rows.into_iter().map(|order| Finding::OrderMismatch { order }).collect())
 }
 
-/// Checks that deleted accounts have nothing but ledger entries, paid jobs and orders.
-async fn deleted_accounts(pool: &PgPool) -> sqlx::Result<Vec<Finding>> {
+/// Checks that deleted accounts have nothing but ledger entries, paid jobs and orders. What is being erased is left
+/// out for an hour.
+async fn deleted_accounts(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(
         r#"select id as "user: UserId", concat_ws(' and ',
                case when credits <> 0 then credits || ' credits' end,
                case when exists (select from images where owner_id = users.id) then 'images' end,
                case when exists (select from results where owner_id = users.id) then 'results' end,
+               case when exists (select from unfinished_deletions where user_id = users.id) then 'jobs' end,
                case when exists (select from api_keys where owner_id = users.id) then 'API keys' end,
                case when exists (select from orders where user_id = users.id and email is not null)
                     then 'email addresses in orders' end) as "left!"
-           from users where deleted_at is not null order by id"#,
+           from users
+           where id > $1 and id <= $2 and deleted_at is not null
+             and not exists (select from unfinished_deletions
+                             where user_id = users.id and since > now() - make_interval(hours => $3))
+           order by id"#,
+        first,
+        last,
+        ERASURE_HOURS,
     )
     .fetch_all(pool)
     .await?;

@@ -14,7 +14,7 @@ mod price;
 mod reversal;
 
 pub use adjustment::{AdjustError, Adjusted, Adjustment, adjust};
-pub use audit::{Discrepancy, audit, sums_by_kind};
+pub use audit::{Discrepancy, add_up, audit, sums_by_kind};
 pub use grant::SIGNUP_CREDITS;
 pub(crate) use grant::{forfeit, grant_purchase, grant_signup};
 pub(crate) use hold::{lock_and_hold, release};

@@ -156,8 +156,29 @@ pub async fn owned(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Op
     Ok(found.filter(|image| image.owner == Some(owner)))
 }
 
-/// Returns the images of `owner` that do not expire, the newest first.
-pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Image>> {
+/// A place in a list of images that is sorted by the time of the upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The time of the upload of the last image before it.
+    pub created_at: DateTime<Utc>,
+    /// The id of that image.
+    pub id: ImageId,
+}
+
+impl Image {
+    /// Returns the place after this image.
+    pub const fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
+}
+
+/// Returns up to `limit` images of `owner` that do not expire, the newest first, from `before` on.
+pub async fn list(
+    pool: &PgPool,
+    owner: UserId,
+    before: Option<Cursor>,
+    limit: i64,
+) -> sqlx::Result<Vec<Image>> {
     sqlx::query_as!(
         Image,
         r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.object_key, i.thumbnail_key,
@@ -168,10 +189,14 @@ pub async fn list(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Image>> {
                       as "free_upscale_used!"
            from images i
            where i.owner_id = $1 and i.expires_at is null
-           order by i.created_at desc"#,
+             and (i.created_at, i.id) < (coalesce($4, 'infinity'::timestamptz), $5)
+           order by i.created_at desc, i.id desc limit $6"#,
         owner.uuid(),
         ToolName::RemoveBackground.as_str(),
         ToolName::Upscale.as_str(),
+        before.map(|before| before.created_at),
+        before.map(|before| before.id.uuid()),
+        limit,
     )
     .fetch_all(pool)
     .await
@@ -193,7 +218,8 @@ pub async fn for_visitor(
     .await
 }
 
-/// Returns the earlier upload of the same bytes by a program of `owner`, unless it has expired.
+/// Returns the earlier upload of the same bytes by a program of `owner`, unless it expires within ten minutes: the
+/// result of another run would be deleted with it.
 pub async fn for_program(
     pool: &PgPool,
     owner: UserId,
@@ -201,7 +227,7 @@ pub async fn for_program(
 ) -> sqlx::Result<Option<ImageId>> {
     sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images
-           where owner_id = $1 and content_sha256 = $2 and expires_at > now()
+           where owner_id = $1 and content_sha256 = $2 and expires_at > now() + interval '10 minutes'
            order by created_at limit 1"#,
         owner.uuid(),
         content_sha256,
@@ -228,22 +254,27 @@ pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<O
     if found.is_none() {
         return Ok(None);
     }
-    let canceled = jobs::cancel_all(&mut tx, CancelScope::Image(id)).await?;
+    let canceled = jobs::cancel_some(&mut tx, CancelScope::Image(id), i64::MAX).await?;
     doom_and_delete(&mut tx, &[id]).await?;
     tx.commit().await?;
     Ok(Some(canceled))
 }
 
-/// Deletes all images of `owner` and their results, when deleting the account. The caller has locked the owner's
-/// row and ended their jobs.
-pub(crate) async fn delete_all(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
-    let all = sqlx::query_scalar!(
-        r#"select id as "id: ImageId" from images where owner_id = $1 for update"#,
+/// Deletes up to `limit` images of `owner`, whose account was deleted, and their results. Returns their number.
+pub(crate) async fn delete_some(
+    conn: &mut PgConnection,
+    owner: UserId,
+    limit: i64,
+) -> sqlx::Result<i64> {
+    let some = sqlx::query_scalar!(
+        r#"select id as "id: ImageId" from images where owner_id = $1 order by created_at desc limit $2 for update"#,
         owner.uuid(),
+        limit,
     )
     .fetch_all(&mut *conn)
     .await?;
-    doom_and_delete(conn, &all).await
+    doom_and_delete(conn, &some).await?;
+    Ok(some.len() as i64)
 }
 
 /// Deletes up to 500 expired images that no active job uses. Returns their number.
@@ -270,6 +301,13 @@ async fn doom_and_delete(conn: &mut PgConnection, ids: &[ImageId]) -> sqlx::Resu
          union
          select unnest(array[object_key, thumbnail_key]) from results where image_id = any($1)
          on conflict do nothing",
+        &ids,
+    )
+    .execute(&mut *conn)
+    .await?;
+    // Those of failed jobs; other ended jobs have none.
+    sqlx::query!(
+        "delete from masks using jobs where jobs.id = masks.job_id and jobs.image_id = any($1)",
         &ids,
     )
     .execute(&mut *conn)

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | images of visitors and programs, after an hour | every round (10 s), in every worker |
 //! | workers that have not reported for an hour | every round |
+//! | what deleted accounts have left | every round |
 //! | doomed objects, and unfinished uploads to their keys | every round |
 //! | objects that no row refers to, after 24 hours | hourly, in one worker |
 //! | unfinished uploads, after 24 hours | hourly |
 //! | unpaid orders, which expire | hourly |
 //! | jobs that left nothing behind, after 90 days; idempotency keys, after 7 days | hourly |
+//! | masks of failed jobs, after 7 days | hourly |
 //! | identity hashes of deleted accounts, after 12 months | hourly |
 //!
 //! Messages of the payment provider are kept.
@@ -18,9 +20,9 @@ use std::time::Duration;
 use anyhow::Context;
 use futures::StreamExt;
 use sqlx::PgPool;
-use sqlx::postgres::{PgAdvisoryLock, PgAdvisoryLockKey};
 use tokio_util::sync::CancellationToken;
 
+use crate::chores::HOURLY;
 use crate::storage::{self, Page, Storage, StorageError, UnfinishedUpload};
 use crate::{accounts, db, images, jobs, orders, workers};
 
@@ -28,6 +30,8 @@ use crate::{accounts, db, images, jobs, orders, workers};
 const ROUND: Duration = Duration::from_secs(10);
 /// The interval between checks whether the hourly tasks are due.
 const HOURLY_CHECK: Duration = Duration::from_mins(5);
+/// How often one of the processes runs the hourly tasks.
+const HOURLY_INTERVAL: Duration = Duration::from_hours(1);
 /// Objects deleted per transaction.
 const BATCH: i64 = 32;
 /// Objects deleted concurrently.
@@ -39,10 +43,10 @@ pub const ORPHAN_AGE: Duration = Duration::from_hours(24);
 const UPLOAD_HOURS: i32 = 24;
 /// How long jobs that left nothing behind are kept.
 pub const JOB_DAYS: i32 = 90;
+/// How long an operator can retry a failed Magic Fix.
+pub const MASK_DAYS: i32 = 7;
 /// How long a repeated request is recognized.
 pub const KEY_DAYS: i32 = 7;
-/// The advisory lock that lets one process at a time run the hourly tasks. The number is arbitrary but unique.
-const HOURLY_LOCK: PgAdvisoryLockKey = PgAdvisoryLockKey::BigInt(0x7265_746f_7563_6801);
 
 /// Cleans up until `stop`.
 pub async fn run(pool: PgPool, storage: Storage, stop: CancellationToken) {
@@ -75,21 +79,22 @@ async fn run_hourly(pool: &PgPool, storage: &Storage) {
 pub async fn round(pool: &PgPool, storage: &Storage) -> anyhow::Result<()> {
     images::delete_expired(pool).await?;
     workers::delete_silent(pool).await?;
+    accounts::erase_deleted(pool).await?;
     delete_doomed(pool, storage).await.map(drop)
 }
 
 /// Runs the hourly tasks. Returns false if they were not due or another process is running them.
 pub async fn hourly(pool: &PgPool, storage: &Storage) -> anyhow::Result<bool> {
-    let lock = PgAdvisoryLock::with_key(HOURLY_LOCK);
-    let conn = pool.acquire().await?;
-    let Some(held) = lock.try_acquire(conn).await?.left() else { return Ok(false) };
-    let due = is_due(pool, "hourly").await?;
-    if due {
+    let round = HOURLY.alone(pool, async {
+        if !HOURLY.is_due(pool, HOURLY_INTERVAL).await? {
+            return anyhow::Ok(false);
+        }
         // A failed task must not prevent the others.
         let outcomes = [
             ("orphans", delete_orphans(pool, storage, ORPHAN_AGE).await),
             ("uploads", storage::abort_stale(storage, pool, UPLOAD_HOURS).await),
             ("orders", counted(orders::expire_abandoned(pool).await)),
+            ("masks", counted(jobs::delete_old_masks(pool, MASK_DAYS).await)),
             ("jobs", counted(jobs::delete_old(pool, JOB_DAYS).await)),
             ("idempotency keys", counted(jobs::clear_old_keys(pool, KEY_DAYS).await)),
             ("former users", counted(accounts::forget_former_users(pool).await)),
@@ -101,25 +106,13 @@ pub async fn hourly(pool: &PgPool, storage: &Storage) -> anyhow::Result<bool> {
                 Err(error) => tracing::warn!(what, "Could not clean up {what}: {error:#}"),
             }
         }
-    }
-    held.release_now().await.context("releasing the janitor's lock")?;
-    Ok(due)
+        Ok(true)
+    });
+    Ok(round.await?.unwrap_or(false))
 }
 
 fn counted(rows: sqlx::Result<u64>) -> anyhow::Result<usize> {
     Ok(usize::try_from(rows?)?)
-}
-
-/// Returns true, and records a new start, if no process started the chore within the last hour.
-async fn is_due(pool: &PgPool, chore: &str) -> sqlx::Result<bool> {
-    let begun = sqlx::query!(
-        "insert into chores (name) values ($1)
-         on conflict (name) do update set begun_at = now() where chores.begun_at < now() - interval '1 hour'",
-        chore,
-    )
-    .execute(pool)
-    .await?;
-    Ok(begun.rows_affected() == 1)
 }
 
 /// Deletes doomed objects and aborts unfinished uploads to their keys. Takes a key off the list without deleting its

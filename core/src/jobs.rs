@@ -41,14 +41,14 @@ use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
 pub use claim::{Claimed, Isolation, claim, queued_by_class, suspects_waiting};
 pub use depth::{QueueDepth, queue_depths};
-pub(crate) use end::{CancelScope, cancel_all};
+pub(crate) use end::{CancelScope, cancel_some};
 pub use end::{cancel, fail};
-pub use estimate::{Estimate, estimate};
+pub use estimate::{Estimate, estimate, estimates};
 pub use finish::{Finish, finish};
 pub use lease::{Sweep, hand_back, renew, sweep};
 pub use operator::{RedriveError, fail_by_operator, failed, recent, redrive};
-pub(crate) use retention::erase_jobs_of;
-pub use retention::{clear_old_keys, delete_old};
+pub(crate) use retention::erase_some;
+pub use retention::{clear_old_keys, delete_old, delete_old_masks};
 pub use retry::{MAX_ATTEMPTS, Retry, retry, retry_delay};
 pub use submit::{FixParameters, NewJob, QueueLimit, SubmitError, Submitted, submit, submit_as};
 

@@ -22,6 +22,7 @@
 pub mod accounts;
 pub mod api_keys;
 pub mod audit;
+mod chores;
 pub mod clock;
 pub mod config;
 pub mod credits;
@@ -32,6 +33,7 @@ pub mod janitor;
 pub mod jobs;
 pub mod magic_fix;
 pub mod orders;
+mod pages;
 pub mod queue;
 pub mod results;
 pub mod storage;

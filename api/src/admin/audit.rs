@@ -25,7 +25,7 @@ pub struct Audit {
 
 impl Audit {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
-        let mut findings = audit::books(pool).await.context("checking the books")?;
+        let mut findings = checked_books(pool).await?;
         let age = Duration::from_secs(self.orphan_hours * 3600);
         let compared = audit::objects(pool, &Storage::new(&self.storage), age).await;
         let compared = compared.context("comparing the bucket with the database")?;
@@ -36,7 +36,14 @@ impl Audit {
 
 /// Audits only the books.
 pub async fn books(pool: &PgPool) -> anyhow::Result<Answer> {
-    Ok(answer(&audit::books(pool).await.context("checking the books")?, None))
+    Ok(answer(&checked_books(pool).await?, None))
+}
+
+/// Records the findings too, so that an alert ends once its cause is mended.
+async fn checked_books(pool: &PgPool) -> anyhow::Result<Vec<Finding>> {
+    let findings = audit::books(pool).await.context("checking the books")?;
+    audit::record(pool, &findings).await.context("recording the findings")?;
+    Ok(findings)
 }
 
 fn answer(findings: &[Finding], objects: Option<usize>) -> Answer {

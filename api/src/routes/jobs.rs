@@ -47,11 +47,12 @@ pub async fn list_jobs(
     let Ok(image) = query.image_id.as_deref().map(str::parse).transpose() else {
         return Ok(Json(JobListView { jobs: Vec::new() }));
     };
-    let mut views = Vec::new();
-    for job in jobs::active(&app.pool, user.id, image).await? {
-        views.push(view(&app, &job).await?);
-    }
-    Ok(Json(JobListView { jobs: views }))
+    let active = jobs::active(&app.pool, user.id, image).await?;
+    let estimates = jobs::estimates(&app.pool, &active).await?;
+    let views = active.iter().zip(estimates).map(|(job, estimate)| {
+        JobView::new(job, Some(estimate), app.job_events.progress(job.id), Vec::new())
+    });
+    Ok(Json(JobListView { jobs: views.collect() }))
 }
 
 /// One job. Visitors' jobs can be read without a token by anyone who knows the id.

@@ -82,6 +82,9 @@ impl ImageView {
 #[schema(as = ImageList)]
 pub struct ImageListView {
     pub images: Vec<ImageView>,
+    /// Where the next page begins; only in full pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// The result of a run.

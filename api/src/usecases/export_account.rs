@@ -2,11 +2,11 @@
 
 use retouch_core::accounts::{self, LedgerEntry, Profile};
 use retouch_core::api_keys::{self, ApiKey};
-use retouch_core::images::Image;
+use retouch_core::images::{Cursor, Image};
 use retouch_core::jobs::Job;
 use retouch_core::orders::{self, Order};
 use retouch_core::results::ResultImage;
-use retouch_core::{ImageId, JobId, ResultId, UserId};
+use retouch_core::{JobId, ResultId, UserId};
 
 use crate::error::ApiError;
 use crate::state::App;
@@ -40,7 +40,7 @@ pub struct Export {
 
 /// The kind of the next page, and the row after which it starts.
 enum Next {
-    Images(Option<ImageId>),
+    Images(Option<Cursor>),
     Results(Option<ResultId>),
     Jobs(Option<JobId>),
     Ledger(i64),
@@ -63,8 +63,8 @@ impl Export {
         let (page, then) = match next {
             Next::Images(after) => {
                 let rows = accounts::images_after(pool, user, after, PAGE_SIZE).await?;
-                let last = last_of_full(&rows).map(|row| row.id);
-                let then = last.map_or(Next::Results(None), |id| Next::Images(Some(id)));
+                let last = last_of_full(&rows).map(Image::cursor);
+                let then = last.map_or(Next::Results(None), |last| Next::Images(Some(last)));
                 (Page::Images(rows), Some(then))
             }
             Next::Results(after) => {

@@ -47,8 +47,13 @@ fn routes() -> Vec<Route> {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
-            let ids: Vec<_> =
-                parameters.iter().filter(|parameter| parameter["in"] != "header").collect();
+            // All but the headers, and the parameters of pages, which name nothing of anybody's.
+            let is_id = |parameter: &&Value| {
+                parameter["in"] != "header"
+                    && parameter["name"] != "limit"
+                    && parameter["name"] != "before"
+            };
+            let ids: Vec<_> = parameters.iter().filter(is_id).collect();
             let is_filter = ids.iter().any(|parameter| parameter["required"] != true);
             let ids = ids.iter().map(|parameter| parameter["name"].as_str().unwrap().to_owned());
             let guard = operation["security"][0].as_object();

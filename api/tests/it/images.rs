@@ -51,6 +51,72 @@ async fn an_uploaded_image_can_be_listed_shown_and_deleted(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_long_list_comes_whole_or_in_pages(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    app.upload("ada").await;
+    // Of every two, one was uploaded at the same moment as the one before it.
+    sqlx::query(
+        "insert into images (id, owner_id, object_key, thumbnail_key, content_type, content_sha256, size_bytes, width, height, created_at)
+         select gen_random_uuid(), owner_id, 'images/' || n, 'images/t' || n, 'image/png', 'x', 1, 64, 48,
+                created_at - make_interval(mins => n / 2)
+         from images, generate_series(2, 1499) n",
+    )
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    let ids = |list: &serde_json::Value| -> Vec<String> {
+        let images = list["images"].as_array().unwrap();
+        images.iter().map(|image| image["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let answer = app.get("/api/images").by(&ada).send().await;
+    assert_eq!(answer.header("content-type"), "application/json");
+    let whole = answer.json();
+    assert_eq!((ids(&whole).len(), whole.get("next")), (1499, None));
+    let times: Vec<_> = whole["images"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|image| image["createdAt"].as_str().unwrap())
+        .collect();
+    assert!(times.is_sorted_by(|a, b| a >= b), "the newest first");
+
+    for limit in [1, 100, 499, 500] {
+        let (mut paged, mut before) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/api/images?limit={limit}{before}");
+            let page = app.get(&path).by(&ada).send().await.json();
+            paged.extend(ids(&page));
+            let Some(next) = page["next"].as_str() else { break };
+            before = format!("&before={next}");
+            // A page of one image each would take long.
+            if limit == 1 && paged.len() == 5 {
+                break;
+            }
+        }
+        assert_eq!(paged, ids(&whole)[..paged.len()], "in pages of {limit}");
+        assert!(limit == 1 || paged.len() == 1499);
+    }
+    let rest = app.get("/api/images?limit=2").by(&ada).send().await.json()["next"].clone();
+    let rest =
+        app.get(&format!("/api/images?before={}", rest.as_str().unwrap())).by(&ada).send().await;
+    assert_eq!(ids(&rest.json()), ids(&whole)[2..]);
+    let theirs = app.get("/api/images?limit=2").by(&app.token("bob")).send().await.json();
+    assert_eq!(theirs, serde_json::json!({"images": []}));
+    for wrong in [
+        "limit=0",
+        "limit=501",
+        "limit=x",
+        "before=x",
+        "before=1-x",
+        "before=99999999999999999999-x",
+    ] {
+        let answer = app.get(&format!("/api/images?{wrong}")).by(&ada).send().await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{wrong}");
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn files_that_are_not_images_are_rejected_and_leave_nothing_behind(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let ada = app.token("ada");

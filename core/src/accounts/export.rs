@@ -1,13 +1,13 @@
 //! Everything stored about a person, in pages, so that exporting an account of any size needs little memory.
 //!
-//! Each page starts after the last id of the page before. Ids ascend over time, so rows added meanwhile come at
-//! the end and no row comes twice.
+//! Each page starts after the last row of the page before, found in an index. Ids and times ascend, so rows added
+//! meanwhile come at the end and no row comes twice.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::PgPool;
 
-use crate::images::Image;
+use crate::images::{Cursor, Image};
 use crate::jobs::{self, Job};
 use crate::results::ResultImage;
 use crate::{ImageId, JobId, OrderId, ResultId, UserId};
@@ -48,7 +48,7 @@ pub async fn profile(pool: &PgPool, user: UserId) -> sqlx::Result<Option<Profile
 pub async fn images_after(
     pool: &PgPool,
     user: UserId,
-    after: Option<ImageId>,
+    after: Option<Cursor>,
     limit: i64,
 ) -> sqlx::Result<Vec<Image>> {
     sqlx::query_as!(
@@ -60,13 +60,15 @@ pub async fn images_after(
                   exists (select from free_runs f where f.image_id = i.id and f.tool = $5)
                       as "free_upscale_used!"
            from images i
-           where i.owner_id = $1 and ($2::uuid is null or i.id > $2) and coalesce(i.expires_at > now(), true)
-           order by i.id limit $3"#,
+           where i.owner_id = $1 and (i.created_at, i.id) > (coalesce($2, '-infinity'::timestamptz), $3)
+             and coalesce(i.expires_at > now(), true)
+           order by i.created_at, i.id limit $6"#,
         user.uuid(),
-        after.map(ImageId::uuid),
-        limit,
+        after.map(|after| after.created_at),
+        after.map(|after| after.id.uuid()),
         ToolName::RemoveBackground.as_str(),
         ToolName::Upscale.as_str(),
+        limit,
     )
     .fetch_all(pool)
     .await
@@ -87,7 +89,7 @@ pub async fn results_after(
                   r.width, r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
                   j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id
-           where r.owner_id = $1 and ($2::uuid is null or r.id > $2)
+           where r.owner_id = $1 and r.id > coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
            order by r.id limit $3"#,
         user.uuid(),
         after.map(ResultId::uuid),
@@ -106,7 +108,8 @@ pub async fn jobs_after(
 ) -> sqlx::Result<Vec<Job>> {
     let ids = sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs
-           where owner_id = $1 and ($2::uuid is null or id > $2) order by id limit $3"#,
+           where owner_id = $1 and id > coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
+           order by id limit $3"#,
         user.uuid(),
         after.map(JobId::uuid),
         limit,

@@ -57,7 +57,7 @@ pub(super) async fn end_active(
     Ok(true)
 }
 
-/// The jobs that [`cancel_all`] cancels.
+/// The jobs that [`cancel_some`] cancels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CancelScope {
     /// Those of one image, which is being deleted.
@@ -66,27 +66,40 @@ pub(crate) enum CancelScope {
     Owner(UserId),
 }
 
-/// Cancels all active jobs in `scope` and returns them. The caller has locked the owner's row.
-pub(crate) async fn cancel_all(
+/// Cancels up to `limit` active jobs in `scope` and returns them. The caller has locked the owner's row.
+pub(crate) async fn cancel_some(
     conn: &mut PgConnection,
     scope: CancelScope,
+    limit: i64,
 ) -> sqlx::Result<Vec<JobId>> {
     let (image, owner) = match scope {
         CancelScope::Image(image) => (Some(image.uuid()), None),
         CancelScope::Owner(owner) => (None, Some(owner.uuid())),
     };
-    let active = sqlx::query_scalar!(
-        r#"select id as "id: JobId" from jobs
-           where (image_id = $1 or owner_id = $2) and state in ('queued', 'running') for update"#,
+    let ended = sqlx::query!(
+        r#"update jobs set state = 'cancelled', finished_at = now(), lease_owner = null, lease_until = null
+           where id in (
+               select id from jobs
+               where (image_id = $1 or owner_id = $2) and state in ('queued', 'running')
+               order by id limit $3 for update
+           )
+           returning id as "id: JobId", owner_id as "owner: UserId", cost"#,
         image,
         owner,
+        limit,
     )
     .fetch_all(&mut *conn)
     .await?;
-    for job in &active {
-        end_without_result(conn, *job, JobState::Cancelled, None).await?;
+    let held = ended.iter().map(|job| job.cost).sum();
+    // They have one owner: theirs, or that of their image.
+    if let Some(owner) = ended.iter().find_map(|job| job.owner).filter(|_| held > 0) {
+        credits::release(conn, owner, held).await?;
     }
-    Ok(active)
+    let ended: Vec<_> = ended.into_iter().map(|job| job.id).collect();
+    let ids: Vec<_> = ended.iter().map(|job| job.uuid()).collect();
+    sqlx::query!("delete from masks where job_id = any($1)", &ids).execute(&mut *conn).await?;
+    sqlx::query!("delete from free_runs where job_id = any($1)", &ids).execute(conn).await?;
+    Ok(ended)
 }
 
 /// Locks the row of the user who pays for `job`. Everything that ends a job locks the payer first and the job
@@ -102,7 +115,7 @@ pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Res
 }
 
 /// Moves an active job to `state`, releases its hold, and returns its free run. The caller has locked the
-/// job's row.
+/// job's row. A failed job keeps its mask, so that an operator can retry it.
 pub(super) async fn end_without_result(
     conn: &mut PgConnection,
     job: JobId,
@@ -124,7 +137,9 @@ pub(super) async fn end_without_result(
     if let Some(owner) = ended.owner.filter(|_| ended.cost > 0) {
         credits::release(conn, owner, ended.cost).await?;
     }
-    sqlx::query!("delete from masks where job_id = $1", job.uuid()).execute(&mut *conn).await?;
+    if state != JobState::Failed {
+        sqlx::query!("delete from masks where job_id = $1", job.uuid()).execute(&mut *conn).await?;
+    }
     sqlx::query!("delete from free_runs where job_id = $1", job.uuid())
         .execute(conn)
         .await

@@ -1,18 +1,39 @@
 //! Removing jobs: those of a deleted account, and old ones.
 
+use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
 
-use crate::UserId;
+use crate::chores::KEYS;
+use crate::{JobId, UserId};
 
+/// Jobs that one statement looks through.
+const PAGE: i64 = 1000;
 /// Replaces the prompts of a deleted account.
 const DELETED_PROMPT: &str = "(deleted)";
 
-/// Deletes the jobs of `owner`, who is deleting their account. The caller has ended them all and deleted their
-/// results. Paid jobs stay, without prompt, mask and idempotency key, because the ledger refers to them.
-pub(crate) async fn erase_jobs_of(conn: &mut PgConnection, owner: UserId) -> sqlx::Result<()> {
-    sqlx::query!(
-        "delete from jobs where owner_id = $1 and not exists (select from ledger l where l.job_id = jobs.id)",
+/// Deletes the next `limit` jobs after `after` of `owner`, whose account and results were deleted. Paid jobs stay,
+/// without prompt, mask and idempotency key, because the ledger refers to them. Returns the last job; `None` if there
+/// was none.
+pub(crate) async fn erase_some(
+    conn: &mut PgConnection,
+    owner: UserId,
+    after: Option<JobId>,
+    limit: i64,
+) -> sqlx::Result<Option<JobId>> {
+    let some = sqlx::query_scalar!(
+        "select id from jobs where owner_id = $1 and id > coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
+         order by id limit $3",
         owner.uuid(),
+        after.map(JobId::uuid),
+        limit,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    sqlx::query!("delete from masks where job_id = any($1)", &some).execute(&mut *conn).await?;
+    sqlx::query!(
+        "delete from jobs where id = any($1) and not exists (select from ledger l where l.job_id = jobs.id)",
+        &some,
     )
     .execute(&mut *conn)
     .await?;
@@ -20,61 +41,92 @@ pub(crate) async fn erase_jobs_of(conn: &mut PgConnection, owner: UserId) -> sql
         r"update jobs set prompt = case when prompt is not null then $2 end,
                           mask_sha256 = case when mask_sha256 is not null then '\x'::bytea end,
                           idempotency_key = null
-          where owner_id = $1",
-        owner.uuid(),
+          where id = any($1) and (prompt is not null or idempotency_key is not null)",
+        &some,
         DELETED_PROMPT,
     )
     .execute(conn)
-    .await
-    .map(drop)
+    .await?;
+    Ok(some.last().copied().map(JobId::from))
 }
 
 /// Deletes jobs that ended more than `days` ago and left nothing behind: no result, no ledger entry, and no
 /// used-up free run. Returns their number.
 pub async fn delete_old(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
-    let mut deleted = 0;
-    // In batches of 1,000, to hold no lock for long.
+    let (mut deleted, mut after) = (0, None::<(DateTime<Utc>, Uuid)>);
+    // In pages, to hold no lock for long and because most old free jobs stay: their results or free runs exist.
     loop {
-        let batch = sqlx::query!(
-            "delete from jobs where id in (
-                 select j.id from jobs j
-                 where (j.state in ('failed', 'cancelled') or (j.state = 'done' and j.cost = 0))
-                   and j.finished_at < now() - make_interval(days => $1)
-                   and not exists (select from results r where r.job_id = j.id)
-                   and not exists (select from ledger l where l.job_id = j.id)
-                   and not exists (select from free_runs f where f.job_id = j.id)
-                 limit 1000 for update of j skip locked
-             )",
+        let page = sqlx::query!(
+            r#"select id, finished_at as "finished_at!" from jobs
+               where (state in ('failed', 'cancelled') or (state = 'done' and cost = 0))
+                 and finished_at < now() - make_interval(days => $1)
+                 and (finished_at, id) > (coalesce($2, '-infinity'::timestamptz), $3)
+               order by finished_at, id limit $4"#,
             days,
+            after.map(|(finished_at, _)| finished_at),
+            after.map(|(_, id)| id),
+            PAGE,
+        )
+        .fetch_all(pool)
+        .await?;
+        let Some(last) = page.last() else { return Ok(deleted) };
+        after = Some((last.finished_at, last.id));
+        let ids: Vec<_> = page.into_iter().map(|job| job.id).collect();
+        let gone = sqlx::query!(
+            "delete from jobs j where id = any($1)
+               and not exists (select from results r where r.job_id = j.id)
+               and not exists (select from ledger l where l.job_id = j.id)
+               and not exists (select from free_runs f where f.job_id = j.id)",
+            &ids,
         )
         .execute(pool)
         .await?;
-        match batch.rows_affected() {
-            0 => return Ok(deleted),
-            some => deleted += some,
-        }
+        deleted += gone.rows_affected();
     }
 }
 
 /// Clears the idempotency keys of jobs that have ended and were submitted more than `days` ago, so that the
 /// index that finds repeats stays small. Returns their number.
+///
+/// Goes on where the last round stopped, so that no round reads all jobs. One process at a time calls this.
 pub async fn clear_old_keys(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
     let mut cleared = 0;
+    let mut after = KEYS.last(pool).await?.map_or(Uuid::nil(), |(_, after)| after);
     loop {
-        let batch = sqlx::query!(
-            "update jobs set idempotency_key = null where id in (
-                 select id from jobs
-                 where idempotency_key is not null and state in ('done', 'failed', 'cancelled')
-                   and created_at < now() - make_interval(days => $1)
-                 limit 1000 for update skip locked
-             )",
+        let page = sqlx::query!(
+            r#"select id, created_at < now() - make_interval(days => $2) and state in ('done', 'failed', 'cancelled')
+                   as "is_settled!"
+               from jobs where id > $1 order by id limit $3"#,
+            after,
             days,
+            PAGE,
+        )
+        .fetch_all(pool)
+        .await?;
+        let settled: Vec<_> =
+            page.iter().take_while(|job| job.is_settled).map(|job| job.id).collect();
+        let Some(last) = settled.last() else { return Ok(cleared) };
+        let batch = sqlx::query!(
+            "update jobs set idempotency_key = null where id = any($1) and idempotency_key is not null",
+            &settled,
         )
         .execute(pool)
         .await?;
-        match batch.rows_affected() {
-            0 => return Ok(cleared),
-            some => cleared += some,
-        }
+        cleared += batch.rows_affected();
+        after = *last;
+        KEYS.finish(pool, after).await?;
     }
+}
+
+/// Deletes the masks of jobs that failed more than `days` ago. Until then an operator can retry those jobs. Returns
+/// their number.
+pub async fn delete_old_masks(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
+    let deleted = sqlx::query!(
+        "delete from masks using jobs
+         where jobs.id = masks.job_id and jobs.state = 'failed' and jobs.finished_at < now() - make_interval(days => $1)",
+        days,
+    )
+    .execute(pool)
+    .await?;
+    Ok(deleted.rows_affected())
 }

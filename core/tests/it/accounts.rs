@@ -9,7 +9,7 @@ use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::accounts::{self, Deleted};
 use retouch_core::api_keys::{self, NewApiKey};
 use retouch_core::credits::{self, AdjustError, Adjusted, Adjustment, PACKS};
-use retouch_core::images::{self, InsertOutcome, NewImage, Uploader};
+use retouch_core::images::{self, Image, InsertOutcome, NewImage, Uploader};
 use retouch_core::jobs::{self, Finish, FixParameters, Isolation, NewJob, SubmitError};
 use retouch_core::results::NewResult;
 use retouch_core::users::{self, SignIn, User};
@@ -206,6 +206,89 @@ async fn concurrent_deletions_delete_once(pool: PgPool) {
     assert_eq!(audit::books(&pool).await.unwrap(), []);
 }
 
+/// Gives Ada a paid job with a prompt and a failed one on each of 250 pictures, and 250 waiting jobs.
+async fn heavy_account(pool: &PgPool) -> UserId {
+    let ada = user(pool, "ada", 100_000).await;
+    for statement in [
+        "insert into images (id, owner_id, object_key, thumbnail_key, content_type, content_sha256, size_bytes, width, height)
+         select gen_random_uuid(), id, 'images/' || n, 'images/t' || n, 'image/png', 'x', 1, 64, 48
+         from users, generate_series(1, 250) n",
+        "insert into jobs (id, owner_id, image_id, tool, tier, cost, state, attempt, finished_at, mode, prompt, mask_sha256)
+         select gen_random_uuid(), owner_id, id, 'magic-fix', 'paid', 8, 'done', 1, now(), 'remove', 'my brother', 'x' from images",
+        "insert into results (id, job_id, image_id, owner_id, tool, mode, prompt, object_key, thumbnail_key, size_bytes, width,
+                              height, model, model_sha256, device, duration_ms)
+         select gen_random_uuid(), id, image_id, owner_id, tool, mode, prompt, 'results/' || id, 'results/t' || id, 1, 64, 48,
+                'tiny', 'x', 'cpu', 1 from jobs",
+        "insert into ledger (user_id, kind, amount, job_id) select owner_id, 'job', -cost, id from jobs",
+        "insert into jobs (id, owner_id, image_id, tool, tier, cost, state, attempt, finished_at, failure_code)
+         select gen_random_uuid(), owner_id, id, 'remove-background', 'paid', 5, 'failed', 1, now(), 'x' from images",
+        "insert into jobs (id, owner_id, image_id, tool, tier, cost)
+         select gen_random_uuid(), owner_id, id, 'remove-background', 'paid', 5 from images",
+        "update users set reserved = 250 * 5",
+    ] {
+        sqlx::query(statement).execute(pool).await.unwrap();
+    }
+    assert_eq!(audit::books(pool).await.unwrap(), []);
+    ada
+}
+
+async fn assert_erased(pool: &PgPool, doomed: i64) {
+    for table in ["images", "results", "masks", "unfinished_deletions"] {
+        assert_eq!(count(pool, table).await, 0, "{table}");
+    }
+    let prompts: Vec<Option<String>> =
+        sqlx::query_scalar("select prompt from jobs").fetch_all(pool).await.unwrap();
+    assert_eq!(prompts, vec![Some("(deleted)".to_owned()); 250], "only paid jobs remain");
+    assert_eq!(count(pool, "doomed_objects").await, doomed);
+    assert_eq!(audit::books(pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn janitors_complete_the_deletion_of_a_heavy_account(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let ada = heavy_account(&pool).await;
+    let deleted = accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
+    assert_eq!(deleted.canceled.len(), 250);
+    let account = accounts::get(&pool, ada).await.unwrap().unwrap();
+    assert_eq!((account.credits, account.reserved), (0, 0), "the account ends at once");
+    let left = count(&pool, "images").await;
+    assert!((1..250).contains(&left), "{left} pictures are left to the janitor");
+    assert_eq!(audit::books(&pool).await.unwrap(), [], "which is no finding");
+    sqlx::query("update unfinished_deletions set since = now() - interval '61 minutes'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let left = "images and results and jobs".to_owned();
+    let forgotten = audit::Finding::DeletedAccount { user: ada, left };
+    assert_eq!(audit::books(&pool).await.unwrap(), [forgotten], "unless nobody deletes them");
+
+    let rounds = (0..4).map(|_| {
+        let (pool, storage) = (pool.clone(), bucket.storage.clone());
+        tokio::spawn(async move { janitor::round(&pool, &storage).await.unwrap() })
+    });
+    for round in rounds.collect::<Vec<_>>() {
+        round.await.unwrap();
+    }
+    assert_erased(&pool, 0).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_deletion_that_was_interrupted_is_completed(pool: PgPool) {
+    let ada = heavy_account(&pool).await;
+    accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
+    let mut interrupted = 0;
+    // Each process dies in the middle of a batch, whose beginning is rolled back. On a busy machine, each lives longer.
+    while count(&pool, "unfinished_deletions").await > 0 {
+        let work = accounts::erase_deleted(&pool);
+        let limit = Duration::from_millis(10 + 2 * interrupted);
+        if tokio::time::timeout(limit, work).await.is_err() {
+            interrupted += 1;
+        }
+    }
+    assert!(interrupted > 1, "it was interrupted {interrupted} times");
+    assert_erased(&pool, 1000).await;
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn concurrent_requests_complete_before_a_deletion_or_find_no_account(pool: PgPool) {
     let bucket = Bucket::start().await;
@@ -305,7 +388,7 @@ async fn an_export_contains_every_row_of_its_owner_once_and_no_others(pool: PgPo
     // Pages of two; for some tables the last page is full.
     for _ in 0..3 {
         let page = accounts::images_after(&pool, ada, picture, 2).await.unwrap();
-        picture = page.last().map(|image| image.id).or(picture);
+        picture = page.last().map(Image::cursor).or(picture);
         pictures.extend(page.into_iter().map(|image| image.id));
         let page = accounts::jobs_after(&pool, ada, job, 2).await.unwrap();
         job = page.last().map(|job| job.id).or(job);

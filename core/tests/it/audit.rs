@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::audit::{self, Finding};
-use retouch_core::credits::PACKS;
+use retouch_core::credits::{self, PACKS};
 use retouch_core::jobs::{self, Isolation, NewJob};
 use retouch_core::results::{self, NewResult};
 use retouch_core::{JobId, ResultId, UserId, WorkerId, accounts, janitor, orders, storage};
-use retouch_standins::testing::{Bucket, image, user};
+use retouch_standins::testing::{Bucket, adjust, image, user};
 use sqlx::{Connection, PgPool};
 
 const NO_AGE: Duration = Duration::ZERO;
@@ -83,6 +83,74 @@ async fn a_wrong_balance_or_hold_is_found(pool: PgPool) {
             Finding::Hold { user: ada, reserved: 1, held: 0 },
         ]
     );
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_audit_reads_every_page(pool: PgPool) {
+    for statement in [
+        "insert into users (id, issuer, subject, credits)
+         select gen_random_uuid(), 'https://issuer.test', n, 1 from generate_series(1, 10001) n",
+        "insert into jobs (id, owner_id, tool, tier, cost, state, finished_at, result_deleted_at)
+         select gen_random_uuid(), id, 'remove-background', 'paid', 5, 'done', now(), now() from users",
+        "insert into orders (id, user_id, pack, credits, amount_cents, currency, status)
+         select gen_random_uuid(), id, 1, 20, 500, 'usd', 'paid' from users",
+    ] {
+        tamper(&pool, statement).await;
+    }
+    let found = audit::books(&pool).await.unwrap();
+    let of = |is: fn(&Finding) -> bool| found.iter().filter(|finding| is(finding)).count();
+    let wrong = [
+        of(|finding| matches!(finding, Finding::Balance { .. })),
+        of(|finding| matches!(finding, Finding::Debit { .. })),
+        of(|finding| matches!(finding, Finding::OrderNotGranted { .. })),
+    ];
+    assert_eq!((wrong, found.len()), ([10_001; 3], 30_003), "each is found once");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn one_process_audits_once_an_hour_and_all_see_its_findings(pool: PgPool) {
+    user(&pool, "ada", 0).await;
+    assert!(audit::last(&pool).await.unwrap().is_none());
+    let rounds = (0..4).map(|_| {
+        let pool = pool.clone();
+        tokio::spawn(async move { audit::hourly(&pool).await.unwrap() })
+    });
+    let mut audits = Vec::new();
+    for round in rounds.collect::<Vec<_>>() {
+        audits.extend(round.await.unwrap());
+    }
+    assert_eq!(audits, [vec![]]);
+    assert_eq!(audit::last(&pool).await.unwrap().unwrap().1, 0);
+    tamper(&pool, "update users set credits = 21").await;
+    assert_eq!(audit::hourly(&pool).await.unwrap(), None, "no audit is due");
+    tamper(&pool, "update chores set begun_at = begun_at - interval '61 minutes'").await;
+    assert_eq!(audit::hourly(&pool).await.unwrap().unwrap().len(), 1);
+    assert_eq!(audit::last(&pool).await.unwrap().unwrap().1, 1);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn sums_of_the_ledger_are_kept_and_exact(pool: PgPool) {
+    let ada = user(&pool, "ada", 30).await;
+    let expected = |admin: i64| vec![("admin".to_owned(), admin), ("signup_grant".to_owned(), 20)];
+    assert_eq!(credits::sums_by_kind(&pool).await.unwrap(), expected(30));
+    tamper(
+        &pool,
+        "insert into ledger (user_id, kind, amount, reference, created_at)
+         select id, 'admin', 1, n, now() - interval '11 minutes' from users, generate_series(1, 120000) n",
+    )
+    .await;
+    for _ in 0..2 {
+        let all = (0..4).map(|_| credits::add_up(&pool));
+        futures::future::try_join_all(all).await.unwrap();
+        assert_eq!(credits::sums_by_kind(&pool).await.unwrap(), expected(120_030));
+    }
+    let kept: i64 = sqlx::query_scalar("select sum(amount)::bigint from ledger_sums")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(kept, 120_050, "only entries of the last ten minutes are added up again");
+    adjust(&pool, ada, 5).await;
+    assert_eq!(credits::sums_by_kind(&pool).await.unwrap(), expected(120_035));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

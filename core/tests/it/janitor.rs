@@ -162,7 +162,7 @@ async fn an_upload_that_took_too_long_is_not_inserted(pool: PgPool) {
     assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 2);
     let recorded = images::insert(&pool, &new_image(late, ada)).await.unwrap();
     assert_eq!(recorded, InsertOutcome::TooLate);
-    assert_eq!(images::list(&pool, ada).await.unwrap().len(), 0);
+    assert_eq!(images::list(&pool, ada, None, 1000).await.unwrap().len(), 0);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
@@ -341,6 +341,6 @@ async fn concurrent_uploads_and_janitors_lose_nothing(pool: PgPool) {
     assert_eq!(audit::objects(&pool, &bucket.storage, NO_AGE).await.unwrap().findings, []);
     two_hours_later(&pool).await;
     janitor::delete_doomed(&pool, &bucket.storage).await.unwrap();
-    let kept = images::list(&pool, ada).await.unwrap().len();
+    let kept = images::list(&pool, ada, None, 1000).await.unwrap().len();
     assert_eq!(bucket.storage.keys().await.unwrap().len(), 2 * kept);
 }

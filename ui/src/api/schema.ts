@@ -134,7 +134,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The caller's images, newest first. */
+        /** The caller's images, newest first: all of them, or a page. */
         get: operations["list_images"];
         put?: never;
         post?: never;
@@ -927,6 +927,8 @@ export interface components {
         /** @description A list of images. */
         ImageList: {
             images: components["schemas"]["Image"][];
+            /** @description Where the next page begins; only in full pages. */
+            next?: string | null;
         };
         /** @description One run of a tool. */
         Job: {
@@ -1894,7 +1896,12 @@ export interface operations {
     };
     list_images: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many images to return at most. Without it, the answer has all of them. */
+                limit?: number;
+                /** @description Where to go on: `next` of the page before. */
+                before?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1907,6 +1914,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImageList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             401: {

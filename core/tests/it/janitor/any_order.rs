@@ -102,12 +102,12 @@ impl<'a> World<'a> {
                 self.ids[n] = self.renewed(n);
             }
             Step::Delete => {
-                if let Some(image) = images::list(pool, self.owner).await.unwrap().pop() {
+                if let Some(image) = images::list(pool, self.owner, None, 1000).await.unwrap().pop() {
                     images::delete(pool, self.owner, image.id).await.unwrap();
                 }
             }
             Step::Submit(n) => {
-                let pictures = images::list(pool, self.owner).await.unwrap();
+                let pictures = images::list(pool, self.owner, None, 1000).await.unwrap();
                 if let Some(image) = pictures.get(n % pictures.len().max(1)) {
                     let new = NewJob {
                         idempotency_key: Some(JobId::new().to_string()),
@@ -228,7 +228,7 @@ async fn after_any_sequence_exactly_the_referenced_objects_are_left(pool: PgPool
         world.settle().await;
         let present = bucket.storage.keys().await.unwrap();
         assert_eq!(present, world.named_keys().await, "after all of {steps:?}");
-        for image in images::list(&pool, owner).await.unwrap() {
+        for image in images::list(&pool, owner, None, 1000).await.unwrap() {
             images::delete(&pool, owner, image.id).await.unwrap();
         }
     }

@@ -44,6 +44,45 @@ async fn paid_runs_go_first_and_users_take_turns(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn estimates_of_many_jobs_are_those_of_each(pool: PgPool) {
+    let ada = user(&pool, "ada", 1000).await;
+    let bob = user(&pool, "bob", 1000).await;
+    let worker = WorkerId::new();
+    sqlx::query("insert into workers (id, name, device, models, slots, version) values ($1, 'w', 'cpu', '[]', 2, '1')")
+        .bind(worker.uuid())
+        .execute(&pool)
+        .await
+        .unwrap();
+    let done = submit_paid(&pool, ada, 1).await[0];
+    claim(&pool, worker).await.unwrap();
+    jobs::finish(&pool, worker, done, &made(done, 1)).await.unwrap();
+    for owner in [ada, bob, ada, bob, bob] {
+        let picture = image(&pool, None, owner, b"x").await;
+        submit(&pool, &paid(owner, picture)).await;
+        submit(&pool, &NewJob { tool: Tool::Upscale(Factor::X2), ..paid(owner, picture) }).await;
+        submit(&pool, &free(owner, picture)).await;
+    }
+    // One runs, and one was put back: its turn is older than those of its neighbors.
+    claim(&pool, worker).await.unwrap();
+    sqlx::query("update jobs set turn = 0 where id = (select id from jobs where state = 'queued' order by turn desc limit 1)")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let mut active = jobs::active(&pool, bob, None).await.unwrap();
+    active.extend(jobs::active(&pool, ada, None).await.unwrap());
+    assert_eq!(active.len(), 15);
+
+    let together = jobs::estimates(&pool, &active).await.unwrap();
+    let mut each = Vec::new();
+    for job in &active {
+        each.push(jobs::estimate(&pool, job).await.unwrap());
+    }
+    assert_eq!(together, each);
+    assert_eq!(each.iter().filter(|estimate| estimate.position.is_none()).count(), 1, "one runs");
+    assert!(each.iter().any(|estimate| estimate.eta_secs.is_some()));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_newcomer_does_not_wait_for_the_whole_list_of_another_user(pool: PgPool) {
     let ada = user(&pool, "ada", 1000).await;
     let bob = user(&pool, "bob", 1000).await;
