@@ -90,6 +90,17 @@ async fn one_trace_covers_the_request_and_the_job(pool: PgPool) {
         .await;
         assert_eq!(click.id, span, "the job stores the span of the request");
         assert_eq!(job.parent, span, "the worker's span is its child");
+        // The statements that submit and finish the job.
+        for (service, statement) in
+            [("retouch-api", "with earlier as ("), ("retouch-worker", "with payer as (")]
+        {
+            let name = format!("{statement} …");
+            let query = eventually(TIMEOUT, "the span of a query", || async {
+                collector.spans().into_iter().find(|found| is(found, service, &name))
+            })
+            .await;
+            assert!(!query.parent.is_empty(), "{query:?}");
+        }
     }
     let sent = collector.received();
     for secret in [token.as_str(), "ada@example.test", "signature="] {

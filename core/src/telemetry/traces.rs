@@ -2,22 +2,27 @@
 //!
 //! The API stores the trace of a request in the job's row (as a W3C `traceparent`), and the worker continues it.
 
-use std::time::Duration;
+use std::fmt;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use opentelemetry::KeyValue;
 use opentelemetry::propagation::TextMapPropagator;
-use opentelemetry::trace::TracerProvider;
+use opentelemetry::trace::{
+    Span as _, SpanBuilder, SpanKind, TraceContextExt, Tracer, TracerProvider,
+};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing::Span;
+use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
+use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
+use tracing::{Event, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
-use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, layer};
 
 /// The name of the header and of the column.
 const TRACEPARENT: &str = "traceparent";
@@ -41,7 +46,7 @@ pub(super) fn provider(endpoint: &str, service: &'static str) -> anyhow::Result<
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Returns a layer that exports only our own spans.
+/// Returns a layer that exports only our own spans, and the queries in them.
 pub(super) fn layer<S>(provider: &SdkTracerProvider) -> impl Layer<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
@@ -50,7 +55,68 @@ where
         .with_target("retouch_core", LevelFilter::INFO)
         .with_target("retouch_api", LevelFilter::INFO)
         .with_target("retouch_worker", LevelFilter::INFO);
-    tracing_opentelemetry::layer().with_tracer(provider.tracer("retouch")).with_filter(ours)
+    let queries = Targets::new().with_target(QUERIES, LevelFilter::DEBUG);
+    let tracer = provider.tracer("retouch");
+    tracing_opentelemetry::layer()
+        .with_tracer(tracer.clone())
+        .with_filter(ours)
+        .and_then(QuerySpans(tracer).with_filter(queries))
+}
+
+/// The target of sqlx's events.
+const QUERIES: &str = "sqlx::query";
+
+/// Exports each query of a request or job as a span of its trace: sqlx reports a query when it has ended, by an event.
+/// Queries of background loops belong to no trace.
+struct QuerySpans(SdkTracer);
+
+impl<S: tracing::Subscriber> Layer<S> for QuerySpans {
+    fn on_event(&self, event: &Event<'_>, _: layer::Context<'_, S>) {
+        let parent = Span::current().context();
+        if !parent.span().span_context().is_valid() {
+            return;
+        }
+        let mut query = Query::default();
+        event.record(&mut query);
+        // Without values: those are parameters. A short statement is its own summary.
+        let statement = Some(query.statement).filter(|text| !text.is_empty());
+        let statement = statement.unwrap_or_else(|| query.summary.clone());
+        let started = SystemTime::now().checked_sub(Duration::from_secs_f64(query.elapsed_secs));
+        let span = SpanBuilder::from_name(query.summary)
+            .with_kind(SpanKind::Client)
+            .with_start_time(started.unwrap_or(SystemTime::UNIX_EPOCH))
+            .with_attributes([
+                KeyValue::new("db.system.name", "postgresql"),
+                KeyValue::new("db.statement", statement.trim().to_owned()),
+            ]);
+        self.0.build_with_context(span, &parent).end();
+    }
+}
+
+/// The fields of sqlx's event.
+#[derive(Default)]
+struct Query {
+    summary: String,
+    statement: String,
+    elapsed_secs: f64,
+}
+
+impl Visit for Query {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "summary" => value.clone_into(&mut self.summary),
+            "db.statement" => value.clone_into(&mut self.statement),
+            _ => {}
+        }
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        if field.name() == "elapsed_secs" {
+            self.elapsed_secs = value;
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn fmt::Debug) {}
 }
 
 /// Returns the `traceparent` of the current trace; `None` if tracing is off.
