@@ -27,6 +27,9 @@ FOREIGN = {
     "DCGM_FI_DEV_GPU_TEMP": ("gauge", {"gpu", "Hostname", "modelName"}),
     "DCGM_FI_DEV_POWER_USAGE": ("gauge", {"gpu", "Hostname", "modelName"}),
     "DCGM_FI_DEV_XID_ERRORS": ("gauge", {"gpu", "Hostname", "modelName"}),
+    "pg_stat_statements_seconds_total": ("counter", {"user", "datname", "queryid"}),
+    "pg_stat_statements_calls_total": ("counter", {"user", "datname", "queryid"}),
+    "pg_stat_statements_query_id": ("counter", {"queryid", "query"}),
 }
 # Labels that Prometheus adds to every series.
 EVERYWHERE = {"job", "instance", "le", "node", "host"}

@@ -95,6 +95,8 @@ class Postgres:
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
             "max_connections": 300,
+            # As in docker-compose.gpu.yml.
+            "shared_preload_libraries": "pg_stat_statements",
         }
         if self.settings.throw_away:
             settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
