@@ -1,23 +1,18 @@
 """`scripts/test --only proofs`: proves the guarantees of the credit system with real processes and injected failures."""
 
-import http.client
 import itertools
 import random
-import signal
 import threading
 import time
 
 from common.console import Problem, line, took, warn
 from devstack.sandbox import Sandbox
-from devstack.trial import Trial, commented, expect, form, png, report_of, until
+from devstack.trial import Trial, commented, expect, png, until
 
 from .backup_proof import a_backup_can_be_restored
+from .reliability.campaign import prove
+from .reliability.scenarios import SHORT
 
-JOBS = 300
-# After how many jobs Postgres is killed (SIGQUIT) or restarted (SIGINT).
-FAILURES = ((75, signal.SIGQUIT), (150, signal.SIGINT), (225, signal.SIGQUIT))
-# Acceptable responses during an outage: a result, "in progress", "retry later", or no response.
-ACCEPTABLE = {"200", "202", "409", "429", "503", "none"}
 VISITOR_RUNS = 30
 FLOODERS = 4
 
@@ -25,7 +20,7 @@ FLOODERS = 4
 def run():
     """Runs every proof, even if one fails. Returns how many passed and how many failed."""
     failed = 0
-    proofs = (no_job_is_lost_or_billed_twice, visitors_do_not_delay_paid_jobs, a_backup_can_be_restored)
+    proofs = (nothing_is_lost_in_outages, visitors_do_not_delay_paid_jobs, a_backup_can_be_restored)
     for proof in proofs:
         name, started = proof.__name__.replace("_", " "), time.monotonic()
         line(f"• Proving: {name} …")
@@ -38,59 +33,10 @@ def run():
     return len(proofs) - failed, failed
 
 
-def no_job_is_lost_or_billed_twice():
-    """Postgres is killed twice and restarted once, and S3 rejects every fifth request, while users run many jobs."""
-    with Sandbox("proofs-chaos") as sandbox:
-        trial = Trial(sandbox, {"RETOUCH_JOBS_IN_FLIGHT": "8"}, workers=2)
-        people = trial.people(6)
-        trial.stop("s3")
-        trial.restart("s3", "--fail-share", "0.2", "--fail-seed", "1")
-        # Each user runs four jobs at a time.
-        load = trial.begin_load(people * 4, jobs=JOBS, seconds=300, insist=300)
-        for enough, signal_ in FAILURES:
-            done = lambda: trial.number("select count(*) from jobs where state = 'done'") >= enough  # noqa: B023, E731
-            until(done, f"{enough} of {JOBS} jobs are done", 180)
-            trial.stop("postgres", signal_)
-            until(lambda: not trial.is_ready(), "the API detects that Postgres is down")
-            trial.restart("postgres")
-        report = report_of(load)
-        line(f"  {report['done']} done in {took(report['seconds'])}; answers: {report['answers']}")
-        failures_happened(trial, report)
-        expect(report["done"] == JOBS, f"Users receive all {JOBS} results", report)
-        unexpected = set(report["answers"]) - ACCEPTABLE
-        expect(not unexpected, "A temporary outage gives 503, never 500", report["answers"])
-        accounts_balance(trial)
-
-
-def failures_happened(trial, report):
-    """Without failures, the proof would be meaningless."""
-    deaths = trial.log("postgres").count("received immediate shutdown request")
-    expect(deaths == 2, "Postgres was killed twice", deaths)
-    refused = trial.log("s3").count("Refused request")
-    expect(refused >= JOBS // 3, "S3 rejected many requests", refused)
-    affected = report["answers"].get("503", 0) + report["answers"].get("none", 0)
-    expect(affected > 0, "The outage of Postgres affected requests", report["answers"])
-
-
-def accounts_balance(trial):
-    found = trial.row(
-        """(select count(*) from jobs) as jobs,
-           (select count(*) from jobs where state = 'done') as done,
-           (select count(distinct idempotency_key) from jobs) as runs,
-           (select count(*) from results) as results,
-           (select count(distinct job_id) from ledger where kind = 'job') as paid_jobs,
-           (select count(*) from ledger where kind = 'job') as debits,
-           (select -sum(amount) from ledger where kind = 'job') as paid,
-           (select sum(reserved) from users) as held,
-           (select count(*) from users u
-            where credits <> (select sum(amount) from ledger l where l.user_id = u.id)) as wrong_balances"""
-    )
-    once_each = dict.fromkeys(("jobs", "done", "runs", "results", "paid_jobs", "debits"), JOBS)
-    right = once_each | {"paid": 5 * JOBS, "held": 0, "wrong_balances": 0}
-    expect(found == right, f"Each run has one job, one result and one debit: {right}", found)
-    # The audit also checks every object in the bucket.
-    status, output = trial.program("retouch-api", "admin", "audit")
-    expect(status == 0, "The audit finds nothing", output)
+def nothing_is_lost_in_outages():
+    """The short form of `scripts/reliability`: outages, crashes and refusals that overlap, on one stack."""
+    violations = prove(SHORT)
+    expect(not violations, SHORT.promise, "; ".join(violations))
 
 
 def visitors_do_not_delay_paid_jobs():
@@ -134,26 +80,11 @@ def limit_cannot_be_spoofed(trial, picture):
     accepted = 0
     for number in range(2 * VISITOR_RUNS):
         spoofed = {"X-Forwarded-For": f"203.0.113.{number}, 198.51.100.{number}"} if number % 2 else {}
-        status, headers = visit(trial, commented(picture, f"one {number}"), spoofed)
+        status, headers = trial.visit(commented(picture, f"one {number}"), spoofed)
         accepted += status != 429
         expect(status != 429 or int(headers.get("Retry-After", 0)) > 0, "A rejection has a Retry-After header", headers)
         expect(status in (202, 429, 503), "The API accepts or rejects a visitor", status)
     expect(accepted == VISITOR_RUNS, f"An address gets {VISITOR_RUNS} runs per hour, whatever its headers say", accepted)
-
-
-def visit(trial, picture, headers, source="127.0.0.1"):
-    """Submits a run as a visitor, without waiting for its result."""
-    body, kind = form(picture)
-    host, _, port = trial.api.removeprefix("http://").rpartition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=60, source_address=(source, 0))
-    try:
-        headers = {"Content-Type": kind, "Prefer": "respond-async", **headers}
-        connection.request("POST", "/api/free/remove-bg-fr", body, headers)
-        answer = connection.getresponse()
-        answer.read()
-        return answer.status, answer.headers
-    finally:
-        connection.close()
 
 
 class Flood:
@@ -173,7 +104,7 @@ class Flood:
             # All of 127.0.0.0/8 is this machine, so every visitor can have a different address.
             source = f"127.{random.randint(1, 250)}.{random.randint(1, 250)}.{random.randint(1, 250)}"
             try:
-                status, _ = visit(self.trial, picture, {}, source)
+                status, _ = self.trial.visit(picture, source=source)
             except OSError as error:
                 status = str(error)
             with self.lock:

@@ -1,5 +1,6 @@
 """A complete Retouch for proofs and benchmarks: real processes, tiny models, users with credits."""
 
+import http.client
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import struct
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 import zlib
@@ -52,10 +54,14 @@ class Trial:
         self.settings.values |= own | WITHOUT_USER_LIMITS | settings
         given = self.settings.get("ORT_DYLIB_PATH")
         planned = services.plan(self.settings, given or build.runtime_library(self.settings, REPO / "scripts" / "models"))
-        *others, worker = planned
-        self.supervisor.start([*others, *(self.numbered(worker, number) for number in range(1, workers + 1))])
         self.api = self.settings.api_url
         self.postgres = Postgres(self.settings)
+        self.supervisor.start(self.arrange(planned, workers))
+
+    def arrange(self, planned, workers):
+        """Returns the services to start, in order, with so many workers."""
+        *others, worker = planned
+        return [*others, *(self.numbered(worker, number) for number in range(1, workers + 1))]
 
     def numbered(self, worker, number):
         """Returns the service of one of several workers; it is ready when all workers up to this one are."""
@@ -126,6 +132,19 @@ class Trial:
         people = [Person(self.api, token, self.upload(token, picture)) for token in made.stdout.split()]
         self.sql("insert into ledger (user_id, kind, amount, reference) select id, 'admin', 1000000, 'trial ' || id from users")
         return people
+
+    def visit(self, picture, headers=None, source="127.0.0.1"):
+        """Submits a run as a visitor from an address of this machine, without waiting for its result."""
+        body, kind = form(picture)
+        connection = http.client.HTTPConnection(urllib.parse.urlsplit(self.api).netloc, timeout=60, source_address=(source, 0))
+        try:
+            headers = {"Content-Type": kind, "Prefer": "respond-async", **(headers or {})}
+            connection.request("POST", "/api/free/remove-bg-fr", body, headers)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.headers
+        finally:
+            connection.close()
 
     def upload(self, token, picture):
         body, kind = form(picture)
