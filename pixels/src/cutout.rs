@@ -4,15 +4,14 @@
 mod arrange;
 mod colors;
 mod files;
+mod memory;
 mod options;
-
-use std::io::Cursor;
+mod stored;
 
 use bytes::Bytes;
-use image::codecs::png::PngDecoder;
-use image::{DynamicImage, ImageDecoder};
 
 pub use colors::{Color, parse_color};
+pub use memory::memory_bytes;
 pub use options::{Channels, CutoutOptions, Format, Length, Margins, Position};
 
 use crate::PixelError;
@@ -35,14 +34,14 @@ pub struct CutoutFile {
 }
 
 /// Renders a cutout from the PNG that a worker stored. If `options` change nothing, the PNG is returned as it is.
+/// [`memory_bytes`] says how much memory that takes.
 ///
 /// # Errors
 /// [`PixelError::Internal`] if the PNG cannot be read, the file cannot be encoded, or a ZIP with only the
 /// alpha channel is requested.
 pub fn render(png: &Bytes, options: &CutoutOptions) -> Result<CutoutFile, PixelError> {
-    let mut decoder = PngDecoder::new(Cursor::new(png.as_ref()))
-        .map_err(|error| failed("reading a cutout", &error))?;
-    let (width, height) = decoder.dimensions();
+    let reader = stored::open(png).map_err(|error| failed("reading a cutout", &error))?;
+    let (width, height) = reader.info().size();
     if options.change_nothing(width, height) {
         return Ok(CutoutFile {
             bytes: png.clone(),
@@ -53,10 +52,8 @@ pub fn render(png: &Bytes, options: &CutoutOptions) -> Result<CutoutFile, PixelE
             full_height: height,
         });
     }
-    let profile = decoder.icc_profile().ok().flatten();
-    let cut = DynamicImage::from_decoder(decoder)
-        .map_err(|error| failed("decoding a cutout", &error))?
-        .into_rgba8();
+    let (cut, profile) =
+        stored::read(reader).map_err(|error| failed("decoding a cutout", &error))?;
     let mut picture = arrange::arrange(cut, options)?;
     let (full_width, full_height) = picture.dimensions();
     if let Some(max_pixels) = options.max_pixels {

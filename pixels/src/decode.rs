@@ -4,22 +4,25 @@
 //! decoded. Gray becomes RGB, palettes are expanded, 16-bit samples are rounded to 8, CMYK is converted without a
 //! profile. Of an animation, only the first frame is decoded.
 
+mod header;
+mod jpeg_segments;
+mod png_rows;
+
 use std::io::{Cursor, ErrorKind};
 
 use image::codecs::jpeg::JpegDecoder;
-use image::codecs::png::PngDecoder;
 use image::codecs::webp::WebPDecoder;
-use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageResult};
+use png::DecodingError;
+
+pub use header::{FileFormat, Header};
 
 use crate::orientation::{upright, upright_size};
 use crate::{Limits, Picture, PixelError, icc};
+use png_rows::Planes;
 
-/// The memory for decoding beyond the pixels, in bytes: profiles, metadata, decoder state.
-const SPARE_BYTES: u64 = 32 << 20;
-
-/// The largest pixel of any decoder: RGBA with 16 bits per sample.
-const MAX_PIXEL_BYTES: u64 = 8;
+/// The reason for refusing a file that inflates.
+const TOO_MUCH: &str = "decoding it takes more memory than its size justifies";
 
 /// A decoded file.
 pub struct Decoded {
@@ -29,9 +32,12 @@ pub struct Decoded {
     pub format: FileFormat,
     /// Whether the file stored its pixels upright.
     pub was_upright: bool,
+    /// Whether the file may keep its color profile: it is not oversized. In a PNG, where only inflating tells the
+    /// size, also that the decoder could use it.
+    pub keeps_profile: bool,
 }
 
-/// Decodes a PNG, JPEG or WebP file to an upright picture.
+/// Decodes a PNG, JPEG or WebP file to an upright picture. [`Header::decode_bytes`] says how much memory that takes.
 ///
 /// # Errors
 /// [`PixelError::UnsupportedFormat`] for any other file, [`PixelError::Unreadable`] if the file is empty, damaged or
@@ -45,25 +51,24 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Picture, PixelError> {
 /// # Errors
 /// Same as [`decode`].
 pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError> {
-    let format = FileFormat::of(bytes)?;
-    let (picture, was_upright) = match format {
-        FileFormat::Png => {
-            let (width, height) = png_size(bytes)?;
-            check_size(width, height, *limits)?;
-            // The decoder inflates the chunks before the pixels on creation, so it needs its limit now.
-            let allocation = allocation_limit(width, height);
-            read(PngDecoder::with_limits(Cursor::new(bytes), allocation), *limits)
-        }
-        FileFormat::Jpeg => {
-            check_jpeg_ends(bytes)?;
-            read(JpegDecoder::new(Cursor::new(bytes)), *limits)
-        }
-        FileFormat::WebP => {
-            check_webp_ends(bytes)?;
-            read(WebPDecoder::new(Cursor::new(bytes)), *limits)
-        }
+    let header = Header::read(bytes, limits)?;
+    let Header { format, width, height, orientation, .. } = header;
+    let has_small_profile = header.profile_bytes <= icc::MAX_PROFILE_BYTES;
+    let Planes { rgb, alpha, gray, icc } = match format {
+        FileFormat::Png => png_rows::read(bytes).map_err(|error| png_error(&error)),
+        FileFormat::Jpeg => read(JpegDecoder::new(Cursor::new(bytes)), has_small_profile, &header),
+        FileFormat::WebP => read(WebPDecoder::new(Cursor::new(bytes)), true, &header),
     }?;
-    Ok(Decoded { picture, format, was_upright })
+    let alpha = alpha.filter(|alpha| alpha.iter().any(|value| *value != u8::MAX));
+    let space = if gray { *b"GRAY" } else { *b"RGB " };
+    let icc = icc.filter(|profile| icc::describes(profile, space));
+    let keeps_profile = has_small_profile && (format != FileFormat::Png || icc.is_some());
+
+    let rgb = upright::<3>(rgb, width, height, orientation);
+    let alpha = alpha.map(|alpha| upright::<1>(alpha, width, height, orientation));
+    let (width, height) = upright_size(width, height, orientation);
+    let picture = Picture { width, height, rgb, alpha, gray, icc };
+    Ok(Decoded { picture, format, was_upright: header.is_upright(), keeps_profile })
 }
 
 /// Checks a file without decoding its pixels: the format, the size, and whether its end is present. A file that
@@ -72,159 +77,43 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
 /// # Errors
 /// Same as [`decode`].
 pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PixelError> {
-    let size = |decoder: ImageResult<(u32, u32)>| decoder.map_err(|error| pixel_error(&error));
-    let (width, height) = match FileFormat::of(bytes)? {
-        FileFormat::Png => png_size(bytes)?,
-        FileFormat::Jpeg => {
-            check_jpeg_ends(bytes)?;
-            size(JpegDecoder::new(Cursor::new(bytes)).map(|decoder| decoder.dimensions()))?
-        }
-        FileFormat::WebP => {
-            check_webp_ends(bytes)?;
-            size(WebPDecoder::new(Cursor::new(bytes)).map(|decoder| decoder.dimensions()))?
-        }
-    };
-    check_size(width, height, *limits)
+    Header::read(bytes, limits).map(drop)
 }
 
-/// A file format that can be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileFormat {
-    /// PNG.
-    Png,
-    /// JPEG.
-    Jpeg,
-    /// WebP.
-    WebP,
-}
-
-impl FileFormat {
-    /// Returns the format's MIME type.
-    pub const fn content_type(self) -> &'static str {
-        match self {
-            Self::Png => "image/png",
-            Self::Jpeg => "image/jpeg",
-            Self::WebP => "image/webp",
-        }
-    }
-
-    fn of(bytes: &[u8]) -> Result<Self, PixelError> {
-        match bytes {
-            [] => Err(unreadable("the file is empty")),
-            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Ok(Self::Png),
-            [0xff, 0xd8, 0xff, ..] => Ok(Self::Jpeg),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Ok(Self::WebP),
-            _ => Err(PixelError::UnsupportedFormat),
-        }
-    }
-}
-
+/// Reads the planes of a JPEG or WebP, as stored. `has_profile` is false to ignore the color profile.
 fn read<D: ImageDecoder>(
     decoder: ImageResult<D>,
-    limits: Limits,
-) -> Result<(Picture, bool), PixelError> {
+    has_profile: bool,
+    header: &Header,
+) -> Result<Planes, PixelError> {
     let mut decoder = decoder.map_err(|error| pixel_error(&error))?;
-    let (width, height) = decoder.dimensions();
-    check_size(width, height, limits)?;
-    decoder.set_limits(allocation_limit(width, height)).map_err(|error| pixel_error(&error))?;
-    // Unreadable metadata does not make the picture unreadable.
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let gray = matches!(
-        decoder.color_type(),
-        ColorType::L8 | ColorType::La8 | ColorType::L16 | ColorType::La16
-    );
-    let space = if gray { *b"GRAY" } else { *b"RGB " };
-    let icc = decoder.icc_profile().ok().flatten().filter(|profile| icc::describes(profile, space));
+    if decoder.dimensions() != (header.width, header.height) {
+        return Err(unreadable("it is damaged"));
+    }
+    let mut limits = image::Limits::no_limits();
+    limits.max_alloc = Some(header.decode_bytes());
+    decoder.set_limits(limits).map_err(|error| pixel_error(&error))?;
+    let gray = matches!(decoder.color_type(), ColorType::L8 | ColorType::La8);
+    let icc = if has_profile { decoder.icc_profile().ok().flatten() } else { None };
     let image = DynamicImage::from_decoder(decoder).map_err(|error| pixel_error(&error))?;
-
     let (rgb, alpha) = planes(image);
-    let rgb = upright::<3>(rgb, width, height, orientation);
-    let alpha = alpha.map(|alpha| upright::<1>(alpha, width, height, orientation));
-    let (width, height) = upright_size(width, height, orientation);
-    let picture = Picture { width, height, rgb, alpha, gray, icc };
-    Ok((picture, orientation == Orientation::NoTransforms))
+    Ok(Planes { rgb, alpha, gray, icc })
 }
 
 fn planes(image: DynamicImage) -> (Vec<u8>, Option<Vec<u8>>) {
     if !image.color().has_alpha() {
         return (image.into_rgb8().into_raw(), None);
     }
-    let rgba = image.into_rgba8().into_raw();
-    let mut rgb = Vec::with_capacity(rgba.len() / 4 * 3);
-    let mut alpha = Vec::with_capacity(rgba.len() / 4);
-    for pixel in rgba.chunks_exact(4) {
-        rgb.extend_from_slice(&pixel[..3]);
-        alpha.push(pixel[3]);
+    let mut samples = image.into_rgba8().into_raw();
+    let alpha = samples.as_chunks::<4>().0.iter().map(|pixel| pixel[3]).collect();
+    // Moves the colors together in place: a second copy would double the memory.
+    let pixels = samples.len() / 4;
+    for pixel in 1..pixels {
+        samples.copy_within(pixel * 4..pixel * 4 + 3, pixel * 3);
     }
-    let is_opaque = alpha.iter().all(|value| *value == u8::MAX);
-    (rgb, (!is_opaque).then_some(alpha))
-}
-
-/// Reads the width and height from the header chunk, which always comes first.
-fn png_size(bytes: &[u8]) -> Result<(u32, u32), PixelError> {
-    let field = |at: usize| {
-        let bytes = bytes.get(at..at + 4)?;
-        Some(u32::from_be_bytes(bytes.try_into().ok()?))
-    };
-    match (field(16), field(20)) {
-        (Some(width), Some(height)) => Ok((width, height)),
-        _ => Err(unreadable("it ends within its header")),
-    }
-}
-
-/// Checks that a JPEG has an end marker. Without one, the decoder silently fills the rest with gray, and the user
-/// would pay for a picture whose lower half is gray. In a scan the byte `ff` is always escaped, so `ff d9` is the
-/// real end marker.
-fn check_jpeg_ends(bytes: &[u8]) -> Result<(), PixelError> {
-    let scan = first_scan(bytes).unwrap_or(bytes);
-    if scan.windows(2).rev().any(|pair| pair == [0xff, 0xd9]) {
-        Ok(())
-    } else {
-        Err(unreadable("it is truncated"))
-    }
-}
-
-/// Checks a WebP file's length: its fifth to eighth byte hold the number of bytes that follow (RFC 9649, 2.4).
-fn check_webp_ends(bytes: &[u8]) -> Result<(), PixelError> {
-    let length = bytes.get(4..8).and_then(|length| length.try_into().ok()).map(u32::from_le_bytes);
-    match length {
-        Some(length) if bytes.len() as u64 >= u64::from(length) + 8 => Ok(()),
-        _ => Err(unreadable("it is truncated")),
-    }
-}
-
-/// Returns the bytes after the first start-of-scan marker. Walks the segments, because metadata may contain a
-/// thumbnail with its own markers.
-fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
-    let mut rest = bytes.get(2..)?;
-    loop {
-        match rest {
-            [0xff, 0xda, scan @ ..] => return Some(scan),
-            [0xff, 0xff, ..] => rest = &rest[1..],
-            [0xff, _, high, low, ..] => {
-                rest = rest.get(2 + usize::from(u16::from_be_bytes([*high, *low]))..)?;
-            }
-            _ => return None,
-        }
-    }
-}
-
-fn check_size(width: u32, height: u32, limits: Limits) -> Result<(), PixelError> {
-    let max_dimension = limits.max_dimension;
-    if width == 0 || height == 0 {
-        Err(unreadable("it has no pixels"))
-    } else if width > max_dimension || height > max_dimension {
-        Err(PixelError::TooLarge { width, height, max_dimension })
-    } else {
-        Ok(())
-    }
-}
-
-fn allocation_limit(width: u32, height: u32) -> image::Limits {
-    let pixels = u64::from(width) * u64::from(height);
-    let mut limits = image::Limits::no_limits();
-    limits.max_alloc = Some(pixels * MAX_PIXEL_BYTES + SPARE_BYTES);
-    limits
+    samples.truncate(pixels * 3);
+    samples.shrink_to_fit();
+    (samples, Some(alpha))
 }
 
 /// Translates a decoder's error for the picture's owner.
@@ -235,7 +124,17 @@ fn pixel_error(error: &ImageError) -> PixelError {
     unreadable(match error {
         _ if is_truncated => "it is truncated",
         ImageError::Unsupported(_) => &text,
-        ImageError::Limits(_) => "decoding it takes more memory than its size justifies",
+        ImageError::Limits(_) => TOO_MUCH,
+        _ => "it is damaged",
+    })
+}
+
+fn png_error(error: &DecodingError) -> PixelError {
+    let is_truncated = matches!(error, DecodingError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof)
+        || error.to_string().contains("unexpected end of");
+    unreadable(match error {
+        _ if is_truncated => "it is truncated",
+        DecodingError::LimitsExceeded => TOO_MUCH,
         _ => "it is damaged",
     })
 }

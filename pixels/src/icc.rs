@@ -1,7 +1,14 @@
-//! ICC color profiles: decides whether an embedded profile describes the decoded samples.
+//! ICC color profiles: decides whether an embedded profile describes the decoded samples, and how large it may be.
 
-/// Returns true if a profile is well-formed and describes samples of this color space. A broken profile must not be
-/// passed on, nor a CMYK profile, because the samples were converted to RGB.
+/// The largest profile that is kept, in bytes. Profiles of displays take kilobytes, those of printers up to half of
+/// this; a compressed one of kilobytes can claim hundreds of megabytes.
+pub(crate) const MAX_PROFILE_BYTES: usize = 1 << 20;
+
+/// The largest profile that a thumbnail carries, in bytes.
+pub(crate) const MAX_THUMBNAIL_PROFILE_BYTES: usize = 64 << 10;
+
+/// Returns true if a profile is small enough, well-formed and describes samples of this color space. A broken profile
+/// must not be passed on, nor a CMYK profile, because the samples were converted to RGB.
 ///
 /// Layout (ICC.1:2022): the profile's size at offset 0 (7.2.2), the color space at 16 (7.2.6), `acsp` at 36 (7.2.9),
 /// the number of tags at 128, then signature, offset and size of each (7.3).
@@ -16,7 +23,8 @@ pub(crate) fn describes(profile: &[u8], space: [u8; 4]) -> bool {
     };
     let has_sound_tags =
         |count: usize| count <= 1024 && (0..count).all(|tag| is_within(tag) == Some(true));
-    field(0).is_some_and(|size| (132..=profile.len()).contains(&size))
+    profile.len() <= MAX_PROFILE_BYTES
+        && field(0).is_some_and(|size| (132..=profile.len()).contains(&size))
         && profile.get(16..20) == Some(&space)
         && profile.get(36..40) == Some(b"acsp")
         && field(128).is_some_and(has_sound_tags)
@@ -41,5 +49,10 @@ mod tests {
         profile[139] = 145;
         assert!(!describes(&profile, *b"RGB "), "its tag lies outside");
         assert!(!describes(b"RGB ", *b"RGB "));
+        profile[139] = 144;
+        profile.resize(MAX_PROFILE_BYTES, 0);
+        assert!(describes(&profile, *b"RGB "));
+        profile.push(0);
+        assert!(!describes(&profile, *b"RGB "), "it is too large");
     }
 }

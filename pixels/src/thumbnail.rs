@@ -7,6 +7,7 @@ use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
 use crate::encode::{Channels, PngStream, Rgba, encode_png};
+use crate::icc::MAX_THUMBNAIL_PROFILE_BYTES;
 use crate::{Picture, PixelError};
 
 /// The longest side of a thumbnail, in pixels.
@@ -31,7 +32,8 @@ pub fn encode_with_thumbnail(picture: &Picture) -> Result<(Bytes, Bytes), PixelE
     let channels = Channels::of(picture.gray, picture.alpha.is_some());
     let mut png = PngStream::new(size, channels, picture.icc.clone())?;
     let mut thumbnail = Thumbnail::new(size, channels);
-    let mut bytes = Vec::new();
+    // Growing would copy; what stays unused takes no memory.
+    let mut bytes = Vec::with_capacity(picture.pixels() * channels.count());
     let mut line = Vec::new();
     for y in 0..picture.height as usize {
         interleave(picture, y, &mut line);
@@ -40,6 +42,7 @@ pub fn encode_with_thumbnail(picture: &Picture) -> Result<(Bytes, Bytes), PixelE
         bytes.extend_from_slice(&png.take());
     }
     bytes.extend_from_slice(&png.finish()?);
+    bytes.shrink_to_fit();
     // The thumbnail is always RGB, which a profile of gray samples does not describe.
     let icc = picture.icc.as_deref().filter(|_| !picture.gray);
     Ok((bytes.into(), thumbnail.encode(icc)?))
@@ -115,12 +118,13 @@ impl Thumbnail {
         thumbnail
     }
 
-    /// Encodes the thumbnail as an RGBA PNG; `icc` is the profile to embed.
+    /// Encodes the thumbnail as an RGBA PNG; `icc` is the profile to embed unless it is large.
     ///
     /// # Errors
     /// [`PixelError::Internal`] if rows are missing or the encoder fails.
     pub fn encode(self, icc: Option<&[u8]>) -> Result<Bytes, PixelError> {
         let (width, height, pixels) = self.into_rgba()?;
+        let icc = small_profile(icc);
         encode_png(Rgba { width, height, pixels: &pixels, icc })
     }
 
@@ -152,6 +156,11 @@ impl Thumbnail {
         Resizer::new().resize(&source, &mut small, &options).map_err(|error| failed(&error))?;
         Ok((small.width(), small.height(), small.into_vec()))
     }
+}
+
+/// Drops a profile that would take more than the thumbnail itself.
+pub(crate) fn small_profile(icc: Option<&[u8]>) -> Option<&[u8]> {
+    icc.filter(|profile| profile.len() <= MAX_THUMBNAIL_PROFILE_BYTES)
 }
 
 /// Writes the interleaved samples of row `y` to `line`.

@@ -4,7 +4,6 @@ use std::io::{Cursor, Write};
 
 use bytes::Bytes;
 use image::codecs::jpeg::JpegEncoder;
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::{DynamicImage, GrayImage, ImageEncoder, RgbaImage};
 use zip::write::SimpleFileOptions;
@@ -13,6 +12,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::colors::{self, Color};
 use super::options::Format;
 use crate::PixelError;
+use crate::encode::{Channels, PngStream};
 
 const JPEG_QUALITY: u8 = 90;
 const WHITE: Color = [255; 4];
@@ -30,7 +30,7 @@ pub(super) fn subject(
     };
     match format {
         Format::Auto | Format::Png => {
-            Ok((png(&DynamicImage::ImageRgba8(picture), profile)?, "image/png"))
+            Ok((png(picture.dimensions(), Channels::Rgba, &picture, profile)?, "image/png"))
         }
         Format::WebP => Ok((webp(&DynamicImage::ImageRgba8(picture), profile)?, "image/webp")),
         Format::Jpeg => {
@@ -38,7 +38,7 @@ pub(super) fn subject(
             Ok((jpeg(&without_alpha(picture), profile)?, "image/jpeg"))
         }
         Format::Zip => {
-            let alpha = png(&DynamicImage::ImageLuma8(alpha_of(&picture)), None)?;
+            let alpha = gray_png(&alpha_of(&picture))?;
             let color = jpeg(&without_alpha(picture), profile)?;
             Ok((zip(&[("color.jpg", &color), ("alpha.png", &alpha)])?, "application/zip"))
         }
@@ -50,11 +50,11 @@ pub(super) fn alpha(
     picture: &RgbaImage,
     format: Format,
 ) -> Result<(Bytes, &'static str), PixelError> {
-    let alpha = DynamicImage::ImageLuma8(alpha_of(picture));
+    let alpha = alpha_of(picture);
     match format {
-        Format::Auto | Format::Png => Ok((png(&alpha, None)?, "image/png")),
-        Format::Jpeg => Ok((jpeg(&alpha, None)?, "image/jpeg")),
-        Format::WebP => Ok((webp(&alpha, None)?, "image/webp")),
+        Format::Auto | Format::Png => Ok((gray_png(&alpha)?, "image/png")),
+        Format::Jpeg => Ok((jpeg(&alpha.into(), None)?, "image/jpeg")),
+        Format::WebP => Ok((webp(&alpha.into(), None)?, "image/webp")),
         Format::Zip => {
             Err(PixelError::Internal("an alpha channel alone cannot fill the ZIP".to_owned()))
         }
@@ -65,12 +65,26 @@ fn without_alpha(picture: RgbaImage) -> DynamicImage {
     DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(picture).into_rgb8())
 }
 
-fn png(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Bytes, PixelError> {
-    let mut bytes = Vec::new();
-    let encoder =
-        PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
-    write(picture, encoder, profile)?;
+/// Encodes in pieces, because an encoder of whole pictures would hold the file twice.
+fn png(
+    (width, height): (u32, u32),
+    channels: Channels,
+    samples: &[u8],
+    profile: Option<&[u8]>,
+) -> Result<Bytes, PixelError> {
+    let mut png = PngStream::new((width, height), channels, profile.map(<[u8]>::to_vec))?;
+    let mut bytes = Vec::with_capacity(samples.len());
+    for row in samples.chunks_exact(width as usize * channels.count()) {
+        png.write(row)?;
+        bytes.extend_from_slice(&png.take());
+    }
+    bytes.extend_from_slice(&png.finish()?);
+    bytes.shrink_to_fit();
     Ok(bytes.into())
+}
+
+fn gray_png(alpha: &GrayImage) -> Result<Bytes, PixelError> {
+    png(alpha.dimensions(), Channels::Gray, alpha, None)
 }
 
 fn jpeg(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Bytes, PixelError> {

@@ -1,4 +1,4 @@
-use std::io::Read;
+use std::io::{Cursor, Read};
 
 use image::{ImageFormat, Rgba};
 
@@ -237,7 +237,8 @@ fn a_zip_contains_color_and_alpha() {
 
 #[test]
 fn the_color_profile_is_kept() {
-    use image::ImageEncoder;
+    use image::codecs::png::PngDecoder;
+    use image::{DynamicImage, ImageDecoder, ImageEncoder};
     let mut bytes = Vec::new();
     let mut encoder = image::codecs::png::PngEncoder::new(&mut bytes);
     encoder.set_icc_profile(b"a profile".to_vec()).expect("PNG takes profiles");

@@ -9,8 +9,8 @@ use crate::{Limits, PixelError};
 /// The lowest brightness or alpha that counts as painted.
 const PAINTED: u8 = 128;
 
-/// The memory for the decoder, in bytes; it reads one row at a time.
-const DECODER_BYTES: usize = 64 << 20;
+/// The memory for the chunks before the pixels, in bytes. None of them is used.
+const DECODER_BYTES: usize = 4 << 20;
 
 /// The painted pixels of an uploaded mask, at the file's size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ impl Drawing {
         );
         decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
         decoder.ignore_checksums(false);
+        decoder.set_ignore_text_chunk(true);
+        decoder.set_ignore_iccp_chunk(true);
         let unreadable = |error: &DecodingError| unreadable(png, error);
         let mut reader = decoder.read_info().map_err(|error| unreadable(&error))?;
         let (width, height) = (reader.info().width, reader.info().height);
@@ -73,6 +75,13 @@ impl Drawing {
             return Err(MaskError::Empty);
         }
         Ok(Self { width, height, plane })
+    }
+
+    /// Returns the most memory that reading a drawing and encoding it again takes beside the file, in bytes.
+    pub fn memory_bytes(limits: &Limits) -> u64 {
+        let side = u64::from(limits.max_dimension);
+        // Two planes of one bit per pixel, a copy and the file; rows of up to eight bytes per pixel.
+        side * side / 2 + side * 64 + DECODER_BYTES as u64
     }
 
     /// Encodes the drawing as a PNG of one bit per pixel, white where painted.

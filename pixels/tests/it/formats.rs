@@ -138,3 +138,53 @@ fn the_icc_profile_reaches_the_result_unchanged() {
     let png = retouch_pixels::encode::encode_png(result).expect("it encodes");
     assert_eq!(read(&png).icc, Some(profile));
 }
+
+#[test]
+fn interlaced_pictures_are_put_together() {
+    // Adam7, which the encoder cannot write: each pass as a picture of its own (PNG, 8.2).
+    let (width, height) = (13_u32, 11_u32);
+    let sample = |x: u32, y: u32| [(x * 19) as u8, (y * 23) as u8, (x * y) as u8, 255 - x as u8];
+    let passes = [
+        (0, 0, 8, 8),
+        (4, 0, 8, 8),
+        (0, 4, 4, 8),
+        (2, 0, 4, 4),
+        (0, 2, 2, 4),
+        (1, 0, 2, 2),
+        (0, 1, 1, 2),
+    ];
+    let mut rows = Vec::new();
+    for (left, top, across, down) in passes {
+        for y in (top..height).step_by(down) {
+            let xs = (left..width).step_by(across);
+            rows.push(0);
+            // 16 bits per sample, both bytes alike.
+            rows.extend(xs.flat_map(|x| sample(x, y).map(|value| [value; 2])).flatten());
+        }
+    }
+    let mut file = Vec::new();
+    let mut info = png::Info::with_size(width, height);
+    info.color_type = png::ColorType::Rgba;
+    info.bit_depth = png::BitDepth::Sixteen;
+    info.interlaced = true;
+    let mut encoder = png::Encoder::with_info(&mut file, info).expect("it encodes");
+    encoder.set_compression(png::Compression::NoCompression);
+    let mut writer = encoder.write_header().expect("it encodes");
+    let mut compressed = vec![0x78, 0x01, 1];
+    let length = u16::try_from(rows.len()).expect("one block");
+    compressed.extend(length.to_le_bytes());
+    compressed.extend((!length).to_le_bytes());
+    compressed.extend_from_slice(&rows);
+    let (a, b) = rows.iter().fold((1_u32, 0_u32), |(a, b), byte| {
+        let a = (a + u32::from(*byte)) % 65521;
+        (a, (b + a) % 65521)
+    });
+    compressed.extend((b << 16 | a).to_be_bytes());
+    writer.write_chunk(png::chunk::IDAT, &compressed).expect("it encodes");
+    drop(writer);
+    let picture = read(&file);
+    let pixels = (0..height).flat_map(|y| (0..width).map(move |x| sample(x, y)));
+    let (rgb, alpha): (Vec<[u8; 3]>, Vec<u8>) =
+        pixels.map(|[r, g, b, alpha]| ([r, g, b], alpha)).unzip();
+    assert_eq!((picture.rgb, picture.alpha), (rgb.concat(), Some(alpha)));
+}

@@ -174,3 +174,39 @@ fn damaged_files_are_refused_without_a_panic() {
     }
     assert!(refused > 1_000, "only {refused} files were refused: the test proves nothing");
 }
+
+/// Returns a PNG whose compressed color profile claims `bytes` bytes.
+fn png_with_profile(bytes: usize) -> Bytes {
+    let mut profile = sound_profile();
+    profile.resize(bytes, 0);
+    profile[..4].copy_from_slice(&(bytes as u32).to_be_bytes());
+    let mut file = Vec::new();
+    let mut encoder = image::codecs::png::PngEncoder::new(&mut file);
+    encoder.set_icc_profile(profile).unwrap();
+    RgbImage::from_pixel(900, 600, Rgb([9, 8, 7])).write_with_encoder(encoder).unwrap();
+    file.into()
+}
+
+#[test]
+fn an_oversized_profile_is_dropped() {
+    for bytes in [(1 << 20) + 1, 13 << 20, 300 << 20] {
+        let file = png_with_profile(bytes);
+        let picture = prepare(&file).unwrap();
+        assert!(!contains(&picture.bytes, b"iCCP"), "{bytes}");
+        assert!(picture.thumbnail.len() < 20_000, "{bytes}: {}", picture.thumbnail.len());
+    }
+    let mut profile = sound_profile();
+    profile.resize((1 << 20) + 1, 0);
+    let file = jpeg(1, Some(&profile));
+    let stored = prepare(&file).unwrap().bytes;
+    assert!(stored.len() < 20_000 && !contains(&stored, b"ICC_PROFILE"), "{}", stored.len());
+}
+
+#[test]
+fn a_large_profile_stays_with_the_picture_and_not_with_its_thumbnail() {
+    let picture = prepare(&png_with_profile(1 << 20)).unwrap();
+    assert!(contains(&picture.bytes, b"iCCP"));
+    assert!(picture.thumbnail.len() < 20_000, "{}", picture.thumbnail.len());
+    let small = prepare(&png_with_profile(3000)).unwrap();
+    assert!(contains(&small.thumbnail, b"ICC_PROFILE"));
+}

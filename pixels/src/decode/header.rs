@@ -1,0 +1,223 @@
+//! A picture's header: what it says about the format, the size and the memory that decoding takes, without any pixel.
+
+use std::io::Cursor;
+
+use image::codecs::webp::WebPDecoder;
+use image::metadata::Orientation;
+use image::{ColorType, ImageDecoder};
+
+use super::jpeg_segments::JpegSegments;
+use crate::{Limits, PixelError};
+
+/// The memory for everything but pixels, in bytes: rows, tables and profiles.
+const SPARE_BYTES: u64 = 8 << 20;
+/// The most that a thumbnail in the making takes, in bytes.
+const THUMBNAIL_BYTES: u64 = 24 << 20;
+
+/// A file format that can be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// PNG.
+    Png,
+    /// JPEG.
+    Jpeg,
+    /// WebP.
+    WebP,
+}
+
+impl FileFormat {
+    /// Returns the format's MIME type.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::WebP => "image/webp",
+        }
+    }
+
+    fn of(bytes: &[u8]) -> Result<Self, PixelError> {
+        match bytes {
+            [] => Err(unreadable("the file is empty")),
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Ok(Self::Png),
+            [0xff, 0xd8, 0xff, ..] => Ok(Self::Jpeg),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Ok(Self::WebP),
+            _ => Err(PixelError::UnsupportedFormat),
+        }
+    }
+}
+
+/// What a file says about its picture before the first pixel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Header {
+    /// The file's format.
+    pub format: FileFormat,
+    /// Width in pixels, as stored.
+    pub width: u32,
+    /// Height in pixels, as stored.
+    pub height: u32,
+    /// How to turn the stored pixels upright.
+    pub orientation: Orientation,
+    /// The size of the file, in bytes.
+    file: u64,
+    /// The most memory that the decoder takes with its output, in bytes.
+    decoder: u64,
+    /// The memory of the decoded picture, in bytes.
+    picture: u64,
+    /// The size of a JPEG's color profile, in bytes; 0 for other formats.
+    pub(super) profile_bytes: usize,
+}
+
+impl Header {
+    /// Reads the header of a file. A file that passes may still be damaged.
+    ///
+    /// # Errors
+    /// [`PixelError::UnsupportedFormat`] for any other file, [`PixelError::Unreadable`] if the file is empty or
+    /// truncated or its header is damaged, [`PixelError::TooLarge`] if a side exceeds `limits`.
+    pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, PixelError> {
+        let mut header = match FileFormat::of(bytes)? {
+            FileFormat::Png => png(bytes),
+            FileFormat::Jpeg => jpeg(bytes),
+            FileFormat::WebP => webp(bytes),
+        }?;
+        check_size(header.width, header.height, *limits)?;
+        header.file = bytes.len() as u64;
+        Ok(header)
+    }
+
+    /// Returns the most memory that decoding takes beside the file, in bytes.
+    pub fn decode_bytes(&self) -> u64 {
+        // One plane is turned at a time; the largest has three bytes per pixel.
+        let turning = if self.is_upright() { 0 } else { self.picture + 3 * self.pixels() };
+        self.decoder.max(turning) + SPARE_BYTES
+    }
+
+    /// Returns the most memory that [`crate::upload::prepare`] takes beside the file, in bytes.
+    pub fn prepare_bytes(&self) -> u64 {
+        // A picture that was turned is encoded again, and noise does not compress.
+        let written = if self.is_upright() { self.file } else { self.picture };
+        let encoding = self.picture + written + THUMBNAIL_BYTES.min(8 * self.pixels());
+        self.decode_bytes().max(encoding + SPARE_BYTES)
+    }
+
+    /// Returns whether the file stores its pixels upright.
+    pub fn is_upright(&self) -> bool {
+        self.orientation == Orientation::NoTransforms
+    }
+
+    fn pixels(&self) -> u64 {
+        u64::from(self.width) * u64::from(self.height)
+    }
+}
+
+/// PNGs are decoded row by row, right into the planes of the picture.
+fn png(bytes: &[u8]) -> Result<Header, PixelError> {
+    let field = |at: usize| {
+        let bytes = bytes.get(at..at + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    // The header chunk always comes first: length, type, width, height, depth, color type.
+    let (Some(width), Some(height), Some(color)) = (field(16), field(20), bytes.get(25)) else {
+        return Err(unreadable("it ends within its header"));
+    };
+    let (mut has_alpha, mut orientation) = (color & 4 != 0, Orientation::NoTransforms);
+    let mut at = 8;
+    while let (Some(length), Some(kind)) = (field(at), bytes.get(at + 4..at + 8)) {
+        let end = (at + 8).saturating_add(length as usize);
+        match kind {
+            b"IDAT" => break,
+            b"tRNS" => has_alpha = true,
+            b"eXIf" => {
+                let exif = bytes.get(at + 8..end).and_then(Orientation::from_exif_chunk);
+                orientation = exif.unwrap_or(orientation);
+            }
+            _ => {}
+        }
+        at = end.saturating_add(4);
+    }
+    let pixels = u64::from(width) * u64::from(height);
+    let picture = pixels * if has_alpha { 4 } else { 3 };
+    let format = FileFormat::Png;
+    Ok(Header {
+        format,
+        width,
+        height,
+        orientation,
+        file: 0,
+        decoder: picture,
+        picture,
+        profile_bytes: 0,
+    })
+}
+
+fn jpeg(bytes: &[u8]) -> Result<Header, PixelError> {
+    let segments = JpegSegments::read(bytes)?;
+    let (width, height) = (u32::from(segments.width), u32::from(segments.height));
+    let pixels = u64::from(width) * u64::from(height);
+    let orientation = segments.exif.and_then(Orientation::from_exif_chunk);
+    // The decoder copies the file, and its metadata twice more. Gray samples become RGB afterwards.
+    let samples = if segments.is_gray() { 1 } else { 3 };
+    let decoding = bytes.len() as u64
+        + 2 * segments.metadata_bytes()
+        + segments.coefficient_bytes()
+        + samples * pixels;
+    let widening = if segments.is_gray() { 4 * pixels } else { 0 };
+    Ok(Header {
+        format: FileFormat::Jpeg,
+        width,
+        height,
+        orientation: orientation.unwrap_or(Orientation::NoTransforms),
+        file: 0,
+        decoder: decoding.max(widening),
+        picture: 3 * pixels,
+        profile_bytes: segments.profile_bytes,
+    })
+}
+
+fn webp(bytes: &[u8]) -> Result<Header, PixelError> {
+    // The fifth to eighth byte hold the number of bytes that follow (RFC 9649, 2.4).
+    let length = bytes.get(4..8).and_then(|length| length.try_into().ok()).map(u32::from_le_bytes);
+    if length.is_none_or(|length| (bytes.len() as u64) < u64::from(length) + 8) {
+        return Err(unreadable("it is truncated"));
+    }
+    let damaged = |_| unreadable("it is damaged");
+    let mut decoder = WebPDecoder::new(Cursor::new(bytes)).map_err(damaged)?;
+    let (width, height) = decoder.dimensions();
+    let has_alpha = decoder.color_type() == ColorType::Rgba8;
+    // Bytes per pixel, doubled: the samples; brightness and color of the lossy codec (1.5); a lossless picture (4),
+    // whose green channel (1) is the alpha of a lossy one; a frame (4) and the canvas (4) of an animation.
+    let doubled = match (decoder.has_animation(), has_alpha, bytes.get(12..16)) {
+        (true, ..) => 2 * 4 + 2 * 4 + 2 * 4 + 3,
+        (false, true, Some(b"VP8L")) => 2 * 5,
+        (false, true, _) => 2 * 4 + 3 + 2 * 5,
+        (false, false, Some(b"VP8 ")) => 2 * 3 + 3,
+        (false, false, _) => 2 * 3 + 2 * 4,
+    };
+    let pixels = u64::from(width) * u64::from(height);
+    Ok(Header {
+        format: FileFormat::WebP,
+        width,
+        height,
+        // Unreadable metadata does not make the picture unreadable.
+        orientation: decoder.orientation().unwrap_or(Orientation::NoTransforms),
+        file: 0,
+        // The decoder copies metadata.
+        decoder: pixels * doubled / 2 + bytes.len() as u64,
+        picture: pixels * if has_alpha { 4 } else { 3 },
+        profile_bytes: 0,
+    })
+}
+
+fn check_size(width: u32, height: u32, limits: Limits) -> Result<(), PixelError> {
+    let max_dimension = limits.max_dimension;
+    if width == 0 || height == 0 {
+        Err(unreadable("it has no pixels"))
+    } else if width > max_dimension || height > max_dimension {
+        Err(PixelError::TooLarge { width, height, max_dimension })
+    } else {
+        Ok(())
+    }
+}
+
+fn unreadable(reason: &str) -> PixelError {
+    PixelError::Unreadable(reason.to_owned())
+}

@@ -1,0 +1,117 @@
+//! The segments of a JPEG before its first scan (ITU-T T.81, B.1).
+
+use crate::PixelError;
+
+/// The largest sampling factor (T.81, B.2.2).
+const MAX_SAMPLING: u8 = 4;
+
+/// What the segments before the first scan say.
+pub(super) struct JpegSegments<'a> {
+    pub width: u16,
+    pub height: u16,
+    /// The EXIF data, from the byte order mark.
+    pub exif: Option<&'a [u8]>,
+    /// The size of the parts of the color profile, in bytes.
+    pub profile_bytes: usize,
+    /// The horizontal and vertical sampling factor of each component.
+    components: Vec<(u8, u8)>,
+    /// Whether all coefficients must be in memory before the first pixel: the picture is progressive, or its
+    /// components come in several scans.
+    has_many_scans: bool,
+    metadata: usize,
+}
+
+impl<'a> JpegSegments<'a> {
+    /// Walks the segments, because metadata may contain a thumbnail with its own markers.
+    ///
+    /// # Errors
+    /// [`PixelError::Unreadable`] if the file has no frame header or no end marker. Without an end marker, the decoder
+    /// would silently fill the rest with gray, and the user would pay for a picture whose lower half is gray.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, PixelError> {
+        let mut found = Self {
+            width: 0,
+            height: 0,
+            exif: None,
+            profile_bytes: 0,
+            components: Vec::new(),
+            has_many_scans: false,
+            metadata: 0,
+        };
+        let mut rest = bytes.get(2..).unwrap_or_default();
+        let scan = loop {
+            let (marker, segment, after) = match rest {
+                [0xff, 0xff, ..] => {
+                    rest = &rest[1..];
+                    continue;
+                }
+                [0xff, marker, high, low, ..] => {
+                    let end = 2 + usize::from(u16::from_be_bytes([*high, *low]));
+                    let Some((segment, after)) = rest.split_at_checked(end) else { break None };
+                    (*marker, segment.get(4..).unwrap_or_default(), after)
+                }
+                _ => break None,
+            };
+            match (marker, segment) {
+                (0xc4 | 0xc8 | 0xcc, _) => {}
+                (0xc0..=0xcf, [_, h1, h0, w1, w0, _, components @ ..]) => {
+                    (found.height, found.width) =
+                        (u16::from_be_bytes([*h1, *h0]), u16::from_be_bytes([*w1, *w0]));
+                    let factors = components.chunks_exact(3).map(|component| component[1]);
+                    found.components = factors.map(|both| (both >> 4, both & 0xf)).collect();
+                    found.has_many_scans = marker == 0xc2;
+                }
+                (0xda, _) => {
+                    let count = segment.first().copied().unwrap_or(0);
+                    found.has_many_scans |= usize::from(count) != found.components.len();
+                    break Some(after);
+                }
+                (0xe1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => found.exif = Some(exif),
+                (0xe2, [b'I', b'C', b'C', b'_', b'P', b'R', b'O', b'F', b'I', b'L', b'E', ..]) => {
+                    found.profile_bytes += segment.len();
+                }
+                _ => {}
+            }
+            rest = after;
+        };
+        // In a scan the byte `ff` is always escaped, so `ff d9` is the real end marker.
+        let is_whole = |scan: &[u8]| scan.windows(2).rev().any(|pair| pair == [0xff, 0xd9]);
+        if !is_whole(scan.unwrap_or(bytes)) {
+            return Err(PixelError::Unreadable("it is truncated".to_owned()));
+        }
+        match scan {
+            Some(scan) if !found.components.is_empty() => {
+                found.metadata = bytes.len() - scan.len();
+                Ok(found)
+            }
+            _ => Err(PixelError::Unreadable("it is damaged".to_owned())),
+        }
+    }
+
+    /// Returns whether the samples are gray.
+    pub const fn is_gray(&self) -> bool {
+        self.components.len() == 1
+    }
+
+    /// Returns the number of bytes before the first scan.
+    pub const fn metadata_bytes(&self) -> u64 {
+        self.metadata as u64
+    }
+
+    /// Returns the memory for coefficients, in bytes: none if each row of blocks is decoded on its own, otherwise two
+    /// bytes for each sample of each block.
+    pub fn coefficient_bytes(&self) -> u64 {
+        if !self.has_many_scans {
+            return 0;
+        }
+        let factors = || {
+            let within = |factor: u8| u64::from(factor.clamp(1, MAX_SAMPLING));
+            self.components.iter().map(move |(across, down)| (within(*across), within(*down)))
+        };
+        let (across, down) = factors()
+            .fold((1, 1), |(across, down), factor| (across.max(factor.0), down.max(factor.1)));
+        let units =
+            u64::from(self.width).div_ceil(8 * across) * u64::from(self.height).div_ceil(8 * down);
+        let blocks: u64 = factors().map(|(across, down)| across * down).sum();
+        units * blocks * 64 * 2
+    }
+}

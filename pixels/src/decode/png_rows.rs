@@ -1,0 +1,104 @@
+//! Decodes a PNG row by row into the planes of a picture: 8 bits per sample, whatever the file stores.
+
+use std::io::Cursor;
+
+use png::{
+    BitDepth, ColorType, Decoder, DecodingError, InterlaceInfo, Transformations,
+    expand_interlaced_row,
+};
+
+use crate::icc::MAX_PROFILE_BYTES;
+
+/// The memory for chunks before the pixels, in bytes: a profile, compressed and inflated, and EXIF data.
+const CHUNK_BYTES: usize = 4 * MAX_PROFILE_BYTES;
+
+/// The planes of a decoded PNG, as stored (not turned upright).
+pub(super) struct Planes {
+    /// R, G, B of every pixel.
+    pub rgb: Vec<u8>,
+    /// Alpha of every pixel; `None` if the file has no transparency.
+    pub alpha: Option<Vec<u8>>,
+    pub gray: bool,
+    pub icc: Option<Vec<u8>>,
+}
+
+/// Reads all rows.
+///
+/// # Errors
+/// If the file is damaged or truncated, or its metadata takes more than [`CHUNK_BYTES`].
+pub(super) fn read(bytes: &[u8]) -> Result<Planes, DecodingError> {
+    let limits = png::Limits { bytes: CHUNK_BYTES };
+    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), limits);
+    decoder.set_transformations(Transformations::EXPAND);
+    decoder.set_ignore_text_chunk(true);
+    let mut reader = decoder.read_info()?;
+    let (width, height) = (reader.info().width as usize, reader.info().height as usize);
+    let icc = reader.info().icc_profile.as_ref().map(|profile| profile.to_vec());
+    let (color, depth) = reader.output_color_type();
+    let mut rgb = vec![0; width * height * 3];
+    let mut alpha = color_has_alpha(color).then(|| vec![0; width * height]);
+    let (mut narrow, mut colors, mut opacity) = (Vec::new(), Vec::new(), Vec::new());
+    let mut y = 0;
+    while let Some(row) = reader.next_interlaced_row()? {
+        let samples = if depth == BitDepth::Sixteen {
+            let pairs = row.data().as_chunks::<2>().0.iter();
+            narrow.clear();
+            narrow.extend(pairs.map(|pair| to_eight_bits(u16::from_be_bytes(*pair))));
+            &narrow
+        } else {
+            row.data()
+        };
+        colors.clear();
+        opacity.clear();
+        split(samples, color, &mut colors, &mut opacity);
+        match row.interlace() {
+            InterlaceInfo::Null(_) => {
+                rgb[y * width * 3..][..colors.len()].copy_from_slice(&colors);
+                if let Some(alpha) = &mut alpha {
+                    alpha[y * width..][..opacity.len()].copy_from_slice(&opacity);
+                }
+                y += 1;
+            }
+            InterlaceInfo::Adam7(pass) => {
+                expand_interlaced_row(&mut rgb, width * 3, &colors, pass, 24);
+                if let Some(alpha) = &mut alpha {
+                    expand_interlaced_row(alpha, width, &opacity, pass, 8);
+                }
+            }
+        }
+    }
+    let gray = matches!(color, ColorType::Grayscale | ColorType::GrayscaleAlpha);
+    Ok(Planes { rgb, alpha, gray, icc })
+}
+
+const fn color_has_alpha(color: ColorType) -> bool {
+    matches!(color, ColorType::GrayscaleAlpha | ColorType::Rgba)
+}
+
+/// Rounds a sample from 0 to 65535 to 0 to 255.
+fn to_eight_bits(sample: u16) -> u8 {
+    ((u32::from(sample) + 128) / 257) as u8
+}
+
+/// Appends R, G, B of every pixel of a row to `colors`, and its alpha, if it has any, to `opacity`.
+fn split(samples: &[u8], color: ColorType, colors: &mut Vec<u8>, opacity: &mut Vec<u8>) {
+    match color {
+        ColorType::Rgb => colors.extend_from_slice(samples),
+        ColorType::Rgba => {
+            for [r, g, b, alpha] in samples.as_chunks().0 {
+                colors.extend_from_slice(&[*r, *g, *b]);
+                opacity.push(*alpha);
+            }
+        }
+        ColorType::GrayscaleAlpha => {
+            for [gray, alpha] in samples.as_chunks().0 {
+                colors.extend_from_slice(&[*gray; 3]);
+                opacity.push(*alpha);
+            }
+        }
+        // Palettes are expanded, so the rest is gray.
+        ColorType::Grayscale | ColorType::Indexed => {
+            colors.extend(samples.iter().flat_map(|gray| [*gray; 3]));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Decoding and rendering take no more memory than their estimates say. A program of its own, because it measures the
+//! whole process.
+
+use std::fs;
+use std::io::Cursor;
+
+use bytes::Bytes;
+use image::{DynamicImage, ImageBuffer, ImageFormat};
+use img_parts::ImageEXIF;
+use img_parts::jpeg::Jpeg;
+use img_parts::png::{Png, PngChunk};
+use retouch_pixels::cutout::{self, Channels, CutoutOptions, Format, Length, Margins, Position};
+use retouch_pixels::decode::Header;
+use retouch_pixels::{Limits, upload};
+
+const SIDE: u32 = 6000;
+const MIB: u64 = 1 << 20;
+
+/// Returns a number of bytes from `/proc/self/status`.
+fn status(name: &str) -> u64 {
+    let text = fs::read_to_string("/proc/self/status").expect("this is Linux");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+    line.trim_matches([':', ' ', '\t', 'k', 'B']).parse::<u64>().expect(name) * 1024
+}
+
+/// Returns the memory that `work` takes at its peak, in bytes.
+fn peak<T>(work: impl FnOnce() -> T) -> u64 {
+    // Resets the peak (proc(5)).
+    fs::write("/proc/self/clear_refs", "5").expect("this is Linux");
+    let before = status("VmRSS");
+    drop(work());
+    status("VmHWM").saturating_sub(before)
+}
+
+/// Compares a peak with its estimate, which must not be wasteful either.
+fn check(name: &str, peak: u64, estimate: u64) {
+    println!("{name}: {} MiB at the peak, {} MiB reserved", peak / MIB, estimate / MIB);
+    assert!(peak <= estimate, "{name} takes more than its estimate");
+    assert!(estimate <= 3 * peak, "{name} takes far less than its estimate");
+}
+
+/// A pseudorandom sample, which does not compress.
+fn noise(x: u32, y: u32) -> u32 {
+    let mut value = (x * 7919 + y * 104_729) ^ 0x2545_f491;
+    value ^= value << 13;
+    value ^= value >> 17;
+    value ^ value << 5
+}
+
+fn encoded(picture: &DynamicImage, format: ImageFormat) -> Bytes {
+    let mut bytes = Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, format).expect("it encodes");
+    bytes.into_inner().into()
+}
+
+fn photo() -> DynamicImage {
+    let picture = ImageBuffer::from_fn(SIDE, SIDE, |x, y| {
+        let [r, g, b, _] = noise(x / 4, y / 4).to_le_bytes();
+        image::Rgb([r, g, b])
+    });
+    DynamicImage::ImageRgb8(picture)
+}
+
+/// EXIF data that says: turn by 90 degrees.
+fn turned_exif() -> Bytes {
+    Bytes::from_static(b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0")
+}
+
+/// A progressive JPEG of a few hundred kilobytes: one scan with only the mean of each block, each in one bit.
+fn progressive() -> Bytes {
+    let [high, low] = (SIDE as u16).to_be_bytes();
+    let mut file = vec![0xff, 0xd8, 0xff, 0xdb, 0, 67, 0];
+    file.extend([1; 64]);
+    file.extend([0xff, 0xc2, 0, 17, 8, high, low, high, low, 3]);
+    file.extend([1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]);
+    file.extend([0xff, 0xc4, 0, 20, 0, 1]);
+    file.extend([0; 15]);
+    file.extend([0, 0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 0, 0]);
+    let blocks = SIDE.div_ceil(8).pow(2) * 3;
+    file.resize(file.len() + blocks.div_ceil(8) as usize, 0);
+    file.extend([0xff, 0xd9]);
+    file.into()
+}
+
+fn uploads() -> Vec<(&'static str, Bytes)> {
+    let deep = ImageBuffer::from_pixel(SIDE, SIDE, image::Rgba([65535_u16, 900, 7, 40_000]));
+    let deep = encoded(&DynamicImage::ImageRgba16(deep), ImageFormat::Png);
+    println!("a PNG of 16 bits per sample: {} kB", deep.len() / 1000);
+    let mut turned = Png::from_bytes(deep.clone()).expect("a PNG");
+    turned.chunks_mut().insert(1, PngChunk::new(*b"eXIf", turned_exif()));
+    let photo = photo();
+    let jpeg = encoded(&photo, ImageFormat::Jpeg);
+    let mut turned_jpeg = Jpeg::from_bytes(jpeg.clone()).expect("a JPEG");
+    turned_jpeg.set_exif(Some(turned_exif()));
+    let gray = encoded(&DynamicImage::ImageLuma8(photo.to_luma8()), ImageFormat::Jpeg);
+    let webp = encoded(&DynamicImage::ImageRgba8(photo.to_rgba8()), ImageFormat::WebP);
+    vec![
+        ("a PNG of 16 bits per sample", deep),
+        ("the same, turned", turned.encoder().bytes()),
+        ("a JPEG", jpeg),
+        ("the same, turned", turned_jpeg.encoder().bytes()),
+        ("a gray JPEG", gray),
+        ("a progressive JPEG", progressive()),
+        ("a lossless WebP", webp),
+    ]
+}
+
+#[test]
+fn the_estimates_of_memory_hold() {
+    let limits = Limits { max_dimension: SIDE };
+    for (name, file) in uploads() {
+        let estimate = Header::read(&file, &limits).expect(name).prepare_bytes();
+        let peak = peak(|| upload::prepare(&file, &limits).expect(name));
+        check(name, peak, estimate);
+    }
+
+    let cutout = ImageBuffer::from_fn(SIDE, SIDE, |x, y| {
+        let [r, g, b, _] = noise(x / 4, y / 4).to_le_bytes();
+        image::Rgba([r, g, b, if x % 16 == 0 { 90 } else { 255 }])
+    });
+    let cutout = encoded(&DynamicImage::ImageRgba8(cutout), ImageFormat::Png);
+    let plain = CutoutOptions {
+        crop: None,
+        scale: None,
+        position: Position::Original,
+        max_pixels: None,
+        background: Some([10, 20, 30, 255]),
+        channels: Channels::Rgba,
+        format: Format::Png,
+    };
+    let margin = Length::Share(0.05);
+    let margins = Margins { top: margin, right: margin, bottom: margin, left: margin };
+    for (name, options) in [
+        ("a PNG on a color", plain.clone()),
+        ("a JPEG", CutoutOptions { format: Format::Jpeg, ..plain.clone() }),
+        ("a lossless WebP", CutoutOptions { format: Format::WebP, ..plain.clone() }),
+        ("a ZIP", CutoutOptions { format: Format::Zip, background: None, ..plain.clone() }),
+        ("a preview", CutoutOptions { max_pixels: Some(250_000), ..plain.clone() }),
+        (
+            "a cropped preview",
+            CutoutOptions { crop: Some(margins), max_pixels: Some(250_000), ..plain.clone() },
+        ),
+        (
+            "a scaled and cropped one",
+            CutoutOptions { crop: Some(margins), scale: Some(0.9), ..plain },
+        ),
+    ] {
+        let estimate = cutout::memory_bytes(SIDE, SIDE, &options);
+        let peak = peak(|| cutout::render(&cutout, &options).expect(name));
+        check(&format!("{name} of a cutout"), peak, estimate);
+    }
+}
