@@ -25,7 +25,7 @@ use stripe_types::Currency;
 use url::Url;
 
 use crate::config::PaymentsConfig;
-use message::order_id;
+use message::{is_storable, order_id};
 
 pub use message::MessageError;
 
@@ -219,7 +219,7 @@ fn state_of(session: CheckoutSession) -> SessionState {
             amount_cents: session.amount_total,
             currency: session.currency.map(|currency| currency.to_string()),
             payment_intent: session.payment_intent.map(|intent| intent.id().to_string()),
-            email: entered.or(session.customer_email),
+            email: entered.or(session.customer_email).filter(|email| is_storable(email)),
         },
     }
 }

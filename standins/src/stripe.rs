@@ -149,14 +149,23 @@ impl StripeStandIn {
 
     /// The buyer's bank disputes all that is left. Returns the id of the dispute.
     pub async fn dispute(&self, session: &str) -> String {
-        let (dispute, first_attempt) = allowed(self.engine.open_dispute(session, None));
+        self.open_dispute(session, DisputeStatus::NeedsResponse).await
+    }
+
+    /// The buyer's bank inquires about the payment. Returns the id of the inquiry.
+    pub async fn inquire(&self, session: &str) -> String {
+        self.open_dispute(session, DisputeStatus::WarningNeedsResponse).await
+    }
+
+    async fn open_dispute(&self, session: &str, status: DisputeStatus) -> String {
+        let (dispute, first_attempt) = allowed(self.engine.open_dispute(session, None, status));
         wait_for_webhook(first_attempt).await;
         dispute.id
     }
 
-    /// The dispute is decided.
-    pub async fn close_dispute(&self, dispute: &str, end: DisputeStatus) {
-        wait_for_webhook(allowed(self.engine.close_dispute(dispute, end))).await;
+    /// The dispute or the inquiry gets its next status.
+    pub async fn move_dispute(&self, dispute: &str, next: DisputeStatus) {
+        wait_for_webhook(allowed(self.engine.move_dispute(dispute, next))).await;
     }
 
     async fn act(&self, session: &str, action: Action) {

@@ -26,9 +26,9 @@ pub enum MessageError {
 
 #[derive(Deserialize)]
 struct Event {
-    id: String,
+    id: Text,
     #[serde(rename = "type")]
-    kind: String,
+    kind: Text,
     livemode: bool,
     data: Data,
 }
@@ -40,7 +40,7 @@ struct Data {
 
 #[derive(Deserialize)]
 struct Session {
-    id: String,
+    id: Text,
     status: Option<String>,
     payment_status: String,
     amount_total: Option<i64>,
@@ -64,7 +64,7 @@ struct Charge {
 
 #[derive(Deserialize)]
 struct Dispute {
-    id: String,
+    id: Text,
     payment_intent: Option<Reference>,
     status: String,
 }
@@ -73,16 +73,34 @@ struct Dispute {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Reference {
-    Id(String),
-    Object { id: String },
+    Id(Text),
+    Object { id: Text },
 }
 
 impl Reference {
     fn id(self) -> String {
         match self {
-            Self::Id(id) | Self::Object { id } => id,
+            Self::Id(id) | Self::Object { id } => id.0,
         }
     }
+}
+
+/// A text without NUL, which Postgres cannot store.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Text(String);
+
+impl TryFrom<String> for Text {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if is_storable(&text) { Ok(Self(text)) } else { Err("the text contains NUL") }
+    }
+}
+
+/// Returns true if Postgres can store the text.
+pub(super) fn is_storable(text: &str) -> bool {
+    !text.contains('\0')
 }
 
 /// Returns the text of a message if one of `secrets` signed it and the signature is recent.
@@ -108,7 +126,7 @@ pub(super) fn verify<'a>(
 
 /// Parses a message whose signature is valid.
 pub(super) fn parse(payload: &str, is_live: bool) -> Result<Message, MessageError> {
-    let Event { id, kind, livemode, data } =
+    let Event { id: Text(id), kind: Text(kind), livemode, data } =
         serde_json::from_str(payload).map_err(|error| malformed(&error))?;
     if livemode != is_live {
         let mode = if livemode { "live" } else { "test" };
@@ -135,18 +153,38 @@ fn payment_event(kind: &str, object: Value) -> Result<PaymentEvent, MessageError
             let Charge { payment_intent, amount_refunded } = object_of(object)?;
             reversal(payment_intent, ReversalEvent::Refunded { total_cents: amount_refunded })
         }
-        "charge.dispute.created" => {
-            let Dispute { id, payment_intent, .. } = object_of(object)?;
-            reversal(payment_intent, ReversalEvent::DisputeOpened { dispute: id })
+        "charge.dispute.created" | "charge.dispute.updated" | "charge.dispute.closed" => {
+            dispute(object_of(object)?, |id, status| match status {
+                "needs_response" | "under_review" => {
+                    Some(ReversalEvent::DisputeOpened { dispute: id })
+                }
+                "lost" => Some(ReversalEvent::DisputeClosed { dispute: id, won: false }),
+                // An inquiry that ends without a chargeback has the status `warning_closed`.
+                "won" | "warning_closed" => {
+                    Some(ReversalEvent::DisputeClosed { dispute: id, won: true })
+                }
+                // `warning_needs_response`, `warning_under_review`: an inquiry, which withdraws no money.
+                // `prevented`: a refund, or a withdrawal, which has a message of its own.
+                _ => None,
+            })
         }
-        "charge.dispute.closed" => {
-            let Dispute { id, payment_intent, status } = object_of(object)?;
-            // Inquiries that end without a chargeback have the status `warning_closed`.
-            let won = status != "lost";
-            reversal(payment_intent, ReversalEvent::DisputeClosed { dispute: id, won })
+        "charge.dispute.funds_withdrawn" => {
+            dispute(object_of(object)?, |id, _| Some(ReversalEvent::DisputeOpened { dispute: id }))
         }
+        // After a lost dispute, a part of the money may come back that had been refunded before.
+        "charge.dispute.funds_reinstated" => dispute(object_of(object)?, |id, status| {
+            (status != "lost").then_some(ReversalEvent::DisputeClosed { dispute: id, won: true })
+        }),
         _ => PaymentEvent::Other,
     })
+}
+
+fn dispute(
+    dispute: Dispute,
+    meaning: impl FnOnce(String, &str) -> Option<ReversalEvent>,
+) -> PaymentEvent {
+    let Dispute { id: Text(id), payment_intent, status } = dispute;
+    meaning(id, &status).map_or(PaymentEvent::Other, |event| reversal(payment_intent, event))
 }
 
 fn payment_status(session: &Session) -> PaymentStatus {
@@ -162,12 +200,12 @@ fn payment(session: Session, status: PaymentStatus) -> Payment {
     let entered = session.customer_details.and_then(|details| details.email);
     Payment {
         order: order_id(session.metadata.unwrap_or_default().get("order")),
-        session: session.id,
+        session: session.id.0,
         status,
         amount_cents: session.amount_total,
         currency: session.currency,
         payment_intent: session.payment_intent.map(Reference::id),
-        email: entered.or(session.customer_email),
+        email: entered.or(session.customer_email).filter(|email| is_storable(email)),
     }
 }
 

@@ -202,7 +202,7 @@ async fn refunds_and_disputes_take_credits_back(pool: PgPool) {
     deliver_all(&app, &stripe).await;
     assert_eq!(app.balance("ada").await, (20, 0));
     assert_eq!(orders(&app, "ada").await[0]["status"], "disputed");
-    stripe.close_dispute(&dispute, DisputeStatus::Won).await;
+    stripe.move_dispute(&dispute, DisputeStatus::Won).await;
     deliver_all(&app, &stripe).await;
     assert_eq!(app.balance("ada").await, (48, 0));
     assert_eq!(orders(&app, "ada").await[0]["status"], "paid");
@@ -213,6 +213,86 @@ async fn refunds_and_disputes_take_credits_back(pool: PgPool) {
     assert_eq!(app.balance("ada").await, (48, 0));
     assert_eq!(orders(&app, "ada").await[0]["status"], "refunded");
     assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_inquiry_takes_credits_only_when_it_becomes_a_dispute(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let mut inquiries = Vec::new();
+    for pack in [1, 2] {
+        let session = begin(&app, &stripe, "ada", pack).await;
+        stripe.pay(&session).await;
+        inquiries.push(stripe.inquire(&session).await);
+    }
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (20 + 20 + 55, 0), "no money was withdrawn");
+    assert_eq!(orders(&app, "ada").await[0]["status"], "paid");
+    stripe.move_dispute(&inquiries[0], DisputeStatus::WarningClosed).await;
+    stripe.move_dispute(&inquiries[1], DisputeStatus::NeedsResponse).await;
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (20 + 20, 0));
+    assert_eq!(orders(&app, "ada").await[0]["status"], "disputed");
+    stripe.move_dispute(&inquiries[1], DisputeStatus::Won).await;
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (20 + 20 + 55, 0));
+    let statuses: Vec<_> =
+        orders(&app, "ada").await.iter().map(|order| order["status"].clone()).collect();
+    assert_eq!(statuses, ["paid", "paid"]);
+    assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_money_of_a_dispute_moves_the_credits_whichever_message_arrives(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 2).await;
+    stripe.pay(&session).await;
+    let dispute = stripe.inquire(&session).await;
+    stripe.move_dispute(&dispute, DisputeStatus::NeedsResponse).await;
+    let only = async |kind| {
+        for event in stripe.events_of(kind) {
+            assert_eq!(deliver(&app, &event).await.status, StatusCode::OK);
+        }
+    };
+    only(EventKind::SessionCompleted).await;
+    only(EventKind::FundsWithdrawn).await;
+    assert_eq!(app.balance("ada").await, (20, 0));
+    stripe.move_dispute(&dispute, DisputeStatus::Won).await;
+    only(EventKind::FundsReinstated).await;
+    // Late messages of the inquiry and the dispute change nothing.
+    deliver_all(&app, &stripe).await;
+    assert_eq!(app.balance("ada").await, (75, 0));
+    assert_books_balance(&app).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_signed_message_with_nul_is_malformed_or_harmless(pool: PgPool) {
+    let (app, stripe) = TestApp::start_selling(pool).await;
+    let session = begin(&app, &stripe, "ada", 1).await;
+    stripe.pay(&session).await;
+    stripe.refund(&session, Some(100)).await;
+    let with = |body: &str, path: &str| {
+        let mut event: Value = serde_json::from_str(body).unwrap();
+        *event.pointer_mut(path).unwrap() = json!("a\0b");
+        let body = event.to_string();
+        let signature = stripe.sign(&body);
+        (body, signature)
+    };
+    let (paid, _) = stripe.events_of(EventKind::SessionCompleted).pop().unwrap();
+    let (refunded, _) = stripe.events_of(EventKind::ChargeRefunded).pop().unwrap();
+    for (body, path) in [
+        (&paid, "/id"),
+        (&paid, "/type"),
+        (&paid, "/data/object/id"),
+        (&paid, "/data/object/payment_intent"),
+        (&refunded, "/data/object/payment_intent"),
+    ] {
+        let answer = deliver(&app, &with(body, path)).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}: {}", answer.text());
+    }
+    // The payment counts, only the address is dropped.
+    let answer = deliver(&app, &with(&paid, "/data/object/customer_details/email")).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!(app.balance("ada").await, (40, 0));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

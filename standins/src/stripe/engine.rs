@@ -58,15 +58,17 @@ impl Engine {
         read(&self.up_to_date().store)
     }
 
-    /// Changes the store and publishes the event that `change` returns. `change` must not change anything if it fails.
-    pub fn change<T>(
+    /// Changes the store and publishes the events that `change` returns. `change` must not change anything if it fails.
+    /// Returns the first attempt to deliver the last event.
+    pub fn change<T, E: IntoIterator<Item = EventData>>(
         &self,
-        change: impl FnOnce(&mut Store, i64) -> Result<(T, Option<EventData>), StripeError>,
+        change: impl FnOnce(&mut Store, i64) -> Result<(T, E), StripeError>,
     ) -> Result<(T, Option<FirstAttempt>), StripeError> {
         let mut state = self.up_to_date();
         let now = self.now();
-        let (result, event) = change(&mut state.store, now)?;
-        let first_attempt = event.map(|event| self.publish(&mut state.store, &event, now));
+        let (result, events) = change(&mut state.store, now)?;
+        let publish = |event| self.publish(&mut state.store, &event, now);
+        let first_attempt = events.into_iter().map(publish).last();
         self.save(&mut state.store, now);
         Ok((result, first_attempt))
     }
@@ -103,29 +105,37 @@ impl Engine {
         changed.map(|((), first_attempt)| first_attempt)
     }
 
-    /// Opens a dispute over `amount`, by default all that is left.
+    /// Opens a dispute, or an inquiry, over `amount`, by default all that is left.
     pub fn open_dispute(
         &self,
         session: &str,
         amount: Option<i64>,
+        status: DisputeStatus,
     ) -> Result<(Dispute, Option<FirstAttempt>), StripeError> {
         self.change(|store, now| {
-            let dispute = store.open_dispute(session, amount, now)?;
-            let event = dispute_event(store, &dispute, EventKind::DisputeCreated)?;
-            Ok((dispute, Some(event)))
+            let dispute = store.open_dispute(session, amount, status, now)?;
+            let events = dispute_events(store, &dispute, EventKind::DisputeCreated)?;
+            Ok((dispute, events))
         })
     }
 
-    /// Decides a dispute.
-    pub fn close_dispute(
+    /// Moves a dispute to its next status.
+    pub fn move_dispute(
         &self,
         id: &str,
-        end: DisputeStatus,
+        next: DisputeStatus,
     ) -> Result<Option<FirstAttempt>, StripeError> {
         let changed = self.change(|store, _| {
-            let dispute = store.close_dispute(id, end)?;
-            let event = dispute_event(store, &dispute, EventKind::DisputeClosed)?;
-            Ok(((), Some(event)))
+            let dispute = store.move_dispute(id, next)?;
+            let kind = match next {
+                DisputeStatus::NeedsResponse | DisputeStatus::WarningNeedsResponse => {
+                    EventKind::DisputeUpdated
+                }
+                DisputeStatus::Won | DisputeStatus::Lost | DisputeStatus::WarningClosed => {
+                    EventKind::DisputeClosed
+                }
+            };
+            Ok(((), dispute_events(store, &dispute, kind)?))
         });
         changed.map(|((), first_attempt)| first_attempt)
     }
@@ -233,12 +243,22 @@ fn file(settings: &Settings) -> Option<PathBuf> {
     settings.data.as_ref().map(|folder| folder.join("stripe.json"))
 }
 
-fn dispute_event(
+/// Returns the event of a new status, and the one of the money that moves with it.
+fn dispute_events(
     store: &Store,
     dispute: &Dispute,
     kind: EventKind,
-) -> Result<EventData, StripeError> {
+) -> Result<Vec<EventData>, StripeError> {
     let session = store.session(&dispute.session)?;
     let payment = session.payment.as_ref().expect("a disputed session has a payment");
-    Ok(EventData { kind, object: objects::dispute(session, payment, dispute) })
+    let object = objects::dispute(session, payment, dispute);
+    let money = match dispute.status {
+        DisputeStatus::NeedsResponse => Some(EventKind::FundsWithdrawn),
+        DisputeStatus::Won => Some(EventKind::FundsReinstated),
+        DisputeStatus::Lost
+        | DisputeStatus::WarningNeedsResponse
+        | DisputeStatus::WarningClosed => None,
+    };
+    let kinds = std::iter::once(kind).chain(money);
+    Ok(kinds.map(|kind| EventData { kind, object: object.clone() }).collect())
 }

@@ -23,9 +23,18 @@ pub enum EventKind {
     /// A charge was refunded, in full or in part.
     #[serde(rename = "charge.refunded")]
     ChargeRefunded,
-    /// The buyer's bank disputes a charge.
+    /// The buyer's bank disputes a charge, or inquires about it.
     #[serde(rename = "charge.dispute.created")]
     DisputeCreated,
+    /// The dispute's status changed.
+    #[serde(rename = "charge.dispute.updated")]
+    DisputeUpdated,
+    /// The dispute withdrew money from the merchant.
+    #[serde(rename = "charge.dispute.funds_withdrawn")]
+    FundsWithdrawn,
+    /// The merchant got the money back.
+    #[serde(rename = "charge.dispute.funds_reinstated")]
+    FundsReinstated,
     /// The dispute is decided.
     #[serde(rename = "charge.dispute.closed")]
     DisputeClosed,

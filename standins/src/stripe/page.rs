@@ -72,20 +72,30 @@ async fn perform(engine: &Engine, id: &str, body: &[u8]) -> Result<String, Strip
             let amount = form.integer("amount", "amount")?;
             done(engine.refund(id, amount)?, here).await
         }
-        Some("dispute") => {
+        Some(button @ ("dispute" | "inquire")) => {
             let amount = form.integer("amount", "amount")?;
-            done(engine.open_dispute(id, amount)?.1, here).await
+            let status = if button == "dispute" {
+                DisputeStatus::NeedsResponse
+            } else {
+                DisputeStatus::WarningNeedsResponse
+            };
+            done(engine.open_dispute(id, amount, status)?.1, here).await
         }
-        Some(button @ ("win" | "lose")) => {
-            let end = if button == "win" { DisputeStatus::Won } else { DisputeStatus::Lost };
+        Some(button @ ("win" | "lose" | "escalate" | "settle")) => {
+            let next = match button {
+                "win" => DisputeStatus::Won,
+                "lose" => DisputeStatus::Lost,
+                "escalate" => DisputeStatus::NeedsResponse,
+                _ => DisputeStatus::WarningClosed,
+            };
             let dispute = engine.read(|store| open_dispute_of(store, id));
             let dispute =
                 dispute.ok_or_else(|| StripeError::invalid("There is no open dispute."))?;
-            done(engine.close_dispute(&dispute, end)?, here).await
+            done(engine.move_dispute(&dispute, next)?, here).await
         }
         _ => {
-            let known =
-                "pay, pay_later, decline, expire, back, succeed, fail, refund, dispute, win, lose";
+            let known = "pay, pay_later, decline, expire, back, succeed, fail, refund, dispute, inquire, escalate, \
+                         settle, win, lose";
             Err(StripeError::invalid(format!("`action` must be one of {known}.")))
         }
     }
@@ -113,7 +123,9 @@ fn check_email(session: &Session, form: &Form) -> Result<(), StripeError> {
 
 fn open_dispute_of(store: &Store, session: &str) -> Option<String> {
     let mut disputes = store.disputes.values();
-    let open = |status| status == DisputeStatus::NeedsResponse;
+    let open = |status| {
+        matches!(status, DisputeStatus::NeedsResponse | DisputeStatus::WarningNeedsResponse)
+    };
     disputes.find(|it| it.session == session && open(it.status)).map(|it| it.id.clone())
 }
 
@@ -222,12 +234,18 @@ fn after_payment(session: &Session, dispute: Option<DisputeStatus>) -> String {
                 Some(DisputeStatus::NeedsResponse) => {
                     pair(("win", "The shop wins"), ("lose", "The buyer wins"))
                 }
-                Some(DisputeStatus::Won | DisputeStatus::Lost) => String::new(),
+                Some(DisputeStatus::WarningNeedsResponse) => {
+                    pair(("settle", "The buyer is content"), ("escalate", "The bank disputes"))
+                }
+                Some(DisputeStatus::Won | DisputeStatus::Lost | DisputeStatus::WarningClosed) => {
+                    String::new()
+                }
                 None if left == 0 => String::new(),
                 None => format!(
                     "<label for=\"amount\">Amount in the smallest unit, such as cents</label>\n\
-                     <input id=\"amount\" name=\"amount\" type=\"number\" min=\"1\" max=\"{left}\" value=\"{left}\">\n{}",
-                    pair(("refund", "Refund"), ("dispute", "Open a dispute"))
+                     <input id=\"amount\" name=\"amount\" type=\"number\" min=\"1\" max=\"{left}\" value=\"{left}\">\n{}{}",
+                    pair(("refund", "Refund"), ("dispute", "Open a dispute")),
+                    button(("inquire", "Open an inquiry"))
                 ),
             };
             let after = if buttons.is_empty() {
@@ -242,6 +260,8 @@ fn after_payment(session: &Session, dispute: Option<DisputeStatus>) -> String {
 
 fn dispute_text(dispute: Option<DisputeStatus>) -> Option<&'static str> {
     Some(match dispute? {
+        DisputeStatus::WarningNeedsResponse => "The buyer's bank inquires about the payment.",
+        DisputeStatus::WarningClosed => "The inquiry is closed. The shop keeps the money.",
         DisputeStatus::NeedsResponse => "The buyer's bank disputes the payment.",
         DisputeStatus::Won => "The dispute is closed. The shop keeps the money.",
         DisputeStatus::Lost => "The dispute is closed. The buyer got the money back.",
@@ -266,10 +286,11 @@ fn money(amount: i64, currency: &str) -> String {
 }
 
 fn pair(first: (&str, &str), second: (&str, &str)) -> String {
-    let button = |(value, text): (&str, &str)| {
-        format!("<button name=\"action\" value=\"{value}\">{text}</button>\n")
-    };
     format!("<div class=\"pair\">\n{}{}</div>\n", button(first), button(second))
+}
+
+fn button((value, text): (&str, &str)) -> String {
+    format!("<button name=\"action\" value=\"{value}\">{text}</button>\n")
 }
 
 fn form(session: &Session, inner: &str) -> String {

@@ -49,6 +49,10 @@ pub struct Dispute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisputeStatus {
+    /// An inquiry, which withdraws no money.
+    WarningNeedsResponse,
+    /// An inquiry that ended without a dispute.
+    WarningClosed,
     /// Undecided.
     NeedsResponse,
     /// The merchant keeps the money.
@@ -132,11 +136,12 @@ impl Store {
         Ok(())
     }
 
-    /// Opens a dispute over `amount`, by default all that is left.
+    /// Opens a dispute, or an inquiry, over `amount`, by default all that is left.
     pub fn open_dispute(
         &mut self,
         session: &str,
         amount: Option<i64>,
+        status: DisputeStatus,
         now: i64,
     ) -> Result<Dispute, StripeError> {
         let (payment, left) = self.charge(session)?;
@@ -149,26 +154,27 @@ impl Store {
             return Err(StripeError::invalid(message).with_param("amount"));
         }
         payment.disputed = true;
-        let dispute = Dispute {
-            id: new_id("du"),
-            session: session.to_owned(),
-            amount,
-            created: now,
-            status: DisputeStatus::NeedsResponse,
-        };
+        let dispute =
+            Dispute { id: new_id("du"), session: session.to_owned(), amount, created: now, status };
         self.disputes.insert(dispute.id.clone(), dispute.clone());
         Ok(dispute)
     }
 
-    /// Decides a dispute.
-    pub fn close_dispute(&mut self, id: &str, end: DisputeStatus) -> Result<Dispute, StripeError> {
+    /// Moves a dispute to its next status: an inquiry becomes a dispute or closes, a dispute is decided.
+    pub fn move_dispute(&mut self, id: &str, next: DisputeStatus) -> Result<Dispute, StripeError> {
+        use DisputeStatus::{Lost, NeedsResponse, WarningClosed, WarningNeedsResponse, Won};
         let dispute =
             self.disputes.get_mut(id).ok_or_else(|| StripeError::not_found("dispute", id))?;
-        if dispute.status != DisputeStatus::NeedsResponse {
-            return Err(StripeError::invalid("This dispute has already been closed."));
+        match (dispute.status, next) {
+            (WarningNeedsResponse, NeedsResponse | WarningClosed) | (NeedsResponse, Won | Lost) => {
+                dispute.status = next;
+                Ok(dispute.clone())
+            }
+            (Won | Lost | WarningClosed, _) => {
+                Err(StripeError::invalid("This dispute has already been closed."))
+            }
+            _ => Err(StripeError::invalid("This dispute cannot get that status.")),
         }
-        dispute.status = end;
-        Ok(dispute.clone())
     }
 
     /// Returns the stored response for an idempotency key; an error if the key belongs to a different request.
@@ -196,6 +202,7 @@ impl Store {
 mod tests {
     use super::super::session::Action;
     use super::super::session::tests::session;
+    use super::DisputeStatus::{Lost, NeedsResponse, WarningClosed, WarningNeedsResponse, Won};
     use super::*;
 
     const ID: &str = "cs_test_1";
@@ -227,7 +234,7 @@ mod tests {
         for action in [None, Some(Action::PayLater)] {
             let mut store = store_with(action);
             assert!(store.refund(ID, None).is_err());
-            assert!(store.open_dispute(ID, None, 1600).is_err());
+            assert!(store.open_dispute(ID, None, NeedsResponse, 1600).is_err());
         }
     }
 
@@ -235,13 +242,23 @@ mod tests {
     fn a_dispute_is_opened_and_closed_once_and_blocks_refunds() {
         let mut store = store_with(Some(Action::Pay));
         store.refund(ID, Some(50)).unwrap();
-        let dispute = store.open_dispute(ID, None, 1600).unwrap();
+        let dispute = store.open_dispute(ID, None, NeedsResponse, 1600).unwrap();
         assert_eq!(dispute.amount, 150);
-        assert!(store.open_dispute(ID, None, 1600).is_err());
+        assert!(store.open_dispute(ID, None, NeedsResponse, 1600).is_err());
         assert!(store.refund(ID, Some(1)).is_err());
-        let closed = store.close_dispute(&dispute.id, DisputeStatus::Lost).unwrap();
-        assert_eq!(closed.status, DisputeStatus::Lost);
-        assert!(store.close_dispute(&dispute.id, DisputeStatus::Won).is_err());
+        assert!(store.move_dispute(&dispute.id, WarningClosed).is_err());
+        let closed = store.move_dispute(&dispute.id, Lost).unwrap();
+        assert_eq!(closed.status, Lost);
+        assert!(store.move_dispute(&dispute.id, Won).is_err());
+    }
+
+    #[test]
+    fn an_inquiry_closes_or_becomes_a_dispute() {
+        let mut store = store_with(Some(Action::Pay));
+        let inquiry = store.open_dispute(ID, None, WarningNeedsResponse, 1600).unwrap();
+        assert!(store.move_dispute(&inquiry.id, Won).is_err());
+        store.move_dispute(&inquiry.id, NeedsResponse).unwrap();
+        store.move_dispute(&inquiry.id, Won).unwrap();
     }
 
     #[test]

@@ -169,7 +169,13 @@ async fn every_button_leads_somewhere() {
     assert!(kinds(&stripe).is_empty());
     let later = press(&stripe, &id, "action=pay_later&email=a@b.c").await;
     assert_eq!(location(&later), format!("http://ui.test/r?s={id}"));
-    for fields in ["action=succeed", "action=refund&amount=50", "action=dispute", "action=lose"] {
+    for fields in [
+        "action=succeed",
+        "action=refund&amount=50",
+        "action=inquire",
+        "action=escalate",
+        "action=lose",
+    ] {
         assert_eq!(location(&press(&stripe, &id, fields).await), format!("/pay/{id}"), "{fields}");
     }
     assert_eq!(
@@ -179,6 +185,8 @@ async fn every_button_leads_somewhere() {
             "checkout.session.async_payment_succeeded",
             "charge.refunded",
             "charge.dispute.created",
+            "charge.dispute.updated",
+            "charge.dispute.funds_withdrawn",
             "charge.dispute.closed",
         ]
     );
@@ -187,7 +195,9 @@ async fn every_button_leads_somewhere() {
     assert_eq!(bodies[1]["data"]["object"]["payment_status"], "paid");
     assert_eq!(bodies[2]["data"]["object"]["amount_refunded"], 50);
     assert_eq!(bodies[3]["data"]["object"]["amount"], 150);
-    assert_eq!(bodies[4]["data"]["object"]["status"], "lost");
+    assert_eq!(bodies[3]["data"]["object"]["status"], "warning_needs_response");
+    assert_eq!(bodies[5]["data"]["object"]["status"], "needs_response");
+    assert_eq!(bodies[6]["data"]["object"]["status"], "lost");
 }
 
 #[tokio::test]
