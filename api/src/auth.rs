@@ -97,7 +97,8 @@ impl Authenticator {
         let token = bearer(authorization).ok_or(ApiError::Unauthorized(MISSING))?;
         let header =
             jsonwebtoken::decode_header(token).map_err(|_| ApiError::Unauthorized(INVALID))?;
-        if !header.typ.as_deref().is_none_or(is_access_token_type) {
+        // `crit` names extensions that must be understood (RFC 7515, §4.1.11). We know none.
+        if header.crit.is_some() || !header.typ.as_deref().is_none_or(is_access_token_type) {
             return Err(ApiError::Unauthorized(INVALID));
         }
         let key = self.keys.find(header.kid.as_deref()).await?;

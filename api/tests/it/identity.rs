@@ -137,6 +137,22 @@ async fn keys_in_the_token_header_are_ignored(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_token_with_critical_extensions_is_rejected(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let key = EncodingKey::from_rsa_pem(KEY).unwrap();
+    let mut header = Header::new(Algorithm::RS256);
+    header.kid = Some("first".into());
+    let claims = app.issuer.claims("ada", AUDIENCE);
+    let plain = app.issuer.sign_as(&header, &key, &claims);
+    for critical in [vec![], vec!["exp".to_owned()], vec!["b64".to_owned(), "unknown".to_owned()]] {
+        header.crit = Some(critical);
+        let token = app.issuer.sign_as(&header, &key, &claims);
+        app.get("/api/user/get").by(&token).send().await.is_problem(401, INVALID);
+    }
+    assert_eq!(app.get("/api/user/get").by(&plain).send().await.status, StatusCode::OK);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn id_tokens_are_rejected(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--oidc-audience=", "--oidc-client-id=our-client"]).await;
     // Otherwise valid: signed by the provider, for our client, not expired.
