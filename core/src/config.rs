@@ -14,7 +14,7 @@ pub use files::parse;
 pub struct DatabaseConfig {
     /// The Postgres database, for example `postgres://user:password@host/retouch`.
     #[arg(long, env, hide_env_values = true)]
-    pub database_url: String,
+    pub database_url: Secret,
     /// The most connections this process opens to Postgres.
     #[arg(long, env, default_value_t = 16)]
     pub database_connections: u32,
@@ -25,7 +25,7 @@ pub struct DatabaseConfig {
 pub struct RedisConfig {
     /// The Redis (7 or newer) or Valkey (8 or newer) server, for example `redis://host:6379`.
     #[arg(long, env, hide_env_values = true)]
-    pub redis_url: String,
+    pub redis_url: Secret,
     /// The prefix of every name in Redis, so that installations can share a server.
     #[arg(long, env, default_value = "retouch")]
     pub redis_prefix: String,
@@ -54,7 +54,7 @@ pub struct StorageConfig {
     pub s3_public_endpoint: Option<String>,
 }
 
-/// A text that must not appear in logs.
+/// A text that must not appear in logs, such as a key, or an address with a password.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -76,5 +76,28 @@ impl FromStr for Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_show_no_password_in_debug_output() {
+        let secret = |text: &str| Secret(text.to_owned());
+        let settings = (
+            DatabaseConfig {
+                database_url: secret("postgres://ada:opensesame@host/retouch"),
+                database_connections: 1,
+            },
+            RedisConfig {
+                redis_url: secret("redis://:opensesame@host"),
+                redis_prefix: "retouch".into(),
+            },
+        );
+        let text = format!("{settings:?}");
+        assert!(!text.contains("opensesame"), "{text}");
+        assert!(text.contains("redis_prefix: \"retouch\""), "{text}");
     }
 }

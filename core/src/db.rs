@@ -37,7 +37,7 @@ pub fn pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
                 Ok(true)
             })
         })
-        .connect_lazy(&config.database_url)
+        .connect_lazy(config.database_url.reveal())
         .context("DATABASE_URL is not a valid Postgres URL")
 }
 

@@ -56,7 +56,7 @@ pub struct Queue {
 impl Queue {
     /// Prepares the connection without opening it.
     pub fn new(config: &RedisConfig) -> anyhow::Result<Self> {
-        let client = Client::open(config.redis_url.as_str())
+        let client = Client::open(config.redis_url.reveal())
             .context("REDIS_URL is not a valid Redis URL")?;
         let settings = ConnectionManagerConfig::new()
             .set_number_of_retries(1)

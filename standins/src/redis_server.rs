@@ -79,7 +79,8 @@ impl RedisServer {
 
     /// Returns the settings to connect to the server.
     pub fn config(&self) -> RedisConfig {
-        RedisConfig { redis_url: self.url(), redis_prefix: "test".into() }
+        let redis_url = self.url().parse().unwrap_or_else(|never| match never {});
+        RedisConfig { redis_url, redis_prefix: "test".into() }
     }
 
     /// Deletes all data.

@@ -18,10 +18,10 @@ const TIMEOUT: Duration = Duration::from_secs(8);
 pub struct Addresses {
     /// The Postgres database.
     #[arg(long, env, hide_env_values = true)]
-    database_url: Option<String>,
+    database_url: Option<Secret>,
     /// The Redis or Valkey server.
     #[arg(long, env, hide_env_values = true)]
-    redis_url: Option<String>,
+    redis_url: Option<Secret>,
     /// The S3 endpoint; empty for AWS itself.
     #[arg(long, env)]
     s3_endpoint: Option<String>,
