@@ -7,6 +7,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use retouch_catalog::{Tier, ToolName};
 use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
+use retouch_core::images::Quota;
 use retouch_core::jobs::QueueLimit;
 use retouch_core::telemetry::TelemetryConfig;
 use url::Url;
@@ -201,6 +202,16 @@ pub struct LimitsConfig {
     /// Maximum number of paid runs in the queue per user.
     #[arg(long, env = "RETOUCH_USER_QUEUE", default_value_t = 200)]
     pub user_queue: i64,
+    /// Storage per user for images and results, in MiB; 0 for no limit. Uploads beyond it are refused.
+    #[arg(long, env = "RETOUCH_USER_STORAGE_MIB", default_value_t = 100 * 1024)]
+    pub user_storage_mib: i64,
+    /// Number of images and results that a user can store; 0 for no limit. Uploads beyond it are refused.
+    #[arg(long, env = "RETOUCH_USER_PICTURES", default_value_t = 100_000)]
+    pub user_pictures: i64,
+    /// Seconds for which `/v1.0/removebg` returns the cutout of an equal request without another charge. 0 only joins
+    /// runs that have not ended.
+    #[arg(long, env = "RETOUCH_REPEAT_WINDOW_SECS", default_value_t = 600)]
+    pub repeat_window_secs: u64,
 }
 
 impl LimitsConfig {
@@ -219,6 +230,17 @@ impl LimitsConfig {
             Tier::Free => QueueLimit { total: self.free_queue, per_owner: None },
             Tier::Visitor => QueueLimit { total: self.visitor_queue, per_owner: None },
         }
+    }
+
+    /// Returns how much a user may store.
+    pub fn quota(&self) -> Quota {
+        let limit = |number: i64| (number > 0).then_some(number);
+        Quota { bytes: limit(self.user_storage_mib << 20), pictures: limit(self.user_pictures) }
+    }
+
+    /// Returns how long the same content counts as a repeat.
+    pub fn repeat_window(&self) -> Duration {
+        Duration::from_secs(self.repeat_window_secs)
     }
 
     /// Returns how long a run request waits for its result.

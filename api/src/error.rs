@@ -1,6 +1,7 @@
 //! The errors that a request can end with and their user-facing texts. `routes/problem.rs` maps each to a status.
 
 use retouch_core::db::DatabaseError;
+use retouch_core::images::Quota;
 use retouch_core::jobs::{Failure, SubmitError};
 use retouch_core::magic_fix::PromptError;
 use retouch_core::orders::PlaceError;
@@ -97,7 +98,18 @@ pub enum ApiError {
         /// Seconds until the next try.
         retry_after_secs: u64,
     },
-    /// 503: the queue is full, or a service that we depend on does not answer.
+    /// 429 or 503: too many runs of the caller, or of everybody, are waiting.
+    #[error("{reason}")]
+    QueueFull {
+        /// Why the run was refused.
+        reason: SubmitError,
+        /// Seconds until the next try.
+        retry_after_secs: u64,
+    },
+    /// 422: the caller's storage is used up.
+    #[error("Your storage is full ({}). Delete images or results to make room.", limits_of(*.0))]
+    StorageFull(Quota),
+    /// 503: a service that we depend on does not answer.
     #[error("{detail}")]
     Unavailable {
         /// The user-facing text.
@@ -111,6 +123,17 @@ pub enum ApiError {
     /// 500: our fault; the log has the cause.
     #[error("Something went wrong on our side. You have not been charged.")]
     Internal(#[source] anyhow::Error),
+}
+
+/// Returns the limits of a quota as text.
+fn limits_of(quota: Quota) -> String {
+    let bytes = quota.bytes.map(|bytes| match bytes >> 20 {
+        mib if mib % 1024 == 0 => format!("{} GB", mib / 1024),
+        mib => format!("{mib} MB"),
+    });
+    let pictures = quota.pictures.map(|pictures| format!("{pictures} pictures"));
+    let limits: Vec<_> = bytes.into_iter().chain(pictures).collect();
+    format!("max {}", limits.join(" and "))
 }
 
 impl From<PixelError> for ApiError {

@@ -61,6 +61,7 @@ fn table() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Base::openapi())
         .routes(routes!(config::get_config))
         .routes(routes!(user::get_user))
+        .routes(routes!(user::get_storage))
         .routes(routes!(account::delete_user))
         .routes(routes!(account::export_user))
         .routes(routes!(images::list_images))

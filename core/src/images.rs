@@ -2,12 +2,16 @@
 //!
 //! Images of visitors, and those that a user's program sends for one run, expire after an hour.
 
+mod quota;
+
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use crate::jobs::CancelScope;
 use crate::{ImageId, JobId, UserId, db, jobs, storage};
 use retouch_catalog::ToolName;
+
+pub use quota::{Quota, Stored, stored};
 
 /// An uploaded image.
 #[derive(Clone, Debug)]
@@ -81,21 +85,36 @@ pub enum InsertOutcome {
     TooLate,
     /// Its owner deleted their account meanwhile.
     OwnerGone,
+    /// Its owner has no room for it.
+    OverQuota,
 }
 
 /// Inserts an image that was announced and whose objects are written. If it is not inserted, the janitor deletes
 /// its objects.
 pub async fn insert(pool: &PgPool, image: &NewImage) -> sqlx::Result<InsertOutcome> {
+    insert_within(pool, image, Quota::NONE).await
+}
+
+/// Like [`insert`], unless the owner has no room for it.
+pub async fn insert_within(
+    pool: &PgPool,
+    image: &NewImage,
+    quota: Quota,
+) -> sqlx::Result<InsertOutcome> {
     let keys = [storage::image_key(image.id), storage::image_thumbnail_key(image.id)];
     let mut tx = db::begin(pool).await?;
     if let Uploader::User(id) | Uploader::Program(id) = image.uploader {
-        // Waits for a concurrent deletion of the account, which locks the row, and then finds no owner.
+        // Waits for a concurrent deletion of the account, which locks the row, and then finds no owner. Also waits for
+        // concurrent uploads, so that the quota holds exactly.
         let owner = sqlx::query!(
-            "select id from users where id = $1 and deleted_at is null for key share",
+            "select id from users where id = $1 and deleted_at is null for no key update",
             id.uuid(),
         );
         if owner.fetch_optional(&mut *tx).await?.is_none() {
             return Ok(InsertOutcome::OwnerGone);
+        }
+        if quota != Quota::NONE && !quota.has_room(stored(&mut *tx, id).await?, image.size_bytes) {
+            return Ok(InsertOutcome::OverQuota);
         }
     }
     // The janitor locks these rows while it deletes their objects, so if they exist, the objects do too.

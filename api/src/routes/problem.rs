@@ -57,6 +57,7 @@ impl ApiError {
             Self::Prompt(PromptError::Missing) => "prompt_required",
             Self::Prompt(PromptError::TooLong) => "prompt_too_long",
             Self::PromptNotPossible(_) => "prompt_not_possible",
+            Self::StorageFull(_) => "storage_full",
             _ => return None,
         };
         Some(code.to_owned())
@@ -83,6 +84,7 @@ impl ApiError {
             | Self::Prompt(_)
             | Self::PromptNotPossible(_)
             | Self::Unprocessable(_)
+            | Self::StorageFull(_)
             | Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable { .. } | Self::PaymentsUnavailable => StatusCode::SERVICE_UNAVAILABLE,

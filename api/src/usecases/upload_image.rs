@@ -3,7 +3,7 @@
 use anyhow::Context;
 use bytes::Bytes;
 use retouch_core::ImageId;
-use retouch_core::images::{self, Image, InsertOutcome, NewImage, Uploader};
+use retouch_core::images::{self, Image, InsertOutcome, NewImage, Quota, Uploader};
 use retouch_core::storage::{image_key, image_thumbnail_key};
 use retouch_pixels::{Limits, upload};
 use sha2::{Digest, Sha256};
@@ -19,6 +19,7 @@ pub async fn upload_image(
     file: Bytes,
     max_dimension: u32,
 ) -> Result<Image, ApiError> {
+    check_room(app, &uploader, file.len() as i64).await?;
     let content_sha256 = Sha256::digest(&file).to_vec();
     let permit = app.decoders.acquire().await.context("the decoders are closed");
     let permit = permit.map_err(ApiError::Internal)?;
@@ -46,8 +47,9 @@ pub async fn upload_image(
         width: picture.width as i32,
         height: picture.height as i32,
     };
-    match images::insert(&app.pool, &new).await? {
+    match images::insert_within(&app.pool, &new, app.limits.quota()).await? {
         InsertOutcome::Inserted => {}
+        InsertOutcome::OverQuota => return Err(ApiError::StorageFull(app.limits.quota())),
         InsertOutcome::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
         InsertOutcome::TooLate => {
             return Err(ApiError::Unavailable {
@@ -58,4 +60,15 @@ pub async fn upload_image(
     }
     tracing::info!(image.id = %id, width = picture.width, height = picture.height, "Stored image {id}");
     images::get(&app.pool, id).await?.ok_or(ApiError::NotFound("Image"))
+}
+
+/// Rejects an upload for which there is no room, before it is decoded and stored. Inserting it decides.
+async fn check_room(app: &App, uploader: &Uploader, size_bytes: i64) -> Result<(), ApiError> {
+    let (Uploader::User(owner) | Uploader::Program(owner)) = uploader else { return Ok(()) };
+    let quota = app.limits.quota();
+    if quota == Quota::NONE || quota.has_room(images::stored(&app.pool, *owner).await?, size_bytes)
+    {
+        return Ok(());
+    }
+    Err(ApiError::StorageFull(quota))
 }

@@ -33,6 +33,79 @@ async fn run_a_tool(app: &Arc<TestApp>, name: &str) -> (String, String) {
     (image, worker.await.unwrap().to_string())
 }
 
+/// Returns the bytes and the number of pictures that `name` stores.
+async fn stored(app: &TestApp, name: &str) -> (i64, i64) {
+    let stored = app.get("/api/user/storage").by(&app.token(name)).send().await.json();
+    (stored["bytes"].as_i64().unwrap(), stored["pictures"].as_i64().unwrap())
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn images_and_results_count_until_they_are_deleted(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let ada = app.token("ada");
+    assert_eq!(stored(&app, "ada").await, (0, 0));
+    let (image, _) = run_a_tool(&app, "ada").await;
+    let other = app.upload("ada").await;
+    let size = png(64, 48).len() as i64;
+    assert_eq!(stored(&app, "ada").await, (3 * size, 3));
+    assert_eq!(stored(&app, "bob").await, (0, 0));
+    let results = app.get(&format!("/api/rmbg-images/{image}")).by(&ada).send().await.json();
+    let result = format!("/api/rmbg-images/{}", results[0]["imageId"].as_str().unwrap());
+    assert_eq!(app.delete(&result).by(&ada).send().await.status, StatusCode::NO_CONTENT);
+    assert_eq!(stored(&app, "ada").await, (2 * size, 2));
+    for image in [image, other] {
+        app.delete(&format!("/api/images/{image}")).by(&ada).send().await;
+    }
+    assert_eq!(stored(&app, "ada").await, (0, 0));
+    let limits = app.get("/api/user/storage").by(&ada).send().await.json();
+    assert_eq!(
+        (&limits["maxBytes"], &limits["maxPictures"]),
+        (&json!(100_i64 << 30), &json!(100_000))
+    );
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn uploads_beyond_the_quota_are_refused_and_store_nothing(pool: PgPool) {
+    let settings = ["--user-pictures=3", "--user-storage-mib=0"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let (ada, key) = (app.token("ada"), app.key("ada").await);
+    let upload = || app.post("/api/images/upload").by(&ada).file(&png(64, 48)).send();
+    // Also when they arrive together.
+    let answers = futures::future::join_all((0..8).map(|_| upload())).await;
+    let created: Vec<_> =
+        answers.iter().filter(|answer| answer.status == StatusCode::CREATED).collect();
+    assert_eq!(created.len(), 3);
+    let refused = upload().await;
+    let detail = "Your storage is full (max 3 pictures). Delete images or results to make room.";
+    refused.is_problem(422, detail);
+    assert_eq!(refused.json()["code"], "storage_full");
+    let program = app.post("/v1.0/removebg").with_key(&key).field("image_file", &png(64, 48));
+    let program = program.send().await;
+    assert_eq!(program.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(program.json()["errors"][0]["code"], "storage_full");
+    assert_eq!(app.balance("ada").await, (20, 0));
+    assert_eq!(stored(&app, "ada").await.1, 3);
+    // Deleting makes room, and other users have their own.
+    let first = created[0].json()["id"].as_str().unwrap().to_owned();
+    app.delete(&format!("/api/images/{first}")).by(&ada).send().await;
+    assert_eq!(upload().await.status, StatusCode::CREATED);
+    app.upload("bob").await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_quota_also_limits_bytes(pool: PgPool) {
+    let settings = ["--user-pictures=0", "--user-storage-mib=1"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let ada = app.token("ada");
+    app.upload("ada").await;
+    sqlx::query("update images set size_bytes = (1 << 20) - 100").execute(&app.pool).await.unwrap();
+    let refused = app.post("/api/images/upload").by(&ada).file(&png(64, 48)).send().await;
+    refused
+        .is_problem(422, "Your storage is full (max 1 MB). Delete images or results to make room.");
+    sqlx::query("update images set size_bytes = 100").execute(&app.pool).await.unwrap();
+    app.upload("ada").await;
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn deleting_an_account_deletes_its_data_and_cancels_its_runs(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);

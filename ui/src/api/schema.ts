@@ -601,6 +601,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/user/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the caller stores, and how much they may store. An upload beyond it is refused with 422 and the code
+         *     `storage_full`.
+         */
+        get: operations["get_storage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -664,8 +684,10 @@ export interface paths {
         /**
          * Removes the background of an image, for 5 credits, in the wire format of remove.bg.
          * @description The image and the cutout are deleted after an hour and appear in no list. A repeat with the same
-         *     `Idempotency-Key` and image returns the first cutout, in the requested shape, at no further cost.
-         *     `X-Credits-Charged` is the price of the cutout; rejected requests and failed runs cost nothing.
+         *     `Idempotency-Key` and image returns the first cutout, in the requested shape, at no further cost. Without a key, the
+         *     same image with the same parameters does so for ten minutes, and joins a run that has not ended. If the client hangs
+         *     up and does not try again within three seconds, the run is canceled.
+         *     `X-Credits-Charged` is the price of the cutout; rejected requests, failed and canceled runs cost nothing.
          */
         post: operations["remove"];
         delete?: never;
@@ -1412,6 +1434,31 @@ export interface components {
          * @enum {string}
          */
         Stage: "fetch" | "decode" | "preprocess" | "infer" | "postprocess" | "encode" | "store";
+        /** @description What the caller stores: images and results, without thumbnails. */
+        Storage: {
+            /**
+             * Format: int64
+             * @description Their size in bytes.
+             * @example 52428800
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description The size beyond which uploads are refused, in bytes; null without a limit.
+             */
+            maxBytes?: number | null;
+            /**
+             * Format: int64
+             * @description The number beyond which uploads are refused; null without a limit.
+             */
+            maxPictures?: number | null;
+            /**
+             * Format: int64
+             * @description Their number.
+             * @example 12
+             */
+            pictures: number;
+        };
         /**
          * @description Whom a job is for. Decides its price, its model and its place in the queue.
          * @enum {string}
@@ -4399,6 +4446,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Storage"];
                 };
             };
             401: {

@@ -10,6 +10,7 @@ export type Pack = Config['packs'][number];
 export type ToolOffer = Config['tools'][number];
 export type ToolName = ToolOffer['tool'];
 export type User = Schemas['User'];
+export type Storage = Schemas['Storage'];
 export type Image = Schemas['Image'];
 export type Result = Schemas['Result'];
 export type Job = Schemas['Job'];

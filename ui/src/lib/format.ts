@@ -3,7 +3,8 @@ import type { Count } from './api-types';
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} kB`;
-  return `${Number((bytes / (1024 * 1024)).toFixed(1))} MB`;
+  const mb = bytes / (1024 * 1024);
+  return mb < 1024 ? `${Number(mb.toFixed(1))} MB` : `${Number((mb / 1024).toFixed(1))} GB`;
 }
 
 export function formatMoney(amount: number, currency: string): string {

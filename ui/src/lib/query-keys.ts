@@ -21,6 +21,8 @@ export function paymentKey(sessionId: string) {
 
 export const apiKeysKey = [...queryKeys.user, 'api-keys'] as const;
 
+export const storageKey = [...queryKeys.user, 'storage'] as const;
+
 /** The user's queued and running jobs on all images. */
 export const activeJobsKey = ['active-jobs'] as const;
 

@@ -1,4 +1,4 @@
-import type { ApiKey, Checkout, Config, Image, Job, Result, User } from '@/lib/api-types';
+import type { ApiKey, Checkout, Config, Image, Job, Result, Storage, User } from '@/lib/api-types';
 
 // Plain, valid data. A test overrides only what matters to it.
 
@@ -60,6 +60,10 @@ export function aConfig(change: Partial<Config> = {}): Config {
 
 export function aUser(change: Partial<User> = {}): User {
   return { id: 'user-1', email: 'ada@example.com', credits: 20, reserved: 0, ...change };
+}
+
+export function aStorage(change: Partial<Storage> = {}): Storage {
+  return { bytes: 0, pictures: 0, maxBytes: 100 * 1024 ** 3, maxPictures: 100_000, ...change };
 }
 
 export function anImage(change: Partial<Image> = {}): Image {

@@ -7,15 +7,17 @@ import type {
   Job,
   PaymentStatus,
   Result,
+  Storage,
   ToolName,
   User,
 } from '@/lib/api-types';
-import { aConfig, aJob, anApiKey, anImage, anOpenCheckout, aResult, aUser } from './builders';
+import { aConfig, aJob, anApiKey, anImage, anOpenCheckout, aResult, aStorage, aUser } from './builders';
 
 /** An in-memory API for the tests and `npm run dev:mock`. */
 export class MockApi {
   config: Config = aConfig();
   user: User = aUser();
+  storage: Storage = aStorage();
   images: Image[] = [];
   /** Background removals. */
   results: Result[] = [];
@@ -197,6 +199,7 @@ export class MockApi {
       }),
       http.get('*/api/config', () => HttpResponse.json(this.config)),
       http.get('*/api/user/get', () => HttpResponse.json(this.user)),
+      http.get('*/api/user/storage', () => HttpResponse.json(this.storage)),
       http.get('*/api/images', () => HttpResponse.json({ images: this.images })),
       http.post('*/api/images/upload', async () => {
         const id = this.id('image');

@@ -63,6 +63,7 @@ impl From<ApiError> for Refusal {
             ApiError::MethodNotAllowed => "method_not_allowed",
             ApiError::IdempotencyKeyReused => "idempotency_key_reused",
             ApiError::Unprocessable(_) => "not_possible",
+            ApiError::StorageFull(_) => "storage_full",
             ApiError::RunFailed(failure) => &failure.code,
             ApiError::Internal(reason) => {
                 tracing::error!("A request failed: {reason:#}");

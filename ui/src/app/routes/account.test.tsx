@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveFile } from '@/lib/download';
-import { anApiKey } from '@/testing/builders';
+import { anApiKey, aStorage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
@@ -12,6 +12,31 @@ import { server } from '@/testing/server';
 vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
 
 const button = (name: string) => screen.findByRole('button', { name });
+
+describe('the storage', () => {
+  const used = (change: Parameters<typeof aStorage>[0]) =>
+    Object.assign(new MockApi(), { storage: aStorage(change) });
+
+  test('shows what is used of the limits', async () => {
+    const api = used({ bytes: 12.5 * 1024 ** 2, pictures: 25_000 });
+    renderApp('/account', { api, signedIn: true });
+    expect(await screen.findByText('12.5 MB of 100 GB · 25,000 of 100,000 pictures')).toBeVisible();
+    expect(screen.getByRole('progressbar', { name: 'Storage used' })).toHaveAttribute('aria-valuenow', '25');
+  });
+
+  test('has no bar without limits', async () => {
+    const api = used({ bytes: 1_500, pictures: 1, maxBytes: null, maxPictures: null });
+    renderApp('/account', { api, signedIn: true });
+    expect(await screen.findByText('2 kB · 1 picture')).toBeVisible();
+    expect(screen.queryByRole('progressbar', { name: 'Storage used' })).toBeNull();
+  });
+
+  test('reports a failure', async () => {
+    renderApp('/account', { signedIn: true });
+    server.use(http.get('*/api/user/storage', () => new HttpResponse(null, { status: 500 })));
+    expect(await screen.findAllByText('Failed to load how much you store')).not.toHaveLength(0);
+  });
+});
 
 describe('the data export', () => {
   test('downloads a file', async () => {

@@ -2,6 +2,7 @@ import { PageHeader } from '@/components/page-header';
 import { ApiKeysSection } from '@/features/account/api-keys-section';
 import { DataSection } from '@/features/account/data-section';
 import { DeleteAccountSection } from '@/features/account/delete-account-section';
+import { StorageSection } from '@/features/account/storage-section';
 import { useUser } from '@/features/credits/get-user';
 import { useSession } from '@/lib/session';
 
@@ -15,6 +16,7 @@ export default function AccountRoute() {
         title="Account"
         text={email && <span className="wrap-anywhere">Signed in as {email}</span>}
       />
+      <StorageSection />
       <DataSection />
       <ApiKeysSection />
       <DeleteAccountSection email={email} creditsLeft={user.data?.credits ?? null} />

@@ -1,0 +1,50 @@
+//! How much an account stores, and how much it may store.
+
+use sqlx::PgExecutor;
+
+use crate::UserId;
+
+/// What an account stores: images and results, also those that expire, without thumbnails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Their size in bytes.
+    pub bytes: i64,
+    /// Their number.
+    pub pictures: i64,
+}
+
+/// How much an account may store. Results count, but are never refused: only an upload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// The greatest size in bytes; `None` for no limit.
+    pub bytes: Option<i64>,
+    /// The greatest number of pictures; `None` for no limit.
+    pub pictures: Option<i64>,
+}
+
+impl Quota {
+    /// No limits.
+    pub const NONE: Self = Self { bytes: None, pictures: None };
+
+    /// Returns true if an image of `size_bytes` fits.
+    pub fn has_room(self, stored: Stored, size_bytes: i64) -> bool {
+        self.bytes.is_none_or(|most| stored.bytes + size_bytes <= most)
+            && self.pictures.is_none_or(|most| stored.pictures < most)
+    }
+}
+
+/// Returns what `owner` stores.
+pub async fn stored(executor: impl PgExecutor<'_>, owner: UserId) -> sqlx::Result<Stored> {
+    sqlx::query_as!(
+        Stored,
+        // Both indexes have the size, so no row is read.
+        r#"select coalesce(sum(size_bytes), 0)::bigint as "bytes!", count(*) as "pictures!" from (
+               select size_bytes from images where owner_id = $1
+               union all
+               select size_bytes from results where owner_id = $1
+           ) pictures"#,
+        owner.uuid(),
+    )
+    .fetch_one(executor)
+    .await
+}
