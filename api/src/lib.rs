@@ -1,6 +1,7 @@
 //! The HTTP side of Retouch: `routes → usecases → core`.
 
 pub mod admin;
+pub mod attended_jobs;
 pub mod auth;
 pub mod config;
 pub mod deleted_users;

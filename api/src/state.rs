@@ -10,6 +10,7 @@ use retouch_core::storage::Storage;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::attended_jobs::AttendedJobs;
 use crate::auth::Authenticator;
 use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig};
 use crate::deleted_users::DeletedUsers;
@@ -30,6 +31,7 @@ pub struct Parts {
     pub queue: Queue,
     pub storage: Storage,
     pub job_events: JobEvents,
+    pub attended_jobs: AttendedJobs,
     pub authenticator: Authenticator,
     pub signer: UrlSigner,
     pub visitors: Visitors,
@@ -74,6 +76,7 @@ impl App {
             queue: Queue::new(&config.redis)?,
             storage: Storage::new(&config.storage),
             job_events: JobEvents::default(),
+            attended_jobs: AttendedJobs::default(),
             authenticator: Authenticator::new(&config.identity, clock.clone())
                 .context("preparing sign-in")?,
             signer: UrlSigner::new(secret, clock.clone()),

@@ -50,7 +50,10 @@ pub use operator::{RedriveError, fail_by_operator, failed, recent, redrive};
 pub(crate) use retention::erase_some;
 pub use retention::{clear_old_keys, delete_old, delete_old_masks};
 pub use retry::{MAX_ATTEMPTS, Retry, retry, retry_delay};
-pub use submit::{FixParameters, NewJob, QueueLimit, SubmitError, Submitted, submit, submit_as};
+pub use submit::{
+    FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, submit,
+    submit_as,
+};
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, sqlx::Type)]

@@ -53,8 +53,10 @@ pub struct RemovalData {
 /// Removes the background of an image, for 5 credits, in the wire format of remove.bg.
 ///
 /// The image and the cutout are deleted after an hour and appear in no list. A repeat with the same
-/// `Idempotency-Key` and image returns the first cutout, in the requested shape, at no further cost.
-/// `X-Credits-Charged` is the price of the cutout; rejected requests and failed runs cost nothing.
+/// `Idempotency-Key` and image returns the first cutout, in the requested shape, at no further cost. Without a key, the
+/// same image with the same parameters does so for ten minutes, and joins a run that has not ended. If the client hangs
+/// up and does not try again within three seconds, the run is canceled.
+/// `X-Credits-Charged` is the price of the cutout; rejected requests, failed and canceled runs cost nothing.
 #[utoipa::path(post, path = "/v1.0/removebg", tag = "remove.bg",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeat return the first cutout")),
     request_body(content(

@@ -73,7 +73,8 @@ pub async fn run(
 ) -> Result<Response, ApiError> {
     app.rate_limits.count_run(user)?;
     let RequestPreferences { idempotency_key, wait } = preferences;
-    let request = RunRequest { image: query.id()?, tool, tier, idempotency_key, wait };
+    let image = query.id()?;
+    let request = RunRequest { image, tool, tier, idempotency_key, repeat_window: None, wait };
     respond(app, run_tool(app, user, request).await?).await
 }
 

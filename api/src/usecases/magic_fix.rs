@@ -65,5 +65,5 @@ pub async fn magic_fix(
         idempotency_key: request.idempotency_key,
         queue_limit: Some(app.limits.queue_limit(Tier::Paid)),
     };
-    submit_and_wait(app, &job, request.wait).await
+    submit_and_wait(app, &job, None, request.wait).await
 }

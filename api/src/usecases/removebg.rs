@@ -1,6 +1,9 @@
 //! Removes the background of one image for a program: upload, run and download in one call.
 //!
 //! The image is stored like any other and costs the same, but expires after an hour and appears in no gallery.
+//!
+//! Clients give up after a while and try again, often without an idempotency key. So the key of such a request is made
+//! of its content, and a run whose client has gone is canceled.
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -25,7 +28,8 @@ pub struct RemovalRequest {
     pub file: Bytes,
     /// How to render the cutout.
     pub options: CutoutOptions,
-    /// A repeat with the same key and image returns the first cutout.
+    /// A repeat with the same key and image returns the first cutout. Without a key, a repeat of the same image and
+    /// options does so for [`crate::config::LimitsConfig::repeat_window_secs`].
     pub idempotency_key: Option<String>,
 }
 
@@ -60,19 +64,26 @@ pub async fn removebg(
     request: RemovalRequest,
 ) -> Result<Removal, RemovalError> {
     let RemovalRequest { file, options, idempotency_key } = request;
-    let image = match &idempotency_key {
-        // A repeat may already be paid for, so do not check the balance yet.
-        Some(_) => same_image_or_new(app, user.id, file).await?,
-        None if user.credits - user.reserved < credits::price(Tool::RemoveBackground) => {
+    let content = Sha256::digest(&file);
+    let can_pay = user.credits - user.reserved >= credits::price(Tool::RemoveBackground);
+    let image = match images::for_program(&app.pool, user.id, &content).await? {
+        // The first image with this content, so that a repeat, which may be paid for, refers to the same one.
+        Some(image) => image,
+        None if idempotency_key.is_none() && !can_pay => {
             return Err(ApiError::NotEnoughCredits.into());
         }
         None => new_image(app, user.id, file).await?,
+    };
+    let (idempotency_key, repeat_window) = match idempotency_key {
+        Some(key) => (key, None),
+        None => (key_of_content(&content, &options), Some(app.limits.repeat_window())),
     };
     let run = RunRequest {
         image,
         tool: Tool::RemoveBackground,
         tier: Tier::Paid,
-        idempotency_key,
+        idempotency_key: Some(idempotency_key),
+        repeat_window,
         wait: app.limits.wait(),
     };
     let mut results = match run_tool(app, user.id, run).await? {
@@ -91,12 +102,10 @@ pub async fn removebg(
     }
 }
 
-/// Returns the stored image with the same content, so that a repeat refers to the same image.
-async fn same_image_or_new(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, ApiError> {
-    match images::for_program(&app.pool, owner, &Sha256::digest(&file)).await? {
-        Some(image) => Ok(image),
-        None => new_image(app, owner, file).await,
-    }
+/// Returns the idempotency key of a request without one. No client can send it: their keys are ASCII.
+fn key_of_content(content: &[u8], options: &CutoutOptions) -> String {
+    let request = Sha256::new().chain_update(content).chain_update(format!("{options:?}"));
+    format!("≡{}", hex::encode(request.finalize()))
 }
 
 async fn new_image(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, ApiError> {

@@ -8,6 +8,7 @@ use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
 use retouch_core::queue::JobEvent;
 use retouch_core::results::{self, ResultImage};
 use retouch_core::{ImageId, JobId, UserId, images};
+use tokio::time::Instant;
 
 use crate::error::ApiError;
 use crate::state::App;
@@ -23,6 +24,9 @@ pub struct RunRequest {
     pub tier: Tier,
     /// Makes a repeat return the first response.
     pub idempotency_key: Option<String>,
+    /// How long the key counts if it was derived from the content; see [`jobs::submit_as`]. Such a run is canceled when
+    /// its client hangs up.
+    pub repeat_window: Option<Duration>,
     /// How long to wait for the result; zero returns the job immediately.
     pub wait: Duration,
 }
@@ -54,7 +58,7 @@ pub async fn run_tool(
         idempotency_key: request.idempotency_key,
         queue_limit: Some(app.limits.queue_limit(request.tier)),
     };
-    submit_and_wait(app, &job, request.wait).await
+    submit_and_wait(app, &job, request.repeat_window, request.wait).await
 }
 
 /// Rejects an image whose longest side, in pixels, exceeds the tool's limit.
@@ -65,36 +69,72 @@ pub(super) fn check_size(app: &App, tool: Tool, longest_side: i32) -> Result<(),
 }
 
 /// Submits the job, rings the doorbell and waits for the end of the job, at most `wait`. If the doorbell fails, the
-/// sweeper rings it later.
+/// sweeper rings it later. With `repeat_window`, the job is canceled once all clients that wait for it hung up.
 pub(super) async fn submit_and_wait(
     app: &App,
     new: &NewJob,
+    repeat_window: Option<Duration>,
     wait: Duration,
 ) -> Result<RunOutcome, ApiError> {
-    let id = JobId::new();
-    let mut subscription = app.job_events.subscribe(id);
-    let mut job = match jobs::submit_as(&app.pool, id, new).await? {
-        Submitted::Joined(job) => {
-            subscription = app.job_events.subscribe(job.id);
-            // The job may have ended before this subscription.
-            jobs::get(&app.pool, job.id).await?.unwrap_or(job)
-        }
-        Submitted::New(job) => {
-            metrics::counter!("retouch_jobs_submitted_total",
-                "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
-            .increment(1);
-            if let Err(error) = app.queue.ring(job.class(), job.id).await {
-                tracing::warn!(%error, job.id = %job.id, "Could not ring the doorbell for job {}", job.id);
+    let deadline = Instant::now() + wait;
+    loop {
+        let id = JobId::new();
+        let mut subscription = app.job_events.subscribe(id);
+        // From before the submission, which the database may complete even if the client hangs up meanwhile.
+        let mut attendance = repeat_window
+            .map(|_| app.attended_jobs.attend(id, Box::pin(cancel_abandoned(app.clone(), id))));
+        let submitted = jobs::submit_as(&app.pool, id, new, repeat_window).await?;
+        let is_joined = matches!(submitted, Submitted::Joined(_));
+        let mut job = match submitted {
+            Submitted::Joined(job) => {
+                subscription = app.job_events.subscribe(job.id);
+                if let Some(attendance) = &mut attendance {
+                    attendance.end();
+                    *attendance = app.attended_jobs.join(job.id);
+                }
+                // The job may have ended before this subscription.
+                jobs::get(&app.pool, job.id).await?.unwrap_or(job)
             }
-            job
+            Submitted::New(job) => {
+                metrics::counter!("retouch_jobs_submitted_total",
+                    "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
+                .increment(1);
+                if let Err(error) = app.queue.ring(job.class(), job.id).await {
+                    tracing::warn!(%error, job.id = %job.id, "Could not ring the doorbell for job {}", job.id);
+                }
+                job
+            }
+        };
+        // A caller that does not wait wants the job, even if it has ended.
+        if wait.is_zero() {
+            return Ok(RunOutcome::Pending(job));
         }
-    };
-    // A caller that does not wait wants the job, even if it has ended.
-    if wait.is_zero() {
-        return Ok(RunOutcome::Pending(job));
+        let left = deadline.saturating_duration_since(Instant::now());
+        job = subscription.wait_for_end(&app.pool, job, left).await?;
+        let outcome = outcome_of(app, job).await;
+        if repeat_window.is_some() && is_joined && matches!(outcome, Err(ApiError::Canceled)) {
+            // The request that submitted it called it off, but this one still wants its result.
+            continue;
+        }
+        if let Some(attendance) = &mut attendance {
+            attendance.end();
+        }
+        return outcome;
     }
-    job = subscription.wait_for_end(&app.pool, job, wait).await?;
-    outcome_of(app, job).await
+}
+
+/// Cancels a job whose clients have all hung up.
+async fn cancel_abandoned(app: App, job: JobId) {
+    match jobs::cancel(&app.pool, job).await {
+        Ok(false) => {}
+        Ok(true) => {
+            tracing::info!(job.id = %job, "Canceled job {job}: its client hung up");
+            announce_canceled(&app, &[job]).await;
+        }
+        Err(error) => {
+            tracing::warn!(%error, job.id = %job, "Could not cancel job {job}, whose client hung up");
+        }
+    }
 }
 
 /// Returns the results of a job, its failure, or the job if it has not ended.

@@ -1,6 +1,7 @@
 //! The wire format of remove.bg: parameters work or are rejected by name, and the response states the price.
 
 use std::io::Read;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -12,10 +13,12 @@ use base64::engine::general_purpose::STANDARD;
 use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, Failure, Isolation};
 use retouch_core::results::NewResult;
-use retouch_core::{ResultId, WorkerId, storage};
+use retouch_core::{JobId, ResultId, WorkerId, storage};
 use retouch_standins::testing::eventually;
 use serde_json::json;
 use sqlx::PgPool;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use crate::app::{Answer, TestApp, TestRequest, png};
@@ -112,9 +115,10 @@ async fn every_encoding_is_accepted_and_json_returned_on_request(pool: PgPool) {
     let app = Arc::new(TestApp::start(pool).await);
     let key = app.key("ada").await;
     let worker = work(&app, 3);
-    let b64 = STANDARD.encode(png(64, 48));
+    // Different pictures: an equal request would not run again.
+    let b64 = |width| STANDARD.encode(png(width, 48));
     let encoded = url::form_urlencoded::Serializer::new(String::new())
-        .append_pair("image_file_b64", &b64)
+        .append_pair("image_file_b64", &b64(65))
         .append_pair("format", "png")
         .finish();
     let requests = [
@@ -122,7 +126,7 @@ async fn every_encoding_is_accepted_and_json_returned_on_request(pool: PgPool) {
         app.post(REMOVE).with_key(&key).body("application/x-www-form-urlencoded", encoded),
         // With the key as a bearer token, and with empty values for omitted parameters.
         app.post(REMOVE).by(&key).json_body(&json!(
-            {"image_file_b64": b64, "format": "png", "crop": false, "roi": null, "bg_color": ""}
+            {"image_file_b64": b64(66), "format": "png", "crop": false, "roi": null, "bg_color": ""}
         )),
     ];
     for request in requests {
@@ -381,6 +385,131 @@ async fn repeats_with_an_idempotency_key_share_one_run(pool: PgPool) {
     let other = app.post(REMOVE).with_key(&key).header("idempotency-key", "one");
     let other = other.body("multipart/form-data; boundary=frontier", form(&png(65, 48), &[]));
     is_refused(&other.send().await, 422, "idempotency_key_reused");
+    assert_eq!(app.balance("ada").await, (15, 0));
+}
+
+/// Sends the request over a connection and hangs up after `patience`, like a client that gives up.
+async fn give_up(address: SocketAddr, key: &str, body: &[u8], patience: Duration) {
+    let mut client = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST {REMOVE} HTTP/1.1\r\nHost: test\r\nX-Api-Key: {key}\r\nContent-Length: {}\r\n\
+         Content-Type: multipart/form-data; boundary=frontier\r\n\r\n",
+        body.len()
+    );
+    client.write_all(&[head.as_bytes(), body].concat()).await.unwrap();
+    let mut first = [0; 1];
+    let answer = tokio::time::timeout(patience, client.read(&mut first)).await;
+    assert!(answer.is_err(), "answered before the client gave up");
+}
+
+async fn jobs_in(app: &TestApp, state: &str) -> i64 {
+    let count = sqlx::query_scalar("select count(*) from jobs where state = $1").bind(state);
+    count.fetch_one(&app.pool).await.unwrap()
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_whose_client_has_gone_is_canceled(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (key, address) = (app.key("ada").await, app.listen().await);
+    for (picture, is_running) in [(png(64, 48), false), (png(65, 48), true)] {
+        let body = form(&picture, &[]);
+        let waiting = give_up(address, &key, &body, Duration::from_secs(1));
+        let worker = async {
+            if is_running {
+                eventually(Duration::from_secs(10), "a job", || app.claim()).await;
+            }
+        };
+        tokio::join!(waiting, worker);
+        assert_eq!(app.balance("ada").await, (20, 5), "it may try again");
+        let canceled = async || (app.balance("ada").await == (20, 0)).then_some(());
+        eventually(Duration::from_secs(10), "the cancellation", canceled).await;
+        assert!(app.claim().await.is_none(), "the job is still queued");
+    }
+    assert_eq!(jobs_in(&app, "cancelled").await, 2);
+    // The image is not tainted by it.
+    let app = Arc::new(app);
+    let worker = work(&app, 1);
+    assert_eq!(remove(&app, &key, &[]).send().await.status, StatusCode::OK);
+    worker.await.unwrap();
+    assert_eq!(app.balance("ada").await, (15, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn five_tries_of_an_impatient_client_cost_one_price(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (key, address) = (app.key("ada").await, app.listen().await);
+    let body = form(&png(64, 48), &[("format", "png")]);
+    for attempt in 0..4 {
+        give_up(address, &key, &body, Duration::from_millis(700)).await;
+        assert_eq!(jobs_in(&app, "queued").await, 1, "attempt {attempt} joins the first");
+    }
+    let worker = work(&app, 1);
+    // With the last one while it runs, and others after it has ended.
+    for _ in 0..3 {
+        let answer = remove(&app, &key, &[("format", "png")]).send().await;
+        assert_eq!((answer.status, &answer.body[..]), (StatusCode::OK, &cutout()[..]));
+        assert_eq!(answer.header("x-credits-charged"), "5");
+    }
+    worker.await.unwrap();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!((jobs_in(&app, "done").await, jobs_in(&app, "cancelled").await), (1, 0));
+    assert_eq!(app.balance("ada").await, (15, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn only_an_equal_request_within_ten_minutes_is_a_repeat(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let (key, other) = (app.key("ada").await, app.key("bob").await);
+    let run = async |key: &str, fields: &[(&str, &str)]| {
+        let worker = work(&app, 1);
+        let answer = remove(&app, key, fields).send().await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+        worker.await.unwrap();
+    };
+    run(&key, &[]).await;
+    // A second key of the same account, and a field that changes nothing, make no difference.
+    let second = app.key("ada").await;
+    let repeat = remove(&app, &second, &[("size", "preview")]).send().await;
+    assert_eq!((repeat.status, app.balance("ada").await), (StatusCode::OK, (15, 0)));
+    run(&key, &[("bg_color", "fff")]).await;
+    assert_eq!(app.balance("ada").await, (10, 0));
+    run(&other, &[]).await;
+    assert_eq!(app.balance("bob").await, (15, 0));
+    sqlx::query("update jobs set finished_at = finished_at - interval '10 minutes'")
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    run(&key, &[]).await;
+    assert_eq!(app.balance("ada").await, (5, 0));
+    // The result of the repeated run counts from now on.
+    assert_eq!(remove(&app, &key, &[]).send().await.status, StatusCode::OK);
+    assert_eq!(app.balance("ada").await, (5, 0));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_request_that_joined_a_canceled_run_runs_on_its_own(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let key = app.key("ada").await;
+    let first = remove(&app, &key, &[]).send();
+    let rest = async {
+        let queued = async || (jobs_in(&app, "queued").await == 1).then_some(());
+        eventually(Duration::from_secs(10), "a job", queued).await;
+        let second = remove(&app, &key, &[]).send();
+        let cancel = async {
+            // The second request has joined by then; otherwise it is a first one, with the same outcome.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let job: JobId =
+                sqlx::query_scalar("select id from jobs").fetch_one(&app.pool).await.unwrap();
+            let canceled =
+                app.delete(&format!("/api/jobs/{job}")).by(&app.token("ada")).send().await;
+            assert!(canceled.status.is_success(), "{}", canceled.text());
+            work(&app, 1).await.unwrap();
+        };
+        tokio::join!(second, cancel).0
+    };
+    let (first, second) = tokio::join!(first, rest);
+    is_refused(&first, 409, "cancelled");
+    assert_eq!(second.status, StatusCode::OK, "{}", second.text());
     assert_eq!(app.balance("ada").await, (15, 0));
 }
 

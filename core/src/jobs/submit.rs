@@ -1,5 +1,7 @@
 //! Submitting a job: one transaction that holds the price, assigns the turn and writes the row.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -21,7 +23,7 @@ pub struct NewJob {
     pub fix: Option<FixParameters>,
     /// The tier, which decides the price.
     pub tier: Tier,
-    /// The client's idempotency key: a repeat returns the first job.
+    /// Makes a repeat return the first job. The client chooses it, or [`submit_as`] says how long it counts.
     pub idempotency_key: Option<String>,
     /// When to refuse the job because too many are queued; `None` for no limit.
     pub queue_limit: Option<QueueLimit>,
@@ -30,10 +32,26 @@ pub struct NewJob {
 /// How many jobs of a tier may be queued before another is refused.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimit {
-    /// Over all users. Concurrent submissions do not see each other, so a few more may get in.
+    /// Over all owners. Concurrent submissions of users do not see each other, so a few more may get in.
     pub total: i64,
-    /// Per user, enforced exactly; `None` for no such limit.
+    /// Per user or visitor, enforced exactly; `None` for no such limit. As the queue fills, this shrinks to a quarter
+    /// of the free places, but not below one, so that a few owners cannot fill the queue.
     pub per_owner: Option<i64>,
+}
+
+impl QueueLimit {
+    /// Returns why another job is refused while `total` jobs of the tier are queued, `of_owner` of them of its owner.
+    /// The insert statement has the same rule.
+    fn refusal(self, tier: Tier, total: i64, of_owner: i64) -> Option<SubmitError> {
+        let share = ((self.total - total) / 4).max(1);
+        if total >= self.total {
+            Some(SubmitError::QueueFull(tier))
+        } else if self.per_owner.is_some_and(|most| of_owner >= most.min(share)) {
+            Some(SubmitError::OwnerQueueFull)
+        } else {
+            None
+        }
+    }
 }
 
 /// The parameters of a Magic Fix. Its mode, which follows from the prompt, is part of [`Tool`].
@@ -80,7 +98,7 @@ pub enum SubmitError {
     /// Too many jobs of this tier are queued.
     #[error("Too many {}runs are waiting. Try again in a minute.", if *.0 == Tier::Paid { "" } else { "free " })]
     QueueFull(Tier),
-    /// Too many jobs of this user are queued.
+    /// Too many jobs of this user or visitor are queued.
     #[error("Too many of your runs are waiting. Try again when some have finished.")]
     OwnerQueueFull,
     /// The image was deleted meanwhile.
@@ -97,22 +115,35 @@ pub enum SubmitError {
 /// lock on the user's row serializes the submissions of one user, so two requests cannot spend the same credit
 /// or both count as the first.
 pub async fn submit(pool: &PgPool, new: &NewJob) -> Result<Submitted, SubmitError> {
-    submit_as(pool, JobId::new(), new).await
+    submit_as(pool, JobId::new(), new, None).await
 }
 
 /// Like [`submit`], with the job's id chosen by the caller, who can subscribe to its events beforehand and so
 /// misses none.
-pub async fn submit_as(pool: &PgPool, id: JobId, new: &NewJob) -> Result<Submitted, SubmitError> {
+///
+/// With `repeat_window`, the caller derived the idempotency key from the content of the request. Only a job that is
+/// active, or that made a result within this time, then counts as the first; a failed or canceled one does not.
+pub async fn submit_as(
+    pool: &PgPool,
+    id: JobId,
+    new: &NewJob,
+    repeat_window: Option<Duration>,
+) -> Result<Submitted, SubmitError> {
     let cost = match (new.tier, new.owner) {
         (Tier::Paid, Some(_)) => credits::price(new.tool),
         _ => 0,
     };
     let mut tx = db::begin(pool).await?;
     // If no job is inserted, the rollback also undoes the hold.
-    let is_held = match new.owner {
-        Some(owner) => credits::lock_and_hold(&mut tx, owner, cost).await?,
-        None => true,
+    let is_held = if let Some(owner) = new.owner {
+        credits::lock_and_hold(&mut tx, owner, cost).await?
+    } else {
+        lock_visitors(&mut tx).await?;
+        true
     };
+    if let Some(window) = repeat_window {
+        release_key(&mut tx, new, window).await?;
+    }
     let insertion = insert(&mut tx, id, new, cost, is_held).await?;
     if let Some(earlier) = insertion.earlier {
         return join(&mut tx, earlier, new).await.map(Submitted::Joined);
@@ -158,12 +189,54 @@ pub async fn submit_as(pool: &PgPool, id: JobId, new: &NewJob) -> Result<Submitt
     }))
 }
 
+/// Serializes the submissions of visitors, whose queue is short, so that its limits hold exactly.
+async fn lock_visitors(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('visitors'' queue', 0))")
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
+/// Takes the idempotency key from a job that no longer counts as the first. The caller has locked the owner's row.
+async fn release_key(conn: &mut PgConnection, new: &NewJob, window: Duration) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update jobs set idempotency_key = null
+         where owner_id = $1 and idempotency_key = $2
+           and (state in ('failed', 'cancelled') or finished_at < now() - $3::interval
+                or result_deleted_at is not null)",
+        new.owner.map(UserId::uuid),
+        new.idempotency_key,
+        db::interval(window),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns why a visitor's job would be refused now, before its picture is prepared. [`submit`] decides.
+pub async fn check_visitor_queue(
+    pool: &PgPool,
+    visitor: &str,
+    limit: QueueLimit,
+) -> Result<(), SubmitError> {
+    let queued = sqlx::query!(
+        r#"select count(*) as "total!", count(*) filter (where i.visitor = $1) as "of_visitor!"
+           from jobs j left join images i on i.id = j.image_id
+           where j.state = 'queued' and j.tier = $2"#,
+        visitor,
+        Tier::Visitor.as_str(),
+    )
+    .fetch_one(pool)
+    .await?;
+    limit.refusal(Tier::Visitor, queued.total, queued.of_visitor).map_or(Ok(()), Err)
+}
+
 /// The outcome of the insert statement.
 struct Insertion {
     /// The earlier job that this request repeats.
     earlier: Option<JobId>,
     image_exists: bool,
-    /// Queued jobs of the tier and owner; 0 without a limit.
+    /// Queued jobs of the tier and its owner or visitor; 0 without a limit.
     queued_of_owner: i64,
     /// Queued jobs of the tier, counted up to the limit; 0 without a limit.
     queued_total: i64,
@@ -196,7 +269,12 @@ async fn insert(
            ), picture as (
                select id from images where id = $3 for key share
            ), queued as (
-               select case when $13::bigint is null then 0 else (
+               select case when $13::bigint is null then 0
+                           when $2::uuid is null then (
+                          select count(*) from jobs j join images i on i.id = j.image_id
+                          where j.state = 'queued' and j.tier = $6
+                            and i.visitor = (select visitor from images where id = $3)
+                      ) else (
                           select count(*) from jobs where owner_id = $2 and state = 'queued' and tier = $6
                       ) end as of_owner,
                       case when $14::bigint is null then 0 else (
@@ -221,7 +299,9 @@ async fn insert(
                       coalesce(greatest(served.now, served.before, served.own), 0) + 1
                from picture, queued, served
                where $15 and not exists (select from earlier)
-                 and of_owner < coalesce($13, 1) and total < coalesce($14, 1)
+                 and ($14::bigint is null or total < $14)
+                 -- A share of the free places, as in `QueueLimit::refusal`.
+                 and ($13::bigint is null or of_owner < least($13, greatest(($14 - total) / 4, 1)))
                returning created_at
            )
            select (select id from earlier) as "earlier: JobId",
@@ -241,7 +321,7 @@ async fn insert(
         new.fix.as_ref().map(|fix| fix.prompt.as_str()),
         new.fix.as_ref().map(|fix| fix.mask_sha256.as_slice()),
         telemetry::current_trace(),
-        limit.filter(|_| new.owner.is_some()).and_then(|limit| limit.per_owner),
+        limit.and_then(|limit| limit.per_owner),
         limit.map(|limit| limit.total),
         is_held,
     )
@@ -251,17 +331,15 @@ async fn insert(
 
 /// Returns why a new job was refused.
 fn refusal(new: &NewJob, insertion: &Insertion) -> SubmitError {
-    let limit = new.queue_limit;
-    let is_full = |limit: Option<i64>, queued| limit.is_some_and(|limit| queued >= limit);
     if !insertion.image_exists {
-        SubmitError::NoSuchImage
-    } else if is_full(limit.and_then(|limit| limit.per_owner), insertion.queued_of_owner) {
-        SubmitError::OwnerQueueFull
-    } else if is_full(limit.map(|limit| limit.total), insertion.queued_total) {
-        SubmitError::QueueFull(new.tier)
-    } else {
-        SubmitError::NotEnoughCredits
+        return SubmitError::NoSuchImage;
     }
+    let limit = new.queue_limit;
+    limit
+        .and_then(|limit| {
+            limit.refusal(new.tier, insertion.queued_total, insertion.queued_of_owner)
+        })
+        .unwrap_or(SubmitError::NotEnoughCredits)
 }
 
 /// Returns the job with this id if `new` is the same request.

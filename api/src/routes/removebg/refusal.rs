@@ -108,7 +108,8 @@ impl From<RemovalError> for Refusal {
             refusal.reason.code = "result_unavailable".into();
             refusal.reason.title =
                 "You were charged for this cutout, but it cannot be read at the moment. \
-                Repeat the request with the same Idempotency-Key to get it at no further cost."
+                Repeat the request within a few minutes, with the same Idempotency-Key if you sent one, \
+                to get it at no further cost."
                     .into();
         }
         refusal
