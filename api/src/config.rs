@@ -193,9 +193,15 @@ pub struct LimitsConfig {
     /// Maximum number of visitors' runs in the queue.
     #[arg(long, env = "RETOUCH_VISITOR_QUEUE", default_value_t = 20)]
     pub visitor_queue: i64,
+    /// Maximum number of visitors' runs in the queue per IP address.
+    #[arg(long, env = "RETOUCH_ADDRESS_QUEUE", default_value_t = 5)]
+    pub address_queue: i64,
     /// Maximum number of users' free runs in the queue.
     #[arg(long, env = "RETOUCH_FREE_QUEUE", default_value_t = 200)]
     pub free_queue: i64,
+    /// Maximum number of free runs in the queue per user.
+    #[arg(long, env = "RETOUCH_USER_FREE_QUEUE", default_value_t = 20)]
+    pub user_free_queue: i64,
     /// Maximum number of paid runs in the queue.
     #[arg(long, env = "RETOUCH_PAID_QUEUE", default_value_t = 5000)]
     pub paid_queue: i64,
@@ -227,8 +233,12 @@ impl LimitsConfig {
     pub fn queue_limit(&self, tier: Tier) -> QueueLimit {
         match tier {
             Tier::Paid => QueueLimit { total: self.paid_queue, per_owner: Some(self.user_queue) },
-            Tier::Free => QueueLimit { total: self.free_queue, per_owner: None },
-            Tier::Visitor => QueueLimit { total: self.visitor_queue, per_owner: None },
+            Tier::Free => {
+                QueueLimit { total: self.free_queue, per_owner: Some(self.user_free_queue) }
+            }
+            Tier::Visitor => {
+                QueueLimit { total: self.visitor_queue, per_owner: Some(self.address_queue) }
+            }
         }
     }
 

@@ -117,11 +117,11 @@ pub enum ApiError {
         /// Seconds until the next try.
         retry_after_secs: u64,
     },
-    /// The run failed and cost nothing. 422 if the image, the mask or the result is to blame, otherwise 500.
+    /// The run failed and cost nothing, as its text says. 422 if the image, the mask or the result is to blame, otherwise 500.
     #[error("{}", .0.detail)]
     RunFailed(Failure),
-    /// 500: our fault; the log has the cause.
-    #[error("Something went wrong on our side. You have not been charged.")]
+    /// 500: our fault; the log has the cause. Says nothing of a charge: the run may be finished and paid.
+    #[error("Something went wrong on our side. Please try again.")]
     Internal(#[source] anyhow::Error),
 }
 
@@ -206,12 +206,8 @@ impl From<SubmitError> for ApiError {
             SubmitError::FreeExists => Self::FreeExists,
             SubmitError::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             SubmitError::NoSuchImage => Self::NotFound("Image"),
-            SubmitError::QueueFull(_) => {
-                Self::Unavailable { detail: error.to_string(), retry_after_secs: 60 }
-            }
-            SubmitError::OwnerQueueFull => {
-                Self::RateLimited { detail: error.to_string(), retry_after_secs: 10 }
-            }
+            SubmitError::QueueFull(_) => Self::QueueFull { reason: error, retry_after_secs: 60 },
+            SubmitError::OwnerQueueFull => Self::QueueFull { reason: error, retry_after_secs: 10 },
             SubmitError::Database(error) => error.into(),
         }
     }

@@ -71,9 +71,11 @@ impl App {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let secret = config.url_secret.reveal().as_bytes();
         anyhow::ensure!(secret.len() >= 16, "RETOUCH_URL_SECRET must have at least 16 characters");
+        let queue = Queue::new(&config.redis)?;
         Ok(Self(Arc::new(Parts {
             pool,
-            queue: Queue::new(&config.redis)?,
+            rate_limits: RateLimits::new(&config.limits, &queue),
+            queue,
             storage: Storage::new(&config.storage),
             job_events: JobEvents::default(),
             attended_jobs: AttendedJobs::default(),
@@ -81,8 +83,7 @@ impl App {
                 .context("preparing sign-in")?,
             signer: UrlSigner::new(secret, clock.clone()),
             deleted_users: DeletedUsers::new(secret),
-            rate_limits: RateLimits::new(&config.limits),
-            visitors: Visitors::new(secret, &config.limits, &config.trusted_proxies),
+            visitors: Visitors::new(secret, &config.trusted_proxies),
             payments: Payments::new(&config.payments).context("preparing payments")?,
             clock,
             limits: config.limits.clone(),

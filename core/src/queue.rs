@@ -1,11 +1,12 @@
-//! Redis: doorbells ("there is work") and job events ("this job changed"). The only code that names apalis or
-//! Redis.
+//! Redis: doorbells ("there is work"), job events ("this job changed") and shared rate limits. The only code that
+//! names apalis or Redis.
 //!
-//! Nothing here is the truth. The sweeper rings again for a lost doorbell, and a request that waits for a job
-//! also polls Postgres, so Redis can be flushed, restarted or unreachable at any time. Runs on Redis 7 and
-//! Valkey 8, or newer.
+//! Nothing here is the truth. The sweeper rings again for a lost doorbell, a request that waits for a job also polls
+//! Postgres, and rate limits are counted locally meanwhile, so Redis can be flushed, restarted or unreachable at any
+//! time. Runs on Redis 7 and Valkey 8, or newer.
 
 mod events;
+mod rate_limit;
 mod streams;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use retouch_catalog::JobClass;
 use streams::{FIELD, StreamsBackend, StreamsConfig};
 
 pub use events::{JobEvent, JobProgress, ProgressStage};
+pub use rate_limit::{Rate, Verdict};
 
 /// The approximate length of a stream; beyond it Redis drops the oldest doorbells, and the sweeper rings again
 /// for their jobs.

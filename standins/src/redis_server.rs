@@ -91,9 +91,14 @@ impl RedisServer {
         redis::cmd("FLUSHALL").exec(&mut conn).expect("flushed");
     }
 
+    /// Freezes the process: connections stay open, and nothing answers.
+    pub fn freeze(&self) {
+        self.signal("STOP");
+    }
+
     /// Freezes the process for `time`, like a server that swaps or whose host is paused.
     pub fn freeze_for(&self, time: Duration) {
-        self.signal("STOP");
+        self.freeze();
         std::thread::sleep(time);
         self.signal("CONT");
     }

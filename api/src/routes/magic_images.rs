@@ -47,7 +47,7 @@ pub async fn run_magic_fix(
     preferences: RequestPreferences,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
-    app.rate_limits.count_run(user.id)?;
+    app.rate_limits.users.count_run(user.id).await?;
     let image = id(&image, "Image")?;
     let body = multipart(body)?;
     let (mask, prompt) = uploaded_mask(body, app.limits.max_upload_bytes).await?;

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use retouch_core::jobs::SubmitError;
 use retouch_core::magic_fix::PromptError;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -86,8 +87,13 @@ impl ApiError {
             | Self::Unprocessable(_)
             | Self::StorageFull(_)
             | Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::Unavailable { .. } | Self::PaymentsUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::RateLimited { .. }
+            | Self::QueueFull { reason: SubmitError::OwnerQueueFull, .. } => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::QueueFull { .. } | Self::Unavailable { .. } | Self::PaymentsUnavailable => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::RunFailed(failure) if is_input_error(&failure.code) => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
@@ -114,6 +120,7 @@ impl IntoResponse for ApiError {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::RateLimited { retry_after_secs, .. }
+            | Self::QueueFull { retry_after_secs, .. }
             | Self::Unavailable { retry_after_secs, .. } => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
             }

@@ -71,7 +71,7 @@ pub async fn run(
     query: &ImageQuery,
     preferences: RequestPreferences,
 ) -> Result<Response, ApiError> {
-    app.rate_limits.count_run(user)?;
+    app.rate_limits.users.count_run(user).await?;
     let RequestPreferences { idempotency_key, wait } = preferences;
     let image = query.id()?;
     let request = RunRequest { image, tool, tier, idempotency_key, repeat_window: None, wait };

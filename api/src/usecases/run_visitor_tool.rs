@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::images::{self, Uploader};
-use retouch_core::jobs::NewJob;
+use retouch_core::jobs::{self, NewJob};
 use sha2::{Digest, Sha256};
 
 use super::run_tool::{RunOutcome, check_size, submit_and_wait};
@@ -17,8 +17,8 @@ use crate::state::App;
 /// Runs `tool` on `file` for the visitor at `address`.
 ///
 /// A repeated upload of the same file within the hour refers to the same image, whose free run is used up. A run
-/// counts once its request has passed all checks, even if the queue is then full. Calls `release_file` as soon as
-/// `file` is no longer needed.
+/// counts once its request has passed all checks, unless the queue is full. Calls `release_file` as soon as `file` is
+/// no longer needed.
 pub async fn run_visitor_tool(
     app: &App,
     address: IpAddr,
@@ -27,14 +27,18 @@ pub async fn run_visitor_tool(
     release_file: impl FnOnce(),
     wait: Duration,
 ) -> Result<RunOutcome, ApiError> {
-    app.visitors.count_upload(address)?;
     let visitor = app.visitors.pseudonym(address);
+    let limits = &app.rate_limits.visitors;
+    let queue_limit = app.limits.queue_limit(Tier::Visitor);
+    // Before anything is counted or decoded.
+    jobs::check_visitor_queue(&app.pool, &visitor, queue_limit).await?;
+    limits.count_upload(&visitor).await?;
     let known = images::for_visitor(&app.pool, &visitor, &Sha256::digest(&file)).await?;
     let image = if let Some(image) = known {
         images::get(&app.pool, image).await?.ok_or(ApiError::NotFound("Image"))?
     } else {
         let max = app.limits.max_dimension_of(tool.name());
-        upload_image(app, Uploader::Visitor(visitor), file, max).await?
+        upload_image(app, Uploader::Visitor(visitor.clone()), file, max).await?
     };
     release_file();
     // A known image may have been uploaded for a tool with a higher limit.
@@ -46,7 +50,7 @@ pub async fn run_visitor_tool(
     if is_used_up {
         return Err(ApiError::FreeExists);
     }
-    app.visitors.count_run(address)?;
+    limits.count_run(&visitor).await?;
     let job = NewJob {
         owner: None,
         image: image.id,
@@ -54,7 +58,11 @@ pub async fn run_visitor_tool(
         tier: Tier::Visitor,
         idempotency_key: None,
         fix: None,
-        queue_limit: Some(app.limits.queue_limit(Tier::Visitor)),
+        queue_limit: Some(queue_limit),
     };
-    submit_and_wait(app, &job, wait).await
+    let outcome = submit_and_wait(app, &job, None, wait).await;
+    if matches!(outcome, Err(ApiError::QueueFull { .. })) {
+        limits.give_back_run(&visitor).await;
+    }
+    outcome
 }

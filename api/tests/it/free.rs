@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use sqlx::PgPool;
 
-use crate::app::{TestApp, png};
+use crate::app::{Answer, TestApp, png};
 
 const RUN: &str = "/api/free/remove-bg-fr";
 
@@ -40,6 +40,7 @@ async fn an_address_gets_ten_runs_an_hour(pool: PgPool) {
         let answer = app.post(RUN).file(&png(50 + n, 40)).asynchronously().send().await;
         if n < 10 {
             assert_eq!(answer.status, StatusCode::ACCEPTED, "run {n}: {}", answer.text());
+            app.claim().await.unwrap();
         } else {
             assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
             let wait: u64 = answer.header("retry-after").parse().unwrap();
@@ -50,16 +51,75 @@ async fn an_address_gets_ten_runs_an_hour(pool: PgPool) {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_visitors_queue_is_limited(pool: PgPool) {
-    let app = TestApp::start_with(pool, &["--visitor-queue=2"]).await;
-    for n in 0..3 {
-        let answer = app.post(RUN).file(&png(50 + n, 40)).asynchronously().send().await;
-        if n < 2 {
-            assert_eq!(answer.status, StatusCode::ACCEPTED);
-        } else {
-            answer.is_problem(503, "Too many free runs are waiting. Try again in a minute.");
-            assert_eq!(answer.header("retry-after"), "60");
-        }
+    let settings = ["--visitor-queue=2", "--trusted-proxies=127.0.0.1"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let run = async |n: u32| from(&app, &format!("9.9.9.{n}"), n).await;
+    assert_eq!(run(0).await.status, StatusCode::ACCEPTED);
+    assert_eq!(run(1).await.status, StatusCode::ACCEPTED);
+    // More than the address has runs and uploads in an hour: none of them counts.
+    for _ in 0..70 {
+        let answer = run(2).await;
+        answer.is_problem(503, "Too many free runs are waiting. Try again in a minute.");
+        assert_eq!(answer.header("retry-after"), "60");
     }
+    let images: i64 =
+        sqlx::query_scalar("select count(*) from images").fetch_one(&app.pool).await.unwrap();
+    assert_eq!(images, 2, "a refused picture is not even prepared");
+    app.claim().await.unwrap();
+    assert_eq!(run(2).await.status, StatusCode::ACCEPTED);
+}
+
+/// Sends a picture from an address.
+async fn from(app: &TestApp, address: &str, n: u32) -> Answer {
+    let request = app.post(RUN).header("x-forwarded-for", address).file(&png(50 + n, 40));
+    request.asynchronously().send().await
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_run_refused_by_a_full_queue_does_not_count(pool: PgPool) {
+    let settings = ["--visitor-queue=8", "--address-queue=1", "--visitor-runs-per-hour=3"];
+    let app = TestApp::start_with(pool, &settings).await;
+    // Concurrently, so that several pass the first look at the queue.
+    let answers = (0..6).map(|n| app.post(RUN).file(&png(50 + n, 40)).asynchronously().send());
+    let answers = futures::future::join_all(answers).await;
+    let accepted = answers.iter().filter(|answer| answer.status == StatusCode::ACCEPTED).count();
+    assert_eq!(accepted, 1);
+    for n in 10..12 {
+        app.claim().await.unwrap();
+        let answer = app.post(RUN).file(&png(50 + n, 40)).asynchronously().send().await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
+    }
+    app.claim().await.unwrap();
+    let fourth = app.post(RUN).file(&png(62, 40)).asynchronously().send().await;
+    assert!(fourth.text().contains("Too many free runs from your network"), "{}", fourth.text());
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_address_has_a_share_of_the_visitors_queue(pool: PgPool) {
+    let settings =
+        ["--visitor-queue=12", "--trusted-proxies=127.0.0.1", "--visitor-runs-per-hour=100"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let mut accepted = Vec::new();
+    for visitor in 0..12 {
+        let runs = (0..12).map(|n| {
+            let address = format!("9.9.9.{visitor}");
+            let app = &app;
+            async move { from(app, &address, n).await }
+        });
+        let answers = futures::future::join_all(runs).await;
+        for answer in answers.iter().filter(|answer| answer.status != StatusCode::ACCEPTED) {
+            let refusal = if answer.status == StatusCode::TOO_MANY_REQUESTS {
+                "Too many of your runs are waiting. Try again when some have finished."
+            } else {
+                "Too many free runs are waiting. Try again in a minute."
+            };
+            assert_eq!(answer.json()["detail"], refusal);
+        }
+        let is_accepted = |answer: &&Answer| answer.status == StatusCode::ACCEPTED;
+        accepted.push(answers.iter().filter(is_accepted).count());
+    }
+    // Each gets a quarter of the free places, but at least one.
+    assert_eq!(accepted, [2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0]);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

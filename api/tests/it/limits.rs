@@ -59,6 +59,77 @@ async fn runs_per_minute_are_limited_across_browsers_and_programs(pool: PgPool) 
     assert_eq!(answer.status, StatusCode::ACCEPTED);
 }
 
+/// Returns the statuses of visitors' runs of different pictures.
+async fn visitor_runs(app: &TestApp, widths: std::ops::Range<u32>) -> Vec<u16> {
+    let mut statuses = Vec::new();
+    for width in widths {
+        let request = app.post("/api/free/remove-bg-fr").file(&png(width, 40)).asynchronously();
+        statuses.push(request.send().await.status.as_u16());
+    }
+    statuses
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn processes_share_the_limits_and_a_restart_keeps_them(pool: PgPool) {
+    let first = TestApp::start_with(pool.clone(), &["--visitor-runs-per-hour=3"]).await;
+    assert_eq!(visitor_runs(&first, 60..62).await, [202, 202]);
+    let redis = format!("--redis-url={}", first.redis().url());
+    let second = TestApp::start_with(pool, &["--visitor-runs-per-hour=3", &redis]).await;
+    assert_eq!(visitor_runs(&second, 62..65).await, [202, 429, 429]);
+    assert_eq!(visitor_runs(&first, 65..66).await, [429]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn without_redis_each_process_counts_for_itself(pool: PgPool) {
+    // Nothing listens there.
+    let settings = ["--visitor-runs-per-hour=2", "--redis-url=redis://127.0.0.1:1"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let started = std::time::Instant::now();
+    assert_eq!(visitor_runs(&app, 60..64).await, [202, 202, 429, 429]);
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    let answer = app.post("/api/free/remove-bg-fr").file(&png(70, 40)).asynchronously();
+    let wait: u64 = answer.send().await.header("retry-after").parse().unwrap();
+    assert!((1..=1800).contains(&wait), "{wait}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_silent_redis_delays_no_request_for_long(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--user-uploads-per-minute=5"]).await;
+    app.upload("ada").await;
+    app.redis().freeze();
+    let started = std::time::Instant::now();
+    for _ in 0..5 {
+        app.upload("ada").await;
+    }
+    // One of them waited for Redis.
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    let refused = app.post("/api/images/upload").by(&app.token("ada")).file(b"text").send().await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_user_has_a_share_of_the_free_queue(pool: PgPool) {
+    let settings = ["--free-queue=12", "--user-free-queue=2", "--user-uploads-per-minute=1000"];
+    let app = TestApp::start_with(pool, &settings).await;
+    let mut accepted = Vec::new();
+    for name in ["ada", "bob", "eve", "fay", "gus", "hal", "ida", "jim", "kit", "lea", "max"] {
+        let mut statuses = Vec::new();
+        for _ in 0..3 {
+            let path =
+                format!("/api/rmbg-images/remove-bg-free?imageId={}", app.upload(name).await);
+            let answer = app.post(&path).by(&app.token(name)).asynchronously().send().await;
+            statuses.push(answer.status);
+        }
+        accepted.push(statuses.iter().filter(|status| **status == StatusCode::ACCEPTED).count());
+        let refused = statuses[2];
+        let is_full = accepted.iter().sum::<usize>() == 12;
+        let expected =
+            if is_full { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::TOO_MANY_REQUESTS };
+        assert_eq!(refused, expected, "{name}");
+    }
+    assert_eq!(accepted, [2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 0]);
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn uploads_per_minute_are_limited(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--user-uploads-per-minute=2"]).await;

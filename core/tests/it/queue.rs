@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::JobId;
-use retouch_core::queue::{Handler, JobEvent, JobProgress, ProgressStage, Queue};
+use retouch_core::queue::{Handler, JobEvent, JobProgress, ProgressStage, Queue, Rate, Verdict};
 use retouch_standins::redis_server::{RedisServer, programs};
 use retouch_standins::testing::eventually;
 use tokio::sync::{broadcast, mpsc};
@@ -250,6 +250,42 @@ async fn a_doorbell_read_by_a_killed_worker_does_not_count() {
             .unwrap();
         assert!(!matches!(read, redis::Value::Nil));
         assert_eq!(queue.unread(PAID).await.unwrap(), 0, "the sweeper must ring again");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_share_a_rate_limit_that_is_replenished_and_expires() {
+    on_each_server(|server, queue| async move {
+        let other = Queue::new(&server.config()).unwrap();
+        let rate = Rate { calls: 3, period: Duration::from_secs(3) };
+        let count = async |queue: &Queue, name: &str| queue.count(name, rate, 1).await.unwrap();
+        for (queue, remaining) in [(&queue, 2), (&other, 1), (&queue, 0)] {
+            assert_eq!(count(queue, "ada").await, Verdict::Within { remaining });
+        }
+        let Verdict::Beyond { retry_after } = count(&other, "ada").await else {
+            panic!("a fourth call");
+        };
+        assert!(retry_after > Duration::from_millis(500), "{retry_after:?}");
+        assert!(retry_after <= Duration::from_secs(1), "{retry_after:?}");
+        assert_eq!(count(&queue, "bob").await, Verdict::Within { remaining: 2 });
+        // A call that is taken back makes room at once.
+        queue.count("ada", rate, -1).await.unwrap();
+        assert_eq!(count(&other, "ada").await, Verdict::Within { remaining: 0 });
+        tokio::time::sleep(retry_after + Duration::from_millis(50)).await;
+        assert_eq!(count(&queue, "ada").await, Verdict::Within { remaining: 0 });
+        // Nothing is left behind once the allowance is full again.
+        let client = redis::Client::open(server.url()).unwrap();
+        let conn = client.get_multiplexed_async_connection().await.unwrap();
+        let gone = async || {
+            let keys: Vec<String> =
+                redis::cmd("KEYS").arg("*:rate:*").query_async(&mut conn.clone()).await.unwrap();
+            keys.is_empty().then_some(())
+        };
+        eventually(PATIENCE, "the counts expire", gone).await;
+        queue.count("ada", rate, -1).await.unwrap();
+        assert_eq!(count(&queue, "ada").await, Verdict::Within { remaining: 2 });
+        drop(server);
     })
     .await;
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use retouch_core::jobs::SubmitError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -55,8 +56,11 @@ impl From<ApiError> for Refusal {
             ApiError::UnsupportedType => "invalid_file_type",
             ApiError::DimensionsTooBig { .. } => "resolution_too_high",
             ApiError::UnreadableImage => "failed_to_read_image",
-            ApiError::RateLimited { .. } => "rate_limit_exceeded",
-            ApiError::Unavailable { .. } => "unavailable",
+            ApiError::RateLimited { .. }
+            | ApiError::QueueFull { reason: SubmitError::OwnerQueueFull, .. } => {
+                "rate_limit_exceeded"
+            }
+            ApiError::QueueFull { .. } | ApiError::Unavailable { .. } => "unavailable",
             ApiError::Canceled => "cancelled",
             ApiError::UploadTimeout => "timeout",
             ApiError::NotFound(_) | ApiError::NoSuchPath => "not_found",
@@ -89,6 +93,7 @@ impl From<ApiError> for Refusal {
         };
         let retry_after_secs = match &error {
             ApiError::RateLimited { retry_after_secs, .. }
+            | ApiError::QueueFull { retry_after_secs, .. }
             | ApiError::Unavailable { retry_after_secs, .. } => Some(*retry_after_secs),
             _ => None,
         };

@@ -1,0 +1,94 @@
+//! The limits per minute of signed-in users, in browsers and programs together.
+
+use std::time::Duration;
+
+use retouch_core::UserId;
+use retouch_core::queue::{Queue, Verdict};
+
+use super::limiter::Limiter;
+use crate::config::LimitsConfig;
+use crate::error::ApiError;
+
+/// The rate limits of signed-in users.
+pub struct UserLimits {
+    runs: Limiter,
+    uploads: Limiter,
+}
+
+/// A user's remaining allowance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Calls per minute.
+    pub limit: u32,
+    /// Calls allowed right now.
+    pub remaining: u32,
+    /// The time until `remaining` is back at `limit` if no call follows.
+    pub full_after: Duration,
+}
+
+/// The error for a call beyond the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimited {
+    /// The kind of call, in the plural.
+    what: &'static str,
+    /// The allowance, with nothing remaining.
+    pub allowance: Allowance,
+    /// Seconds until the next call is allowed.
+    pub retry_after_secs: u64,
+}
+
+impl From<RateLimited> for ApiError {
+    fn from(error: RateLimited) -> Self {
+        let RateLimited { what, allowance, retry_after_secs } = error;
+        let unit = if retry_after_secs == 1 { "second" } else { "seconds" };
+        Self::RateLimited {
+            detail: format!(
+                "You can start {} {what} per minute. Try again in {retry_after_secs} {unit}.",
+                allowance.limit
+            ),
+            retry_after_secs,
+        }
+    }
+}
+
+impl UserLimits {
+    /// Creates the limiters with the configured limits.
+    pub fn new(limits: &LimitsConfig, queue: &Queue) -> Self {
+        let limiter = |name, calls| Limiter::new(name, calls, Duration::from_mins(1), queue);
+        Self {
+            runs: limiter("user-runs", limits.user_runs_per_minute),
+            uploads: limiter("user-uploads", limits.user_uploads_per_minute),
+        }
+    }
+
+    /// Counts a run of `user`; an error if it exceeds the limit.
+    pub async fn count_run(&self, user: UserId) -> Result<Allowance, RateLimited> {
+        count(&self.runs, user, "runs").await
+    }
+
+    /// Counts an upload of `user`; an error if it exceeds the limit.
+    pub async fn count_upload(&self, user: UserId) -> Result<Allowance, RateLimited> {
+        count(&self.uploads, user, "uploads").await
+    }
+}
+
+async fn count(
+    limiter: &Limiter,
+    user: UserId,
+    what: &'static str,
+) -> Result<Allowance, RateLimited> {
+    let limit = limiter.rate.calls;
+    let allowance = |remaining| Allowance {
+        limit,
+        remaining,
+        full_after: limiter.rate.interval() * (limit - remaining),
+    };
+    match limiter.count(&user.to_string()).await {
+        Verdict::Within { remaining } => Ok(allowance(remaining)),
+        Verdict::Beyond { retry_after } => Err(RateLimited {
+            what,
+            allowance: allowance(0),
+            retry_after_secs: retry_after.as_secs() + 1,
+        }),
+    }
+}
