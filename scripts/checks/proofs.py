@@ -80,10 +80,12 @@ def limit_cannot_be_spoofed(trial, picture):
     accepted = 0
     for number in range(2 * VISITOR_RUNS):
         spoofed = {"X-Forwarded-For": f"203.0.113.{number}, 198.51.100.{number}"} if number % 2 else {}
+        # A full queue would refuse it without counting it.
+        until(lambda: trial.number("select count(*) from jobs where state = 'queued' and tier = 'visitor'") == 0, "no visitor waits")
         status, headers = trial.visit(commented(picture, f"one {number}"), spoofed)
-        accepted += status != 429
+        accepted += status == 202
         expect(status != 429 or int(headers.get("Retry-After", 0)) > 0, "A rejection has a Retry-After header", headers)
-        expect(status in (202, 429, 503), "The API accepts or rejects a visitor", status)
+        expect(status in (202, 429), "The API accepts or rejects a visitor", status)
     expect(accepted == VISITOR_RUNS, f"An address gets {VISITOR_RUNS} runs per hour, whatever its headers say", accepted)
 
 
