@@ -169,7 +169,7 @@ pub struct LimitsConfig {
     #[arg(long, env = "RETOUCH_MAX_UPLOAD_BYTES", default_value_t = 25 * 1024 * 1024)]
     pub max_upload_bytes: usize,
     /// Memory for uploads in progress, in MiB. The API answers 503 to uploads beyond it. One IP address can
-    /// use up to half of it.
+    /// use half of what the others leave.
     #[arg(long, env = "RETOUCH_UPLOAD_MEMORY_MIB", default_value_t = 256)]
     pub upload_memory_mib: usize,
     /// Seconds without new bytes after which an upload is aborted.
@@ -218,6 +218,30 @@ pub struct LimitsConfig {
     /// runs that have not ended.
     #[arg(long, env = "RETOUCH_REPEAT_WINDOW_SECS", default_value_t = 600)]
     pub repeat_window_secs: u64,
+    /// Memory for decoding and rendering images, in MiB. By default, what the container's memory leaves beside
+    /// uploads. An image that takes more is rejected.
+    #[arg(long, env = "RETOUCH_DECODE_MEMORY_MIB")]
+    pub decode_memory_mib: Option<u32>,
+    /// Threads that decode and render images. By default, one per CPU of the container.
+    #[arg(long, env = "RETOUCH_DECODE_THREADS")]
+    pub decode_threads: Option<usize>,
+    /// Seconds that an image waits for that memory before the API answers 503.
+    #[arg(long, env = "RETOUCH_DECODE_WAIT_SECS", default_value_t = 20)]
+    pub decode_wait_secs: u64,
+    /// KiB per second that must arrive of an upload, averaged over `RETOUCH_UPLOAD_PAUSE_SECS`; slower ones are
+    /// aborted.
+    #[arg(long, env = "RETOUCH_UPLOAD_MIN_KIB_PER_SEC", default_value_t = 4)]
+    pub upload_min_kib_per_sec: u64,
+    /// Maximum number of open connections, and at most half of the files that the process may open. One IP
+    /// address can have half of what the others leave; trusted proxies have no limit of their own.
+    #[arg(long, env = "RETOUCH_MAX_CONNECTIONS", default_value_t = 4096)]
+    pub max_connections: usize,
+    /// Maximum number of open connections per IP address.
+    #[arg(long, env = "RETOUCH_ADDRESS_CONNECTIONS", default_value_t = 256)]
+    pub address_connections: usize,
+    /// Seconds within which a new connection must send its first request head.
+    #[arg(long, env = "RETOUCH_HEAD_TIMEOUT_SECS", default_value_t = 10)]
+    pub head_timeout_secs: u64,
 }
 
 impl LimitsConfig {

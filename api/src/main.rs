@@ -79,7 +79,7 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
         .with_context(|| format!("listening on {} (RETOUCH_LISTEN)", config.listen))?;
     tracing::info!(listen = %config.listen, "Serving");
     let stopping = app.stopping.clone();
-    serve::serve(listener, service, async move {
+    serve::serve(&app, listener, service, async move {
         telemetry::shutdown_signal().await;
         tracing::info!("Stopping");
         stopping.cancel();

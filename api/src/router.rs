@@ -161,15 +161,14 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
     let (api, document) = table().split_for_parts();
     let document = with_problem_type(document);
     let unsafe_gets = Arc::new(paths_with_get_and_post(&document));
-    // Room for the multipart headers around the file.
-    let body_limit = app.limits.max_upload_bytes + 64 * 1024;
     let page = Router::new()
         .fallback_service(ui::page(ui_dir))
         .layer(middleware::from_fn(ui::page_headers));
-    let policy = security_headers::content_security_policy(
-        &app,
-        &ui::inline_script_hashes(ui_dir).join(" "),
-    );
+    let scripts = ui::inline_script_hashes(ui_dir).join(" ");
+    let policy = security_headers::Policy {
+        content: security_headers::content_security_policy(&app, &scripts),
+        is_https: app.is_https,
+    };
     let request_id = HeaderName::from_static("x-request-id");
     let compressible = DefaultPredicate::new()
         .and(NotForContentType::const_new("image/"))
@@ -184,7 +183,7 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
         .merge(SwaggerUi::new("/api/docs").url("/api/openapi.json", document))
         .fallback_service(page)
         .with_state(app)
-        .layer(DefaultBodyLimit::max(body_limit))
+        .layer(DefaultBodyLimit::max(body::MAX_PLAIN_BODY))
         .layer(CompressionLayer::new().compress_when(compressible))
         .layer(middleware::from_fn(move |request, next| {
             security_headers::add(policy.clone(), request, next)

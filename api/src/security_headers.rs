@@ -39,8 +39,20 @@ const DOCS_POLICY: HeaderValue = HeaderValue::from_static(
      object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'",
 );
 
-/// Adds the security headers to a response; `policy` is the page's content security policy.
-pub async fn add(policy: HeaderValue, request: Request, next: Next) -> Response {
+/// A year, which browsers remember; only for this host, because others may not speak HTTPS.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// What the security headers depend on.
+#[derive(Clone)]
+pub struct Policy {
+    /// The page's content security policy.
+    pub content: HeaderValue,
+    /// Whether browsers reach this installation over HTTPS. Then they must never use HTTP.
+    pub is_https: bool,
+}
+
+/// Adds the security headers to a response.
+pub async fn add(policy: Policy, request: Request, next: Next) -> Response {
     let docs = request.uri().path().starts_with("/api/docs");
     let private = request.uri().path().starts_with("/api/") && !docs;
     let mut response = next.run(request).await;
@@ -51,7 +63,11 @@ pub async fn add(policy: HeaderValue, request: Request, next: Next) -> Response 
         HeaderValue::from_static("strict-origin-when-cross-origin"),
     );
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, if docs { DOCS_POLICY } else { policy });
+    let content = if docs { DOCS_POLICY } else { policy.content };
+    headers.insert(header::CONTENT_SECURITY_POLICY, content);
+    if policy.is_https {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
+    }
     // Responses depend on the caller and change at any time, so caches must not store them.
     if private && !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));

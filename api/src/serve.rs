@@ -1,8 +1,10 @@
-//! Accepts connections and shuts them down gracefully.
+//! Accepts connections, as many as memory and fairness allow, and shuts them down gracefully.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -14,19 +16,43 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 use tower::ServiceExt;
 
-/// How long a connection may go without a complete request head. Longer than the two minutes for which proxies keep
-/// idle connections: the proxy must close first, because only it knows that no request is on its way.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(150);
+use crate::fair_budget::FairBudget;
+use crate::state::App;
+
+/// How long a connection that had a request may go without another complete request head. Longer than the two minutes
+/// for which proxies keep idle connections: the proxy must close first, because only it knows that no request is on its
+/// way.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
+/// The longest request head, and the most that is read ahead of a body, in bytes.
+const BUFFER_BYTES: usize = 64 << 10;
+/// The most that is read ahead of the bodies of an HTTP/2 connection, in bytes.
+const WINDOW_BYTES: u32 = 256 << 10;
 
 /// Serves `router` until `stop` resolves, then finishes the requests in flight.
 ///
-/// Replaces `axum::serve`, which has no timeout for the request head.
-pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+/// Replaces `axum::serve`, which limits neither connections nor the time for the request head.
+pub async fn serve(
+    app: &App,
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = ()>,
+) {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEAD_TIMEOUT);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE_TIMEOUT)
+        .max_buf_size(BUFFER_BYTES);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(IDLE_TIMEOUT)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES);
+    let head_timeout = Duration::from_secs(app.limits.head_timeout_secs);
     let connections = GracefulShutdown::new();
     let mut stop = pin!(stop);
     loop {
@@ -34,8 +60,16 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
             accepted = accept(&listener) => accepted,
             () = &mut stop => break,
         };
-        let router = router.clone();
+        let address = app.visitors.subscriber(peer.ip());
+        let mut share = FairBudget::share(Arc::clone(&app.connections), address);
+        if !share.grow_to(1, app.limits.address_connections) {
+            tracing::debug!(%peer, "Too many connections; closing a new one");
+            continue;
+        }
+        let (router, begun) = (router.clone(), Arc::new(AtomicBool::new(false)));
+        let has_begun = Arc::clone(&begun);
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            begun.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(ConnectInfo(peer));
             let router = router.clone();
             async move { Ok::<_, Infallible>(answer(router, request).await) }
@@ -43,9 +77,19 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         let connection = connections.watch(connection.into_owned());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            let mut connection = pin!(connection);
+            let ended = match timeout(head_timeout, &mut connection).await {
+                Ok(ended) => ended,
+                Err(_) if has_begun.load(Ordering::Relaxed) => connection.await,
+                Err(_) => {
+                    tracing::debug!(%peer, "A new connection sent no request; closing it");
+                    Ok(())
+                }
+            };
+            if let Err(error) = ended {
                 tracing::debug!(error, %peer, "A connection closed early");
             }
+            drop(share);
         });
     }
     drop(listener);

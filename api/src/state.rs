@@ -7,18 +7,19 @@ use retouch_core::Clock;
 use retouch_core::db::PgPool;
 use retouch_core::queue::Queue;
 use retouch_core::storage::Storage;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::attended_jobs::AttendedJobs;
 use crate::auth::Authenticator;
 use crate::config::{ApiConfig, IdentityConfig, LimitsConfig, SiteConfig};
+use crate::container;
+use crate::decode_budget::DecodeBudget;
 use crate::deleted_users::DeletedUsers;
+use crate::fair_budget::FairBudget;
 use crate::job_events::JobEvents;
 use crate::payments::Payments;
 use crate::rate_limits::RateLimits;
 use crate::signing::UrlSigner;
-use crate::upload_budget::UploadBudget;
 use crate::visitors::Visitors;
 
 /// The services and settings of one API process. Clones share them.
@@ -43,9 +44,13 @@ pub struct Parts {
     pub limits: LimitsConfig,
     pub identity: IdentityConfig,
     pub site: SiteConfig,
-    /// One permit per picture being decoded, to bound memory.
-    pub decoders: Semaphore,
-    pub upload_budget: Arc<UploadBudget>,
+    /// Whether browsers reach this installation over HTTPS.
+    pub is_https: bool,
+    pub decoders: DecodeBudget,
+    /// The memory for uploads in progress, in bytes.
+    pub upload_budget: Arc<FairBudget>,
+    /// Open connections.
+    pub connections: Arc<FairBudget>,
     /// Canceled on shutdown; ends event streams and background tasks.
     pub stopping: CancellationToken,
 }
@@ -68,7 +73,9 @@ impl App {
     pub fn with_pool(config: &ApiConfig, clock: Clock, pool: PgPool) -> anyhow::Result<Self> {
         // rustls panics if several crypto providers are linked and none is the default.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        // A request may open as many files as its connection: to the database or the object store.
+        let max_files = container::open_files().map_or(usize::MAX, |files| files / 2);
+        let max_connections = config.limits.max_connections.min(max_files);
         let secret = config.url_secret.reveal().as_bytes();
         anyhow::ensure!(secret.len() >= 16, "RETOUCH_URL_SECRET must have at least 16 characters");
         let queue = Queue::new(&config.redis)?;
@@ -89,8 +96,10 @@ impl App {
             limits: config.limits.clone(),
             identity: config.identity.clone(),
             site: config.site.clone(),
-            decoders: Semaphore::new(cores),
-            upload_budget: Arc::new(UploadBudget::new(config.limits.upload_memory_mib << 20)),
+            is_https: config.payments.public_url.scheme() == "https",
+            decoders: DecodeBudget::new(&config.limits),
+            upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),
+            connections: Arc::new(FairBudget::new(max_connections)),
             stopping: CancellationToken::new(),
         })))
     }

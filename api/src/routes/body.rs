@@ -1,11 +1,13 @@
-//! Limits request bodies: counts them against the upload budget and aborts uploads that stall.
+//! Limits request bodies: by their type, by the upload budget, and by the pace at which they arrive.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::header;
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Request, State};
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures::{StreamExt, stream};
@@ -13,9 +15,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::caller::ClientAddress;
 use super::fallback;
+use super::request::header_text;
 use crate::error::ApiError;
+use crate::fair_budget::{FairBudget, Share};
 use crate::state::App;
-use crate::upload_budget::UploadReservation;
 
 /// How long an upload may take: 25 MB over a slow mobile network.
 const UPLOAD_TIMEOUT: Duration = Duration::from_mins(15);
@@ -23,27 +26,78 @@ const UPLOAD_TIMEOUT: Duration = Duration::from_mins(15);
 /// and lose it if the connection closes before that.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The largest body without a file, in bytes; Stripe's messages take kilobytes.
+pub const MAX_PLAIN_BODY: usize = 1 << 20;
+/// Room for the headers of fields around a file, in bytes.
+const MULTIPART_OVERHEAD: usize = 64 << 10;
+
 /// A request body that is being received.
 #[derive(Clone)]
 pub struct IncomingBody(Arc<Mutex<Incoming>>);
 
 struct Incoming {
-    reservation: UploadReservation,
-    /// The unread part; `None` at the end, and while a read is in progress.
+    /// The bytes received, in the upload budget.
+    share: Share,
+    /// The unread part; `None` at the end, and once nobody reads on.
     rest: Option<BodyDataStream>,
     /// Why the upload was aborted.
     error: Option<ApiError>,
     /// True until the first read if the client waits for `100 Continue` before it sends the body.
     awaits_continue: bool,
-    /// The longest pause between two chunks.
-    pause: Duration,
+    pace: Pace,
     deadline: Instant,
 }
 
+/// The least number of bytes that must arrive while we wait for some. Time in which the handler does not read does not
+/// count.
+struct Pace {
+    /// The longest pause between two chunks, and the time over which the bytes are summed up.
+    window: Duration,
+    min_bytes: usize,
+    waited: Duration,
+    received: usize,
+}
+
+impl Pace {
+    /// Counts a wait for bytes. Returns false if too few arrived in the window that it ends.
+    fn count(&mut self, waited: Duration, bytes: usize) -> bool {
+        self.waited += waited;
+        self.received += bytes;
+        if self.waited < self.window {
+            return true;
+        }
+        let is_kept = self.received >= self.min_bytes;
+        (self.waited, self.received) = (Duration::ZERO, 0);
+        is_kept
+    }
+}
+
+/// A file and its bytes in the upload budget.
+struct Counted {
+    file: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.file
+    }
+}
+
 impl IncomingBody {
-    /// Releases the reserved memory early: the handler no longer needs the body but responds much later.
+    /// Releases the memory early: the handler no longer needs the body but responds much later.
     pub fn release(&self) {
-        self.lock().reservation.release();
+        self.lock().share.release();
+    }
+
+    /// Counts `files`, which were read from the body, until they are dropped instead of until the response.
+    pub fn hand_over(&self, files: &mut [Bytes]) {
+        let mut incoming = self.lock();
+        incoming.share.shrink_to(files.iter().map(Bytes::len).sum());
+        for file in files {
+            let share = incoming.share.split(file.len());
+            *file = Bytes::from_owner(Counted { file: std::mem::take(file), _share: share });
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Incoming> {
@@ -52,30 +106,44 @@ impl IncomingBody {
 
     /// Returns the next chunk. An error aborts the body; the handler's response is then replaced.
     async fn next(&self) -> Result<Option<Bytes>, axum::Error> {
-        let (body, deadline) = {
+        let deadline = {
             let mut incoming = self.lock();
             incoming.awaits_continue = false;
-            (incoming.rest.take(), incoming.deadline.min(Instant::now() + incoming.pause))
+            incoming.deadline.min(Instant::now() + incoming.pace.window)
         };
-        let Some(mut body) = body else { return Ok(None) };
-        let reason = match timeout_at(deadline, body.next()).await {
-            Ok(None) => return Ok(None),
-            Ok(Some(Err(error))) => return Err(error),
+        let started = Instant::now();
+        // The body stays where it is: a reader that is dropped meanwhile leaves it to be drained.
+        let next = poll_fn(|context| match &mut self.lock().rest {
+            Some(body) => body.poll_next_unpin(context),
+            None => Poll::Ready(None),
+        });
+        let received = timeout_at(deadline, next).await;
+        let mut incoming = self.lock();
+        let reason = match received {
             Ok(Some(Ok(bytes))) => {
-                let mut incoming = self.lock();
-                incoming.rest = Some(body);
-                if incoming.reservation.grow(bytes.len()) {
+                if !incoming.pace.count(started.elapsed(), bytes.len()) {
+                    ApiError::UploadTimeout
+                } else if incoming.share.grow(bytes.len()) {
                     return Ok(Some(bytes));
+                } else {
+                    ApiError::Unavailable {
+                        detail: "Too many uploads are in progress. Please try again shortly."
+                            .into(),
+                        retry_after_secs: 5,
+                    }
                 }
-                ApiError::Unavailable {
-                    detail: "Too many uploads are in progress. Please try again shortly.".into(),
-                    retry_after_secs: 5,
-                }
+            }
+            Ok(ended) => {
+                incoming.rest = None;
+                return ended.transpose();
             }
             Err(_) => ApiError::UploadTimeout,
         };
+        if matches!(reason, ApiError::UploadTimeout) {
+            incoming.rest = None;
+        }
         let error = axum::Error::new(reason.to_string());
-        self.lock().error = Some(reason);
+        incoming.error = Some(reason);
         Err(error)
     }
 
@@ -83,6 +151,16 @@ impl IncomingBody {
     fn take_unread(&self) -> Option<BodyDataStream> {
         let mut incoming = self.lock();
         if incoming.awaits_continue { None } else { incoming.rest.take() }
+    }
+}
+
+/// Returns the largest body of this type that a handler takes, unless it sets another limit.
+fn max_bytes(headers: &HeaderMap, app: &App) -> usize {
+    let kind = header_text(headers, header::CONTENT_TYPE).unwrap_or_default();
+    if kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data") {
+        app.limits.max_upload_bytes + MULTIPART_OVERHEAD
+    } else {
+        MAX_PLAIN_BODY
     }
 }
 
@@ -99,11 +177,17 @@ pub async fn limit(State(app): State<App>, request: Request, next: Next) -> Resp
     };
     let path = parts.uri.path().to_owned();
     let incoming = IncomingBody(Arc::new(Mutex::new(Incoming {
-        reservation: Arc::clone(&app.upload_budget).reservation(address),
+        share: FairBudget::share(Arc::clone(&app.upload_budget), Some(address)),
         rest: Some(body.into_data_stream()),
         error: None,
         awaits_continue: parts.headers.contains_key(header::EXPECT),
-        pause: Duration::from_secs(app.limits.upload_pause_secs),
+        pace: Pace {
+            window: Duration::from_secs(app.limits.upload_pause_secs),
+            min_bytes: (app.limits.upload_min_kib_per_sec * app.limits.upload_pause_secs) as usize
+                * 1024,
+            waited: Duration::ZERO,
+            received: 0,
+        },
         deadline: Instant::now() + UPLOAD_TIMEOUT,
     })));
     parts.extensions.insert(incoming.clone());
@@ -111,7 +195,10 @@ pub async fn limit(State(app): State<App>, request: Request, next: Next) -> Resp
         let bytes = incoming.next().await?;
         Ok::<_, axum::Error>(bytes.map(|bytes| (bytes, incoming)))
     });
-    let response = next.run(Request::from_parts(parts, Body::from_stream(limited))).await;
+    let max_bytes = max_bytes(&parts.headers, &app);
+    let mut request = Request::from_parts(parts, Body::from_stream(limited));
+    DefaultBodyLimit::max(max_bytes).apply(&mut request);
+    let response = next.run(request).await;
     if let Some(mut rest) = incoming.take_unread() {
         tokio::spawn(timeout(DRAIN_TIMEOUT, async move {
             while let Some(Ok(_)) = rest.next().await {}
@@ -119,4 +206,21 @@ pub async fn limit(State(app): State<App>, request: Request, next: Next) -> Resp
     }
     let error = incoming.lock().error.take();
     error.map_or(response, |error| fallback::respond(&path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trickle_is_too_slow_however_much_came_before() {
+        let window = Duration::from_secs(30);
+        let mut pace = Pace { window, min_bytes: 30 * 4096, waited: Duration::ZERO, received: 0 };
+        assert!(pace.count(Duration::from_millis(200), 25 << 20));
+        let trickle = (0..100).position(|_| !pace.count(Duration::from_secs(5), 1));
+        // The first window has the bulk of the bytes; the second one ends after twelve waits.
+        assert_eq!(trickle, Some(11));
+        let slow_phone = (0..1000).all(|_| pace.count(Duration::from_secs(1), 5 << 10));
+        assert!(slow_phone);
+    }
 }

@@ -82,6 +82,14 @@ async fn open(app: &App, key: &str, headers: &HeaderMap) -> Result<Object, ApiEr
     let Some(range) = header_text(headers, header::RANGE).and_then(single_range) else {
         return Ok(app.storage.open(key, None).await?);
     };
+    let range = match range.strip_prefix("bytes=-").map(str::parse::<i64>) {
+        // Object stores disagree about a suffix longer than the file, which is the whole file (RFC 9110, §14.1.2).
+        Some(Ok(suffix)) => {
+            let length = app.storage.open(key, None).await?.length;
+            format!("bytes={}-", (length - suffix).max(0))
+        }
+        _ => range,
+    };
     let part = match app.storage.open(key, Some(&range)).await {
         Ok(part) => part,
         Err(StorageError::Range) => {
@@ -105,15 +113,17 @@ fn single_range(header: &str) -> Option<String> {
     let (unit, range) = header.split_once('=')?;
     let (first, last) = range.trim().split_once('-')?;
     let number = |text: &str| {
-        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u64>().ok())
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // Object stores count in signed 64-bit numbers and fail beyond them; no file is as long.
+        is_number.then(|| text.parse().unwrap_or(i64::MAX))
     };
-    let is_valid = match (number(first)?, number(last)?) {
-        (Some(first), Some(last)) => first <= last,
-        (Some(_), None) => last.is_empty(),
-        (None, Some(_)) => first.is_empty(),
-        (None, None) => false,
+    let range = match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => format!("bytes={first}-{last}"),
+        (Some(first), None) if last.is_empty() => format!("bytes={first}-"),
+        (None, Some(last)) if first.is_empty() => format!("bytes=-{last}"),
+        _ => return None,
     };
-    (unit.trim().eq_ignore_ascii_case("bytes") && is_valid).then(|| format!("bytes={first}-{last}"))
+    unit.trim().eq_ignore_ascii_case("bytes").then_some(range)
 }
 
 async fn object_key(app: &App, file: File) -> Result<Option<String>, ApiError> {
@@ -154,6 +164,9 @@ mod tests {
             ("Bytes = 5-", "bytes=5-"),
             ("bytes=-7", "bytes=-7"),
             ("bytes=3-3", "bytes=3-3"),
+            ("bytes=-9223372036854775809", "bytes=-9223372036854775807"),
+            ("bytes=5-99999999999999999999", "bytes=5-9223372036854775807"),
+            ("bytes=9223372036854775808-", "bytes=9223372036854775807-"),
         ] {
             assert_eq!(single_range(header).as_deref(), Some(range), "{header}");
         }

@@ -2,11 +2,13 @@
 
 use std::net::IpAddr;
 
+use axum::body::Body;
 use axum::extract::multipart::MultipartRejection;
 use axum::extract::{Extension, Multipart, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Factor, Tool};
+use tokio_util::io::ReaderStream;
 
 use super::body::IncomingBody;
 use super::caller::ClientAddress;
@@ -71,8 +73,13 @@ async fn run_free(
         RunOutcome::Pending(job) => accepted(app, &job).await?,
         RunOutcome::Done(results) => {
             let result = results.first().ok_or(ApiError::NotFound("Result"))?;
-            let png = app.storage.get(&result.object_key).await?;
-            ([(header::CONTENT_TYPE, "image/png")], png).into_response()
+            // Sent while it is read: results of many visitors do not fit into memory.
+            let png = app.storage.open(&result.object_key, None).await?;
+            let headers = [
+                (header::CONTENT_TYPE, HeaderValue::from_static("image/png")),
+                (header::CONTENT_LENGTH, HeaderValue::from(png.length)),
+            ];
+            (headers, Body::from_stream(ReaderStream::new(png.body))).into_response()
         }
     };
     no_store(&mut response);

@@ -7,6 +7,11 @@ use bytes::Bytes;
 
 use crate::error::ApiError;
 
+/// The most fields of an upload; those we know come first.
+const MAX_FIELDS: usize = 32;
+/// The most bytes of a prompt that are kept; more than any valid prompt has.
+const MAX_PROMPT_BYTES: usize = 4096;
+
 /// Unwraps an extracted multipart body.
 pub fn multipart(body: Result<Multipart, MultipartRejection>) -> Result<Multipart, ApiError> {
     body.map_err(|_| ApiError::BadRequest("Send the file as multipart/form-data.".into()))
@@ -14,7 +19,8 @@ pub fn multipart(body: Result<Multipart, MultipartRejection>) -> Result<Multipar
 
 /// Returns the field `file`, of at most `max_bytes`.
 pub async fn uploaded_file(mut body: Multipart, max_bytes: usize) -> Result<Bytes, ApiError> {
-    while let Some(field) = next_field(&mut body, max_bytes).await? {
+    for _ in 0..MAX_FIELDS {
+        let Some(field) = next_field(&mut body, max_bytes).await? else { break };
         if field.name() == Some("file") {
             return read_file(field, max_bytes).await;
         }
@@ -28,12 +34,11 @@ pub async fn uploaded_mask(
     max_bytes: usize,
 ) -> Result<(Bytes, String), ApiError> {
     let (mut file, mut prompt) = (None, String::new());
-    while let Some(field) = next_field(&mut body, max_bytes).await? {
+    for _ in 0..MAX_FIELDS {
+        let Some(field) = next_field(&mut body, max_bytes).await? else { break };
         match field.name() {
             Some("file") => file = Some(read_file(field, max_bytes).await?),
-            Some("prompt") => {
-                prompt = field.text().await.map_err(|error| invalid(&error, max_bytes))?;
-            }
+            Some("prompt") => prompt = read_prompt(field, max_bytes).await?,
             _ => {}
         }
     }
@@ -51,6 +56,16 @@ async fn read_file(field: Field<'_>, max_bytes: usize) -> Result<Bytes, ApiError
         size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }),
         _ => Ok(bytes),
     }
+}
+
+/// Reads the beginning of a prompt. What is longer is too long, whatever follows.
+async fn read_prompt(mut field: Field<'_>, max_bytes: usize) -> Result<String, ApiError> {
+    let mut text = Vec::new();
+    while let Some(chunk) = field.chunk().await.map_err(|error| invalid(&error, max_bytes))? {
+        let room = MAX_PROMPT_BYTES - text.len();
+        text.extend_from_slice(&chunk[..chunk.len().min(room)]);
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn file_missing() -> ApiError {

@@ -7,6 +7,7 @@ mod form;
 mod parameters;
 mod refusal;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::Json;
@@ -16,9 +17,13 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures::StreamExt;
+use bytes::Bytes;
+use futures::{StreamExt, stream};
 use retouch_core::Clock;
 use retouch_core::users::User;
+use retouch_pixels::Limits;
+use retouch_pixels::cutout::{self, CutoutOptions};
+use retouch_pixels::decode::Header;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -121,13 +126,13 @@ async fn run(
     let idempotency_key = preferences?.idempotency_key;
     let wants_json = header_text(request.headers(), header::ACCEPT)
         .is_some_and(|types| types.to_ascii_lowercase().contains("application/json"));
-    let form = form::read(request, app.limits.max_upload_bytes).await?;
+    let form = form::read(app, request).await?;
     let (file, options) = parameters::parse(form)?;
+    check_memory(app, &file, &options)?;
     let Removal { cutout, charged } =
         removebg(app, user, RemovalRequest { file, options, idempotency_key }).await?;
     let mut response = if wants_json {
-        let result_b64 = STANDARD.encode(&cutout.bytes);
-        Json(RemovalView { data: RemovalData { result_b64 } }).into_response()
+        ([(header::CONTENT_TYPE, "application/json")], as_json(cutout.bytes)).into_response()
     } else {
         ([(header::CONTENT_TYPE, cutout.content_type)], cutout.bytes).into_response()
     };
@@ -141,6 +146,32 @@ async fn run(
     headers.insert("x-max-height", HeaderValue::from(cutout.full_height));
     cors::allow_any_origin(headers);
     Ok(response)
+}
+
+/// Rejects a request whose cutout could not be rendered, before anything is charged.
+fn check_memory(app: &App, file: &Bytes, options: &CutoutOptions) -> Result<(), ApiError> {
+    let limits = Limits { max_dimension: app.limits.max_dimension };
+    // A file without a valid header is rejected later, for its own reason.
+    let Ok(Header { width, height, .. }) = Header::read(file, &limits) else { return Ok(()) };
+    let stored = u64::from(width) * u64::from(height) * 4;
+    if app.decoders.fits(stored + cutout::memory_bytes(width, height, options)) {
+        return Ok(());
+    }
+    let detail = "The cutout would be too large. Use a smaller crop_margin, size or image.";
+    Err(ApiError::Unprocessable(detail.into()))
+}
+
+/// Returns a [`RemovalView`] with this file. It is encoded while it is sent, so that only a piece at a time is in memory
+/// as text.
+fn as_json(file: Bytes) -> Body {
+    /// A multiple of 3, so that only the last piece is padded.
+    const PIECE: usize = 48 << 10;
+    let pieces = (0..file.len())
+        .step_by(PIECE)
+        .map(move |start| STANDARD.encode(&file[start..file.len().min(start + PIECE)]));
+    let (head, tail) = ("{\"data\":{\"result_b64\":\"".to_owned(), "\"}}".to_owned());
+    let text = std::iter::once(head).chain(pieces).chain(std::iter::once(tail));
+    Body::from_stream(stream::iter(text.map(Ok::<_, Infallible>)))
 }
 
 /// The balance of the key's owner, in the wire format of remove.bg.

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::jobs::{self, NewJob};
@@ -51,7 +50,7 @@ pub async fn magic_fix(
         let drawing = Drawing::read(&request.mask, (width, height), &limits)?;
         drawing.to_png()
     };
-    let mask = tokio::task::spawn_blocking(read).await.context("reading a mask")??;
+    let mask = app.decoders.run(Drawing::memory_bytes(&limits), read).await?.0?;
     let job = NewJob {
         owner: Some(user),
         image: image.id,

@@ -5,7 +5,6 @@
 //! Clients give up after a while and try again, often without an idempotency key. So the key of such a request is made
 //! of its content, and a run whose client has gone is canceled.
 
-use anyhow::Context;
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::images::{self, Uploader};
@@ -137,11 +136,11 @@ async fn render(
     result: ResultImage,
     options: CutoutOptions,
 ) -> Result<CutoutFile, ApiError> {
+    let (width, height) = (result.width.unsigned_abs(), result.height.unsigned_abs());
+    let memory = cutout::memory_bytes(width, height, &options) + result.size_bytes.unsigned_abs();
+    // The run is paid for, so this waits as long as for the run.
+    let memory = app.decoders.reserve(memory, app.limits.wait()).await?;
     let png = app.storage.get(&result.object_key).await?;
-    let permit = app.decoders.acquire().await.context("the decoders are closed")?;
-    let cutout = tokio::task::spawn_blocking(move || cutout::render(&png, &options))
-        .await
-        .context("rendering a cutout")??;
-    drop(permit);
-    Ok(cutout)
+    let render = move || cutout::render(&png, &options);
+    Ok(app.decoders.run_in(memory, render).await?.0?)
 }

@@ -1,11 +1,11 @@
 //! Uploads an image: validates it, applies its orientation, strips its metadata and stores it with a thumbnail.
 
-use anyhow::Context;
 use bytes::Bytes;
 use retouch_core::ImageId;
 use retouch_core::images::{self, Image, InsertOutcome, NewImage, Quota, Uploader};
 use retouch_core::storage::{image_key, image_thumbnail_key};
-use retouch_pixels::{Limits, upload};
+use retouch_pixels::decode::Header;
+use retouch_pixels::{Limits, PixelError, upload};
 use sha2::{Digest, Sha256};
 
 use crate::error::{ACCOUNT_DELETED, ApiError};
@@ -20,15 +20,15 @@ pub async fn upload_image(
     max_dimension: u32,
 ) -> Result<Image, ApiError> {
     check_room(app, &uploader, file.len() as i64).await?;
-    let content_sha256 = Sha256::digest(&file).to_vec();
-    let permit = app.decoders.acquire().await.context("the decoders are closed");
-    let permit = permit.map_err(ApiError::Internal)?;
-    let picture =
-        tokio::task::spawn_blocking(move || upload::prepare(&file, &Limits { max_dimension }))
-            .await
-            .context("preparing an image")
-            .map_err(ApiError::Internal)??;
-    drop(permit);
+    let limits = Limits { max_dimension };
+    let header = Header::read(&file, &limits)?;
+    let prepare = move || {
+        let content_sha256 = Sha256::digest(&file).to_vec();
+        Ok::<_, PixelError>((upload::prepare(&file, &limits)?, content_sha256))
+    };
+    let (prepared, mut memory) = app.decoders.run(header.prepare_bytes(), prepare).await?;
+    let (picture, content_sha256) = prepared?;
+    memory.shrink_to(picture.bytes.len() + picture.thumbnail.len());
 
     let id = ImageId::new();
     images::announce(&app.pool, id).await?;
@@ -38,6 +38,7 @@ pub async fn upload_image(
         app.storage.put(&original, picture.content_type, picture.bytes),
         app.storage.put(&thumbnail, picture.thumbnail_type, picture.thumbnail),
     )?;
+    drop(memory);
     let new = NewImage {
         id,
         uploader,

@@ -225,7 +225,8 @@ impl TestApp {
     pub async fn listen(&self) -> SocketAddr {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(serve(listener, self.router.clone(), std::future::pending()));
+        let (app, router) = (self.app.clone(), self.router.clone());
+        tokio::spawn(async move { serve(&app, listener, router, std::future::pending()).await });
         address
     }
 

@@ -27,6 +27,13 @@ async fn a_file_supports_ranges_and_caching_until_its_url_expires(pool: PgPool) 
         let answer = app.get(url).header("range", range).send().await;
         assert_eq!((answer.status, &answer.body), (StatusCode::OK, &whole.body), "{range}");
     }
+    // A suffix longer than the file is the whole file (RFC 9110, §14.1.2).
+    for range in ["bytes=-9223372036854775809", "bytes=0-18446744073709551616"] {
+        let answer = app.get(url).header("range", range).send().await;
+        assert_eq!((answer.status.as_u16(), &answer.body), (206, &whole.body), "{range}");
+    }
+    let far = app.get(url).header("range", "bytes=9223372036854775808-").send().await;
+    far.is_problem(416, "The requested range is outside the file.");
     let beyond = app.get(url).header("range", "bytes=999999-").send().await;
     beyond.is_problem(416, "The requested range is outside the file.");
     assert_eq!(beyond.header("content-range"), format!("bytes */{}", whole.body.len()));
@@ -96,6 +103,17 @@ async fn the_page_is_served_for_its_routes_and_never_for_api_paths(pool: PgPool)
         let shown = answer.json()["errors"][0]["title"].clone();
         assert_eq!((answer.status.as_u16(), shown.as_str()), (status, Some(title)));
     }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn browsers_never_use_http_where_the_public_address_is_https(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--public-url=https://retouch.test"]).await;
+    for path in ["/", "/api/config", "/healthz", "/nothing.js"] {
+        let answer = app.get(path).send().await;
+        assert_eq!(answer.header("strict-transport-security"), "max-age=31536000", "{path}");
+    }
+    let app = TestApp::start(app.pool.clone()).await;
+    assert_eq!(app.get("/").send().await.header("strict-transport-security"), "");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

@@ -8,6 +8,7 @@ mod collector;
 mod every_route;
 mod files;
 mod free;
+mod hostile;
 mod idempotency;
 mod identity;
 mod images;

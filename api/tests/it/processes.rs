@@ -130,6 +130,13 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
+    /// Returns a field of `/proc/PID/status` such as `VmHWM`, the peak of resident memory, in MiB.
+    pub fn memory_mib(&self, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        line.trim_matches([':', ' ', '\t', 'k', 'B']).parse::<u64>().unwrap() / 1024
+    }
+
     /// Sends SIGTERM and waits for the exit.
     pub async fn stop(&mut self, timeout: Duration) -> ExitStatus {
         let pid = self.child.id().to_string();

@@ -1,131 +1,192 @@
 //! Reads the request body, in any of its three encodings, as files and text fields.
+//!
+//! Fields are parsed as they arrive and limited in number and length, so that a body takes little more memory than its
+//! image. Only JSON is read as a whole; its parser keeps nothing but the fields.
+
+mod base64_file;
+mod fields;
+mod json;
+mod url_encoded;
 
 use axum::RequestExt;
-use axum::body::to_bytes;
 use axum::extract::multipart::{Field, MultipartError, MultipartRejection};
 use axum::extract::{DefaultBodyLimit, Multipart, Request};
 use axum::http::{StatusCode, header};
-use bytes::Bytes;
-use serde_json::{Map, Value};
+use futures::{StreamExt, TryStreamExt};
 use utoipa::ToSchema;
 
 use super::refusal::Refusal;
 use crate::error::ApiError;
+use crate::routes::body::IncomingBody;
 use crate::routes::request::header_text;
+use crate::state::App;
+use base64_file::Base64File;
+use fields::{BASE64_FIELD, MAX_NAME_BYTES, MAX_TEXT_BYTES, malformed, too_long};
+use url_encoded::{Piece, UrlEncoded};
 
-/// The maximum length of a text field, in bytes.
-const MAX_TEXT_BYTES: usize = 4096;
+pub use fields::{Form, printable};
+
 /// Allowance for everything around the file, in bytes.
 const OVERHEAD: usize = 64 * 1024;
 
-/// The fields, in the order they were sent.
-pub struct Form {
-    /// The files sent as `image_file`.
-    pub files: Vec<Bytes>,
-    /// All other fields that are not empty.
-    pub fields: Vec<(String, String)>,
-    /// The maximum size of the image, in bytes.
-    pub max_bytes: usize,
-}
-
 /// Reads the body.
-pub async fn read(request: Request, max_bytes: usize) -> Result<Form, Refusal> {
+pub async fn read(app: &App, request: Request) -> Result<Form, Refusal> {
     let kind = header_text(request.headers(), header::CONTENT_TYPE).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let incoming = request.extensions().get::<IncomingBody>().cloned();
+    let max_bytes = app.limits.max_upload_bytes;
     // Base64 encodes 3 bytes as 4; form encoding additionally escapes some of them.
     let max_base64 = max_bytes / 3 * 4 + OVERHEAD;
-    let mut form = Form { files: Vec::new(), fields: Vec::new(), max_bytes };
+    let mut form = Form::new(max_bytes);
     match kind.as_str() {
-        "multipart/form-data" => form.read_multipart(request, max_base64).await?,
-        "application/x-www-form-urlencoded" => {
-            let body = read_all(request, max_base64 + max_base64 / 4, max_bytes).await?;
-            for (name, value) in url::form_urlencoded::parse(&body) {
-                form.add(&name, value.into_owned())?;
-            }
+        "multipart/form-data" => read_multipart(&mut form, request, max_base64).await?,
+        "application/x-www-form-urlencoded" => read_url_encoded(&mut form, request).await?,
+        "application/json" => {
+            let body = read_all(request, max_base64, max_bytes).await?;
+            // The parser unescapes the text of the file, and decodes it.
+            let memory = 2 * body.len();
+            let parse = move || json::parse(&body, form);
+            form = app.decoders.run(memory as u64, parse).await?.0?;
         }
-        "application/json" => form.read_json(&read_all(request, max_base64, max_bytes).await?)?,
         _ => {
             let title =
                 "Send multipart/form-data, application/x-www-form-urlencoded or application/json.";
             return Err(Refusal::of_parameter("invalid_content_type", title.into()));
         }
     }
+    if let Some(incoming) = incoming {
+        incoming.hand_over(&mut form.files);
+    }
     Ok(form)
 }
 
-async fn read_all(request: Request, limit: usize, max_bytes: usize) -> Result<Bytes, Refusal> {
-    // The only error that a client can cause is exceeding the limit.
-    to_bytes(request.into_body(), limit)
-        .await
-        .map_err(|_| ApiError::FileTooLarge { max_bytes }.into())
+async fn read_all(request: Request, limit: usize, max_bytes: usize) -> Result<Vec<u8>, Refusal> {
+    let mut chunks = request.into_body().into_data_stream();
+    let mut body = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| malformed("the body is incomplete"))?;
+        if body.len() + chunk.len() > limit {
+            return Err(ApiError::FileTooLarge { max_bytes }.into());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
 }
 
-impl Form {
-    fn add(&mut self, name: &str, value: String) -> Result<(), Refusal> {
-        if name != "image_file_b64" && value.len() > MAX_TEXT_BYTES {
-            let title = format!("{} is too long.", printable(name));
-            return Err(Refusal::of_parameter("invalid_parameter", title));
-        }
-        // Clients send omitted parameters as empty fields.
-        if !value.is_empty() {
-            self.fields.push((name.to_owned(), value));
-        }
-        Ok(())
+async fn read_url_encoded(form: &mut Form, request: Request) -> Result<(), Refusal> {
+    let mut parser = UrlEncoded::default();
+    let mut field = PartialField::default();
+    let mut chunks = request.into_body().into_data_stream();
+    while let Some(chunk) =
+        chunks.try_next().await.map_err(|_| malformed("the body is incomplete"))?
+    {
+        parser.push(&chunk, |piece| field.take(piece, form))?;
     }
+    parser.finish(|piece| field.take(piece, form))
+}
 
-    fn read_json(&mut self, body: &[u8]) -> Result<(), Refusal> {
-        let fields: Map<String, Value> =
-            serde_json::from_slice(body).map_err(|_| malformed("the body is not a JSON object"))?;
-        for (name, value) in fields {
-            match value {
-                Value::Null => {}
-                Value::String(text) => self.add(&name, text)?,
-                Value::Bool(_) | Value::Number(_) => self.add(&name, value.to_string())?,
-                Value::Array(_) | Value::Object(_) => {
-                    let title = format!("{} must be a single value.", printable(&name));
-                    return Err(Refusal::of_parameter("invalid_parameter", title));
+async fn read_multipart(
+    form: &mut Form,
+    mut request: Request,
+    max_base64: usize,
+) -> Result<(), Refusal> {
+    DefaultBodyLimit::max(max_base64 + OVERHEAD).apply(&mut request);
+    let mut body: Multipart = request
+        .extract()
+        .await
+        .map_err(|error: MultipartRejection| malformed(&error.body_text()))?;
+    let max_bytes = form.max_bytes;
+    while let Some(mut field) =
+        body.next_field().await.map_err(|error| broken(&error, max_bytes))?
+    {
+        let name = field.name().unwrap_or_default().to_owned();
+        form.begin(&name)?;
+        let is_file = name == "image_file" || field.file_name().is_some();
+        if is_file && name != "image_file" {
+            // A background image, for example: not supported, so that its name is all we need.
+            form.fields.push((printable(&name), "a file".into()));
+        } else if is_file {
+            let bytes = read_field(field, max_bytes, max_bytes).await?;
+            if !bytes.is_empty() {
+                form.files.push(bytes.into());
+            }
+        } else if name == BASE64_FIELD {
+            let (mut file, mut is_empty) = (Base64File::default(), true);
+            while let Some(chunk) =
+                field.chunk().await.map_err(|error| broken(&error, max_bytes))?
+            {
+                is_empty &= chunk.is_empty();
+                form.decode(&mut file, &chunk)?;
+            }
+            form.add_decoded(file, is_empty)?;
+        } else {
+            let bytes = read_field(field, MAX_TEXT_BYTES, max_bytes).await?;
+            let text = String::from_utf8(bytes)
+                .map_err(|_| malformed(&format!("{} is not UTF-8", printable(&name))))?;
+            form.add(&name, text)?;
+        }
+    }
+    Ok(())
+}
+
+/// A field of a form that is being received.
+#[derive(Default)]
+struct PartialField {
+    /// The name, once it is complete.
+    name: Option<String>,
+    /// The name or the value so far.
+    text: Vec<u8>,
+    /// The value so far, if it is a file.
+    file: Option<Base64File>,
+    is_empty: bool,
+}
+
+impl PartialField {
+    fn take(&mut self, piece: Piece, form: &mut Form) -> Result<(), Refusal> {
+        match piece {
+            Piece::Byte(byte) => {
+                self.text.push(byte);
+                match (&mut self.file, &self.name) {
+                    (Some(file), _) if self.text.len() == MAX_TEXT_BYTES => {
+                        self.is_empty = false;
+                        form.decode(file, &self.text)?;
+                        self.text.clear();
+                    }
+                    (None, Some(name)) if self.text.len() > MAX_TEXT_BYTES => {
+                        return Err(too_long(name));
+                    }
+                    (None, None) if self.text.len() > MAX_NAME_BYTES => {
+                        return Err(malformed("a name is too long"));
+                    }
+                    _ => {}
                 }
             }
+            Piece::Equals => {
+                let name = self.take_text();
+                self.file = (name == BASE64_FIELD).then(Base64File::default);
+                self.is_empty = true;
+                self.name = Some(name);
+            }
+            Piece::End => {
+                form.begin(self.name.as_deref().unwrap_or_default())?;
+                if let Some(mut file) = self.file.take() {
+                    form.decode(&mut file, &self.text)?;
+                    form.add_decoded(file, self.is_empty && self.text.is_empty())?;
+                    self.text.clear();
+                } else if let Some(name) = &self.name {
+                    let value = String::from_utf8_lossy(&self.text).into_owned();
+                    form.add(name, value)?;
+                }
+                *self = Self::default();
+            }
         }
         Ok(())
     }
 
-    async fn read_multipart(
-        &mut self,
-        mut request: Request,
-        max_base64: usize,
-    ) -> Result<(), Refusal> {
-        DefaultBodyLimit::max(max_base64 + OVERHEAD).apply(&mut request);
-        let mut body: Multipart = request
-            .extract()
-            .await
-            .map_err(|error: MultipartRejection| malformed(&error.body_text()))?;
-        let max_bytes = self.max_bytes;
-        while let Some(field) =
-            body.next_field().await.map_err(|error| broken(&error, max_bytes))?
-        {
-            let name = field.name().unwrap_or_default().to_owned();
-            let is_file = name == "image_file" || field.file_name().is_some();
-            let limit = match name.as_str() {
-                "image_file" => max_bytes,
-                "image_file_b64" => max_base64,
-                _ => MAX_TEXT_BYTES,
-            };
-            if is_file && name != "image_file" {
-                // A background image, for example: not supported, so that its name is all we need.
-                self.fields.push((name, "a file".into()));
-                continue;
-            }
-            let bytes = read_field(field, limit, max_bytes).await?;
-            if !is_file {
-                let text = String::from_utf8(bytes)
-                    .map_err(|_| malformed(&format!("{} is not UTF-8", printable(&name))))?;
-                self.add(&name, text)?;
-            } else if !bytes.is_empty() {
-                self.files.push(bytes.into());
-            }
-        }
-        Ok(())
+    fn take_text(&mut self) -> String {
+        let text = String::from_utf8_lossy(&self.text).into_owned();
+        self.text.clear();
+        text
     }
 }
 
@@ -138,11 +199,11 @@ async fn read_field(
     let mut bytes = Vec::new();
     while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error, max_bytes))? {
         if bytes.len() + chunk.len() > limit {
-            let name = printable(field.name().unwrap_or_default());
-            return Err(if name.starts_with("image_file") {
+            let name = field.name().unwrap_or_default();
+            return Err(if name == "image_file" {
                 ApiError::FileTooLarge { max_bytes }.into()
             } else {
-                Refusal::of_parameter("invalid_parameter", format!("{name} is too long."))
+                too_long(name)
             });
         }
         bytes.extend_from_slice(&chunk);
@@ -156,15 +217,6 @@ fn broken(error: &MultipartError, max_bytes: usize) -> Refusal {
     } else {
         malformed(&error.body_text())
     }
-}
-
-fn malformed(reason: &str) -> Refusal {
-    Refusal::of_parameter("bad_request", format!("The request is malformed: {reason}"))
-}
-
-/// Shortens a parameter name that the client chose, and drops control characters, so that a response can repeat it.
-pub fn printable(name: &str) -> String {
-    name.chars().filter(|letter| !letter.is_control()).take(40).collect()
 }
 
 /// The parameters, for the `OpenAPI` document. Any other is rejected.

@@ -1,22 +1,13 @@
 //! Parses the parameters as remove.bg documents them, and rejects unsupported ones by name.
 
-use base64::Engine;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 
 use super::form::{Form, printable};
 use super::refusal::Refusal;
-use crate::error::ApiError;
 use retouch_pixels::cutout::{
     Channels, CutoutOptions, Format, Length, Margins, Position, parse_color,
 };
 
-/// Base64 with or without padding: clients differ.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 /// The maximum margin, in pixels and as a share of the subject.
 const MAX_MARGIN: (u32, f64) = (500, 0.5);
 const NO_MARGIN: Margins = Margins {
@@ -36,7 +27,7 @@ struct Values {
 
 /// Returns the image file and how to render its cutout.
 pub fn parse(form: Form) -> Result<(Bytes, CutoutOptions), Refusal> {
-    let Form { mut files, fields, max_bytes } = form;
+    let Form { mut files, fields, .. } = form;
     let mut values = Values {
         crop: false,
         margins: NO_MARGIN,
@@ -57,10 +48,7 @@ pub fn parse(form: Form) -> Result<(Bytes, CutoutOptions), Refusal> {
             return Err(invalid(name, "was sent twice"));
         }
         seen.push(name);
-        match name.as_str() {
-            "image_file_b64" => files.push(decode(value, max_bytes)?),
-            name => values.set(name, value.trim())?,
-        }
+        values.set(name, value.trim())?;
     }
     match files.len() {
         0 => {
@@ -139,20 +127,6 @@ impl Values {
         let default = if options.scale.is_some() { center } else { Position::Original };
         options.position = position.unwrap_or(default);
         Ok(options)
-    }
-}
-
-fn decode(value: &str, max_bytes: usize) -> Result<Bytes, Refusal> {
-    let text = match value.split_once(',') {
-        Some((head, text)) if head.starts_with("data:") && head.ends_with(";base64") => text,
-        _ => value,
-    };
-    let text: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let bytes = BASE64.decode(text).map_err(|_| invalid("image_file_b64", "is not base64"))?;
-    match bytes.len() {
-        0 => Err(invalid("image_file_b64", "is empty")),
-        size if size > max_bytes => Err(ApiError::FileTooLarge { max_bytes }.into()),
-        _ => Ok(bytes.into()),
     }
 }
 

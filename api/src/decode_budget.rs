@@ -1,0 +1,155 @@
+//! Bounds the memory and the threads that decoding and rendering pictures take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::LimitsConfig;
+use crate::container;
+use crate::error::ApiError;
+
+const MIB: u64 = 1 << 20;
+/// What the process needs beside pictures and uploads, in MiB: code, connections, responses, freed memory that the
+/// allocator keeps.
+const BASE_MIB: u64 = 192;
+/// The least default budget, in MiB: a photo of 36 megapixels.
+const MIN_MIB: u64 = 192;
+
+/// The memory and the threads for pictures. Work waits in turn for its memory and then for a thread.
+pub struct DecodeBudget {
+    /// One permit per MiB.
+    memory: Arc<Semaphore>,
+    memory_mib: u32,
+    threads: Arc<Semaphore>,
+    wait: Duration,
+}
+
+/// Reserved memory. Dropping it releases it.
+#[must_use]
+pub struct Memory(OwnedSemaphorePermit);
+
+impl DecodeBudget {
+    /// Creates the budget. Without settings, it is what the container's memory leaves beside uploads, and one thread
+    /// per CPU of the container.
+    pub fn new(limits: &LimitsConfig) -> Self {
+        let uploads = limits.upload_memory_mib as u64;
+        let available = container::memory_limit().map_or(4096, |bytes| bytes / MIB);
+        // Buffers of an upload grow by steps and take up to a quarter more than its bytes.
+        let default = available.saturating_sub(BASE_MIB + uploads + uploads / 4).max(MIN_MIB);
+        let memory_mib = limits.decode_memory_mib.unwrap_or(default as u32);
+        let cpus = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let threads = limits.decode_threads.unwrap_or_else(cpus).max(1);
+        tracing::info!(memory_mib, threads, "Decoding pictures within {memory_mib} MiB");
+        Self {
+            memory: Arc::new(Semaphore::new(memory_mib as usize)),
+            memory_mib,
+            threads: Arc::new(Semaphore::new(threads)),
+            wait: Duration::from_secs(limits.decode_wait_secs),
+        }
+    }
+
+    /// Returns true if work that takes `bytes` can ever run.
+    pub fn fits(&self, bytes: u64) -> bool {
+        bytes.div_ceil(MIB) <= u64::from(self.memory_mib)
+    }
+
+    /// Runs `work`, which takes up to `bytes` of memory, on a thread that may block.
+    ///
+    /// # Errors
+    /// Same as [`Self::reserve`].
+    pub async fn run<T: Send + 'static>(
+        &self,
+        bytes: u64,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<(T, Memory), ApiError> {
+        let memory = self.reserve(bytes, self.wait).await?;
+        self.run_in(memory, work).await
+    }
+
+    /// Reserves memory, for which it waits up to `wait`.
+    ///
+    /// # Errors
+    /// [`ApiError::Unprocessable`] if there can never be as much, [`ApiError::Unavailable`] if it waited too long.
+    pub async fn reserve(&self, bytes: u64, wait: Duration) -> Result<Memory, ApiError> {
+        if !self.fits(bytes) {
+            let detail = "This image takes more memory than the server has for one. Please send it with fewer pixels.";
+            return Err(ApiError::Unprocessable(detail.into()));
+        }
+        let mib = bytes.div_ceil(MIB).max(1) as u32;
+        let granted = Arc::clone(&self.memory).acquire_many_owned(mib);
+        match tokio::time::timeout(wait, granted).await {
+            Ok(memory) => Ok(Memory(memory.context("the budget is closed")?)),
+            Err(_) => Err(ApiError::Unavailable {
+                detail: "Too many images are being processed. Please try again shortly.".into(),
+                retry_after_secs: 5,
+            }),
+        }
+    }
+
+    /// Runs `work` within memory that is reserved, on a thread that may block, and returns the memory too.
+    pub async fn run_in<T: Send + 'static>(
+        &self,
+        memory: Memory,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<(T, Memory), ApiError> {
+        let thread = Arc::clone(&self.threads).acquire_owned().await;
+        let thread = thread.context("the budget is closed")?;
+        // The work owns what it was granted, because it goes on when its client hangs up.
+        let made = tokio::task::spawn_blocking(move || {
+            let made = work();
+            drop(thread);
+            (made, memory)
+        });
+        Ok(made.await.context("processing an image")?)
+    }
+}
+
+impl Memory {
+    /// Releases all but `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        let kept = bytes.div_ceil(MIB as usize);
+        drop(self.0.split(self.0.num_permits().saturating_sub(kept)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(memory_mib: u32, threads: usize) -> DecodeBudget {
+        DecodeBudget {
+            memory: Arc::new(Semaphore::new(memory_mib as usize)),
+            memory_mib,
+            threads: Arc::new(Semaphore::new(threads)),
+            wait: Duration::from_millis(100),
+        }
+    }
+
+    #[tokio::test]
+    async fn work_waits_for_memory_and_not_for_ever() {
+        let budget = budget(100, 4);
+        let ((), mut first) = budget.run(60 * MIB, || ()).await.expect("it fits");
+        let busy = budget.run(60 * MIB, || ()).await.err().expect("it waits in vain");
+        assert!(matches!(busy, ApiError::Unavailable { retry_after_secs: 5, .. }), "{busy}");
+        let large = budget.run(101 * MIB, || ()).await.err().expect("it can never run");
+        assert!(matches!(large, ApiError::Unprocessable(_)), "{large}");
+        first.shrink_to(39 << 20);
+        let (made, _) = budget.run(61 * MIB, || 7).await.expect("there is room");
+        assert_eq!(made, 7);
+    }
+
+    #[tokio::test]
+    async fn work_of_a_client_that_hung_up_keeps_its_memory_until_it_ends() {
+        let budget = budget(100, 4);
+        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        let work = budget.run(100 * MIB, move || finished.recv().is_ok());
+        // Long enough to start, and then the request is dropped.
+        let hung_up = tokio::time::timeout(Duration::from_millis(50), work).await;
+        assert!(hung_up.is_err());
+        assert_eq!(budget.memory.available_permits(), 0);
+        finish.send(()).expect("the work still runs");
+        let ((), _memory) = budget.run(100 * MIB, || ()).await.expect("it has ended");
+    }
+}
