@@ -30,7 +30,7 @@ pub struct Deleted {
 }
 
 /// Active jobs canceled per transaction, which locks their owner's row.
-const CANCELED_TOGETHER: i64 = 100;
+const CANCELED_TOGETHER: i64 = 50;
 
 /// Deletes the account of `user`. Returns `None` if it was already deleted.
 ///

@@ -20,8 +20,10 @@ use crate::state::App;
 use crate::usecases::run_tool::announce_canceled;
 use crate::usecases::upload_image::upload_image;
 
+/// The most images of a page.
+const MAX_LIMIT: i64 = 500;
 /// Images read, and sent, at a time when all are asked for.
-const CHUNK: i64 = 500;
+const CHUNK: i64 = 200;
 
 /// Selects a page of the list.
 #[derive(serde::Deserialize, utoipa::IntoParams)]
@@ -44,8 +46,8 @@ pub async fn list_images(
     Query(query): Query<PageQuery>,
 ) -> Result<Response, ApiError> {
     let limit = query.limit.unwrap_or(CHUNK);
-    if !(1..=CHUNK).contains(&limit) {
-        return Err(ApiError::BadRequest(format!("limit must be between 1 and {CHUNK}.")));
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(ApiError::BadRequest(format!("limit must be between 1 and {MAX_LIMIT}.")));
     }
     let before = query.before.as_deref().map(cursor_from).transpose()?;
     // Before the answer begins, so that a failure gets a status.
@@ -142,7 +144,7 @@ pub async fn upload(
     SignedIn(user): SignedIn,
     body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
-    app.rate_limits.users.count_upload(user.id).await?;
+    app.rate_limits.count_upload(user.id)?;
     let body = multipart(body)?;
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);

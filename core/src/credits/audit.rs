@@ -9,7 +9,7 @@ use crate::pages::Pages;
 use crate::{UserId, chores};
 
 /// Ledger entries that one statement adds up.
-const ENTRIES: i64 = 50_000;
+const ENTRIES: i64 = 20_000;
 
 /// Returns the sum of all ledger entries of each kind, in credits.
 ///
@@ -80,7 +80,7 @@ pub struct Discrepancy {
 }
 
 /// Users that one statement reads.
-const USERS: i64 = 5000;
+const USERS: i64 = 1000;
 /// Users that one statement checks exactly.
 const SUSPECTS: usize = 20;
 

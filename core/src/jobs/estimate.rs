@@ -1,9 +1,13 @@
 //! How long jobs still need.
 
-use chrono::{DateTime, Utc};
+use std::collections::{HashMap, HashSet};
+
+use chrono::TimeDelta;
 use sqlx::PgPool;
 
 use super::{Job, JobState};
+use crate::JobId;
+use retouch_catalog::{Tier, ToolName};
 
 /// The remaining time of a job that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,54 +64,63 @@ pub async fn estimate(pool: &PgPool, job: &Job) -> sqlx::Result<Estimate> {
     Ok(from_facts(job, &facts))
 }
 
-/// Estimates the time that each of `jobs` still needs, in their order, like [`estimate`] but in one statement: it ranks
-/// the whole queue once, however many jobs are asked for.
+/// Estimates the time that each of `jobs` still needs, in their order, like [`estimate`] but in two statements: the
+/// first ranks the whole queue once, however many jobs are asked for.
 pub async fn estimates(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<Vec<Estimate>> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
     let ids: Vec<_> = jobs.iter().map(|job| job.id.uuid()).collect();
-    let tools: Vec<_> = jobs.iter().map(|job| job.tool.name().as_str().to_owned()).collect();
-    let tiers: Vec<_> = jobs.iter().map(|job| job.tier.as_str().to_owned()).collect();
-    let starts: Vec<_> = jobs.iter().map(|job| job.started_at).collect();
-    let all = sqlx::query_as!(
-        Facts,
-        // Before a job start those of its class with an earlier turn, and those of the other classes of its tier that
-        // were submitted earlier: all of its tier that were, less those of its class.
-        r#"with asked as (
-               select * from unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[])
-                   with ordinality as asked (id, tool, tier, started_at, nth)
-           ), queue as (
-               select id, row_number() over (partition by tier, tool order by turn, created_at, id) - 1
+    let places = sqlx::query!(
+        // Before a job start those of higher tiers, those of its class with an earlier turn, and those of the other
+        // classes of its tier that were submitted earlier: all of its tier that were, less those of its class.
+        r#"select id as "id!: JobId", ahead as "ahead!" from (
+               select id, rank() over (order by array_position(array['paid', 'free', 'visitor'], tier)) - 1
+                          + row_number() over (partition by tier, tool order by turn, created_at, id) - 1
                           + rank() over (partition by tier order by created_at)
                           - rank() over (partition by tier, tool order by created_at) as ahead
                from jobs where state = 'queued'
-           ), waiting as (
-               select array_position(array['paid', 'free', 'visitor'], tier) as rank, count(*) as count
-               from jobs where state = 'queued' group by tier
-           ), class as (
-               select tool, tier, (
-                          select avg(extract(epoch from finished_at - started_at))::float8 from (
-                              select finished_at, started_at from jobs
-                              where tool = wanted.tool and tier = wanted.tier and state = 'done'
-                              order by finished_at desc limit 20
-                          ) last
-                      ) as mean_secs,
-                      (select coalesce(sum(count), 0)::bigint from waiting
-                       where rank < array_position(array['paid', 'free', 'visitor'], wanted.tier)) as before
-               from (select distinct tool, tier from asked) wanted
-           )
-           select coalesce(queue.ahead, 0) + class.before as "ahead!",
-                  (select count(*) from jobs where state = 'running') as "running!",
-                  (select coalesce(sum(slots), 0) from workers where seen_at > now() - interval '20 seconds')
-                    as "slots!",
-                  class.mean_secs, extract(epoch from now() - started_at)::float8 as elapsed_secs
-           from asked join class using (tool, tier) left join queue using (id) order by nth"#,
+           ) queue where id = any($1)"#,
         &ids,
-        &tools,
-        &tiers,
-        &starts as &[Option<DateTime<Utc>>],
     )
     .fetch_all(pool)
     .await?;
-    Ok(jobs.iter().zip(&all).map(|(job, facts)| from_facts(job, facts)).collect())
+    let places: HashMap<_, _> = places.into_iter().map(|place| (place.id, place.ahead)).collect();
+    let classes: HashSet<_> = jobs.iter().map(Job::class).collect();
+    let (tools, tiers): (Vec<_>, Vec<_>) = classes
+        .into_iter()
+        .map(|class| (class.tool.as_str().to_owned(), class.tier.as_str().to_owned()))
+        .unzip();
+    let classes = sqlx::query!(
+        r#"select tool as "tool!: ToolName", tier as "tier!: Tier", now() as "now!",
+                  (select count(*) from jobs where state = 'running') as "running!",
+                  (select coalesce(sum(slots), 0) from workers where seen_at > now() - interval '20 seconds')
+                    as "slots!",
+                  (select avg(extract(epoch from finished_at - started_at))::float8 from (
+                       select finished_at, started_at from jobs
+                       where tool = class.tool and tier = class.tier and state = 'done'
+                       order by finished_at desc limit 20
+                   ) last) as mean_secs
+           from unnest($1::text[], $2::text[]) as class (tool, tier)"#,
+        &tools,
+        &tiers,
+    )
+    .fetch_all(pool)
+    .await?;
+    let estimates = jobs.iter().filter_map(|job| {
+        let class =
+            classes.iter().find(|class| class.tool == job.tool.name() && class.tier == job.tier)?;
+        let elapsed = job.started_at.map(|started| class.now - started);
+        let facts = Facts {
+            ahead: places.get(&job.id).copied().unwrap_or(0),
+            running: class.running,
+            slots: class.slots,
+            mean_secs: class.mean_secs,
+            elapsed_secs: elapsed.map(TimeDelta::as_seconds_f64),
+        };
+        Some(from_facts(job, &facts))
+    });
+    Ok(estimates.collect())
 }
 
 fn from_facts(job: &Job, facts: &Facts) -> Estimate {
