@@ -144,7 +144,7 @@ pub async fn upload(
     SignedIn(user): SignedIn,
     body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
-    app.rate_limits.count_upload(user.id)?;
+    app.rate_limits.users.count_upload(user.id).await?;
     let body = multipart(body)?;
     let file = uploaded_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);
