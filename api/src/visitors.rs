@@ -20,13 +20,23 @@ impl Visitors {
         Self { key, trusted_proxies: trusted_proxies.to_vec() }
     }
 
+    /// Returns the address that identifies the subscriber behind a connection; `None` for a trusted proxy, whose
+    /// connections carry the requests of many.
+    pub fn subscriber(&self, peer: IpAddr) -> Option<IpAddr> {
+        let peer = peer.to_canonical();
+        (!self.is_proxy(peer)).then(|| subscriber(peer))
+    }
+
+    fn is_proxy(&self, canonical: IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|proxies| proxies.contains(&canonical))
+    }
+
     /// Returns the client's address: the peer, or what trusted proxies report in `X-Forwarded-For`.
     pub fn address(&self, peer: IpAddr, forwarded_for: Option<&str>) -> IpAddr {
         // Each proxy appends the address it saw, so read from the right; a client can forge everything left of that.
         let mut address = peer;
         for forwarded in forwarded_for.unwrap_or_default().rsplit(',') {
-            let canonical = address.to_canonical();
-            if !self.trusted_proxies.iter().any(|proxies| proxies.contains(&canonical)) {
+            if !self.is_proxy(address.to_canonical()) {
                 break;
             }
             match forwarded.trim().parse::<IpAddr>() {
@@ -84,6 +94,14 @@ mod tests {
         );
         assert_eq!(proxied.address(ip("10.0.0.1"), Some("nonsense")), ip("10.0.0.1"));
         assert_eq!(proxied.address(ip("10.0.0.1"), None), ip("10.0.0.1"));
+    }
+
+    #[test]
+    fn a_trusted_proxy_is_no_subscriber() {
+        let proxied = visitors(&["10.0.0.1"]);
+        assert_eq!(proxied.subscriber(ip("10.0.0.1")), None);
+        assert_eq!(proxied.subscriber(ip("::ffff:10.0.0.1")), None);
+        assert_eq!(proxied.subscriber(ip("9.9.9.9")), Some(ip("9.9.9.9")));
     }
 
     #[test]
