@@ -182,8 +182,8 @@ fn png_with_profile(bytes: usize) -> Bytes {
     profile[..4].copy_from_slice(&(bytes as u32).to_be_bytes());
     let mut file = Vec::new();
     let mut encoder = image::codecs::png::PngEncoder::new(&mut file);
-    encoder.set_icc_profile(profile).unwrap();
-    RgbImage::from_pixel(900, 600, Rgb([9, 8, 7])).write_with_encoder(encoder).unwrap();
+    encoder.set_icc_profile(profile).expect("a profile");
+    RgbImage::from_pixel(900, 600, Rgb([9, 8, 7])).write_with_encoder(encoder).expect("a JPEG");
     file.into()
 }
 
