@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn the_soft_limit_of_files_counts() {
-        let limits = "Max processes     12   34   processes\nMax open files    1024  524288  files\n";
+        let limits =
+            "Max processes     12   34   processes\nMax open files    1024  524288  files\n";
         assert_eq!(soft_limit(limits), Some(1024));
         assert_eq!(soft_limit("Max open files    unlimited  unlimited  files\n"), None);
         assert!(open_files().is_some_and(|files| files >= 256));

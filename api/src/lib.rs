@@ -19,5 +19,6 @@ pub mod security_headers;
 pub mod serve;
 pub mod signing;
 pub mod state;
+pub mod upkeep;
 pub mod usecases;
 pub mod visitors;

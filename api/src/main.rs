@@ -12,6 +12,7 @@ use retouch_api::metrics;
 use retouch_api::router;
 use retouch_api::serve;
 use retouch_api::state::App;
+use retouch_api::upkeep;
 use retouch_api::usecases::settle_payment;
 use retouch_core::config::{self, DatabaseConfig, StorageConfig};
 use retouch_core::storage::Storage;
@@ -72,6 +73,7 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
     let app = App::new(config, Clock::system())?;
     app.job_events.start(app.queue.clone());
     tokio::spawn(metrics::watch(app.clone()));
+    tokio::spawn(upkeep::run(app.clone()));
     tokio::spawn(settle_payment::watch_payments(app.clone()));
     let service = router::router(app.clone(), &config.ui_dir);
     let listener = TcpListener::bind(config.listen)

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use sqlx::migrate::Migrator;
-use sqlx::postgres::PgPoolOptions;
 use sqlx::postgres::types::PgInterval;
-use sqlx::{Connection, PgConnection, PgExecutor, Postgres, Transaction};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions, Connection, PgConnection, PgExecutor, Postgres, Transaction};
 pub use sqlx::{Error as DatabaseError, PgPool};
 
 use crate::config::DatabaseConfig;
@@ -18,27 +18,82 @@ pub static MIGRATOR: Migrator = sqlx::migrate!("../migrations");
 const MIGRATION_LOCK: i64 = 0x0072_6574_6f75_6368;
 const MIGRATION_LOCK_POLL: Duration = Duration::from_millis(500);
 
+/// How long a statement may take before it is logged with its text.
+const SLOW_STATEMENT: Duration = Duration::from_millis(200);
+
 /// How long an idle connection counts as alive without a ping.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
+/// How long to wait for a connection, opening one included.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may take to answer a ping. A connection that is silent for longer is closed.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long to wait for a call to the database that should take milliseconds; see [`within`].
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// The server ends a statement after this time, a wait for a lock sooner, and a session that holds locks without doing
+/// anything as well.
+const SERVER_TIMEOUTS: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
+                               set idle_in_transaction_session_timeout = '60s'";
+
+/// Waits for `call` for up to [`CALL_TIMEOUT`].
+///
+/// A connection can fall silent without being closed: a firewall forgot it, or a failover left it behind. A statement
+/// on such a connection would wait forever. After the timeout its future is dropped, and the pool pings the
+/// connection and closes it.
+///
+/// # Errors
+/// [`DatabaseError::Io`] after the timeout.
+pub async fn within<T>(call: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+    within_time(CALL_TIMEOUT, call).await
+}
+
+/// Waits for `call` for up to `limit`. Otherwise same as [`within`].
+///
+/// # Errors
+/// [`DatabaseError::Io`] after the timeout.
+pub async fn within_time<T>(
+    limit: Duration,
+    call: impl Future<Output = sqlx::Result<T>>,
+) -> sqlx::Result<T> {
+    let late = |_| {
+        let reason = format!("the database did not answer within {limit:?}");
+        sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, reason))
+    };
+    tokio::time::timeout(limit, call).await.map_err(late)?
+}
+
 /// Creates a pool. The first query connects, so the server need not run yet.
 pub fn pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
-    PgPoolOptions::new()
+    let options: PgConnectOptions =
+        config.database_url.reveal().parse().context("DATABASE_URL is not a valid Postgres URL")?;
+    let options = options.log_slow_statements("warn".parse()?, SLOW_STATEMENT);
+    Ok(PgPoolOptions::new()
         .max_connections(config.database_connections)
-        .acquire_timeout(Duration::from_secs(5))
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(|connection, _| {
+            // Not startup options, which connection poolers refuse.
+            Box::pin(
+                async move { sqlx::raw_sql(SERVER_TIMEOUTS).execute(connection).await.map(drop) },
+            )
+        })
         // Skip the ping for connections used a moment ago: pinging on every acquire would be a third of all
         // statements.
         .test_before_acquire(false)
         .before_acquire(|connection, used| {
             Box::pin(async move {
                 if used.idle_for > TRUSTED_IDLE {
-                    connection.ping().await?;
+                    within_time(PING_TIMEOUT, connection.ping()).await?;
                 }
                 Ok(true)
             })
         })
-        .connect_lazy(config.database_url.reveal())
-        .context("DATABASE_URL is not a valid Postgres URL")
+        // The pool pings each connection it gets back, without a timeout: a silent one would occupy its place forever.
+        .after_release(|connection, _| {
+            Box::pin(
+                async move { within_time(PING_TIMEOUT, connection.ping()).await.map(|()| true) },
+            )
+        })
+        .connect_lazy_with(options))
 }
 
 /// Begins a transaction.
@@ -46,11 +101,11 @@ pub fn pool(config: &DatabaseConfig) -> anyhow::Result<PgPool> {
 /// Use this instead of `PgPool::begin`. If a future waiting for `PgPool::begin` is dropped (a browser hangs up, a
 /// `select!`), its connection returns to the pool inside an open transaction, and the writes of the next users
 /// of that connection are lost (sqlx 0.9.0, its issue 4393). Here a task always completes the begin, and rolls
-/// back if nobody takes the transaction.
+/// back if nobody takes the transaction. It gives up only on a connection that fell silent, which the pool closes.
 pub(crate) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
     let pool = pool.clone();
     #[expect(clippy::disallowed_methods, reason = "a spawned task is not dropped while it waits")]
-    let begun = tokio::spawn(async move { pool.begin().await });
+    let begun = tokio::spawn(async move { within(pool.begin()).await });
     begun.await.map_err(|_| sqlx::Error::WorkerCrashed)?
 }
 
@@ -67,6 +122,10 @@ pub async fn migrate_with(pool: &PgPool, migrator: &Migrator) -> anyhow::Result<
     // Closing this connection releases both locks. In the pool, a migration that fails would leave sqlx's behind.
     let mut connection =
         pool.acquire().await.context("connecting to the database to migrate it")?.detach();
+    // Building an index takes as long as the table is large.
+    sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0")
+        .execute(&mut connection)
+        .await?;
     while !try_migration_lock(&mut connection).await? {
         tokio::time::sleep(MIGRATION_LOCK_POLL).await;
     }

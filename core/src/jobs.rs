@@ -17,9 +17,10 @@
 //! | submit, and the job's turn | `submit.rs` |
 //! | claim, fair queueing, suspects | `claim.rs` |
 //! | renewing leases, handing back, lost workers | `lease.rs` |
+//! | telling outages from lost workers | `reachability.rs` |
 //! | retries and their backoff | `retry.rs` |
 //! | finish and debit | `finish.rs`, `credits/debit.rs` |
-//! | fail, cancel | `end.rs`, `operator.rs` |
+//! | fail, cancel | `end.rs`, `operator.rs`, `unserved.rs` |
 
 mod claim;
 mod depth;
@@ -28,9 +29,11 @@ mod estimate;
 mod finish;
 mod lease;
 mod operator;
+mod reachability;
 mod retention;
 mod retry;
 mod submit;
+mod unserved;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -39,21 +42,25 @@ use sqlx::PgPool;
 use crate::{ImageId, JobId, UserId};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
-pub use claim::{Claimed, Isolation, claim, queued_by_class, suspects_waiting};
+pub use claim::{
+    Claimed, Isolation, PATIENCE, SuspectRight, Suspects, claim, queued_by_class, suspects,
+};
 pub use depth::{QueueDepth, queue_depths};
 pub(crate) use end::{CancelScope, cancel_some};
 pub use end::{cancel, fail};
 pub use estimate::{Estimate, estimate, estimates};
 pub use finish::{Finish, finish};
 pub use lease::{Sweep, hand_back, renew, sweep};
-pub use operator::{RedriveError, fail_by_operator, failed, recent, redrive};
+pub use operator::{FailedFilter, RedriveError, fail_by_operator, failed, recent, redrive};
+pub use reachability::{REACHABLE_INTERVAL, record_reachable};
 pub(crate) use retention::erase_some;
 pub use retention::{clear_old_keys, delete_old, delete_old_masks};
-pub use retry::{MAX_ATTEMPTS, Retry, retry, retry_delay};
+pub use retry::{Cause, MAX_ATTEMPTS, MAX_INTERRUPTIONS, Retry, retry, retry_delay};
 pub use submit::{
     FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, submit,
     submit_as,
 };
+pub use unserved::{UNSERVED_AFTER, end_unserved};
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, sqlx::Type)]
@@ -213,7 +220,7 @@ pub async fn get(pool: &PgPool, id: JobId) -> sqlx::Result<Option<Job>> {
     Ok(load(pool, &[id]).await?.pop())
 }
 
-/// Returns the mask of an active job: a PNG with one bit per pixel, white where the tool works.
+/// Returns the mask of an active or failed job: a PNG with one bit per pixel, white where the tool works.
 pub async fn mask(pool: &PgPool, job: JobId) -> sqlx::Result<Option<Vec<u8>>> {
     sqlx::query_scalar!("select png from masks where job_id = $1", job.uuid())
         .fetch_optional(pool)

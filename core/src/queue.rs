@@ -10,6 +10,7 @@ mod rate_limit;
 mod streams;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -53,6 +54,8 @@ pub struct Queue {
     client: Client,
     conn: ConnectionManager,
     prefix: Arc<str>,
+    /// True while the last read of the doorbells succeeded.
+    rings: Arc<AtomicBool>,
 }
 
 impl Queue {
@@ -66,7 +69,17 @@ impl Queue {
             .set_response_timeout(Some(Duration::from_secs(1)));
         let conn = ConnectionManager::new_lazy_with_config(client.clone(), settings)
             .context("preparing the connection to Redis")?;
-        Ok(Self { client, conn, prefix: config.redis_prefix.as_str().into() })
+        Ok(Self {
+            client,
+            conn,
+            prefix: config.redis_prefix.as_str().into(),
+            rings: Arc::default(),
+        })
+    }
+
+    /// Returns true while this process hears doorbells.
+    pub fn rings(&self) -> bool {
+        self.rings.load(Ordering::Relaxed)
     }
 
     /// Checks that the server answers.
@@ -152,6 +165,7 @@ impl Queue {
             group: GROUP.to_owned(),
             // All workers share one name: nothing stays pending, so Redis need not tell them apart.
             consumer: "any".to_owned(),
+            rings: self.rings.clone(),
         };
         let client = self.client.clone();
         Monitor::new()

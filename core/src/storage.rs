@@ -35,6 +35,33 @@ pub use listing::{ListedObject, Page};
 pub use upload::Upload;
 pub(crate) use upload::{UnfinishedUpload, abort_stale, forget_uploads, unfinished_uploads};
 
+/// How many times the client tries a request.
+const TRIES: u32 = 3;
+/// How long to wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long to wait for an answer without counting the time to send a body.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// The slowest rate at which a body may be sent, in bytes per second.
+const SLOWEST_RATE: usize = 1_000_000;
+/// How long a probe may take.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Returns the timeouts of a request with a body of `bytes` bytes. A store that hangs must not occupy a worker or an
+/// upload for long.
+fn timeouts(bytes: usize) -> TimeoutConfig {
+    let sending = Duration::from_secs((bytes / SLOWEST_RATE) as u64);
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(ANSWER_TIMEOUT + sending)
+        .operation_attempt_timeout(CONNECT_TIMEOUT + ANSWER_TIMEOUT + sending)
+        .build()
+}
+
+/// Returns the overriding settings of a request with a body of `bytes` bytes.
+fn settings_for(bytes: usize) -> aws_sdk_s3::config::Builder {
+    aws_sdk_s3::Config::builder().timeout_config(timeouts(bytes))
+}
+
 /// Returns the key of an uploaded image.
 pub fn image_key(image: ImageId) -> String {
     format!("images/{image}/original")
@@ -97,14 +124,8 @@ impl Storage {
                     None,
                     "settings",
                 ))
-                .retry_config(RetryConfig::standard().with_max_attempts(4))
-                .timeout_config(
-                    TimeoutConfig::builder()
-                        .connect_timeout(Duration::from_secs(3))
-                        .read_timeout(Duration::from_secs(30))
-                        .operation_timeout(Duration::from_mins(2))
-                        .build(),
-                );
+                .retry_config(RetryConfig::standard().with_max_attempts(TRIES))
+                .timeout_config(timeouts(0));
             if let Some(endpoint) = endpoint {
                 builder = builder.endpoint_url(endpoint).force_path_style(true);
             }
@@ -143,9 +164,13 @@ impl Storage {
         }
     }
 
-    /// Checks that the store answers and has the bucket.
+    /// Checks that the store answers and has the bucket, within two seconds and without a retry.
     pub async fn ping(&self) -> Result<(), StorageError> {
-        let answer = self.client.head_bucket().bucket(&self.bucket).send().await;
+        let once = aws_sdk_s3::Config::builder()
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(TimeoutConfig::builder().operation_timeout(PING_TIMEOUT).build());
+        let request = self.client.head_bucket().bucket(&self.bucket).customize();
+        let answer = request.config_override(once).send().await;
         answer.map(drop).map_err(failed(Operation::Head))
     }
 
@@ -166,12 +191,15 @@ impl Storage {
         content_type: &str,
         body: Bytes,
     ) -> Result<(), StorageError> {
+        let settings = settings_for(body.len());
         self.client
             .put_object()
             .bucket(&self.bucket)
             .key(key)
             .content_type(content_type)
             .body(ByteStream::from(body))
+            .customize()
+            .config_override(settings)
             .send()
             .await
             .map(drop)

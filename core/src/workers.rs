@@ -46,12 +46,12 @@ pub fn fix_offer(models: &[ServedModel]) -> Offer {
     offer
 }
 
-/// A bound model that failed its checks. Its predecessor keeps serving.
+/// Why a worker runs no jobs, or runs them with an older model than its files state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelProblem {
-    /// The name of its folder in `models/`, or `tools.toml`.
+pub struct WorkerProblem {
+    /// The name of the model's folder in `models/`, `tools.toml`, or `object store`.
     pub model: String,
-    /// The check that it failed.
+    /// The check that failed.
     pub step: String,
     /// The reason, in one sentence.
     pub reason: String,
@@ -70,8 +70,8 @@ pub struct Worker {
     pub hardware: String,
     /// The models it serves.
     pub models: Vec<ServedModel>,
-    /// The models that failed their checks.
-    pub problems: Vec<ModelProblem>,
+    /// What is wrong with its models or its dependencies.
+    pub problems: Vec<WorkerProblem>,
     /// The number of jobs it runs at once.
     pub slots: i32,
     /// Its version.
@@ -115,7 +115,7 @@ pub async fn reported(pool: &PgPool) -> sqlx::Result<Vec<Worker>> {
 async fn seen_within(pool: &PgPool, secs: i32) -> sqlx::Result<Vec<Worker>> {
     sqlx::query!(
         r#"select id as "id: WorkerId", name, device, hardware, models as "models: Json<Vec<ServedModel>>",
-                  problems as "problems: Json<Vec<ModelProblem>>", slots, version, seen_at
+                  problems as "problems: Json<Vec<WorkerProblem>>", slots, version, seen_at
            from workers where seen_at > now() - make_interval(secs => $1) order by name, id"#,
         f64::from(secs),
     )

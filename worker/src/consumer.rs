@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool};
-use retouch_core::db::DatabaseError;
-use retouch_core::jobs::{self, Claimed, Isolation};
+use retouch_core::db::{self, DatabaseError};
+use retouch_core::jobs::{self, Claimed, Isolation, SuspectRight, Suspects};
 use retouch_core::queue::Handler;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,12 @@ use tokio_util::sync::CancellationToken;
 use crate::job::JobRunner;
 use crate::tools::{magic_fix, remove_background, upscale};
 
-/// Claims a job for each doorbell and runs it.
+/// The pause between two looks into the database while Redis is away and no doorbell rings.
+const POLL_WITHOUT_DOORBELLS: Duration = Duration::from_secs(1);
+/// The same while doorbells ring: the sweeper already rings again for lost ones.
+const POLL: Duration = Duration::from_secs(15);
+
+/// Claims a job for each doorbell and runs it. Without doorbells it polls the database.
 pub struct Consumer {
     runner: JobRunner,
     /// The job classes that currently have a model.
@@ -108,6 +113,7 @@ impl Consumer {
             return Ok(());
         }
         tracing::info!("Serving {classes:?}");
+        tokio::spawn(Arc::clone(&self).poll(until.clone()));
         let (consumer, stop) = (Arc::clone(&self), until.clone());
         let handler: Handler = Arc::new(move |_| {
             let (consumer, stop) = (consumer.clone(), stop.clone());
@@ -121,43 +127,111 @@ impl Consumer {
     ///
     /// Doorbells of other unpaid jobs may have been consumed while no slot was free for them, so after an unpaid job
     /// this claims the next one. It releases its slot in between, because a suspect that must run alone waits for all
-    /// slots and goes first.
+    /// slots.
     async fn answer(&self, stop: &CancellationToken) {
-        loop {
-            match self.try_answer().await {
-                Ok(true) if !stop.is_cancelled() => {}
-                Ok(_) => return,
-                Err(error) => {
-                    tracing::warn!(%error, "Cannot claim a job; the sweeper will ring its doorbell again");
-                    return;
-                }
+        while let Some(is_unpaid) = self.run_next(stop).await {
+            if !is_unpaid {
+                return;
             }
         }
     }
 
-    /// Runs one job. Returns true if it was an unpaid one.
-    async fn try_answer(&self) -> Result<bool, DatabaseError> {
-        let (pool, worker) = (&self.runner.pool, self.runner.worker);
+    /// Runs jobs without doorbells until `stop`: claims one for each free slot every [`POLL`].
+    async fn poll(self: Arc<Self>, stop: CancellationToken) {
+        loop {
+            let rings = self.runner.queue.rings();
+            let pause = if rings { POLL } else { POLL_WITHOUT_DOORBELLS };
+            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return;
+            }
+            for _ in 0..self.slots.available_permits() {
+                let (consumer, stop) = (Arc::clone(&self), stop.clone());
+                tokio::spawn(async move { while consumer.run_next(&stop).await.is_some() {} });
+            }
+        }
+    }
+
+    /// Runs the next job. Returns whether it was an unpaid one; `None` if there is no job or this worker claims none.
+    async fn run_next(&self, stop: &CancellationToken) -> Option<bool> {
+        if stop.is_cancelled() || !self.runner.storage_probe.is_available() {
+            return None;
+        }
         // Read for each job, because models change at run time.
         let (classes, modes) = (self.classes.borrow().clone(), self.runner.registry.modes());
-        loop {
-            if let Some(is_unpaid) = self.run_shared(&classes, &modes).await? {
-                return Ok(is_unpaid);
-            }
-            if !jobs::suspects_waiting(pool, &classes, &modes).await? {
-                return Ok(false);
-            }
-            // Taking all slots waits for the running jobs and starts no other until this one ends.
-            let Ok(_all) = self.slots.acquire_many(self.slot_count).await else { return Ok(false) };
-            let alone = jobs::claim(pool, worker, &classes, &modes, Isolation::Alone, self.lease);
-            if let Some(job) = alone.await? {
-                tracing::info!(job.id = %job.id, "Job {} lost its worker before; running it alone", job.id);
-                let is_unpaid = job.tier != Tier::Paid;
-                self.runner.run(job).await;
-                return Ok(is_unpaid);
-            }
-            // Another worker claimed it first; the job of this doorbell may still be queued.
+        let outcome = self.run_first(&classes, &modes, stop).await;
+        outcome.unwrap_or_else(|error| {
+            tracing::warn!(%error, "Cannot claim a job; the sweeper will ring its doorbell again");
+            None
+        })
+    }
+
+    /// Runs the next job. Returns whether it was an unpaid one; `None` if there is no job.
+    async fn run_first(
+        &self,
+        classes: &[JobClass],
+        modes: &[FixMode],
+        stop: &CancellationToken,
+    ) -> Result<Option<bool>, DatabaseError> {
+        if let ran @ Some(_) = self.run_shared(classes, modes, Isolation::Shared, stop).await? {
+            return Ok(ran);
         }
+        self.run_suspect(classes, modes, stop).await
+    }
+
+    /// Runs a suspect, if one should run now, while nothing else runs here.
+    async fn run_suspect(
+        &self,
+        classes: &[JobClass],
+        modes: &[FixMode],
+        stop: &CancellationToken,
+    ) -> Result<Option<bool>, DatabaseError> {
+        let pool = &self.runner.pool;
+        let suspects = db::within(jobs::suspects(pool, classes, modes)).await?;
+        if suspects == Suspects::None {
+            return Ok(None);
+        }
+        let Some(right) = db::within(SuspectRight::take(pool)).await? else {
+            return self.run_shared(classes, modes, Isolation::Unyielding, stop).await;
+        };
+        let ran = if suspects == Suspects::Due {
+            // Waits for the running jobs. Nothing else starts here until the suspect has ended.
+            match stop.run_until_cancelled(self.slots.acquire_many(self.slot_count)).await {
+                Some(Ok(_all)) => self.run_alone(classes, modes).await,
+                _ => Ok(None),
+            }
+        } else {
+            match self.slots.try_acquire_many(self.slot_count) {
+                Ok(_all) => self.run_alone(classes, modes).await,
+                Err(_) => Ok(None),
+            }
+        };
+        db::within(right.give_back()).await?;
+        ran
+    }
+
+    async fn run_alone(
+        &self,
+        classes: &[JobClass],
+        modes: &[FixMode],
+    ) -> Result<Option<bool>, DatabaseError> {
+        let Some(job) = self.claim(classes, modes, Isolation::Alone).await? else {
+            return Ok(None);
+        };
+        tracing::info!(job.id = %job.id, "Job {} lost its worker before; running it alone", job.id);
+        let is_unpaid = job.tier != Tier::Paid;
+        // Boxed, because the compiler limits how deep futures nest.
+        Box::pin(self.runner.run(job)).await;
+        Ok(Some(is_unpaid))
+    }
+
+    async fn claim(
+        &self,
+        classes: &[JobClass],
+        modes: &[FixMode],
+        isolation: Isolation,
+    ) -> Result<Option<Claimed>, DatabaseError> {
+        let (pool, worker) = (&self.runner.pool, self.runner.worker);
+        db::within(jobs::claim(pool, worker, classes, modes, isolation, self.lease)).await
     }
 
     /// Runs the next job that may share the process with others. Returns whether it was unpaid; `None` if there was no
@@ -166,16 +240,18 @@ impl Consumer {
         &self,
         classes: &[JobClass],
         modes: &[FixMode],
+        isolation: Isolation,
+        stop: &CancellationToken,
     ) -> Result<Option<bool>, DatabaseError> {
-        let (pool, worker) = (&self.runner.pool, self.runner.worker);
-        let Ok(_slot) = self.slots.acquire().await else { return Ok(None) };
+        let Some(Ok(_slot)) = stop.run_until_cancelled(self.slots.acquire()).await else {
+            return Ok(None);
+        };
         // Without an unpaid slot, only paid jobs may be claimed.
         let unpaid = self.unpaid_slots.try_acquire();
         let paid = |class: &&JobClass| class.tier == Tier::Paid;
         let classes: Vec<_> =
             classes.iter().filter(|class| unpaid.is_ok() || paid(class)).copied().collect();
-        let claimed =
-            jobs::claim(pool, worker, &classes, modes, Isolation::Shared, self.lease).await?;
+        let claimed = self.claim(&classes, modes, isolation).await?;
         let Some(job) = claimed else { return Ok(None) };
         let is_unpaid = job.tier != Tier::Paid;
         let _unpaid = unpaid.ok().filter(|_| is_unpaid);
@@ -184,7 +260,7 @@ impl Consumer {
         let memory = self.memory.acquire_many(self.mib_for(&job)).await;
         let Ok(_memory) = memory else { return Ok(Some(false)) };
         drop(lease);
-        self.runner.run(job).await;
+        Box::pin(self.runner.run(job)).await;
         Ok(Some(is_unpaid))
     }
 

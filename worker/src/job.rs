@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use retouch_catalog::{Count, Factor, FixMode, JobClass, Tool};
-use retouch_core::db::{DatabaseError, PgPool};
+use retouch_core::db::{self, DatabaseError, PgPool};
 use retouch_core::jobs::{self, Claimed, Finish, JobState, Retry};
 use retouch_core::magic_fix::Prompt;
 use retouch_core::queue::{JobEvent, JobProgress, ProgressStage, Queue};
@@ -21,6 +21,7 @@ use tracing::Instrument;
 use crate::faults::Faults;
 use crate::lease::Leases;
 use crate::pixel_pool::PixelPool;
+use crate::storage_probe::StorageProbe;
 use crate::tools::ToolError;
 use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
 use crate::tools::remove_background::{Cutout, remove_background};
@@ -34,14 +35,17 @@ mod failure;
 
 use failure::{Disposition, JobError, classify};
 
-/// How long to retry while the database is unavailable.
-const DATABASE_RETRY_TIME: Duration = Duration::from_mins(1);
+/// How long to retry while the database is unavailable. The lease cannot go to another worker meanwhile.
+const DATABASE_RETRY_TIME: Duration = Duration::from_mins(15);
+/// The longest pause between two tries.
+const DATABASE_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Everything needed to run jobs.
 pub struct JobRunner {
     pub pool: PgPool,
     pub queue: Queue,
     pub storage: Storage,
+    pub storage_probe: StorageProbe,
     pub registry: Arc<Registry>,
     /// Checks results before anybody sees them; `None` if the operator has not configured it.
     pub safety_checker: Option<ModelHandle>,
@@ -324,9 +328,13 @@ impl JobRunner {
     async fn record_failure(&self, job: &Claimed, error: &JobError) {
         let (disposition, failure) = classify(error);
         let outcome = match disposition {
-            Disposition::Retry => {
+            Disposition::Retry(cause) => {
+                if matches!(error, JobError::Storage(_)) {
+                    self.storage_probe.doubt();
+                }
+                let count = job.count(cause);
                 retry_database(|| {
-                    jobs::retry(&self.pool, self.worker, job.id, job.attempt, &failure)
+                    jobs::retry(&self.pool, self.worker, job.id, cause, count, &failure)
                 })
                 .await
             }
@@ -373,7 +381,8 @@ impl JobRunner {
     }
 
     async fn doom_objects(&self, job: &Claimed) {
-        if let Err(error) = storage::doom_attempt(&self.pool, job.id, job.attempt).await {
+        if let Err(error) = db::within(storage::doom_attempt(&self.pool, job.id, job.attempt)).await
+        {
             tracing::warn!(%error, "Cannot doom the objects that job {} left in the store", job.id);
         }
     }
@@ -431,11 +440,11 @@ where
     let deadline = Instant::now() + DATABASE_RETRY_TIME;
     let mut delay = Duration::from_millis(100);
     loop {
-        match query().await {
+        match db::within(query()).await {
             Err(error) if Instant::now() < deadline => {
                 tracing::warn!(%error, "The database is unavailable; retrying");
                 tokio::time::sleep(delay).await;
-                delay = (delay * 2).min(Duration::from_secs(5));
+                delay = (delay * 2).min(DATABASE_RETRY_PAUSE);
             }
             outcome => return outcome,
         }

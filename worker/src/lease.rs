@@ -12,6 +12,9 @@ use retouch_core::{JobId, WorkerId, db, jobs};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+/// The pause before renewals that failed are tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
 /// The jobs that this process runs, each with a token that fires when the lease is lost.
 #[derive(Clone, Default)]
 pub struct Leases(Arc<Mutex<HashMap<JobId, CancellationToken>>>);
@@ -97,6 +100,8 @@ impl Leases {
                         return tracing::error!("Cannot renew leases: {error:#}");
                     }
                 };
+                // Leaves time for a second try on a new connection within the lease.
+                let patience = (lease / 4).max(Duration::from_secs(1));
                 let mut rounds = tokio::time::interval((lease / 3).min(Duration::from_secs(5)));
                 rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
                 loop {
@@ -105,15 +110,21 @@ impl Leases {
                         _ = rounds.tick() => {}
                         Ok(()) = worker.changed() => {}
                     }
-                    if let Err(error) = leases.renew(&pool, id, lease).await {
+                    if let Err(error) =
+                        db::within_time(patience, leases.renew(&pool, id, lease)).await
+                    {
                         tracing::warn!(%error, "Cannot renew leases; retrying");
+                        rounds.reset_after(RETRY_PAUSE);
+                        continue;
                     }
                     let now = worker.borrow_and_update().clone();
-                    if let Err(error) = workers::report(&pool, &now).await {
+                    if let Err(error) =
+                        db::within_time(patience, workers::report(&pool, &now)).await
+                    {
                         tracing::warn!(%error, "Cannot report this worker as alive; retrying");
                     }
                 }
-                if let Err(error) = workers::sign_off(&pool, id).await {
+                if let Err(error) = db::within_time(patience, workers::sign_off(&pool, id)).await {
                     tracing::warn!(%error, "Cannot sign off this worker");
                 }
             });

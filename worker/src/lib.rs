@@ -10,6 +10,7 @@ pub mod faults;
 pub mod job;
 pub mod lease;
 pub mod pixel_pool;
+pub mod storage_probe;
 pub mod sweeper;
 pub mod tools;
 pub mod watchdog;

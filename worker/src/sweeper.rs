@@ -1,10 +1,15 @@
 //! Requeues jobs whose leases expired, and rings doorbells that Redis lost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use retouch_core::db::PgPool;
-use retouch_core::jobs;
+use retouch_catalog::JobClass;
+use retouch_core::db::{self, PgPool};
+use retouch_core::jobs::{self, REACHABLE_INTERVAL};
 use retouch_core::queue::{JobEvent, Queue};
+use retouch_inference::registry::Registry;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 /// The time between rounds.
@@ -12,41 +17,83 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The most doorbells to ring for a class in one round.
 const MAX_RINGS: usize = 500;
 
-/// Sweeps until `stop`. Any number of sweepers may run at the same time.
-pub async fn run(pool: PgPool, queue: Queue, stop: CancellationToken) {
-    let mut rounds = tokio::time::interval(INTERVAL);
-    rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = rounds.tick() => {}
+/// Sweeps jobs of all workers, and rings for the jobs that this worker can run.
+pub struct Sweeper {
+    pub pool: PgPool,
+    pub queue: Queue,
+    pub registry: Arc<Registry>,
+    /// The job classes that currently have a model.
+    pub classes: watch::Receiver<Vec<JobClass>>,
+    /// The length of a lease.
+    pub lease: Duration,
+}
+
+impl Sweeper {
+    /// Sweeps until `stop`. Any number of sweepers may run at the same time.
+    pub async fn run(self, stop: CancellationToken) {
+        // Beside the rounds, because a slow Redis delays them.
+        let both = async { tokio::join!(self.sweep(), record_reachable(&self.pool)) };
+        stop.run_until_cancelled(both).await;
+    }
+
+    async fn sweep(&self) {
+        let mut rounds = tokio::time::interval(INTERVAL);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            rounds.tick().await;
+            if let Err(error) = self.requeue_lost().await {
+                tracing::warn!("A sweep failed; retrying in the next round: {error:#}");
+            }
+            if let Err(error) = self.ring_again().await {
+                tracing::warn!(
+                    "Cannot ring for queued jobs; retrying in the next round: {error:#}"
+                );
+            }
         }
-        if let Err(error) = round(&pool, &queue).await {
-            tracing::warn!("A sweep failed; retrying in the next round: {error:#}");
+    }
+
+    async fn requeue_lost(&self) -> anyhow::Result<()> {
+        let swept = db::within(jobs::sweep(&self.pool, self.lease)).await?;
+        for job in &swept.requeued {
+            tracing::warn!(job.id = %job, "Job {job} lost its worker and was requeued");
+            metrics::counter!("retouch_jobs_lost_total").increment(1);
         }
+        for job in &swept.interrupted {
+            tracing::warn!(job.id = %job, "An outage interrupted job {job}; requeued it");
+            metrics::counter!("retouch_jobs_interrupted_total").increment(1);
+        }
+        for job in &swept.failed {
+            tracing::error!(job.id = %job, "Job {job} lost its worker for the third time and failed");
+            metrics::counter!("retouch_jobs_dead_total").increment(1);
+        }
+        for job in swept.requeued.iter().chain(&swept.interrupted).chain(&swept.failed) {
+            self.queue.publish(JobEvent::changed(*job)).await?;
+        }
+        Ok(())
+    }
+
+    /// Rings for queued jobs without a doorbell: Redis may have lost some or never received them.
+    async fn ring_again(&self) -> anyhow::Result<()> {
+        let (classes, modes) = (self.classes.borrow().clone(), self.registry.modes());
+        let queued = db::within(jobs::queued_by_class(&self.pool, &classes, &modes)).await?;
+        for (class, waiting) in queued {
+            let waiting = usize::try_from(waiting).unwrap_or(0);
+            let missing = waiting.saturating_sub(self.queue.unread(class).await?);
+            if missing > 0 {
+                self.queue.ring_for_any(class, missing.min(MAX_RINGS)).await?;
+            }
+        }
+        Ok(())
     }
 }
 
-async fn round(pool: &PgPool, queue: &Queue) -> anyhow::Result<()> {
-    let swept = jobs::sweep(pool).await?;
-    for job in &swept.requeued {
-        tracing::warn!(job.id = %job, "Job {job} lost its worker and was requeued");
-        metrics::counter!("retouch_jobs_lost_total").increment(1);
-    }
-    for job in &swept.failed {
-        tracing::error!(job.id = %job, "Job {job} lost its worker for the third time and failed");
-        metrics::counter!("retouch_jobs_dead_total").increment(1);
-    }
-    for job in swept.requeued.iter().chain(&swept.failed) {
-        queue.publish(JobEvent::changed(*job)).await?;
-    }
-    for (class, waiting) in jobs::queued_by_class(pool).await? {
-        // Every queued job needs a doorbell; Redis may have lost some or never received them.
-        let waiting = usize::try_from(waiting).unwrap_or(0);
-        let missing = waiting.saturating_sub(queue.unread(class).await?);
-        if missing > 0 {
-            queue.ring_for_any(class, missing.min(MAX_RINGS)).await?;
+async fn record_reachable(pool: &PgPool) {
+    let mut rounds = tokio::time::interval(REACHABLE_INTERVAL);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        rounds.tick().await;
+        if let Err(error) = db::within(jobs::record_reachable(pool)).await {
+            tracing::debug!(%error, "Cannot record that the database is reachable");
         }
     }
-    Ok(())
 }

@@ -1,15 +1,21 @@
 //! `admin jobs`: lists, retries and ends jobs.
 
+use std::fmt::Write as _;
+use std::time::Duration;
+
 use anyhow::Context;
 use clap::Subcommand;
 use retouch_catalog::Factor;
 use retouch_core::JobId;
 use retouch_core::db::PgPool;
-use retouch_core::jobs::{self, Job, Submitted};
+use retouch_core::jobs::{self, FailedFilter, Job, RedriveError, SubmitError, Submitted};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::table::table;
+
+/// The most jobs that one command retries.
+const MOST_RETRIES: i64 = 10_000;
 
 #[derive(Debug, Subcommand)]
 pub enum Jobs {
@@ -22,10 +28,18 @@ pub enum Jobs {
         #[arg(long, default_value_t = 50)]
         limit: i64,
     },
-    /// Retry a failed job as a new job, at the same price. Repeating the command creates no further job.
+    /// Retry a failed job, or all that failed lately, as new jobs at the same price. Repeating the command creates no
+    /// further jobs.
     Retry {
         /// The failed job.
-        job: JobId,
+        #[arg(required_unless_present = "since", conflicts_with_all = ["since", "failure"])]
+        job: Option<JobId>,
+        /// Retry the jobs that failed within this time, e.g. `90m` or `2h`.
+        #[arg(long, value_parser = duration)]
+        since: Option<Duration>,
+        /// Of those, only jobs with this failure code, e.g. `storage_unavailable`.
+        #[arg(long, requires = "since")]
+        failure: Option<String>,
     },
     /// Make a queued or running job fail. It costs nothing.
     Fail {
@@ -41,14 +55,19 @@ impl Jobs {
     pub async fn perform(&self, pool: &PgPool) -> anyhow::Result<Answer> {
         match self {
             Self::Dead { code, limit } => dead(pool, code.as_deref(), *limit).await,
-            Self::Retry { job } => retry(pool, *job).await,
+            Self::Retry { job: Some(job), .. } => retry(pool, *job).await,
+            Self::Retry { job: None, since, failure } => {
+                let filter = FailedFilter { code: failure.as_deref(), within: *since };
+                retry_all(pool, filter).await
+            }
             Self::Fail { job, reason } => fail(pool, *job, reason).await,
         }
     }
 }
 
 async fn dead(pool: &PgPool, code: Option<&str>, limit: i64) -> anyhow::Result<Answer> {
-    let failed = jobs::failed(pool, code, limit).await.context("reading the jobs")?;
+    let filter = FailedFilter { code, within: None };
+    let failed = jobs::failed(pool, filter, limit).await.context("reading the jobs")?;
     let text = if failed.is_empty() { "No job failed.".into() } else { as_table(&failed) };
     Ok(Answer::good(text, failed.iter().map(as_json).collect()))
 }
@@ -67,6 +86,54 @@ async fn retry(pool: &PgPool, job: JobId) -> anyhow::Result<Answer> {
         format!("Already retried as job {}, which is {}.", retry.id, retry.state.as_str())
     };
     Ok(Answer::good(text, json!({ "isNew": is_new, "job": as_json(&retry) })))
+}
+
+/// Retries failed jobs, the oldest first. A job that cannot be retried does not keep the others from it.
+async fn retry_all(pool: &PgPool, filter: FailedFilter<'_>) -> anyhow::Result<Answer> {
+    let mut failed = jobs::failed(pool, filter, MOST_RETRIES).await.context("reading the jobs")?;
+    failed.reverse();
+    let (mut queued, mut earlier, mut refused) = (Vec::new(), 0, Vec::new());
+    for job in failed.iter().map(|job| job.id) {
+        match jobs::redrive(pool, job).await {
+            Ok(Submitted::New(retry)) => {
+                tracing::info!(job.id = %retry.id, "Job {} retries job {job}", retry.id);
+                queued.push(retry.id);
+            }
+            Ok(Submitted::Joined(_)) => earlier += 1,
+            Err(RedriveError::Submit(SubmitError::Database(error))) => {
+                return Err(error).context("retrying a job");
+            }
+            Err(refusal) => refused.push((job, refusal.to_string())),
+        }
+    }
+    let mut text = format!("Queued {}; {earlier} had been retried before.", count_of(queued.len()));
+    for (job, reason) in &refused {
+        let _ = write!(text, "\nNot retried: job {job}: {reason}");
+    }
+    let refused: Vec<_> =
+        refused.iter().map(|(job, reason)| json!({ "job": job, "reason": reason })).collect();
+    Ok(Answer::good(text, json!({ "queued": queued, "earlier": earlier, "refused": refused })))
+}
+
+fn count_of(jobs: usize) -> String {
+    format!("{jobs} job{}", if jobs == 1 { "" } else { "s" })
+}
+
+/// Parses a number of seconds, minutes, hours or days: `30s`, `90m`, `2h`, `1d`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.len() - text.chars().last().map_or(0, char::len_utf8);
+    let (number, unit) = text.split_at(split);
+    let unit = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => 0,
+    };
+    match number.parse::<u32>() {
+        Ok(number) if unit > 0 => Ok(Duration::from_secs(u64::from(number) * unit)),
+        _ => Err("expected a number and a unit, like 30s, 90m, 2h or 1d".into()),
+    }
 }
 
 async fn fail(pool: &PgPool, job: JobId, reason: &str) -> anyhow::Result<Answer> {

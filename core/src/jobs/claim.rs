@@ -13,13 +13,18 @@
 //! # Suspects
 //!
 //! A *suspect* is a job whose worker vanished while it ran (`losses > 0`). Its picture may kill the process
-//! that opens it, so it runs alone: otherwise it would use up the attempts of its neighbors.
+//! that opens it, so it runs alone: otherwise it would use up the attempts of its neighbors. It never runs before
+//! paid work of others, except that a paid suspect waits for [`PATIENCE`] at most. In the whole fleet one worker at a
+//! time has the right to run a suspect ([`SuspectRight`]); the others continue to claim jobs.
 
 use std::time::Duration;
 
 use sqlx::PgPool;
+use sqlx::Postgres;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgAdvisoryLock, PgAdvisoryLockGuard, PgAdvisoryLockKey};
 
-use super::retry::MAX_ATTEMPTS;
+use super::retry::{Cause, MAX_ATTEMPTS};
 use super::tool_from_columns;
 use crate::{ImageId, JobId, UserId, WorkerId, db};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
@@ -27,11 +32,45 @@ use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 /// Which jobs a worker can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Jobs that may run beside others. A claim finds none while a suspect of these classes waits: suspects
-    /// go first.
+    /// Jobs that may run beside others. Finds no unpaid job while a paid suspect waits.
     Shared,
+    /// Jobs that may run beside others, for a worker that cannot run the waiting suspect.
+    Unyielding,
     /// Suspects only; the worker runs nothing else meanwhile.
     Alone,
+}
+
+/// How long a paid suspect waits while other paid jobs are ready.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The suspects that a worker could run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspects {
+    /// None, or paid work of others goes first.
+    None,
+    /// An unpaid one, for a worker that happens to be idle.
+    WhenIdle,
+    /// A paid one: a worker may let its jobs finish and run it.
+    Due,
+}
+
+/// The right to run suspects, which one worker of the fleet has at a time.
+pub struct SuspectRight(PgAdvisoryLockGuard<PoolConnection<Postgres>>);
+
+/// The advisory lock behind [`SuspectRight`]. The number is arbitrary but unique.
+const SUSPECT_LOCK: PgAdvisoryLockKey = PgAdvisoryLockKey::BigInt(0x7265_746f_7563_6802);
+
+impl SuspectRight {
+    /// Takes the right; `None` if another worker has it.
+    pub async fn take(pool: &PgPool) -> sqlx::Result<Option<Self>> {
+        let lock = PgAdvisoryLock::with_key(SUSPECT_LOCK);
+        Ok(lock.try_acquire(pool.acquire().await?).await?.left().map(Self))
+    }
+
+    /// Gives the right back.
+    pub async fn give_back(self) -> sqlx::Result<()> {
+        self.0.release_now().await.map(drop)
+    }
 }
 
 /// A job that a worker has claimed.
@@ -57,10 +96,22 @@ pub struct Claimed {
     pub tier: Tier,
     /// The number of this attempt, from 1.
     pub attempt: i32,
+    /// How many attempts before it were interrupted by an outage.
+    pub interruptions: i32,
     /// Seconds since submission.
     pub waited_secs: f64,
     /// The trace of the request that submitted it; see [`crate::telemetry::continue_trace`].
     pub traceparent: Option<String>,
+}
+
+impl Claimed {
+    /// Returns the number of attempts that ended for `cause`, if this one ends for it too.
+    pub const fn count(&self, cause: Cause) -> i32 {
+        match cause {
+            Cause::Fault => self.attempt - self.interruptions,
+            Cause::Outage => self.interruptions + 1,
+        }
+    }
 }
 
 /// How many jobs of a class one claim considers: more than other claims can be taking at the same moment.
@@ -69,7 +120,7 @@ const CANDIDATES: i64 = 64;
 /// Claims the next job of `classes` in fair order and leases it to `worker` for `lease`.
 ///
 /// Takes only Magic Fixes of `modes`, the modes this worker has a model for. Counts the attempt before
-/// anything touches the picture. Returns `None` if no job is available.
+/// anything touches the picture. Returns `None` if no job is available. To claim suspects, hold the [`SuspectRight`].
 pub async fn claim(
     pool: &PgPool,
     worker: WorkerId,
@@ -91,17 +142,17 @@ pub async fn claim(
                from class cross join lateral (
                    select id, turn, created_at from jobs
                    where state = 'queued' and tier = class.tier and tool = class.tool and run_after <= now()
-                     and attempt < $6 and (losses > 0) = $4 and (mode is null or mode = any($7))
+                     and attempt - interruptions < $6 and (losses > 0) = $4 and (mode is null or mode = any($7))
                    order by turn, created_at, id limit $8
                ) job
                window in_turn as (partition by class.tool, class.tier order by job.turn, job.created_at, job.id)
                order by rank, since, nth
            ), next as (
                select j.id from first join jobs j on j.id = first.id
-               where j.state = 'queued' and ($4 or not exists (
+               where j.state = 'queued' and ($4 or $9 or j.tier = 'paid' or not exists (
                    select from jobs s join class on s.tier = class.tier and s.tool = class.tool
-                   where s.state = 'queued' and s.losses > 0 and s.run_after <= now() and s.attempt < $6
-                     and (s.mode is null or s.mode = any($7))
+                   where s.state = 'queued' and s.losses > 0 and s.tier = 'paid' and s.run_after <= now()
+                     and s.attempt - s.interruptions < $6 and (s.mode is null or s.mode = any($7))
                ))
                order by first.rank, first.since, first.nth
                limit 1 for update of j skip locked
@@ -112,7 +163,7 @@ pub async fn claim(
            where jobs.id = next.id and i.id = jobs.image_id
            returning jobs.id as "id: JobId", jobs.owner_id as "owner: UserId", i.id as "image: ImageId",
                      i.object_key, i.width, i.height, tool as "tool: ToolName", factor, mode as "mode: FixMode", prompt,
-                     tier as "tier: Tier", attempt, traceparent,
+                     tier as "tier: Tier", attempt, interruptions, traceparent,
                      extract(epoch from now() - jobs.created_at)::float8 as "waited_secs!""#,
         worker.uuid(),
         &tools,
@@ -122,6 +173,7 @@ pub async fn claim(
         MAX_ATTEMPTS,
         &modes,
         CANDIDATES,
+        isolation == Isolation::Unyielding,
     )
     .fetch_optional(pool)
     .await?;
@@ -138,39 +190,66 @@ pub async fn claim(
         prompt: row.prompt,
         tier: row.tier,
         attempt: row.attempt,
+        interruptions: row.interruptions,
         waited_secs: row.waited_secs,
         traceparent: row.traceparent,
     }))
 }
 
-/// Returns true if a suspect of `classes` is ready to run; of Magic Fixes only those of `modes` count.
-pub async fn suspects_waiting(
+/// Returns whether a suspect of `classes` should run now; of Magic Fixes only those of `modes` count.
+pub async fn suspects(
     pool: &PgPool,
     classes: &[JobClass],
     modes: &[FixMode],
-) -> sqlx::Result<bool> {
+) -> sqlx::Result<Suspects> {
     let ((tools, tiers), modes) = (columns(classes), names(modes));
-    sqlx::query_scalar!(
-        r#"select exists (
-               select from jobs s join unnest($1::text[], $2::text[]) as class (tool, tier)
+    let waiting = sqlx::query!(
+        r#"with ready as (
+               select s.tier, s.losses, s.run_after
+               from jobs s join unnest($1::text[], $2::text[]) as class (tool, tier)
                  on s.tier = class.tier and s.tool = class.tool
-               where s.state = 'queued' and s.losses > 0 and s.run_after <= now() and s.attempt < $4
+               where s.state = 'queued' and s.run_after <= now() and s.attempt - s.interruptions < $4
                  and (s.mode is null or s.mode = any($3))
-           ) as "waiting!""#,
+           )
+           select exists (select from ready where losses > 0) as "any!",
+                  exists (select from ready where losses > 0 and tier = 'paid') as "paid!",
+                  exists (select from ready where losses > 0 and tier = 'paid' and run_after <= now() - $5::interval)
+                    as "overdue!",
+                  exists (select from ready where losses = 0 and tier = 'paid') as "others!""#,
         &tools,
         &tiers,
         &modes,
         MAX_ATTEMPTS,
+        db::interval(PATIENCE),
     )
     .fetch_one(pool)
-    .await
+    .await?;
+    Ok(if waiting.overdue || waiting.paid && !waiting.others {
+        Suspects::Due
+    } else if waiting.any && !waiting.others {
+        Suspects::WhenIdle
+    } else {
+        Suspects::None
+    })
 }
 
-/// Returns the number of jobs ready to run in each class. The sweeper rings for those without a doorbell.
-pub async fn queued_by_class(pool: &PgPool) -> sqlx::Result<Vec<(JobClass, i64)>> {
+/// Returns the number of jobs ready to run in each of `classes`; of Magic Fixes only those of `modes` count. The
+/// sweeper rings for those without a doorbell.
+pub async fn queued_by_class(
+    pool: &PgPool,
+    classes: &[JobClass],
+    modes: &[FixMode],
+) -> sqlx::Result<Vec<(JobClass, i64)>> {
+    let ((tools, tiers), modes) = (columns(classes), names(modes));
     let rows = sqlx::query!(
-        r#"select tool as "tool: ToolName", tier as "tier: Tier", count(*) as "count!" from jobs
-           where state = 'queued' and run_after <= now() group by tool, tier"#,
+        r#"select j.tool as "tool: ToolName", j.tier as "tier: Tier", count(*) as "count!"
+           from jobs j join unnest($1::text[], $2::text[]) as class (tool, tier)
+             on j.tier = class.tier and j.tool = class.tool
+           where j.state = 'queued' and j.run_after <= now() and (j.mode is null or j.mode = any($3))
+           group by j.tool, j.tier"#,
+        &tools,
+        &tiers,
+        &modes,
     )
     .fetch_all(pool)
     .await?;

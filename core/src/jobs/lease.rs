@@ -1,14 +1,16 @@
 //! Leases: renewing them, handing a job back, and sweeping up jobs whose lease expired.
 //!
 //! A claim ([`super::claim`]) starts a lease. The worker renews it while the job runs. If it expires, the
-//! sweeper requeues the job, and the worker that held it can no longer finish it.
+//! sweeper requeues the job, and the worker that held it can no longer finish it. Until then the worker may still
+//! renew the lease or finish the job, however late.
 
 use std::time::Duration;
 
 use sqlx::PgPool;
 
 use super::end::{end_without_result, lock_payer};
-use super::retry::MAX_ATTEMPTS;
+use super::reachability::LONGEST_GAP;
+use super::retry::{MAX_ATTEMPTS, MAX_INTERRUPTIONS};
 use super::{Failure, JobState};
 use crate::{JobId, WorkerId, db, storage};
 
@@ -52,51 +54,76 @@ pub async fn hand_back(pool: &PgPool, worker: WorkerId, job: JobId) -> sqlx::Res
 pub struct Sweep {
     /// Requeued for another attempt; they are suspects now.
     pub requeued: Vec<JobId>,
+    /// Requeued for another attempt after an outage; they are no suspects, and the attempt does not count.
+    pub interrupted: Vec<JobId>,
     /// Failed, because that was the last attempt.
     pub failed: Vec<JobId>,
 }
 
-/// Requeues jobs whose lease expired, or fails them after the last attempt.
-pub async fn sweep(pool: &PgPool) -> sqlx::Result<Sweep> {
-    let requeued = sqlx::query!(
-        r#"update jobs set state = 'queued', losses = losses + 1, lease_owner = null, lease_until = null
-           where state = 'running' and lease_until < now() and attempt < $1
-           returning id as "id: JobId", attempt"#,
+/// Requeues jobs whose lease expired, or fails them after the last attempt. `lease` is the length of a lease.
+///
+/// Does nothing during an outage and for one `lease` after it, so that workers can renew first. A job whose lease ran
+/// during an outage did not necessarily lose its worker, so it does not become a suspect.
+pub async fn sweep(pool: &PgPool, lease: Duration) -> sqlx::Result<Sweep> {
+    let expired = sqlx::query!(
+        r#"with reachable as (
+               select since from reachability where seen_at > now() - $1::interval and since <= now() - $2::interval
+           ), expired as (
+               select jobs.id, since > lease_until - $2::interval and interruptions < $4 as in_outage
+               from jobs, reachable where state = 'running' and lease_until < now()
+               for update of jobs skip locked
+           )
+           update jobs set state = 'queued', lease_owner = null, lease_until = null, run_after = now(),
+                           losses = losses + (not in_outage)::integer,
+                           interruptions = interruptions + in_outage::integer
+           from expired
+           where jobs.id = expired.id and (in_outage or attempt - interruptions < $3)
+           returning jobs.id as "id: JobId", attempt, in_outage as "in_outage!""#,
+        db::interval(LONGEST_GAP),
+        db::interval(lease),
         MAX_ATTEMPTS,
+        MAX_INTERRUPTIONS,
     )
     .fetch_all(pool)
     .await?;
-    for lost in &requeued {
+    let mut swept = Sweep::default();
+    for job in expired {
         // The worker may have died after writing the objects and before recording them.
-        storage::doom_attempt(pool, lost.id, lost.attempt).await?;
+        storage::doom_attempt(pool, job.id, job.attempt).await?;
+        let list = if job.in_outage { &mut swept.interrupted } else { &mut swept.requeued };
+        list.push(job.id);
     }
-    let requeued = requeued.into_iter().map(|lost| lost.id).collect();
-    let hopeless = sqlx::query_scalar!(
-        r#"select id as "id: JobId" from jobs
-           where state = 'running' and lease_until < now() and attempt >= $1"#,
+    let hopeless = sqlx::query!(
+        r#"select jobs.id as "id: JobId", attempt from jobs, reachability
+           where state = 'running' and lease_until < now() and attempt - interruptions >= $3
+             and seen_at > now() - $1::interval and since <= now() - $2::interval
+             and (since <= lease_until - $2::interval or interruptions >= $4)"#,
+        db::interval(LONGEST_GAP),
+        db::interval(lease),
         MAX_ATTEMPTS,
+        MAX_INTERRUPTIONS,
     )
     .fetch_all(pool)
     .await?;
-    let mut failed = Vec::new();
     for job in hopeless {
         let mut tx = db::begin(pool).await?;
-        lock_payer(&mut tx, job).await?;
+        lock_payer(&mut tx, job.id).await?;
         // Since the query above, another sweeper may have ended the job, or its worker may have renewed the lease.
         let still = sqlx::query!(
             "select id from jobs
-             where id = $1 and state = 'running' and lease_until < now() and attempt >= $2 for update",
-            job.uuid(),
-            MAX_ATTEMPTS,
+             where id = $1 and state = 'running' and lease_until < now() and attempt = $2 for update",
+            job.id.uuid(),
+            job.attempt,
         )
         .fetch_optional(&mut *tx)
         .await?;
         if still.is_some() {
-            end_without_result(&mut tx, job, JobState::Failed, Some(&Failure::crashed())).await?;
+            end_without_result(&mut tx, job.id, JobState::Failed, Some(&Failure::crashed()))
+                .await?;
             tx.commit().await?;
-            storage::doom_attempt(pool, job, MAX_ATTEMPTS).await?;
-            failed.push(job);
+            storage::doom_attempt(pool, job.id, job.attempt).await?;
+            swept.failed.push(job.id);
         }
     }
-    Ok(Sweep { requeued, failed })
+    Ok(swept)
 }

@@ -1,20 +1,34 @@
 //! Operator actions on jobs: list them, retry one, end one.
 
+use std::time::Duration;
+
 use sqlx::PgPool;
 
 use super::end::end_active;
-use super::{Failure, Job, JobState, NewJob, SubmitError, Submitted, get, load, submit};
-use crate::{JobId, UserId};
-use retouch_catalog::ToolName;
+use super::{
+    Failure, FixParameters, Job, JobState, NewJob, SubmitError, Submitted, get, load, submit,
+};
+use crate::{JobId, UserId, db};
 
-/// Returns up to `limit` failed jobs, the newest first; with `code`, only those with that failure code.
-pub async fn failed(pool: &PgPool, code: Option<&str>, limit: i64) -> sqlx::Result<Vec<Job>> {
+/// Which failed jobs to list or retry.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FailedFilter<'a> {
+    /// Only jobs with this failure code.
+    pub code: Option<&'a str>,
+    /// Only jobs that failed within this time.
+    pub within: Option<Duration>,
+}
+
+/// Returns up to `limit` failed jobs, the newest first.
+pub async fn failed(pool: &PgPool, filter: FailedFilter<'_>, limit: i64) -> sqlx::Result<Vec<Job>> {
     let ids = sqlx::query_scalar!(
         r#"select id as "id: JobId" from jobs
            where state = 'failed' and ($1::text is null or failure_code = $1)
+             and ($3::interval is null or finished_at > now() - $3::interval)
            order by finished_at desc limit $2"#,
-        code,
+        filter.code,
         limit,
+        filter.within.map(db::interval),
     )
     .fetch_all(pool)
     .await?;
@@ -49,10 +63,8 @@ pub enum RedriveError {
     /// The image was deleted.
     #[error("its picture was deleted")]
     ImageGone,
-    /// The job is a Magic Fix, whose mask was deleted when it ended.
-    #[error(
-        "the mask of a Magic Fix is deleted when its job ends; its owner has to paint it again"
-    )]
+    /// The job is a Magic Fix, and its mask was deleted.
+    #[error("the mask of this Magic Fix was deleted; its owner has to paint it again")]
     MaskGone,
     /// The new job was refused, most often for lack of credits.
     #[error(transparent)]
@@ -73,14 +85,15 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
     if failed.state != JobState::Failed {
         return Err(RedriveError::NotFailed(failed.state));
     }
-    if failed.tool.name() == ToolName::MagicFix {
-        return Err(RedriveError::MaskGone);
-    }
+    let fix = match failed.prompt {
+        Some(prompt) => Some(fix_of(pool, job, prompt).await?.ok_or(RedriveError::MaskGone)?),
+        None => None,
+    };
     let again = NewJob {
         owner: failed.owner,
         image: failed.image.ok_or(RedriveError::ImageGone)?,
         tool: failed.tool,
-        fix: None,
+        fix,
         tier: failed.tier,
         // Ignored for visitors' jobs, which have no owner; the limit of one free run per image prevents a second job
         // there.
@@ -91,6 +104,22 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
         Err(SubmitError::NoSuchImage) => Err(RedriveError::ImageGone),
         other => Ok(other?),
     }
+}
+
+/// Returns the parameters of a failed Magic Fix; `None` if its mask was deleted.
+async fn fix_of(pool: &PgPool, job: JobId, prompt: String) -> sqlx::Result<Option<FixParameters>> {
+    let stored = sqlx::query!(
+        r#"select png, mask_sha256 as "mask_sha256!" from masks join jobs on jobs.id = masks.job_id
+           where job_id = $1"#,
+        job.uuid(),
+    )
+    .fetch_optional(pool)
+    .await?;
+    Ok(stored.map(|row| FixParameters {
+        prompt,
+        mask: row.png.into(),
+        mask_sha256: row.mask_sha256,
+    }))
 }
 
 /// Fails an active job, at no cost, with a `reason` shown to its owner. Returns false if the job had already ended

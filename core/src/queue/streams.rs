@@ -8,6 +8,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub(super) struct StreamsConfig {
     pub group: String,
     /// This worker's name within the group.
     pub consumer: String,
+    /// Set to whether the last read succeeded.
+    pub rings: Arc<AtomicBool>,
 }
 
 /// Reads the streams over its own connection, because a blocking read delays every other command on it.
@@ -60,11 +63,13 @@ impl Reader {
             match self.try_next(worker).await {
                 Ok(task) => {
                     self.backoff = BACKOFF.0;
+                    self.config.rings.store(true, Ordering::Relaxed);
                     if task.is_some() {
                         return task;
                     }
                 }
                 Err(error) => {
+                    self.config.rings.store(false, Ordering::Relaxed);
                     tracing::warn!(%error, pause = ?self.backoff, "Could not read the job streams; retrying");
                     self.conn = None;
                     tokio::time::sleep(self.backoff).await;

@@ -9,8 +9,8 @@ use bytes::{Bytes, BytesMut};
 use sqlx::{PgConnection, PgPool};
 use tokio::task::JoinSet;
 
-use super::Storage;
 use super::error::{Operation, StorageError, failed};
+use super::{Storage, settings_for};
 
 /// The size of a part. S3 requires at least 5 MiB and allows 10,000 parts, so an object can have 78 GiB.
 const PART_BYTES: usize = 8 << 20;
@@ -184,6 +184,7 @@ impl Upload {
         }
         parts.sent += 1;
         let (number, body) = (parts.sent, self.buffer.split().freeze());
+        let settings = settings_for(body.len());
         let part = self
             .storage
             .client
@@ -192,7 +193,9 @@ impl Upload {
             .key(&self.key)
             .upload_id(&parts.upload_id)
             .part_number(number)
-            .body(ByteStream::from(body));
+            .body(ByteStream::from(body))
+            .customize()
+            .config_override(settings);
         parts.in_flight.spawn(async move {
             let sent = part.send().await.map_err(failed(Operation::Multipart))?;
             Ok(CompletedPart::builder()

@@ -13,7 +13,7 @@ use retouch_core::orders::{self, OrderStatus};
 use retouch_core::results::{self, Filter, NewResult};
 use retouch_core::storage::{self, Page, Storage};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor};
-use retouch_standins::testing::{Bucket, eventually, image, user};
+use retouch_standins::testing::{Bucket, always_reachable, eventually, image, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_mins(1);

@@ -19,7 +19,7 @@ use retouch_core::orders::{
 };
 use retouch_core::results::NewResult;
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, storage, users};
-use retouch_standins::testing::{ISSUER, image};
+use retouch_standins::testing::{ISSUER, always_reachable, image};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
@@ -53,6 +53,7 @@ struct Books {
 
 impl Life {
     async fn begin(pool: PgPool, seed: u64, tool: Tool) -> Self {
+        always_reachable(&pool).await;
         let user = users::sign_in(&pool, ISSUER, &format!("life {seed}")).await.unwrap().id;
         let image = image(&pool, None, user, b"x").await;
         Self {
@@ -264,7 +265,7 @@ impl Life {
     async fn lose(&mut self) {
         let pool = self.pool.clone();
         // A sweep of the concurrent sequence may take the same rows; either is right.
-        let swept = self.maybe_interrupted(jobs::sweep(&pool)).await;
+        let swept = self.maybe_interrupted(jobs::sweep(&pool, Duration::ZERO)).await;
         swept.transpose().unwrap();
     }
 

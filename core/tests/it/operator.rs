@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
-    self, Failure, Isolation, JobState, NewJob, RedriveError, SubmitError, Submitted,
+    self, FailedFilter, Failure, FixParameters, Isolation, JobState, NewJob, RedriveError,
+    SubmitError, Submitted,
 };
 use retouch_core::{JobId, UserId, WorkerId, audit, images, users};
 use retouch_standins::testing::{ISSUER, image, user};
@@ -67,6 +68,53 @@ async fn redriving_a_failed_job_makes_one_new_job_that_holds_its_price(pool: PgP
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_failed_magic_fix_is_redriven_with_its_mask(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let fix =
+        FixParameters { prompt: "a red cup".into(), mask: "png".into(), mask_sha256: vec![7; 32] };
+    let new = NewJob {
+        tool: Tool::MagicFix(FixMode::Edit),
+        fix: Some(fix.clone()),
+        ..paid(ada, picture)
+    };
+    let job = jobs::submit(&pool, &new).await.unwrap().into_job().id;
+    assert!(jobs::fail_by_operator(&pool, job, "Because").await.unwrap());
+    let again = jobs::redrive(&pool, job).await.unwrap().into_job();
+    assert_eq!(again.prompt.as_deref(), Some("a red cup"));
+    assert_eq!(jobs::mask(&pool, again.id).await.unwrap().as_deref(), Some(&b"png"[..]));
+    assert!(jobs::cancel(&pool, again.id).await.unwrap());
+    assert_eq!(jobs::mask(&pool, again.id).await.unwrap(), None, "only failed jobs keep theirs");
+    assert_eq!(jobs::delete_old_masks(&pool, 7).await.unwrap(), 0);
+    sqlx::query("update jobs set finished_at = now() - interval '8 days'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    assert_eq!(jobs::delete_old_masks(&pool, 7).await.unwrap(), 1);
+    assert!(matches!(jobs::redrive(&pool, job).await.unwrap_err(), RedriveError::MaskGone));
+    // Nothing of a deleted picture is kept.
+    let other = jobs::submit(&pool, &new).await.unwrap().into_job().id;
+    assert!(jobs::fail_by_operator(&pool, other, "Because").await.unwrap());
+    images::delete(&pool, ada, picture).await.unwrap();
+    assert_eq!(jobs::mask(&pool, other).await.unwrap(), None);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn failed_jobs_are_listed_by_the_time_they_failed(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    failed(&pool, ada, picture, "storage_unavailable").await;
+    sqlx::query("update jobs set finished_at = now() - interval '3 hours'")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let late = failed(&pool, ada, picture, "storage_unavailable").await;
+    let filter = FailedFilter { within: Some(Duration::from_hours(2)), ..FailedFilter::default() };
+    let found = jobs::failed(&pool, filter, 10).await.unwrap();
+    assert_eq!(found.iter().map(|job| job.id).collect::<Vec<_>>(), [late]);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_job_is_not_redriven_without_its_image_or_enough_credits(pool: PgPool) {
     let ada = user(&pool, "ada", -12).await;
     let picture = image(&pool, None, ada, b"x").await;
@@ -107,7 +155,8 @@ async fn failed_jobs_are_listed_by_their_end_and_by_failure_code(pool: PgPool) {
     let first = failed(&pool, ada, picture, "worker_crashed").await;
     let second = failed(&pool, ada, picture, "image_unreadable").await;
     let ids = async |code, most| -> Vec<JobId> {
-        jobs::failed(&pool, code, most).await.unwrap().iter().map(|job| job.id).collect()
+        let filter = FailedFilter { code, within: None };
+        jobs::failed(&pool, filter, most).await.unwrap().iter().map(|job| job.id).collect()
     };
     assert_eq!(ids(None, 10).await, [second, first]);
     assert_eq!(ids(None, 1).await, [second]);

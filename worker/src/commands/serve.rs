@@ -8,14 +8,15 @@ use crate::config::ServeConfig;
 use crate::consumer::Consumer;
 use crate::job::JobRunner;
 use crate::lease::Leases;
-use crate::sweeper;
+use crate::storage_probe::StorageProbe;
+use crate::sweeper::Sweeper;
 use crate::watchdog::{self, Watchdog};
 use anyhow::Context;
 use clap::Args;
 use retouch_catalog::JobClass;
 use retouch_core::queue::{JobEvent, Queue};
 use retouch_core::storage::Storage;
-use retouch_core::workers::{ModelProblem, ServedModel, Worker};
+use retouch_core::workers::{ServedModel, Worker, WorkerProblem};
 use retouch_core::{WorkerId, db, janitor, telemetry};
 use retouch_inference::registry::{ModelIdentity, Problem, Registry, Watcher};
 use retouch_inference::runs::Runs;
@@ -67,10 +68,14 @@ impl Serve {
         let (worker, description) = watch::channel(worker);
         let renewing =
             leases.start_renewing(&config.database, description, config.lease(), ended.clone())?;
+        let storage_probe = StorageProbe::default();
+        let worker = Arc::new(worker);
+        tokio::spawn(report_storage(storage_probe.clone(), worker.clone(), registry.clone()));
+        let probe = storage_probe.clone();
         let watcher = Watcher::new(registry.clone()).watch(config.models_poll(), move |registry| {
             worker.send_modify(|worker| {
                 worker.models = served_models(registry);
-                worker.problems = problems(registry);
+                worker.problems = problems(registry, &probe);
             });
             class_updates.send_if_modified(|classes| {
                 let current = registry.classes();
@@ -82,7 +87,15 @@ impl Serve {
         // A stopping process loads no more models.
         let stopping = stop.clone();
         tokio::spawn(async move { stopping.run_until_cancelled(watcher).await });
-        tokio::spawn(sweeper::run(pool.clone(), queue.clone(), stop.clone()));
+        tokio::spawn(storage_probe.clone().run(storage.clone(), stop.clone()));
+        let sweeper = Sweeper {
+            pool: pool.clone(),
+            queue: queue.clone(),
+            registry: registry.clone(),
+            classes: classes.clone(),
+            lease: config.lease(),
+        };
+        tokio::spawn(sweeper.run(stop.clone()));
         tokio::spawn(janitor::run(pool.clone(), storage.clone(), stop.clone()));
         tokio::spawn(watch_cancellations(queue.clone(), pool.clone(), leases.clone()));
         let (events, unpublished) = mpsc::unbounded_channel();
@@ -92,6 +105,7 @@ impl Serve {
             pool,
             queue,
             storage,
+            storage_probe,
             settings: self.models.settings(self.limits, registry.device()),
             registry,
             safety_checker,
@@ -155,7 +169,7 @@ fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker>
         device: registry.device().to_string(),
         hardware: hardware::describe(registry.device()),
         models: served_models(registry),
-        problems: problems(registry),
+        problems: problems(registry, &StorageProbe::default()),
         slots: i32::try_from(config.jobs_in_flight).unwrap_or(i32::MAX),
         version: env!("CARGO_PKG_VERSION").into(),
         seen_at: retouch_core::Clock::system().now(),
@@ -184,13 +198,32 @@ fn served_models(registry: &Registry) -> Vec<ServedModel> {
     models
 }
 
-fn problems(registry: &Registry) -> Vec<ModelProblem> {
-    let report = |Problem { model, step, reason }| ModelProblem {
+/// Lists what keeps this worker from running jobs, or from running them with the bound models.
+fn problems(registry: &Registry, storage: &StorageProbe) -> Vec<WorkerProblem> {
+    let report = |Problem { model, step, reason }| WorkerProblem {
         model,
         step: step.as_str().to_owned(),
         reason,
     };
-    registry.problems().into_iter().map(report).collect()
+    let storage = (!storage.is_available()).then(|| WorkerProblem {
+        model: "object store".into(),
+        step: "storage".into(),
+        reason: "The object store is unavailable. This worker claims no jobs until it is back."
+            .into(),
+    });
+    registry.problems().into_iter().map(report).chain(storage).collect()
+}
+
+/// Reports it as a problem of this worker when the object store becomes unavailable, and when it is back.
+async fn report_storage(
+    probe: StorageProbe,
+    worker: Arc<watch::Sender<Worker>>,
+    registry: Arc<Registry>,
+) {
+    let mut changes = probe.subscribe();
+    while changes.changed().await.is_ok() {
+        worker.send_modify(|worker| worker.problems = problems(&registry, &probe));
+    }
 }
 
 /// How long to collect progress events before publishing the latest one of each job. A run of a few milliseconds then

@@ -1,7 +1,7 @@
 //! Why a job failed, whether to retry it, and the text that its owner sees.
 
 use retouch_core::db::DatabaseError;
-use retouch_core::jobs::Failure;
+use retouch_core::jobs::{Cause, Failure};
 use retouch_core::storage::StorageError;
 use retouch_inference::registry::LoadError;
 use retouch_pixels::PixelError;
@@ -24,7 +24,7 @@ pub enum JobError {
 /// What to do with a failed job.
 pub enum Disposition {
     /// Retry it: another attempt may succeed.
-    Retry,
+    Retry(Cause),
     /// Fail it: no attempt can succeed.
     Fail,
 }
@@ -38,23 +38,26 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
             "This image is no longer stored. Please upload it again.",
         ),
         JobError::Storage(_) => (
-            Disposition::Retry,
+            Disposition::Retry(Cause::Outage),
             "storage_unavailable",
             "Our image storage is temporarily unavailable. You have not been charged; please try again shortly.",
         ),
         JobError::Database(_) => (
-            Disposition::Retry,
+            Disposition::Retry(Cause::Outage),
             "internal_error",
             "Our database is temporarily unavailable. You have not been charged; please try again shortly.",
         ),
         JobError::Model(_) => (
-            Disposition::Retry,
+            Disposition::Retry(Cause::Fault),
             "model_unavailable",
             "This tool is temporarily unavailable. You have not been charged; please try again later.",
         ),
         JobError::Tool(error) => {
-            let disposition =
-                if error.is_retryable() { Disposition::Retry } else { Disposition::Fail };
+            let disposition = if error.is_retryable() {
+                Disposition::Retry(Cause::Fault)
+            } else {
+                Disposition::Fail
+            };
             let detail = match error {
                 ToolError::Pixels(PixelError::UnsupportedFormat | PixelError::Unreadable(_)) => {
                     "This image is damaged or incomplete. You have not been charged; please try another file."

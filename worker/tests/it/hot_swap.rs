@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retouch_core::jobs::JobState;
-use retouch_core::workers::{self, ModelProblem};
+use retouch_core::workers::{self, WorkerProblem};
 use retouch_standins::testing::eventually;
 use sqlx::PgPool;
 use tempfile::TempDir;
@@ -237,12 +237,12 @@ impl Services {
         assert_eq!(made, sha256);
     }
 
-    async fn problems(&self) -> Vec<ModelProblem> {
+    async fn problems(&self) -> Vec<WorkerProblem> {
         let workers = workers::live(&self.pool).await.unwrap();
         workers.into_iter().flat_map(|worker| worker.problems).collect()
     }
 
-    async fn problem(&self) -> ModelProblem {
+    async fn problem(&self) -> WorkerProblem {
         eventually(SWITCH, "the worker reports a problem", || async { self.problems().await.pop() })
             .await
     }

@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
-use retouch_catalog::Tier;
+use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, JobState};
 use retouch_core::results;
 use retouch_core::users;
+use retouch_core::workers;
 use retouch_standins::testing::{ISSUER, eventually, image};
 use sqlx::PgPool;
 use tokio::sync::broadcast;
@@ -137,6 +138,44 @@ async fn a_worker_survives_a_redis_outage_of_two_seconds(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn jobs_run_without_redis(pool: PgPool) {
+    let services = Services::start(pool, 40).await;
+    // Nothing listens on port 1.
+    let _worker = services.worker().set("REDIS_URL", "redis://127.0.0.1:1").start();
+    for _ in 0..9 {
+        services.submit().await;
+    }
+    services.until(JobState::Done, 9, Duration::from_secs(20)).await;
+    services.assert_consistent().await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn jobs_outlast_an_object_store_that_is_away(pool: PgPool) {
+    let services = Services::start(pool, 40).await;
+    let worker = services.worker().set("S3_ENDPOINT", "http://127.0.0.1:1").start();
+    for _ in 0..6 {
+        services.submit().await;
+    }
+    // One round of attempts ends at the store; then the worker claims nothing, but retries none in vain either.
+    eventually(TIMEOUT, "the worker reports the store", || async {
+        let workers = workers::live(&services.pool).await.unwrap();
+        workers.first()?.problems.iter().any(|problem| problem.step == "storage").then_some(())
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let attempts: i64 = sqlx::query_scalar("select sum(attempt) from jobs")
+        .fetch_one(&services.pool)
+        .await
+        .unwrap();
+    assert!(attempts <= 6, "{attempts} attempts without a store");
+    assert_eq!(services.count(JobState::Queued).await, 6);
+    drop(worker);
+    let _worker = services.worker().start();
+    services.until(JobState::Done, 6, TIMEOUT).await;
+    services.assert_consistent().await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn nine_thousand_jobs_queued_without_a_worker_are_all_done_later(pool: PgPool) {
     let services = Services::start(pool, 9_000).await;
     let image = services.image().await;
@@ -151,7 +190,7 @@ async fn nine_thousand_jobs_queued_without_a_worker_are_all_done_later(pool: PgP
     .await
     .unwrap();
     sqlx::query("update users set reserved = 45000").execute(&services.pool).await.unwrap();
-    let class = jobs::queued_by_class(&services.pool).await.unwrap()[0].0;
+    let class = JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground };
     services.queue.ring_for_any(class, 9_000).await.unwrap();
     let started = std::time::Instant::now();
     let mut workers: Vec<_> = (0..2).map(|_| services.worker().start()).collect();

@@ -10,7 +10,7 @@ use retouch_core::jobs::{self, JobState, NewJob};
 use retouch_core::queue::Queue;
 use retouch_core::{ImageId, JobId, UserId, credits};
 use retouch_standins::redis_server::RedisServer;
-use retouch_standins::testing::{Bucket, eventually, image, user};
+use retouch_standins::testing::{Bucket, always_reachable, eventually, image, user};
 use sqlx::{ConnectOptions, PgPool};
 
 use crate::repository;
@@ -28,6 +28,8 @@ pub struct Services {
 impl Services {
     /// Starts the services, with a user, Ada, who can pay for `runs` runs of remove background.
     pub async fn start(pool: PgPool, runs: i32) -> Self {
+        // In production API processes keep recording that the database is reachable while workers restart.
+        always_reachable(&pool).await;
         let (bucket, redis) = (Bucket::start().await, RedisServer::start());
         let queue = Queue::new(&redis.config()).expect("a queue");
         let ada = user(&pool, "ada", (runs * 5 - 20).max(0)).await;

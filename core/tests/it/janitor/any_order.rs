@@ -102,7 +102,8 @@ impl<'a> World<'a> {
                 self.ids[n] = self.renewed(n);
             }
             Step::Delete => {
-                if let Some(image) = images::list(pool, self.owner, None, 1000).await.unwrap().pop() {
+                if let Some(image) = images::list(pool, self.owner, None, 1000).await.unwrap().pop()
+                {
                     images::delete(pool, self.owner, image.id).await.unwrap();
                 }
             }
@@ -146,7 +147,7 @@ impl<'a> World<'a> {
             }
             Step::LoseWorkers => {
                 execute(pool, "update jobs set lease_until = now() - interval '1 minute' where state = 'running'").await;
-                jobs::sweep(pool).await.unwrap();
+                jobs::sweep(pool, Duration::ZERO).await.unwrap();
             }
             Step::DeleteResults => {
                 for result in results::list(pool, Filter::default()).await.unwrap() {
@@ -204,6 +205,7 @@ impl<'a> World<'a> {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn after_any_sequence_exactly_the_referenced_objects_are_left(pool: PgPool) {
+    always_reachable(&pool).await;
     let bucket = Bucket::start().await;
     let owner = user(&pool, "ada", 100_000).await;
     let mut runner = TestRunner::deterministic();

@@ -1,0 +1,52 @@
+//! Jobs that no worker can run: a model was unbound, or its machine is gone. They end instead of holding credits
+//! forever.
+
+use std::time::Duration;
+
+use sqlx::PgPool;
+
+use super::end::end_active;
+use super::{Failure, JobState};
+use crate::{JobId, db};
+
+/// How long a job waits for a worker that serves its tool, tier and mode.
+pub const UNSERVED_AFTER: Duration = Duration::from_mins(15);
+
+/// The most jobs that one call ends.
+const BATCH: i64 = 100;
+
+/// Fails queued jobs that no worker has been able to run for `after`, at no cost, and returns them.
+pub async fn end_unserved(pool: &PgPool, after: Duration) -> sqlx::Result<Vec<JobId>> {
+    let unserved = sqlx::query_scalar!(
+        r#"with served as (
+               select distinct model->>'tool' as tool, model->>'tier' as tier, model->>'mode' as mode
+               from workers, jsonb_array_elements(models) as model where seen_at > now() - $1::interval
+           )
+           select id as "id: JobId" from jobs
+           where state = 'queued' and created_at < now() - $1::interval and run_after < now()
+             -- During an outage of the database, workers cannot report what they serve.
+             and exists (select from reachability where since < now() - $1::interval)
+             and not exists (
+                 select from served
+                 where served.tool = jobs.tool and served.tier = jobs.tier
+                   and (jobs.mode is null or served.mode = jobs.mode)
+             )
+           order by created_at limit $2"#,
+        db::interval(after),
+        BATCH,
+    )
+    .fetch_all(pool)
+    .await?;
+    let failure = Failure {
+        code: "tool_unavailable".into(),
+        detail: "This tool is not available at the moment. You have not been charged; please try again later."
+            .into(),
+    };
+    let mut ended = Vec::new();
+    for job in unserved {
+        if end_active(pool, job, JobState::Failed, Some(&failure)).await? {
+            ended.push(job);
+        }
+    }
+    Ok(ended)
+}
