@@ -181,9 +181,13 @@ fn is_unavailable(error: &DatabaseError) -> bool {
         | DatabaseError::PoolClosed
         | DatabaseError::Tls(_)
         | DatabaseError::WorkerCrashed => true,
-        // Shutting down (57P01, 57P02), starting up (57P03), or out of connections (53300).
         DatabaseError::Database(error) => {
-            error.code().is_some_and(|code| code.starts_with("57P0") || code == "53300")
+            let code = error.code().unwrap_or_default();
+            // Shutting down or starting up (57P0x), a timeout of ours (57014, 55P03, 25P03), a standby (25006), out
+            // of disk, memory or connections (53), or a failing disk (58).
+            ["57P0", "57014", "55P03", "25P03", "25006", "53", "58"]
+                .iter()
+                .any(|unavailable| code.starts_with(unavailable))
         }
         _ => false,
     }

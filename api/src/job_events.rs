@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use retouch_core::JobId;
-use retouch_core::db::PgPool;
+use retouch_core::db::{self, PgPool};
 use retouch_core::jobs::{self, Job, JobState};
 use retouch_core::queue::{JobEvent, JobProgress, Queue};
 use tokio::sync::broadcast;
@@ -82,7 +82,7 @@ impl JobSubscription {
                 // Saves a query: the caller reads the results next, which would expose a wrong event.
                 return Ok(Job { state: JobState::Done, ..job });
             }
-            job = jobs::get(pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
+            job = db::within(jobs::get(pool, job.id)).await?.ok_or(ApiError::NotFound("Job"))?;
         }
         Ok(job)
     }

@@ -27,7 +27,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::metrics::measure_request;
 use crate::routes::{
-    account, body, checkouts, config, fallback, files, free, health, images, jobs, keys,
+    account, body, checkouts, config, deadline, fallback, files, free, health, images, jobs, keys,
     magic_images, payments, remove_background, removebg, ui, upscale, user,
 };
 use crate::security_headers;
@@ -173,10 +173,15 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
     let compressible = DefaultPredicate::new()
         .and(NotForContentType::const_new("image/"))
         .and(NotForContentType::const_new("text/event-stream"));
+    let run_paths = unsafe_gets.clone();
+    let deadline = middleware::from_fn(move |route, request, next| {
+        deadline::enforce(run_paths.clone(), route, request, next)
+    });
     let reject_head = middleware::from_fn(move |route, request, next| {
         reject_head(unsafe_gets.clone(), route, request, next)
     });
-    api.route_layer(reject_head)
+    api.route_layer(deadline)
+        .route_layer(reject_head)
         .route_layer(middleware::from_fn_with_state(app.clone(), body::limit))
         .route_layer(middleware::from_fn(measure_request))
         .method_not_allowed_fallback(fallback::method_not_allowed)

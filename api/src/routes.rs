@@ -5,6 +5,7 @@ pub mod body;
 pub mod caller;
 pub mod checkouts;
 pub mod config;
+pub(crate) mod deadline;
 pub mod fallback;
 pub mod files;
 pub mod free;

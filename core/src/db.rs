@@ -43,7 +43,9 @@ const SERVER_TIMEOUTS: &str = "set statement_timeout = '30s'; set lock_timeout =
 ///
 /// # Errors
 /// [`DatabaseError::Io`] after the timeout.
-pub async fn within<T>(call: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+pub async fn within<T, E: From<sqlx::Error>>(
+    call: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     within_time(CALL_TIMEOUT, call).await
 }
 
@@ -51,10 +53,10 @@ pub async fn within<T>(call: impl Future<Output = sqlx::Result<T>>) -> sqlx::Res
 ///
 /// # Errors
 /// [`DatabaseError::Io`] after the timeout.
-pub async fn within_time<T>(
+pub async fn within_time<T, E: From<sqlx::Error>>(
     limit: Duration,
-    call: impl Future<Output = sqlx::Result<T>>,
-) -> sqlx::Result<T> {
+    call: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     let late = |_| {
         let reason = format!("the database did not answer within {limit:?}");
         sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, reason))
@@ -183,9 +185,12 @@ async fn count_missing(database: impl PgExecutor<'_>, migrator: &Migrator) -> sq
     Ok(migrator.iter().filter(|migration| !known.contains(&migration.version)).count())
 }
 
-/// Checks that the server answers.
+/// Checks that the server answers, within two seconds.
 pub async fn ping(pool: &PgPool) -> sqlx::Result<()> {
-    sqlx::query!("select 1 as one").fetch_one(pool).await.map(drop)
+    within_time(PING_TIMEOUT, async {
+        sqlx::query!("select 1 as one").fetch_one(pool).await.map(drop)
+    })
+    .await
 }
 
 /// Fails unless exactly one row changed.

@@ -42,7 +42,8 @@ pub struct WorkerView {
     version: String,
     seen_at: DateTime<Utc>,
     models: Vec<ModelView>,
-    /// Models that failed to load. The worker keeps serving the version it had before, if any.
+    /// Models that failed to load, of which the worker keeps serving the version it had before, and dependencies that
+    /// it cannot reach.
     problems: Vec<ModelProblemView>,
 }
 
@@ -56,14 +57,14 @@ pub struct ModelView {
     sha256: String,
 }
 
-/// Why a model failed to load.
+/// Why a worker runs no jobs, or why a model failed to load.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ModelProblem)]
 pub struct ModelProblemView {
-    /// The model's name, or `tools.toml`.
+    /// The model's name, `tools.toml`, or `object store`.
     model: String,
     /// The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
-    /// errors in tools.toml.
+    /// errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs.
     step: String,
     reason: String,
 }
@@ -74,7 +75,10 @@ pub struct ModelProblemView {
 pub async fn readyz(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
     let (postgres, redis, storage) =
         tokio::join!(db::ping(&app.pool), app.queue.ping(), app.storage.ping());
-    let workers = workers::live(&app.pool).await.unwrap_or_default();
+    let workers = match postgres {
+        Ok(()) => db::within(workers::live(&app.pool)).await.unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
     let ready = postgres.is_ok() && redis.is_ok() && storage.is_ok();
     let readiness = Readiness {
         ready,

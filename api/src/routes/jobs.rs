@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::Stream;
+use retouch_core::db;
 use retouch_core::jobs::{self, Job};
 use retouch_core::users::User;
 
@@ -139,7 +140,9 @@ impl JobStream {
                 }
             }
             // Survives database outages by trying again.
-            let Ok(job) = jobs::get(&self.app.pool, self.job.id).await else { continue };
+            let Ok(job) = db::within(jobs::get(&self.app.pool, self.job.id)).await else {
+                continue;
+            };
             self.job = job?;
             let Ok(view) = view(&self.app, &self.job).await else { continue };
             let text = serde_json::to_string(&view).ok()?;

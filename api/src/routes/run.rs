@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use retouch_catalog::{Tier, Tool, ToolName};
+use retouch_core::db;
 use retouch_core::jobs::{self, Job};
 use retouch_core::results::{self, Filter};
 use retouch_core::{UserId, images};
@@ -137,7 +138,10 @@ pub async fn view(app: &App, job: &Job) -> Result<JobView, ApiError> {
     } else {
         Vec::new()
     };
-    let estimate =
-        if job.state.is_final() { None } else { Some(jobs::estimate(&app.pool, job).await?) };
+    let estimate = if job.state.is_final() {
+        None
+    } else {
+        Some(db::within(jobs::estimate(&app.pool, job)).await?)
+    };
     Ok(JobView::new(job, estimate, app.job_events.progress(job.id), results))
 }

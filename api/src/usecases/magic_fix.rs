@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
+use retouch_core::db;
 use retouch_core::jobs::{self, NewJob};
 use retouch_core::magic_fix::Prompt;
 use retouch_core::{ImageId, UserId, images, workers};
@@ -37,12 +38,12 @@ pub async fn magic_fix(
     user: UserId,
     request: FixRequest,
 ) -> Result<RunOutcome, ApiError> {
-    let image = images::owned(&app.pool, user, request.image).await?;
+    let image = db::within(images::owned(&app.pool, user, request.image)).await?;
     let image = image.ok_or(ApiError::NotFound("Image"))?;
     let prompt = Prompt::parse(&request.prompt)?;
     let tool = Tool::MagicFix(prompt.mode());
     check_size(app, tool, image.width.max(image.height))?;
-    let offer = workers::fix_offer(&workers::known_models(&app.pool).await?);
+    let offer = workers::fix_offer(&db::within(workers::known_models(&app.pool)).await?);
     offer.check(&prompt).map_err(ApiError::PromptNotPossible)?;
     let limits = Limits { max_dimension: app.limits.max_dimension_of(tool.name()) };
     let (width, height) = (image.width.unsigned_abs(), image.height.unsigned_abs());

@@ -7,6 +7,7 @@
 
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
+use retouch_core::db;
 use retouch_core::images::{self, Uploader};
 use retouch_core::jobs::{self, Job};
 use retouch_core::results::ResultImage;
@@ -65,7 +66,7 @@ pub async fn removebg(
     let RemovalRequest { file, options, idempotency_key } = request;
     let content = Sha256::digest(&file);
     let can_pay = user.credits - user.reserved >= credits::price(Tool::RemoveBackground);
-    let image = match images::for_program(&app.pool, user.id, &content).await? {
+    let image = match db::within(images::for_program(&app.pool, user.id, &content)).await? {
         // The first image with this content, so that a repeat, which may be paid for, refers to the same one.
         Some(image) => image,
         None if idempotency_key.is_none() && !can_pay => {
@@ -114,14 +115,14 @@ async fn new_image(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, Api
 
 /// Cancels a job that takes too long, at no cost to its owner. If it has just ended, returns its results.
 async fn cancel(app: &App, job: Job) -> Result<Vec<ResultImage>, ApiError> {
-    if jobs::cancel(&app.pool, job.id).await? {
+    if db::within(jobs::cancel(&app.pool, job.id)).await? {
         announce_canceled(app, &[job.id]).await;
         return Err(ApiError::Unavailable {
             detail: "The run took too long and was canceled. You have not been charged.".into(),
             retry_after_secs: 30,
         });
     }
-    let ended = jobs::get(&app.pool, job.id).await?.ok_or(ApiError::NotFound("Job"))?;
+    let ended = db::within(jobs::get(&app.pool, job.id)).await?.ok_or(ApiError::NotFound("Job"))?;
     match outcome_of(app, ended).await? {
         RunOutcome::Done(results) => Ok(results),
         RunOutcome::Pending(job) => Err(ApiError::Internal(anyhow::anyhow!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use retouch_catalog::{Tier, Tool};
-use retouch_core::db::PgPool;
+use retouch_core::db::{self, PgPool};
 use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
 use retouch_core::queue::JobEvent;
 use retouch_core::results::{self, ResultImage};
@@ -46,7 +46,7 @@ pub async fn run_tool(
     user: UserId,
     request: RunRequest,
 ) -> Result<RunOutcome, ApiError> {
-    let image = images::owned(&app.pool, user, request.image).await?;
+    let image = db::within(images::owned(&app.pool, user, request.image)).await?;
     let image = image.ok_or(ApiError::NotFound("Image"))?;
     check_size(app, request.tool, image.width.max(image.height))?;
     let job = NewJob {
@@ -83,7 +83,7 @@ pub(super) async fn submit_and_wait(
         // From before the submission, which the database may complete even if the client hangs up meanwhile.
         let mut attendance = repeat_window
             .map(|_| app.attended_jobs.attend(id, Box::pin(cancel_abandoned(app.clone(), id))));
-        let submitted = jobs::submit_as(&app.pool, id, new, repeat_window).await?;
+        let submitted = db::within(jobs::submit_as(&app.pool, id, new, repeat_window)).await?;
         let is_joined = matches!(submitted, Submitted::Joined(_));
         let mut job = match submitted {
             Submitted::Joined(job) => {
@@ -93,7 +93,7 @@ pub(super) async fn submit_and_wait(
                     *attendance = app.attended_jobs.join(job.id);
                 }
                 // The job may have ended before this subscription.
-                jobs::get(&app.pool, job.id).await?.unwrap_or(job)
+                db::within(jobs::get(&app.pool, job.id)).await?.unwrap_or(job)
             }
             Submitted::New(job) => {
                 metrics::counter!("retouch_jobs_submitted_total",
@@ -147,7 +147,7 @@ pub(super) async fn outcome_of(app: &App, job: Job) -> Result<RunOutcome, ApiErr
                 return Ok(RunOutcome::Done(results));
             }
             // The results were deleted, or the state came from an event that was wrong.
-            match jobs::get(&app.pool, job.id).await? {
+            match db::within(jobs::get(&app.pool, job.id)).await? {
                 Some(job) if job.state == JobState::Done => Ok(RunOutcome::Done(results)),
                 Some(job) => Ok(RunOutcome::Pending(job)),
                 None => Err(ApiError::NotFound("Job")),
@@ -173,5 +173,5 @@ pub async fn announce_canceled(app: &App, canceled: &[JobId]) {
 
 /// Returns the results of a job.
 pub async fn results_of(pool: &PgPool, job: JobId) -> Result<Vec<ResultImage>, ApiError> {
-    Ok(results::for_job(pool, job).await?)
+    Ok(db::within(results::for_job(pool, job)).await?)
 }

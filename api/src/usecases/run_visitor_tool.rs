@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
+use retouch_core::db;
 use retouch_core::images::{self, Uploader};
 use retouch_core::jobs::{self, NewJob};
 use sha2::{Digest, Sha256};
@@ -31,11 +32,12 @@ pub async fn run_visitor_tool(
     let limits = &app.rate_limits.visitors;
     let queue_limit = app.limits.queue_limit(Tier::Visitor);
     // Before anything is counted or decoded.
-    jobs::check_visitor_queue(&app.pool, &visitor, queue_limit).await?;
+    db::within(jobs::check_visitor_queue(&app.pool, &visitor, queue_limit)).await?;
     limits.count_upload(&visitor).await?;
-    let known = images::for_visitor(&app.pool, &visitor, &Sha256::digest(&file)).await?;
+    let known =
+        db::within(images::for_visitor(&app.pool, &visitor, &Sha256::digest(&file))).await?;
     let image = if let Some(image) = known {
-        images::get(&app.pool, image).await?.ok_or(ApiError::NotFound("Image"))?
+        db::within(images::get(&app.pool, image)).await?.ok_or(ApiError::NotFound("Image"))?
     } else {
         let max = app.limits.max_dimension_of(tool.name());
         upload_image(app, Uploader::Visitor(visitor.clone()), file, max).await?

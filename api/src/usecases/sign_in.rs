@@ -1,6 +1,7 @@
 //! Signs users in, by token or by API key.
 
 use retouch_core::api_keys;
+use retouch_core::db;
 use retouch_core::users::{self, SignIn, User};
 use sha2::{Digest, Sha256};
 
@@ -17,7 +18,7 @@ pub async fn sign_in(app: &App, authorization: Option<&str>) -> Result<User, Api
         identity_hash: &app.deleted_users.hash(&identity.issuer, &identity.subject),
         token_issued_at: identity.token_issued_at,
     };
-    let user = users::find_or_create(&app.pool, &sign_in).await?;
+    let user = db::within(users::find_or_create(&app.pool, &sign_in)).await?;
     let mut user = user.ok_or(ApiError::Unauthorized(ACCOUNT_DELETED))?;
     let in_token = identity.email.clone();
     if user.email_is_stale
@@ -28,7 +29,7 @@ pub async fn sign_in(app: &App, authorization: Option<&str>) -> Result<User, Api
             (None, Some(authorization)) => app.authenticator.email(authorization, &identity).await,
             (None, None) => None,
         };
-        users::confirm_email(&app.pool, user.id, email.as_deref()).await?;
+        db::within(users::confirm_email(&app.pool, user.id, email.as_deref())).await?;
         user.email = email.or(user.email);
     }
     Ok(user)
@@ -36,6 +37,6 @@ pub async fn sign_in(app: &App, authorization: Option<&str>) -> Result<User, Api
 
 /// Returns the owner of an API key.
 pub async fn sign_in_by_key(app: &App, key: &str) -> Result<User, ApiError> {
-    let user = api_keys::find_user(&app.pool, &Sha256::digest(key)).await?;
+    let user = db::within(api_keys::find_user(&app.pool, &Sha256::digest(key))).await?;
     user.ok_or(ApiError::Unauthorized("This API key is invalid or was revoked."))
 }

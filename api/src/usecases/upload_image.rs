@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use retouch_core::ImageId;
+use retouch_core::db;
 use retouch_core::images::{self, Image, InsertOutcome, NewImage, Quota, Uploader};
 use retouch_core::storage::{image_key, image_thumbnail_key};
 use retouch_pixels::decode::Header;
@@ -31,7 +32,7 @@ pub async fn upload_image(
     memory.shrink_to(picture.bytes.len() + picture.thumbnail.len());
 
     let id = ImageId::new();
-    images::announce(&app.pool, id).await?;
+    db::within(images::announce(&app.pool, id)).await?;
     let size_bytes = picture.bytes.len() as i64;
     let (original, thumbnail) = (image_key(id), image_thumbnail_key(id));
     tokio::try_join!(
@@ -48,7 +49,7 @@ pub async fn upload_image(
         width: picture.width as i32,
         height: picture.height as i32,
     };
-    match images::insert_within(&app.pool, &new, app.limits.quota()).await? {
+    match db::within(images::insert_within(&app.pool, &new, app.limits.quota())).await? {
         InsertOutcome::Inserted => {}
         InsertOutcome::OverQuota => return Err(ApiError::StorageFull(app.limits.quota())),
         InsertOutcome::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
@@ -60,14 +61,15 @@ pub async fn upload_image(
         }
     }
     tracing::info!(image.id = %id, width = picture.width, height = picture.height, "Stored image {id}");
-    images::get(&app.pool, id).await?.ok_or(ApiError::NotFound("Image"))
+    db::within(images::get(&app.pool, id)).await?.ok_or(ApiError::NotFound("Image"))
 }
 
 /// Rejects an upload for which there is no room, before it is decoded and stored. Inserting it decides.
 async fn check_room(app: &App, uploader: &Uploader, size_bytes: i64) -> Result<(), ApiError> {
     let (Uploader::User(owner) | Uploader::Program(owner)) = uploader else { return Ok(()) };
     let quota = app.limits.quota();
-    if quota == Quota::NONE || quota.has_room(images::stored(&app.pool, *owner).await?, size_bytes)
+    if quota == Quota::NONE
+        || quota.has_room(db::within(images::stored(&app.pool, *owner)).await?, size_bytes)
     {
         return Ok(());
     }
