@@ -18,6 +18,8 @@ from devstack.sandbox import Sandbox
 
 from . import bench, contract, lint, proofs, scale
 from .containers import compose, proven
+from .reliability import campaign
+from .reliability.scenarios import SHORT
 
 REPORTS = CACHE / "test" / "reports"
 
@@ -63,11 +65,11 @@ def prepare(chosen):
     REPORTS.mkdir(parents=True, exist_ok=True)
     if {"lint", "ui", "e2e"} & set(chosen):
         build.install_packages_of("ui")
-    if {"scripts", "contract", "e2e", "proofs", "bench", "scale"} & set(chosen):
+    if {"scripts", "contract", "e2e", "outages", "proofs", "bench", "scale"} & set(chosen):
         build.install_packages_of("standins/oidc")
     if "rust" in chosen:
         build.install_packages_of("api/tests/removebg-client")
-    if {"contract", "proofs", "bench", "scale"} & set(chosen):
+    if {"contract", "outages", "proofs", "bench", "scale"} & set(chosen):
         build.build_programs()
 
 
@@ -157,8 +159,13 @@ def test_e2e():
     return from_report(report, code, stats)
 
 
+def test_outages():
+    """The whole stack while its dependencies go away and its programs are killed: the short form of scripts/reliability."""
+    return Counts(*campaign.run([SHORT]))
+
+
 def test_proofs():
-    """The whole stack with injected failures."""
+    """The same, and the slow proofs: floods of visitors, and backups under load."""
     return Counts(*proofs.run())
 
 
@@ -184,6 +191,7 @@ PARTS = {
     "rust": test_rust,
     "contract": test_contract,
     "e2e": test_e2e,
+    "outages": test_outages,
     "proofs": test_proofs,
     "bench": measure,
     "scale": measure_at_scale,
@@ -193,8 +201,8 @@ PARTS = {
 
 def usual_parts(full):
     skipped = {"bench", "scale"}
-    if not full:
-        skipped.add("proofs")
+    # The proofs include the outages.
+    skipped.add("outages" if full else "proofs")
     if proven.is_current():
         skipped.add("containers")
     return [name for name in PARTS if name not in skipped]

@@ -16,8 +16,10 @@ class Numbers:
     results_without_debit: int
     # Seconds until paid work flowed again, for each dependency that returned; None if it never did.
     flows_after: dict
-    # The longest time in which no paid job finished, in seconds.
+    # The longest time in which no paid job finished while jobs were submitted, in seconds.
     pause: float
+    # The time from the first request of a job to its result that 99 of 100 jobs do not exceed, in seconds.
+    p99: float
     audit: str
     # Jobs that lost their worker at least once.
     suspects: int = 0
@@ -29,7 +31,7 @@ class Numbers:
     def lost(self):
         return self.submitted - self.done - self.failed
 
-    def violations(self, flow_seconds, pause_seconds=None):
+    def violations(self, flow_seconds, pause_seconds=None, p99_seconds=None):
         """Returns one sentence for each broken promise."""
         found = [
             f"{count} {what}"
@@ -48,6 +50,8 @@ class Numbers:
                 found.append(f"paid work flowed {seconds:.1f} s after {name}, later than {flow_seconds} s")
         if pause_seconds and self.pause > pause_seconds:
             found.append(f"no paid job finished for {self.pause:.1f} s, longer than {pause_seconds} s")
+        if p99_seconds and self.p99 > p99_seconds:
+            found.append(f"1 of 100 results took {self.p99:.1f} s or more, longer than {p99_seconds} s")
         if self.audit:
             found.append(f"the audit found: {self.audit}")
         return found + self.broken
@@ -63,6 +67,7 @@ class Numbers:
             f"{self.failed} failed",
             flows,
             f"longest pause {self.pause:.1f} s",
+            f"99 of 100 results within {self.p99:.1f} s",
             f"{self.suspects} suspects",
             f"audit {'found problems' if self.audit else 'clean'}",
             *self.notes,

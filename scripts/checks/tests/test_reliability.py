@@ -113,12 +113,13 @@ class ReportTest(unittest.TestCase):
             "results_without_debit": 0,
             "flows_after": {"Postgres": 2.0},
             "pause": 1.0,
+            "p99": 2.5,
             "audit": "",
         }
         return Numbers(**usual | changed)
 
     def test_kept_promises_have_no_violations(self):
-        self.assertEqual(self.numbers().violations(5, 5), [])
+        self.assertEqual(self.numbers().violations(5, 5, 30), [])
 
     def test_each_broken_promise_is_named(self):
         for changed in (
@@ -129,13 +130,14 @@ class ReportTest(unittest.TestCase):
             {"flows_after": {"S3": 5.1}},
             {"flows_after": {"S3": None}},
             {"pause": 5.1},
+            {"p99": 30.1},
             {"audit": "Found 1 problem."},
             {"broken": ["The upload had no answer"]},
         ):
-            self.assertEqual(len(self.numbers(**changed).violations(5, 5)), 1, changed)
+            self.assertEqual(len(self.numbers(**changed).violations(5, 5, 30)), 1, changed)
 
-    def test_a_pause_is_allowed_where_a_dependency_is_away(self):
-        self.assertEqual(self.numbers(pause=60).violations(5), [])
+    def test_waits_are_allowed_where_a_dependency_is_away(self):
+        self.assertEqual(self.numbers(pause=60, p99=70).violations(5), [])
 
     def test_work_flows_when_half_of_the_rate_is_finished(self):
         before, trickle = [1, 2, 3], [100 + number for number in range(10)]
