@@ -10,7 +10,6 @@ mod rate_limit;
 mod streams;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -21,6 +20,7 @@ use redis::streams::{
     StreamAutoClaimOptions, StreamAutoClaimReply, StreamMaxlen, StreamPendingReply,
 };
 use redis::{AsyncCommands, Client, RedisResult};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -55,7 +55,7 @@ pub struct Queue {
     conn: ConnectionManager,
     prefix: Arc<str>,
     /// True while the last read of the doorbells succeeded.
-    rings: Arc<AtomicBool>,
+    rings: watch::Sender<bool>,
 }
 
 impl Queue {
@@ -73,13 +73,13 @@ impl Queue {
             client,
             conn,
             prefix: config.redis_prefix.as_str().into(),
-            rings: Arc::default(),
+            rings: watch::Sender::new(false),
         })
     }
 
-    /// Returns true while this process hears doorbells.
-    pub fn rings(&self) -> bool {
-        self.rings.load(Ordering::Relaxed)
+    /// Returns a receiver that holds true while this process hears doorbells.
+    pub fn rings(&self) -> watch::Receiver<bool> {
+        self.rings.subscribe()
     }
 
     /// Checks that the server answers.

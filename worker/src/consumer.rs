@@ -1,7 +1,7 @@
 //! Claims jobs and runs as many at once as slots and memory allow; stops gracefully.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool};
 use retouch_core::db::{self, DatabaseError};
@@ -17,6 +17,8 @@ use crate::tools::{magic_fix, remove_background, upscale};
 const POLL_WITHOUT_DOORBELLS: Duration = Duration::from_secs(1);
 /// The same while doorbells ring: the sweeper already rings again for lost ones.
 const POLL: Duration = Duration::from_secs(15);
+/// How often a busy worker looks for suspects that are due.
+const SUSPECTS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Claims a job for each doorbell and runs it. Without doorbells it polls the database.
 pub struct Consumer {
@@ -32,6 +34,8 @@ pub struct Consumer {
     memory: Semaphore,
     memory_mib: u32,
     lease: Duration,
+    /// When this worker last looked for suspects that are due.
+    looked_at: Mutex<Option<Instant>>,
 }
 
 impl Consumer {
@@ -52,6 +56,7 @@ impl Consumer {
             memory: Semaphore::new(memory_mib as usize),
             memory_mib,
             lease,
+            looked_at: Mutex::default(),
         }
     }
 
@@ -136,13 +141,16 @@ impl Consumer {
         }
     }
 
-    /// Runs jobs without doorbells until `stop`: claims one for each free slot every [`POLL`].
+    /// Runs jobs without doorbells until `stop`: claims one for each free slot every [`POLL`], or every
+    /// [`POLL_WITHOUT_DOORBELLS`] as soon as doorbells fall silent.
     async fn poll(self: Arc<Self>, stop: CancellationToken) {
+        let mut rings = self.runner.queue.rings();
         loop {
-            let rings = self.runner.queue.rings();
-            let pause = if rings { POLL } else { POLL_WITHOUT_DOORBELLS };
-            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
-                return;
+            let pause = if *rings.borrow_and_update() { POLL } else { POLL_WITHOUT_DOORBELLS };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+                Ok(()) = rings.changed() => continue,
             }
             for _ in 0..self.slots.available_permits() {
                 let (consumer, stop) = (Arc::clone(&self), stop.clone());
@@ -172,36 +180,57 @@ impl Consumer {
         modes: &[FixMode],
         stop: &CancellationToken,
     ) -> Result<Option<bool>, DatabaseError> {
+        // A worker with work enough for all slots would otherwise never look.
+        let pool = &self.runner.pool;
+        if self.is_time_to_look_for_suspects()
+            && db::within(jobs::suspects(pool, classes, modes)).await? == Suspects::Due
+            && let ran @ Some(_) = self.run_suspect(classes, modes, Suspects::Due, stop).await?
+        {
+            return Ok(ran);
+        }
         if let ran @ Some(_) = self.run_shared(classes, modes, Isolation::Shared, stop).await? {
             return Ok(ran);
         }
-        self.run_suspect(classes, modes, stop).await
-    }
-
-    /// Runs a suspect, if one should run now, while nothing else runs here.
-    async fn run_suspect(
-        &self,
-        classes: &[JobClass],
-        modes: &[FixMode],
-        stop: &CancellationToken,
-    ) -> Result<Option<bool>, DatabaseError> {
-        let pool = &self.runner.pool;
         let suspects = db::within(jobs::suspects(pool, classes, modes)).await?;
         if suspects == Suspects::None {
             return Ok(None);
         }
-        let Some(right) = db::within(SuspectRight::take(pool)).await? else {
-            return self.run_shared(classes, modes, Isolation::Unyielding, stop).await;
+        if let ran @ Some(_) = self.run_suspect(classes, modes, suspects, stop).await? {
+            return Ok(ran);
+        }
+        self.run_shared(classes, modes, Isolation::Unyielding, stop).await
+    }
+
+    /// Returns true at most once per [`SUSPECTS_INTERVAL`].
+    fn is_time_to_look_for_suspects(&self) -> bool {
+        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = looked_at.is_none_or(|at| at.elapsed() >= SUSPECTS_INTERVAL);
+        if is_time {
+            *looked_at = Some(Instant::now());
+        }
+        is_time
+    }
+
+    /// Runs a suspect while nothing else runs here; `None` if this worker may not run one now.
+    async fn run_suspect(
+        &self,
+        classes: &[JobClass],
+        modes: &[FixMode],
+        suspects: Suspects,
+        stop: &CancellationToken,
+    ) -> Result<Option<bool>, DatabaseError> {
+        let Some(right) = db::within(SuspectRight::take(&self.runner.pool)).await? else {
+            return Ok(None);
         };
         let ran = if suspects == Suspects::Due {
             // Waits for the running jobs. Nothing else starts here until the suspect has ended.
             match stop.run_until_cancelled(self.slots.acquire_many(self.slot_count)).await {
-                Some(Ok(_all)) => self.run_alone(classes, modes).await,
+                Some(Ok(_all)) => self.run_alone(classes, modes, stop).await,
                 _ => Ok(None),
             }
         } else {
             match self.slots.try_acquire_many(self.slot_count) {
-                Ok(_all) => self.run_alone(classes, modes).await,
+                Ok(_all) => self.run_alone(classes, modes, stop).await,
                 Err(_) => Ok(None),
             }
         };
@@ -213,7 +242,11 @@ impl Consumer {
         &self,
         classes: &[JobClass],
         modes: &[FixMode],
+        stop: &CancellationToken,
     ) -> Result<Option<bool>, DatabaseError> {
+        if stop.is_cancelled() {
+            return Ok(None);
+        }
         let Some(job) = self.claim(classes, modes, Isolation::Alone).await? else {
             return Ok(None);
         };

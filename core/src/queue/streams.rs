@@ -8,7 +8,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use apalis_core::worker::context::WorkerContext;
 use redis::aio::MultiplexedConnection;
 use redis::streams::{StreamReadOptions, StreamReadReply};
 use redis::{AsyncCommands, AsyncConnectionConfig, Client, Pipeline, RedisResult};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ pub(super) const FIELD: &str = "job";
 /// How long one read blocks at the server, and so how long an idle worker may take to stop.
 const BLOCK: Duration = Duration::from_secs(1);
 /// How much longer an answer may take before the connection is dropped.
-const RESPONSE_GRACE: Duration = Duration::from_secs(3);
+const RESPONSE_GRACE: Duration = Duration::from_secs(1);
 /// The first and the longest backoff after an error.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
@@ -41,7 +41,14 @@ pub(super) struct StreamsConfig {
     /// This worker's name within the group.
     pub consumer: String,
     /// Set to whether the last read succeeded.
-    pub rings: Arc<AtomicBool>,
+    pub rings: watch::Sender<bool>,
+}
+
+impl StreamsConfig {
+    /// Notifies receivers only of changes.
+    fn set_rings(&self, now: bool) {
+        self.rings.send_if_modified(|rings| std::mem::replace(rings, now) != now);
+    }
 }
 
 /// Reads the streams over its own connection, because a blocking read delays every other command on it.
@@ -63,13 +70,13 @@ impl Reader {
             match self.try_next(worker).await {
                 Ok(task) => {
                     self.backoff = BACKOFF.0;
-                    self.config.rings.store(true, Ordering::Relaxed);
+                    self.config.set_rings(true);
                     if task.is_some() {
                         return task;
                     }
                 }
                 Err(error) => {
-                    self.config.rings.store(false, Ordering::Relaxed);
+                    self.config.set_rings(false);
                     tracing::warn!(%error, pause = ?self.backoff, "Could not read the job streams; retrying");
                     self.conn = None;
                     tokio::time::sleep(self.backoff).await;

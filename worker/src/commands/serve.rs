@@ -221,6 +221,8 @@ async fn report_storage(
     registry: Arc<Registry>,
 ) {
     let mut changes = probe.subscribe();
+    // The store may have become unavailable before this task started.
+    changes.mark_changed();
     while changes.changed().await.is_ok() {
         worker.send_modify(|worker| worker.problems = problems(&registry, &probe));
     }

@@ -406,6 +406,28 @@ async fn a_flood_of_free_jobs_leaves_a_slot_for_paid_ones(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_paid_suspect_runs_in_the_end_however_much_paid_work_waits(pool: PgPool) {
+    let services = Services::start(pool, 400).await;
+    let suspect = services.submit().await;
+    // It has waited for longer than its patience.
+    sqlx::query("update jobs set losses = 1, run_after = now() - interval '31 seconds'")
+        .execute(&services.pool)
+        .await
+        .unwrap();
+    for _ in 0..60 {
+        services.submit().await;
+    }
+    let _worker = services.worker().set("RETOUCH_FAULT_DELAY_MS", "400").start();
+    eventually(TIMEOUT, "the suspect is done", || async {
+        let job = jobs::get(&services.pool, suspect).await.unwrap().unwrap();
+        (job.state == JobState::Done).then_some(())
+    })
+    .await;
+    let others = services.count(JobState::Done).await - 1;
+    assert!(others < 40, "{others} of 60 other jobs were done before it");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_flood_of_free_jobs_does_not_delay_a_suspect(pool: PgPool) {
     let services = Services::start(pool, 4).await;
     let alone = services.submit().await;
