@@ -1126,14 +1126,14 @@ export interface components {
             tier: string;
             tool: string;
         };
-        /** @description Why a model failed to load. */
+        /** @description Why a worker runs no jobs, or why a model failed to load. */
         ModelProblem: {
-            /** @description The model's name, or `tools.toml`. */
+            /** @description The model's name, `tools.toml`, or `object store`. */
             model: string;
             reason: string;
             /**
              * @description The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
-             *     errors in tools.toml.
+             *     errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs.
              */
             step: string;
         };
@@ -1508,7 +1508,10 @@ export interface components {
             device: string;
             models: components["schemas"]["Model"][];
             name: string;
-            /** @description Models that failed to load. The worker keeps serving the version it had before, if any. */
+            /**
+             * @description Models that failed to load, of which the worker keeps serving the version it had before, and dependencies that
+             *     it cannot reach.
+             */
             problems: components["schemas"]["ModelProblem"][];
             /** Format: date-time */
             seenAt: string;
