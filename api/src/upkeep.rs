@@ -1,9 +1,9 @@
-//! What every API process does beside answering requests, so that it happens even while no worker runs.
+//! Background work of every API process that must happen even while no worker runs.
 
 use std::time::Duration;
 
 use retouch_core::db;
-use retouch_core::jobs::{self, JobState, REACHABLE_INTERVAL, UNSERVED_AFTER};
+use retouch_core::jobs::{self, JobState, UNSERVED_AFTER};
 use retouch_core::queue::JobEvent;
 use tokio::time::MissedTickBehavior;
 
@@ -15,19 +15,9 @@ const UNSERVED_INTERVAL: Duration = Duration::from_secs(15);
 /// Records that the database is reachable, and ends jobs that no worker can run, until the process stops.
 pub async fn run(app: App) {
     let stop = app.stopping.clone();
-    let both = async { tokio::join!(record_reachable(&app), end_unserved(&app)) };
+    let both =
+        async { tokio::join!(jobs::keep_recording_reachable(&app.pool), end_unserved(&app)) };
     stop.run_until_cancelled(both).await;
-}
-
-async fn record_reachable(app: &App) {
-    let mut rounds = tokio::time::interval(REACHABLE_INTERVAL);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        rounds.tick().await;
-        if let Err(error) = db::within(jobs::record_reachable(&app.pool)).await {
-            tracing::debug!(%error, "Cannot record that the database is reachable");
-        }
-    }
 }
 
 async fn end_unserved(app: &App) {

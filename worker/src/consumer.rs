@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::job::JobRunner;
 use crate::tools::{magic_fix, remove_background, upscale};
 
-/// The pause between two looks into the database while Redis is away and no doorbell rings.
+/// The interval between polls of the database while Redis is away.
 const POLL_WITHOUT_DOORBELLS: Duration = Duration::from_secs(1);
-/// The same while doorbells ring: the sweeper already rings again for lost ones.
+/// The interval between polls while doorbells ring. The sweeper rings again for lost ones, so this is only a safety net.
 const POLL: Duration = Duration::from_secs(15);
-/// How often a busy worker looks for suspects that are due.
+/// How often a busy worker checks for suspects that are due.
 const SUSPECTS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Claims a job for each doorbell and runs it. Without doorbells it polls the database.
@@ -34,8 +34,8 @@ pub struct Consumer {
     memory: Semaphore,
     memory_mib: u32,
     lease: Duration,
-    /// When this worker last looked for suspects that are due.
-    looked_at: Mutex<Option<Instant>>,
+    /// When this worker last checked for suspects that are due.
+    checked_suspects_at: Mutex<Option<Instant>>,
 }
 
 impl Consumer {
@@ -56,7 +56,7 @@ impl Consumer {
             memory: Semaphore::new(memory_mib as usize),
             memory_mib,
             lease,
-            looked_at: Mutex::default(),
+            checked_suspects_at: Mutex::default(),
         }
     }
 
@@ -166,23 +166,22 @@ impl Consumer {
         }
         // Read for each job, because models change at run time.
         let (classes, modes) = (self.classes.borrow().clone(), self.runner.registry.modes());
-        let outcome = self.run_first(&classes, &modes, stop).await;
+        let outcome = self.try_run_next(&classes, &modes, stop).await;
         outcome.unwrap_or_else(|error| {
             tracing::warn!(%error, "Cannot claim a job; the sweeper will ring its doorbell again");
             None
         })
     }
 
-    /// Runs the next job. Returns whether it was an unpaid one; `None` if there is no job.
-    async fn run_first(
+    async fn try_run_next(
         &self,
         classes: &[JobClass],
         modes: &[FixMode],
         stop: &CancellationToken,
     ) -> Result<Option<bool>, DatabaseError> {
-        // A worker with work enough for all slots would otherwise never look.
+        // While all slots are busy, the claim below always finds a job.
         let pool = &self.runner.pool;
-        if self.is_time_to_look_for_suspects()
+        if self.is_time_to_check_suspects()
             && db::within(jobs::suspects(pool, classes, modes)).await? == Suspects::Due
             && let ran @ Some(_) = self.run_suspect(classes, modes, Suspects::Due, stop).await?
         {
@@ -202,11 +201,12 @@ impl Consumer {
     }
 
     /// Returns true at most once per [`SUSPECTS_INTERVAL`].
-    fn is_time_to_look_for_suspects(&self) -> bool {
-        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_time = looked_at.is_none_or(|at| at.elapsed() >= SUSPECTS_INTERVAL);
+    fn is_time_to_check_suspects(&self) -> bool {
+        let mut checked_at =
+            self.checked_suspects_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = checked_at.is_none_or(|at| at.elapsed() >= SUSPECTS_INTERVAL);
         if is_time {
-            *looked_at = Some(Instant::now());
+            *checked_at = Some(Instant::now());
         }
         is_time
     }

@@ -1,27 +1,28 @@
-//! Watches the object store. While it is unavailable this worker claims no jobs: they would only use up their attempts,
-//! and another worker may still reach it.
+//! Watches the object store. While it is unavailable, this worker claims no jobs: they would only fail, and another
+//! worker may still reach the store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use retouch_core::storage::Storage;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-/// The pause between two probes while the store is available.
+/// The interval between probes while the store is available.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// The same while it is not.
+/// The interval while it is not.
 const INTERVAL_UNAVAILABLE: Duration = Duration::from_secs(1);
 
 /// Whether the object store is available, as of the last probe. Clones share the answer.
 #[derive(Clone)]
 pub struct StorageProbe {
     available: watch::Sender<bool>,
-    doubt: std::sync::Arc<Notify>,
+    doubt: Arc<Notify>,
 }
 
 impl Default for StorageProbe {
     fn default() -> Self {
-        Self { available: watch::Sender::new(true), doubt: std::sync::Arc::default() }
+        Self { available: watch::Sender::new(true), doubt: Arc::default() }
     }
 }
 

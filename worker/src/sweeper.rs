@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use retouch_catalog::JobClass;
 use retouch_core::db::{self, PgPool};
-use retouch_core::jobs::{self, REACHABLE_INTERVAL};
+use retouch_core::jobs;
 use retouch_core::queue::{JobEvent, Queue};
 use retouch_inference::registry::Registry;
 use tokio::sync::watch;
@@ -32,7 +32,7 @@ impl Sweeper {
     /// Sweeps until `stop`. Any number of sweepers may run at the same time.
     pub async fn run(self, stop: CancellationToken) {
         // Beside the rounds, because a slow Redis delays them.
-        let both = async { tokio::join!(self.sweep(), record_reachable(&self.pool)) };
+        let both = async { tokio::join!(self.sweep(), jobs::keep_recording_reachable(&self.pool)) };
         stop.run_until_cancelled(both).await;
     }
 
@@ -84,16 +84,5 @@ impl Sweeper {
             }
         }
         Ok(())
-    }
-}
-
-async fn record_reachable(pool: &PgPool) {
-    let mut rounds = tokio::time::interval(REACHABLE_INTERVAL);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        rounds.tick().await;
-        if let Err(error) = db::within(jobs::record_reachable(pool)).await {
-            tracing::debug!(%error, "Cannot record that the database is reachable");
-        }
     }
 }

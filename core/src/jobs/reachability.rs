@@ -1,4 +1,4 @@
-//! When the database was reachable. A worker that cannot reach it cannot renew its leases, so an outage must not
+//! Records when the database was reachable. A worker that cannot reach it cannot renew its leases, and that must not
 //! look like a crash.
 //!
 //! Every process updates one row each second. A gap means that none of them reached the database: it was stopped,
@@ -7,13 +7,26 @@
 use std::time::Duration;
 
 use sqlx::PgPool;
+use tokio::time::MissedTickBehavior;
 
 use crate::db;
 
-/// How often a process should call [`record_reachable`].
-pub const REACHABLE_INTERVAL: Duration = Duration::from_secs(1);
+/// The time between two updates of a process.
+const INTERVAL: Duration = Duration::from_secs(1);
 /// A longer pause between two updates counts as an outage.
 pub(super) const LONGEST_GAP: Duration = Duration::from_secs(5);
+
+/// Calls [`record_reachable`] every second, forever. Every process that serves runs this.
+pub async fn keep_recording_reachable(pool: &PgPool) {
+    let mut rounds = tokio::time::interval(INTERVAL);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        rounds.tick().await;
+        if let Err(error) = db::within(record_reachable(pool)).await {
+            tracing::debug!(%error, "Cannot record that the database is reachable");
+        }
+    }
+}
 
 /// Records that the database is reachable. Any number of processes may call it.
 pub async fn record_reachable(pool: &PgPool) -> sqlx::Result<()> {
@@ -23,7 +36,7 @@ pub async fn record_reachable(pool: &PgPool) -> sqlx::Result<()> {
          where seen_at < now() - $2::interval",
         db::interval(LONGEST_GAP),
         // One update per interval is enough, however many processes there are.
-        db::interval(REACHABLE_INTERVAL / 2),
+        db::interval(INTERVAL / 2),
     )
     .execute(pool)
     .await

@@ -1,20 +1,19 @@
 //! The life of a job: nothing is lost, and nothing is debited twice.
 
 mod fair_queue;
+mod outages;
+mod suspects;
 
 use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{
-    self, Cause, Claimed, Failure, Finish, FixParameters, Isolation, JobState, MAX_INTERRUPTIONS,
-    NewJob, PATIENCE, QueueLimit, Retry, SubmitError, Submitted, SuspectRight, Suspects, Sweep,
+    self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, NewJob, QueueLimit,
+    SubmitError, Submitted, Suspects,
 };
 use retouch_core::results::{self, Filter, NewResult};
-use retouch_core::workers::{self, ServedModel, Worker};
-use retouch_core::{
-    Clock, ImageId, JobId, ResultId, UserId, WorkerId, credits, images, storage, users,
-};
-use retouch_standins::testing::{ISSUER, always_reachable, eventually, image, user};
+use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, images, storage, users};
+use retouch_standins::testing::{ISSUER, always_reachable, image, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_secs(15);
@@ -185,28 +184,6 @@ async fn a_job_that_loses_three_workers_fails_and_costs_nothing(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_suspect_is_claimed_only_by_a_worker_that_runs_nothing_else(pool: PgPool) {
-    always_reachable(&pool).await;
-    let ada = user(&pool, "ada", 0).await;
-    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Isolation::Shared, NO_LEASE)
-        .await
-        .unwrap()
-        .unwrap();
-    let suspects = async || jobs::suspects(&pool, &classes(), &FixMode::ALL).await.unwrap();
-    assert_eq!(suspects().await, Suspects::None);
-    jobs::sweep(&pool, NO_LEASE).await.unwrap();
-    assert_eq!(suspects().await, Suspects::Due);
-    assert!(claim(&pool, WorkerId::new()).await.is_none());
-    assert!(
-        jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Isolation::Alone, LEASE)
-            .await
-            .unwrap()
-            .is_some()
-    );
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
@@ -221,209 +198,7 @@ async fn handing_back_does_not_count_as_an_attempt(pool: PgPool) {
 }
 
 /// Claims the only job and ends the attempt for `cause`, until the job fails. Returns the number of attempts.
-async fn attempts_until_failure(pool: &PgPool, cause: Cause) -> i32 {
-    let failure = Failure { code: "storage_unavailable".into(), detail: "Try again later.".into() };
-    loop {
-        sqlx::query("update jobs set run_after = now()").execute(pool).await.unwrap();
-        let worker = WorkerId::new();
-        let claimed = claim(pool, worker).await.unwrap();
-        let outcome = jobs::retry(pool, worker, claimed.id, cause, claimed.count(cause), &failure)
-            .await
-            .unwrap();
-        assert!(claim(pool, worker).await.is_none(), "backing off or ended");
-        if outcome == Retry::Failed {
-            let job = jobs::get(pool, claimed.id).await.unwrap().unwrap();
-            assert_eq!(job.failure, Some(failure));
-            return claimed.attempt;
-        }
-    }
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_transient_fault_is_retried_and_then_costs_nothing(pool: PgPool) {
-    let ada = user(&pool, "ada", 0).await;
-    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    assert_eq!(attempts_until_failure(&pool, Cause::Fault).await, jobs::MAX_ATTEMPTS);
-    assert_eq!(balance(&pool, "ada").await, (20, 0));
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_outage_uses_up_no_attempt(pool: PgPool) {
-    let ada = user(&pool, "ada", 0).await;
-    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    assert_eq!(attempts_until_failure(&pool, Cause::Outage).await, MAX_INTERRUPTIONS + 1);
-    assert_eq!(balance(&pool, "ada").await, (20, 0));
-}
-
 /// Sets how long ago the last outage ended, and how long ago a process last reached the database, in seconds.
-async fn reached(pool: &PgPool, since: i32, seen: i32) {
-    sqlx::query(
-        "update reachability
-         set since = now() - make_interval(secs => $1), seen_at = now() - make_interval(secs => $2)",
-    )
-    .bind(since)
-    .bind(seen)
-    .execute(pool)
-    .await
-    .unwrap();
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn an_outage_costs_no_job_its_worker(pool: PgPool) {
-    let ada = user(&pool, "ada", 0).await;
-    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    let worker = WorkerId::new();
-    claim(&pool, worker).await.unwrap();
-    let expire = "update jobs set lease_until = now() - interval '30 seconds'";
-    sqlx::query(expire).execute(&pool).await.unwrap();
-    // Nobody has reached the database for a minute: the sweeper is the first.
-    reached(&pool, 3600, 60).await;
-    assert_eq!(jobs::sweep(&pool, LEASE).await.unwrap(), Sweep::default());
-    jobs::record_reachable(&pool).await.unwrap();
-    assert_eq!(jobs::sweep(&pool, LEASE).await.unwrap(), Sweep::default(), "workers go first");
-    assert_eq!(jobs::renew(&pool, worker, &[job], LEASE).await.unwrap(), [job]);
-    reached(&pool, 16, 0).await;
-    assert_eq!(jobs::sweep(&pool, LEASE).await.unwrap(), Sweep::default(), "it was renewed");
-    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::Done);
-    assert_eq!(balance(&pool, "ada").await, (15, 0));
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_job_whose_worker_died_in_an_outage_is_no_suspect(pool: PgPool) {
-    let ada = user(&pool, "ada", 0).await;
-    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    for attempt in 1..=5 {
-        assert_eq!(claim(&pool, WorkerId::new()).await.unwrap().attempt, attempt);
-        let expire = "update jobs set lease_until = now() - interval '5 seconds'";
-        sqlx::query(expire).execute(&pool).await.unwrap();
-        reached(&pool, 18, 0).await;
-        let swept = jobs::sweep(&pool, LEASE).await.unwrap();
-        assert_eq!((swept.interrupted, swept.requeued), (vec![job], vec![]));
-    }
-    reached(&pool, 3600, 0).await;
-    claim(&pool, WorkerId::new()).await.unwrap();
-    let expire = "update jobs set lease_until = now() - interval '5 seconds'";
-    sqlx::query(expire).execute(&pool).await.unwrap();
-    assert_eq!(jobs::sweep(&pool, LEASE).await.unwrap().requeued, [job], "its worker is lost");
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_suspect_does_not_keep_others_waiting(pool: PgPool) {
-    always_reachable(&pool).await;
-    let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);
-    let suspect = submit(&pool, &free(ada, image(&pool, None, ada, b"x").await)).await;
-    jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Isolation::Shared, NO_LEASE)
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(jobs::sweep(&pool, NO_LEASE).await.unwrap().requeued, [suspect]);
-    let suspects = async || jobs::suspects(&pool, &classes(), &FixMode::ALL).await.unwrap();
-    assert_eq!(suspects().await, Suspects::WhenIdle);
-    let other = submit(&pool, &paid(bob, image(&pool, None, bob, b"y").await)).await;
-    assert_eq!(suspects().await, Suspects::None, "paid work goes first");
-    let patience = PATIENCE.as_secs_f64();
-    let aged = "update jobs set run_after = now() - make_interval(secs => $1 + 1) where losses > 0";
-    sqlx::query(aged).bind(patience).execute(&pool).await.unwrap();
-    assert_eq!(suspects().await, Suspects::None, "a free job never stops a worker");
-    assert_eq!(claim(&pool, WorkerId::new()).await.unwrap().id, other);
-    assert_eq!(suspects().await, Suspects::WhenIdle);
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn one_worker_at_a_time_may_run_suspects(pool: PgPool) {
-    let right = SuspectRight::take(&pool).await.unwrap().expect("nobody has it");
-    assert!(SuspectRight::take(&pool).await.unwrap().is_none());
-    right.give_back().await.unwrap();
-    let right = SuspectRight::take(&pool).await.unwrap().expect("it was given back");
-    // A task that is dropped gives it back as well.
-    drop(right);
-    eventually(Duration::from_secs(10), "the right is given back", || async {
-        SuspectRight::take(&pool).await.unwrap()
-    })
-    .await;
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_paid_suspect_is_overdue_after_a_while(pool: PgPool) {
-    always_reachable(&pool).await;
-    let ada = user(&pool, "ada", 0).await;
-    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Isolation::Shared, NO_LEASE)
-        .await
-        .unwrap()
-        .unwrap();
-    jobs::sweep(&pool, NO_LEASE).await.unwrap();
-    submit(&pool, &paid(ada, image(&pool, None, ada, b"y").await)).await;
-    let suspects = async || jobs::suspects(&pool, &classes(), &FixMode::ALL).await.unwrap();
-    assert_eq!(suspects().await, Suspects::None);
-    let aged = "update jobs set run_after = now() - make_interval(secs => $1 + 1) where losses > 0";
-    sqlx::query(aged).bind(PATIENCE.as_secs_f64()).execute(&pool).await.unwrap();
-    assert_eq!(suspects().await, Suspects::Due);
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn unpaid_jobs_wait_for_a_paid_suspect_unless_another_worker_runs_it(pool: PgPool) {
-    always_reachable(&pool).await;
-    let ada = user(&pool, "ada", 0).await;
-    submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
-    jobs::claim(&pool, WorkerId::new(), &classes(), &FixMode::ALL, Isolation::Shared, NO_LEASE)
-        .await
-        .unwrap()
-        .unwrap();
-    jobs::sweep(&pool, NO_LEASE).await.unwrap();
-    let unpaid = submit(&pool, &free(ada, image(&pool, None, ada, b"y").await)).await;
-    assert!(claim(&pool, WorkerId::new()).await.is_none());
-    let (worker, isolation) = (WorkerId::new(), Isolation::Unyielding);
-    let anyway = jobs::claim(&pool, worker, &classes(), &FixMode::ALL, isolation, LEASE).await;
-    assert_eq!(anyway.unwrap().unwrap().id, unpaid);
-}
-
-#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_job_that_no_worker_serves_ends_and_costs_nothing(pool: PgPool) {
-    always_reachable(&pool).await;
-    let ada = user(&pool, "ada", 0).await;
-    let picture = image(&pool, None, ada, b"x").await;
-    let served = submit(&pool, &paid(ada, picture)).await;
-    let fix =
-        FixParameters { prompt: "a red cup".into(), mask: "png".into(), mask_sha256: vec![7; 32] };
-    let edit = NewJob { tool: Tool::MagicFix(FixMode::Edit), fix: Some(fix), ..paid(ada, picture) };
-    let unserved = submit(&pool, &edit).await;
-    report_worker(&pool, ToolName::RemoveBackground).await;
-    let after = Duration::from_mins(1);
-    assert_eq!(jobs::end_unserved(&pool, after).await.unwrap(), [], "it is too early");
-    let aged = "update jobs set created_at = now() - interval '61 seconds', run_after = now() - interval '61 seconds'";
-    sqlx::query(aged).execute(&pool).await.unwrap();
-    assert_eq!(jobs::end_unserved(&pool, after).await.unwrap(), [unserved]);
-    let failure = jobs::get(&pool, unserved).await.unwrap().unwrap().failure.unwrap();
-    assert_eq!(failure.code, "tool_unavailable");
-    assert_eq!(state(&pool, served).await, JobState::Queued);
-    assert_eq!(balance(&pool, "ada").await, (20, 5));
-}
-
-async fn report_worker(pool: &PgPool, tool: ToolName) {
-    let served = ServedModel {
-        tool,
-        tier: Tier::Paid,
-        model: "tiny".into(),
-        sha256: "0".repeat(64),
-        mode: None,
-        vocabulary: None,
-        is_demo: false,
-    };
-    let worker = Worker {
-        id: WorkerId::new(),
-        name: "node".into(),
-        device: "cpu".into(),
-        hardware: String::new(),
-        models: vec![served],
-        problems: vec![],
-        slots: 1,
-        version: "0".into(),
-        seen_at: Clock::system().now(),
-    };
-    workers::report(pool, &worker).await.unwrap();
-}
-
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_failed_job_costs_nothing_and_returns_its_free_run(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;

@@ -1,0 +1,87 @@
+//! Suspects: jobs that lost a worker run alone, and delay nobody.
+
+use retouch_core::jobs::{PATIENCE, SuspectRight};
+use retouch_standins::testing::eventually;
+
+use super::*;
+
+/// Submits a job and lets it lose its worker. It is a suspect afterwards.
+async fn suspect(pool: &PgPool, new: &NewJob) -> JobId {
+    always_reachable(pool).await;
+    let job = submit(pool, new).await;
+    let (worker, shared) = (WorkerId::new(), Isolation::Shared);
+    let claimed = jobs::claim(pool, worker, &classes(), &FixMode::ALL, shared, NO_LEASE).await;
+    assert_eq!(claimed.unwrap().unwrap().id, job);
+    assert_eq!(jobs::sweep(pool, NO_LEASE).await.unwrap().requeued, [job]);
+    job
+}
+
+/// Lets suspects have waited for longer than [`PATIENCE`].
+async fn exhaust_patience(pool: &PgPool) {
+    let aged = "update jobs set run_after = now() - make_interval(secs => $1 + 1) where losses > 0";
+    sqlx::query(aged).bind(PATIENCE.as_secs_f64()).execute(pool).await.unwrap();
+}
+
+async fn suspects(pool: &PgPool) -> Suspects {
+    jobs::suspects(pool, &classes(), &FixMode::ALL).await.unwrap()
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_suspect_is_claimed_only_by_a_worker_that_runs_nothing_else(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    assert_eq!(suspects(&pool).await, Suspects::None);
+    let job = suspect(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    assert_eq!(suspects(&pool).await, Suspects::Due);
+    assert!(claim(&pool, WorkerId::new()).await.is_none());
+    let (worker, alone) = (WorkerId::new(), Isolation::Alone);
+    let claimed = jobs::claim(&pool, worker, &classes(), &FixMode::ALL, alone, LEASE).await;
+    assert_eq!(claimed.unwrap().unwrap().id, job);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_unpaid_suspect_does_not_keep_paid_work_waiting(pool: PgPool) {
+    let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);
+    suspect(&pool, &free(ada, image(&pool, None, ada, b"x").await)).await;
+    assert_eq!(suspects(&pool).await, Suspects::WhenIdle);
+    let other = submit(&pool, &paid(bob, image(&pool, None, bob, b"y").await)).await;
+    assert_eq!(suspects(&pool).await, Suspects::None, "paid work goes first");
+    exhaust_patience(&pool).await;
+    assert_eq!(suspects(&pool).await, Suspects::None, "a free job never stops a worker");
+    assert_eq!(claim(&pool, WorkerId::new()).await.unwrap().id, other);
+    assert_eq!(suspects(&pool).await, Suspects::WhenIdle);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_paid_suspect_is_due_after_a_while(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    suspect(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    submit(&pool, &paid(ada, image(&pool, None, ada, b"y").await)).await;
+    assert_eq!(suspects(&pool).await, Suspects::None);
+    exhaust_patience(&pool).await;
+    assert_eq!(suspects(&pool).await, Suspects::Due);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn unpaid_jobs_wait_for_a_paid_suspect_unless_another_worker_runs_it(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    suspect(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    let unpaid = submit(&pool, &free(ada, image(&pool, None, ada, b"y").await)).await;
+    assert!(claim(&pool, WorkerId::new()).await.is_none());
+    let (worker, isolation) = (WorkerId::new(), Isolation::Unyielding);
+    let anyway = jobs::claim(&pool, worker, &classes(), &FixMode::ALL, isolation, LEASE).await;
+    assert_eq!(anyway.unwrap().unwrap().id, unpaid);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn one_worker_at_a_time_may_run_suspects(pool: PgPool) {
+    let right = SuspectRight::take(&pool).await.unwrap().expect("nobody has it");
+    assert!(SuspectRight::take(&pool).await.unwrap().is_none());
+    right.give_back().await.unwrap();
+    let right = SuspectRight::take(&pool).await.unwrap().expect("it was given back");
+    // A task that is dropped gives it back as well.
+    drop(right);
+    eventually(Duration::from_secs(10), "the right is given back", || async {
+        SuspectRight::take(&pool).await.unwrap()
+    })
+    .await;
+}
