@@ -1,11 +1,14 @@
 //! Turns a segmentation map into soft alpha at the picture's full size, without sharpening or threshold.
 
+use std::ops::Range;
+
 use fast_image_resize::images::Image;
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
-use ndarray::Array4;
+use ndarray::{Array4, Axis};
 use rayon::prelude::*;
 use serde::Deserialize;
 
+use crate::framing::Frame;
 use crate::{Picture, PixelError};
 
 /// A map whose largest and smallest value differ by less is flat: the model found nothing.
@@ -21,28 +24,80 @@ pub enum MapRange {
     Clip,
     /// The values are logits: `1 / (1 + exp(-value))`.
     Sigmoid,
+    /// The channels hold the logits of classes: `exp(value) / sum of exp over the channels`.
+    Softmax,
 }
 
-/// Turns a model's map, f32 `[1, 1, h, w]`, into one alpha byte per pixel of `picture`, multiplied by the picture's
-/// own alpha. Enlarges bilinearly.
+/// Turns a channel of a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, multiplied
+/// by the picture's own alpha. The map covers the model's input, in which the picture lies in `frame`; both may have
+/// different sizes. Enlarges bilinearly.
 ///
 /// # Errors
-/// [`PixelError::InvalidOutput`] if the map contains NaN or infinities.
+/// [`PixelError::InvalidOutput`] if the map lacks the channel, or contains NaN or infinities.
 pub fn to_alpha(
     map: &Array4<f32>,
     range: MapRange,
+    channel: usize,
+    frame: &Frame,
     picture: &Picture,
 ) -> Result<Vec<u8>, PixelError> {
-    let (_, _, map_height, map_width) = map.dim();
-    let map: Vec<f32> = map.iter().copied().collect();
-    let map = to_unit_range(map, range)?;
-    let mut alpha = enlarge(&map, map_width as u32, map_height as u32, picture)?;
+    let (_, channels, map_height, map_width) = map.dim();
+    if channel >= channels {
+        let text = format!("it has {channels} channels, so there is no class {channel}");
+        return Err(PixelError::InvalidOutput(text));
+    }
+    let window = Window::of(frame, (map_width, map_height));
+    let map = to_unit_range(window.values(map, range, channel), range)?;
+    let mut alpha = enlarge(&map, &window, picture)?;
     if let Some(own) = &picture.alpha {
         alpha.par_iter_mut().zip(own.par_iter()).with_min_len(1 << 16).for_each(|(value, own)| {
             *value = multiply(*value, *own);
         });
     }
     Ok(alpha)
+}
+
+/// The part of a map that shows the picture.
+struct Window {
+    /// The cells with any part of the picture.
+    x: Range<usize>,
+    y: Range<usize>,
+    /// Left, top, width and height of the picture within those cells.
+    crop: [f64; 4],
+}
+
+impl Window {
+    fn of(frame: &Frame, map: (usize, usize)) -> Self {
+        let span = |range: &Range<u32>, input: u32, cells: usize| {
+            let at = |edge: u32| f64::from(edge) * cells as f64 / f64::from(input);
+            let (start, end) = (at(range.start), at(range.end));
+            let first = start.floor() as usize;
+            // A sliver of a picture still needs one cell.
+            let last = (end.ceil() as usize).clamp(first + 1, cells.max(first + 1));
+            let left = start - first as f64;
+            (first..last, left, (end - start).min((last - first) as f64 - left))
+        };
+        let (x, left, width) = span(&frame.x, frame.size.0, map.0);
+        let (y, top, height) = span(&frame.y, frame.size.1, map.1);
+        Self { x, y, crop: [left, top, width, height] }
+    }
+
+    /// Returns the values of one channel in this part, or their softmax over the channels.
+    fn values(&self, map: &Array4<f32>, range: MapRange, channel: usize) -> Vec<f32> {
+        let part = map.slice(ndarray::s![0, .., self.y.clone(), self.x.clone()]);
+        let of_class = part.index_axis(Axis(0), channel);
+        if range != MapRange::Softmax {
+            return of_class.iter().copied().collect();
+        }
+        let mut sums = vec![0.0; of_class.len()];
+        for other in part.outer_iter() {
+            for ((sum, own), other) in sums.iter_mut().zip(&of_class).zip(&other) {
+                *sum += (other - own).exp();
+            }
+        }
+        // The sum is at least 1, and infinite where another class is certain. A NaN stays one.
+        sums.into_iter().map(f32::recip).collect()
+    }
 }
 
 fn to_unit_range(mut map: Vec<f32>, range: MapRange) -> Result<Vec<f32>, PixelError> {
@@ -55,7 +110,7 @@ fn to_unit_range(mut map: Vec<f32>, range: MapRange) -> Result<Vec<f32>, PixelEr
         }
     }
     let (low, high) = match range {
-        MapRange::Clip | MapRange::Sigmoid => (0.0, 1.0),
+        MapRange::Clip | MapRange::Sigmoid | MapRange::Softmax => (0.0, 1.0),
         MapRange::Minmax => map
             .iter()
             .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v))),
@@ -67,20 +122,17 @@ fn to_unit_range(mut map: Vec<f32>, range: MapRange) -> Result<Vec<f32>, PixelEr
     Ok(map)
 }
 
-fn enlarge(
-    map: &[f32],
-    map_width: u32,
-    map_height: u32,
-    picture: &Picture,
-) -> Result<Vec<u8>, PixelError> {
+fn enlarge(map: &[f32], window: &Window, picture: &Picture) -> Result<Vec<u8>, PixelError> {
     let defect = |error: String| PixelError::Internal(format!("resizing alpha: {error}"));
     // 16 bits keep the rounding error below 1/65535 and take half the memory of floats.
-    let mut words = Image::new(map_width, map_height, PixelType::U16);
+    let mut words = Image::new(window.x.len() as u32, window.y.len() as u32, PixelType::U16);
     for (word, value) in words.buffer_mut().chunks_exact_mut(2).zip(map) {
         word.copy_from_slice(&((value * 65535.0 + 0.5) as u16).to_ne_bytes());
     }
+    let [left, top, width, height] = window.crop;
     let bilinear = ResizeOptions::new()
         .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
+        .crop(left, top, width, height)
         .use_alpha(false);
     let mut full = Image::new(picture.width, picture.height, PixelType::U16);
     Resizer::new()
@@ -118,7 +170,38 @@ mod tests {
 
     fn alpha(map: [f32; 4], range: MapRange, own: Option<Vec<u8>>) -> Result<Vec<u8>, PixelError> {
         let map = Array4::from_shape_vec((1, 1, 2, 2), map.to_vec()).expect("four values");
-        to_alpha(&map, range, &picture(2, 2, own))
+        to_alpha(&map, range, 0, &full(2), &picture(2, 2, own))
+    }
+
+    fn full(side: u32) -> Frame {
+        Frame { size: (side, side), x: 0..side, y: 0..side }
+    }
+
+    #[test]
+    fn softmax_gives_the_share_of_the_chosen_class() {
+        // Logits whose exponentials are 1 and 3, and a pixel where one class is certain.
+        let logits = [0.0, 200.0, 0.0, -200.0, 3.0_f32.ln(), -200.0, 0.0, 200.0];
+        let map = Array4::from_shape_vec((1, 2, 2, 2), logits.to_vec()).expect("eight values");
+        let of = |class| to_alpha(&map, MapRange::Softmax, class, &full(2), &picture(2, 2, None));
+        assert_eq!(of(1), Ok(vec![191, 0, 128, 255]));
+        assert_eq!(of(0), Ok(vec![64, 255, 128, 0]));
+        assert!(matches!(of(2), Err(PixelError::InvalidOutput(_))));
+        let broken = map.mapv(|value| if value > 100.0 { f32::NAN } else { value });
+        let broken = to_alpha(&broken, MapRange::Softmax, 0, &full(2), &picture(2, 2, None));
+        assert!(matches!(broken, Err(PixelError::InvalidOutput(_))));
+    }
+
+    #[test]
+    fn the_border_of_a_letterbox_never_shows() {
+        // The border says 1 and the picture 0, then the other way around.
+        for (inside, outside) in [(0.0, 1.0), (1.0, 0.0)] {
+            let map = Array4::from_shape_fn((1, 1, 8, 8), |(_, _, y, _)| {
+                if (2..6).contains(&y) { inside } else { outside }
+            });
+            let frame = Frame { size: (16, 16), x: 0..16, y: 4..12 };
+            let alpha = to_alpha(&map, MapRange::Clip, 0, &frame, &picture(24, 12, None));
+            assert_eq!(alpha, Ok(vec![(inside * 255.0) as u8; 24 * 12]));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod header;
 mod jpeg_segments;
 mod png_rows;
+mod webp_tables;
 
 use std::io::{Cursor, ErrorKind};
 
@@ -72,12 +73,12 @@ pub fn decode_file(bytes: &[u8], limits: &Limits) -> Result<Decoded, PixelError>
 }
 
 /// Checks a file without decoding its pixels: the format, the size, and whether its end is present. A file that
-/// passes may still be damaged.
+/// passes may still be damaged. Returns the width and height in pixels, as stored.
 ///
 /// # Errors
 /// Same as [`decode`].
-pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PixelError> {
-    Header::read(bytes, limits).map(drop)
+pub fn check(bytes: &[u8], limits: &Limits) -> Result<(u32, u32), PixelError> {
+    Header::read(bytes, limits).map(|header| (header.width, header.height))
 }
 
 /// Reads the planes of a JPEG or WebP, as stored. `has_profile` is false to ignore the color profile.

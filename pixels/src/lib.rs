@@ -7,9 +7,10 @@
 //! | task | modules |
 //! |---|---|
 //! | read a file | [`decode`], [`orientation`] (EXIF), [`upload`] |
-//! | feed a model | [`tensor`], [`tile`] (padding), [`patch`], [`mask`] |
+//! | feed a model | [`framing`] (letterbox), [`tensor`], [`tile`] (padding), [`patch`], [`mask`] |
 //! | use its output | [`alpha`], [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
+//! | select what was clicked | [`select`] |
 //! | write a file | [`encode`], [`thumbnail`], [`cutout`] |
 //!
 //! Buffers hold rows from the top, without padding. Samples are 8-bit, 0 to 255, unless a function says otherwise.
@@ -22,6 +23,7 @@ pub mod encode;
 pub mod error;
 pub mod fill;
 pub mod foreground;
+pub mod framing;
 mod icc;
 mod lanczos;
 pub mod limits;
@@ -30,6 +32,7 @@ pub mod orientation;
 pub mod patch;
 pub mod picture;
 pub mod resize;
+pub mod select;
 pub mod tensor;
 pub mod thumbnail;
 pub mod tile;

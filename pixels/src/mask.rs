@@ -1,6 +1,6 @@
 //! Masks: a [`Drawing`] is the uploaded file, a [`Mask`] marks the painted pixels of the picture, and an
-//! [`EffectiveMask`] is a little larger, so that a patch can fade into its surroundings. Outside the effective mask
-//! no sample changes.
+//! [`EffectiveMask`] is a little larger, so that a patch can fade into its surroundings, or exactly as large. Outside
+//! the effective mask no sample changes.
 
 mod drawing;
 mod morphology;
@@ -9,7 +9,7 @@ pub use crate::error::MaskError;
 pub use drawing::Drawing;
 
 use crate::Limits;
-use morphology::{SIDE, connected_component, distance_transform, fill_holes};
+pub(crate) use morphology::{SIDE, connected_component, distance_transform, fill_holes};
 
 /// The painted pixels of a picture; at least one is painted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,14 +88,45 @@ impl Mask {
                 0 => 255,
                 distance if distance > margin => 0,
                 // A smoothstep that reaches 0 one pixel beyond the margin: the last pixel still shows some of the patch.
-                distance => {
-                    let along = 1.0 - f32::from(distance) / f32::from(margin + SIDE);
-                    (254.0 * along * along * (2.0_f32).mul_add(-along, 3.0)).round().max(1.0) as u8
-                }
+                distance => faded(1.0 - f32::from(distance) / f32::from(margin + SIDE)),
             })
             .collect();
         EffectiveMask { area, weight }
     }
+
+    /// Returns an effective mask that covers the painted pixels and no others. The weight rises from the edge inward
+    /// over `fade` pixels, or over half of a connected component's depth if that is less, so that thin strokes keep
+    /// their weight. The picture's border is not an edge.
+    pub fn exact(&self, fade: u16) -> EffectiveMask {
+        let area = Area::around(self, 1);
+        let outside: Vec<_> = area.pixels(self.width).map(|at| !self.on[at]).collect();
+        let depth = distance_transform(&outside, area.width);
+        let mut weight = vec![0; outside.len()];
+        let mut seen = outside;
+        let mut piece = Vec::new();
+        for start in 0..seen.len() {
+            if seen[start] {
+                continue;
+            }
+            connected_component(start, &mut seen, area.width, &mut piece);
+            let deepest = piece.iter().map(|at| depth[*at]).max().unwrap_or(0);
+            let rise = (fade * SIDE).min(deepest / 2);
+            for at in &piece {
+                weight[*at] = if depth[*at] > rise {
+                    u8::MAX
+                } else {
+                    faded(f32::from(depth[*at]) / f32::from(rise + SIDE))
+                };
+            }
+        }
+        EffectiveMask { area, weight }
+    }
+}
+
+/// Returns the weight on a fade, 1 to 254, from the position along it: 0 where the patch is invisible, 1 where it is
+/// opaque. A smoothstep.
+fn faded(along: f32) -> u8 {
+    (254.0 * along * along * (2.0_f32).mul_add(-along, 3.0)).round().max(1.0) as u8
 }
 
 /// A rectangle of a picture, in pixels.
@@ -254,6 +285,30 @@ mod tests {
         assert!(effective.weight(25, 26) > 0, "a disc");
         assert_eq!(effective.weight(26, 27), 0, "not a square");
         assert_eq!((effective.weight(0, 0), effective.weight(40, 40)), (0, 0));
+    }
+
+    #[test]
+    fn an_exact_mask_covers_the_painted_pixels_and_no_others() {
+        let block = |x: std::ops::Range<usize>, y: std::ops::Range<usize>| {
+            y.flat_map(move |y| x.clone().map(move |x| (x, y)))
+        };
+        let ring = block(2..9, 2..9).filter(|at| *at != (5, 5));
+        let thin = block(20..21, 0..60).chain(block(24..26, 0..60));
+        let dots: Vec<_> = ring.chain(thin).chain(block(30..60, 20..60)).collect();
+        let exact = with_dots(60, 60, &dots).exact(4);
+        for at in 0..60 * 60 {
+            let (x, y) = (at % 60, at / 60);
+            assert_eq!(exact.weight(x, y) > 0, dots.contains(&(x, y)), "({x}, {y})");
+        }
+        assert_eq!(
+            [20, 24, 25].map(|x| exact.weight(x, 30)),
+            [255; 3],
+            "a thin stroke does not fade"
+        );
+        let inward: Vec<_> = (30..36).map(|x| exact.weight(x, 40)).collect();
+        assert!(inward[0] < 100 && inward.is_sorted() && inward[4..] == [255; 2], "{inward:?}");
+        assert_eq!(exact.weight(59, 59), 255, "the picture's border is not an edge");
+        assert!(exact.solid().weight(30, 40) == 255);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod plan;
 
 use crate::mask::EffectiveMask;
 use crate::resize::resample;
-use crate::tile::{self, Region};
+use crate::tile::{self, Region, TileSize};
 use crate::{Picture, PixelError};
 
 pub use canvas::{Canvas, Fit};
@@ -56,7 +56,7 @@ pub fn crop(
     let (width, height) =
         if canvas.fit == Fit::Square { (canvas.side, canvas.side) } else { content };
     // `tile::cut` spreads visible colors into transparent pixels, which are often black.
-    let rgb = resample(tile::cut(picture, region, 0, 1).rgb, own, content)?;
+    let rgb = resample(tile::cut(picture, region, 0, TileSize::ANY).rgb, own, content)?;
     let mut hole = vec![false; content.0 as usize * content.1 as usize];
     // Rounds outwards, so that no rim of what should disappear remains.
     let range = |at: u32, from: u32, to: u32| {

@@ -3,12 +3,13 @@
 use ndarray::Array4;
 
 use crate::Picture;
+use crate::framing::Framing;
 use crate::resize::resize_rgb;
 
 /// The divisor of samples before normalization.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Divisor {
-    /// The largest sample of the resized picture, over all channels; at least 1.
+    /// The largest sample of the resized picture with its border, over all channels; at least 1.
     Max,
     /// A constant above 0.
     Constant(f32),
@@ -34,21 +35,18 @@ impl Normalization {
     }
 }
 
-/// Resizes a picture to `size` (width, height) without keeping its aspect ratio, and normalizes it to f32
-/// `[1, 3, height, width]`. Ignores alpha.
+/// Resizes a picture to `size` (width, height) as `framing` says, and normalizes it to f32 `[1, 3, height, width]`.
+/// Ignores alpha.
 pub fn to_tensor(
     picture: &Picture,
     size: (u32, u32),
+    framing: Framing,
     divide_by: Divisor,
     mean: [f32; 3],
     std: [f32; 3],
 ) -> Array4<f32> {
     let (width, height) = (size.0 as usize, size.1 as usize);
-    let resized = resize_rgb(
-        &picture.rgb,
-        (picture.width as usize, picture.height as usize),
-        (width, height),
-    );
+    let resized = framed(picture, size, framing);
     let divide_by = match divide_by {
         Divisor::Constant(constant) => constant,
         // At least 1, so that a black picture stays black.
@@ -66,14 +64,48 @@ pub fn to_tensor(
     tensor
 }
 
+/// Resizes a picture to `size` and returns R, G, B, with the border of a letterbox.
+fn framed(picture: &Picture, size: (u32, u32), framing: Framing) -> Vec<u8> {
+    let from = (picture.width as usize, picture.height as usize);
+    let frame = framing.frame((picture.width, picture.height), size);
+    let content = frame.content();
+    let resized = resize_rgb(&picture.rgb, from, (content.0 as usize, content.1 as usize));
+    let color = match framing {
+        Framing::Letterbox { color, .. } if !frame.is_full() => color,
+        Framing::Letterbox { .. } | Framing::Stretch => return resized,
+    };
+    let mut out = color.repeat(size.0 as usize * size.1 as usize);
+    let (left, stride) = (frame.x.start as usize * 3, content.0 as usize * 3);
+    let rows = out.chunks_exact_mut(size.0 as usize * 3).skip(frame.y.start as usize);
+    for (row, resized) in rows.zip(resized.chunks_exact(stride)) {
+        row[left..left + stride].copy_from_slice(resized);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::framing::Align;
 
     fn tensor(rgb: [u8; 6]) -> Array4<f32> {
         let picture =
             Picture { width: 2, height: 1, rgb: rgb.to_vec(), alpha: None, gray: false, icc: None };
-        to_tensor(&picture, (2, 1), Divisor::Max, [0.5, 0.0, 0.0], [0.5, 1.0, 2.0])
+        let (mean, std) = ([0.5, 0.0, 0.0], [0.5, 1.0, 2.0]);
+        to_tensor(&picture, (2, 1), Framing::Stretch, Divisor::Max, mean, std)
+    }
+
+    #[test]
+    fn a_letterbox_keeps_the_aspect_ratio_and_has_a_border() {
+        let picture =
+            Picture { width: 2, height: 1, rgb: vec![9; 6], alpha: None, gray: false, icc: None };
+        let framing = Framing::Letterbox { color: [1, 2, 3], align: Align::Center };
+        let divisor = Divisor::Constant(1.0);
+        let tensor = to_tensor(&picture, (4, 4), framing, divisor, [0.0; 3], [1.0; 3]);
+        for (channel, border) in [(0, 1.0), (1, 2.0), (2, 3.0)] {
+            let plane = tensor.slice(ndarray::s![0, channel, .., 0]);
+            assert_eq!(plane.to_vec(), [border, 9.0, 9.0, border]);
+        }
     }
 
     #[test]

@@ -53,11 +53,39 @@ pub struct PaddedTile {
     pub alpha: Alpha,
 }
 
-/// Cuts out `region` with `padding` pixels on every side, and more on the right and at the bottom so that both sides
-/// are multiples of `multiple_of`.
-pub fn cut(picture: &Picture, region: &Region, padding: u32, multiple_of: u32) -> PaddedTile {
-    let side = |length: u32| (length + 2 * padding).next_multiple_of(multiple_of.max(1));
-    let (width, height) = (side(region.width()), side(region.height()));
+/// The size of a tile with its padding, in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileSize {
+    /// As large as the region needs, up to the next multiple of this.
+    MultipleOf(u32),
+    /// Exactly this size; a region that needs more does not fit.
+    Exactly {
+        /// The width.
+        width: u32,
+        /// The height.
+        height: u32,
+    },
+}
+
+impl TileSize {
+    /// As large as the region needs.
+    pub const ANY: Self = Self::MultipleOf(1);
+
+    /// Returns the width and height of a tile around a region, at least what the region needs.
+    fn around(self, region: &Region, padding: u32) -> (u32, u32) {
+        let needed = (region.width() + 2 * padding, region.height() + 2 * padding);
+        match self {
+            Self::MultipleOf(of) => {
+                (needed.0.next_multiple_of(of.max(1)), needed.1.next_multiple_of(of.max(1)))
+            }
+            Self::Exactly { width, height } => (width.max(needed.0), height.max(needed.1)),
+        }
+    }
+}
+
+/// Cuts out `region` with `padding` pixels on every side, and more on the right and at the bottom to fill `size`.
+pub fn cut(picture: &Picture, region: &Region, padding: u32, size: TileSize) -> PaddedTile {
+    let (width, height) = size.around(region, padding);
     let left = i64::from(region.x.start) - i64::from(padding);
     let top = i64::from(region.y.start) - i64::from(padding);
     match &picture.alpha {
@@ -159,22 +187,23 @@ pub struct OutputLayout {
     pub padding: u32,
     /// The model's scale: output pixels per input pixel along a side.
     pub scale: u32,
-    /// Whether to halve the output; the scale is then even.
-    pub halve: bool,
+    /// The final scale: pixels of the result per input pixel along a side. The output is resampled if it differs.
+    pub factor: u32,
 }
 
 impl OutputLayout {
-    /// Returns the final scale: pixels of the result per input pixel along a side.
-    pub const fn factor(&self) -> u32 {
-        if self.halve { self.scale / 2 } else { self.scale }
+    /// Returns how many input pixels around a region the resampling of its output reads.
+    pub const fn resampling_padding(scale: u32, factor: u32) -> u32 {
+        (lanczos::reach(scale as usize, factor as usize) as u32).div_ceil(scale)
     }
 }
 
 /// Returns the red, green and blue plane of a region from a model's output, f32 `[1, 3, h, w]`: drops the padding,
-/// clamps to 0..=1 and halves if `layout` says so. Each plane has `region.width() * layout.factor()` columns.
+/// clamps to 0..=1 and resamples from `layout.scale` to `layout.factor`. Each plane has `region.width() *
+/// layout.factor` columns.
 ///
 /// # Errors
-/// [`PixelError::InvalidOutput`] if the output is too small, is not contiguous, or contains NaN.
+/// [`PixelError::InvalidOutput`] if the output is too small, is not contiguous, or contains NaN or infinities.
 pub fn planes(
     output: &Array4<f32>,
     region: &Region,
@@ -189,26 +218,27 @@ pub fn planes(
     let samples = output.as_slice().ok_or_else(|| wrong("it is not contiguous".to_owned()))?;
     let offset = (layout.padding * layout.scale) as usize;
     let size =
-        ((region.width() * layout.factor()) as usize, (region.height() * layout.factor()) as usize);
+        ((region.width() * layout.factor) as usize, (region.height() * layout.factor) as usize);
+    // Half precision overflows to infinities, which a clamp would turn into white. As integers, the bits of an infinity
+    // are larger than those of every number, and those of NaN larger still.
+    let largest = samples.iter().fold(0, |largest, value| value.abs().to_bits().max(largest));
+    if largest >= f32::INFINITY.to_bits() {
+        return Err(wrong("it contains NaN or infinite values".to_owned()));
+    }
     let plane = |channel: usize| {
         let plane = &samples[channel * height * width..(channel + 1) * height * width];
-        if layout.halve {
-            lanczos::halve(plane, width, offset, size)
-        } else {
+        if layout.factor == layout.scale {
             let rows = plane.chunks_exact(width).skip(offset).take(size.1);
             rows.flat_map(|row| {
                 row[offset..offset + size.0].iter().map(|value| value.clamp(0.0, 1.0))
             })
             .collect()
+        } else {
+            let ratio = (layout.scale as usize, layout.factor as usize);
+            lanczos::resample(plane, width, offset, size, ratio)
         }
     };
-    let planes = [plane(0), plane(1), plane(2)];
-    // NaN survives both the clamp and the sum.
-    if planes.iter().flatten().sum::<f32>().is_finite() {
-        Ok(planes)
-    } else {
-        Err(wrong("it contains NaN".to_owned()))
-    }
+    Ok([plane(0), plane(1), plane(2)])
 }
 
 /// Converts a value of 0..=1 to a sample, rounded; clamps other values.
@@ -231,19 +261,33 @@ mod tests {
     fn a_tile_has_its_padding_and_a_multiple_of_the_side() {
         let rgb = (0..5 * 4).flat_map(|i| [i as u8; 3]).collect();
         let picture = Picture { width: 5, height: 4, rgb, alpha: None, gray: false, icc: None };
-        let tile = cut(&picture, &Region { x: 1..3, y: 0..1 }, 1, 4);
+        let tile = cut(&picture, &Region { x: 1..3, y: 0..1 }, 1, TileSize::MultipleOf(4));
         assert_eq!((tile.width, tile.height), (4, 4));
         let reds: Vec<_> = tile.rgb.iter().step_by(3).copied().collect();
         assert_eq!(reds, [5, 6, 7, 8, 0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13]);
     }
 
     #[test]
-    fn nan_is_an_invalid_output() {
+    fn a_tile_of_fixed_size_mirrors_what_the_picture_lacks() {
+        let rgb = (0..3 * 2).flat_map(|i| [i as u8; 3]).collect();
+        let picture = Picture { width: 3, height: 2, rgb, alpha: None, gray: false, icc: None };
+        let size = TileSize::Exactly { width: 6, height: 5 };
+        let tile = cut(&picture, &Region { x: 0..3, y: 0..2 }, 1, size);
+        assert_eq!((tile.width, tile.height), (6, 5));
+        let reds: Vec<_> = tile.rgb.iter().step_by(3).copied().collect();
+        assert_eq!(reds[..12], [4, 3, 4, 5, 4, 3, 1, 0, 1, 2, 1, 0]);
+        assert_eq!(reds[24..], [4, 3, 4, 5, 4, 3]);
+    }
+
+    #[test]
+    fn values_that_are_not_finite_are_an_invalid_output() {
         let mut output = Array4::zeros((1, 3, 4, 4));
         let (region, layout) =
-            (Region { x: 0..1, y: 0..1 }, OutputLayout { padding: 0, scale: 4, halve: false });
+            (Region { x: 0..1, y: 0..1 }, OutputLayout { padding: 0, scale: 4, factor: 4 });
         assert!(planes(&output, &region, layout).is_ok());
-        output[[0, 1, 3, 3]] = f32::NAN;
-        assert!(matches!(planes(&output, &region, layout), Err(PixelError::InvalidOutput(_))));
+        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            output[[0, 1, 3, 3]] = value;
+            assert!(matches!(planes(&output, &region, layout), Err(PixelError::InvalidOutput(_))));
+        }
     }
 }

@@ -82,6 +82,68 @@ fn progressive() -> Bytes {
     file.into()
 }
 
+/// A lossless WebP of one color and half a megabyte, with thousands of groups of Huffman codes that take 70 kB each.
+fn tables() -> Bytes {
+    const GROUPS: u32 = 4000;
+    let mut bits = Vec::new();
+    let mut write =
+        |value: u32, length: u32| bits.extend((0..length).map(|bit| (value >> bit) & 1 == 1));
+    // A code of one symbol, which takes no bits.
+    let single = |symbol: u32| (0b101 | (symbol << 3), 11);
+    write(0x2f, 8);
+    write(SIDE - 1, 14);
+    write(SIDE - 1, 14);
+    write(0, 4);
+    // No transforms, a cache of 2,048 colors, blocks of 512 pixels that all have the last group.
+    write(0b0, 1);
+    write(1 | (11 << 1), 5);
+    write(0b1, 1);
+    write(7, 3);
+    write(0, 1);
+    for symbol in [(GROUPS - 1) & 255, (GROUPS - 1) >> 8, 0, 0, 0] {
+        let (value, length) = single(symbol);
+        write(value, length);
+    }
+    for _ in 1..GROUPS {
+        // 2,048 of the 2,328 symbols have codes of 11 bits. A code of lengths for 11 (two bits), for repeating it
+        // (one bit) and for many zeros (two bits) says so.
+        write(0, 1);
+        write(11, 4);
+        for length in [0, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2] {
+            write(length, 3);
+        }
+        write(0, 1);
+        write(0b01, 2);
+        for _ in 0..341 {
+            write(0b110, 3);
+        }
+        write(0b01, 2);
+        for zeros in [138, 131, 11] {
+            write(0b11 | ((zeros - 11) << 2), 9);
+        }
+        for _ in 1..5 {
+            let (value, length) = single(0);
+            write(value, length);
+        }
+    }
+    for _ in 0..5 {
+        let (value, length) = single(200);
+        write(value, length);
+    }
+    let stream: Vec<u8> = bits
+        .chunks(8)
+        .map(|bits| bits.iter().rev().fold(0, |byte, bit| (byte << 1) | u8::from(*bit)))
+        .collect();
+    let length = stream.len() + stream.len() % 2;
+    let mut file = b"RIFF".to_vec();
+    file.extend((length as u32 + 12).to_le_bytes());
+    file.extend(b"WEBPVP8L");
+    file.extend((stream.len() as u32).to_le_bytes());
+    file.extend(stream);
+    file.resize(20 + length, 0);
+    file.into()
+}
+
 fn uploads() -> Vec<(&'static str, Bytes)> {
     let deep = ImageBuffer::from_pixel(SIDE, SIDE, image::Rgba([65535_u16, 900, 7, 40_000]));
     let deep = encoded(&DynamicImage::ImageRgba16(deep), ImageFormat::Png);
@@ -102,6 +164,7 @@ fn uploads() -> Vec<(&'static str, Bytes)> {
         ("a gray JPEG", gray),
         ("a progressive JPEG", progressive()),
         ("a lossless WebP", webp),
+        ("a lossless WebP of many Huffman codes", tables()),
     ]
 }
 

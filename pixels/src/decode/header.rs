@@ -7,6 +7,7 @@ use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder};
 
 use super::jpeg_segments::JpegSegments;
+use super::webp_tables;
 use crate::{Limits, PixelError};
 
 /// The memory for everything but pixels, in bytes: rows, tables and profiles.
@@ -201,7 +202,7 @@ fn webp(bytes: &[u8]) -> Result<Header, PixelError> {
         orientation: decoder.orientation().unwrap_or(Orientation::NoTransforms),
         file: 0,
         // The decoder copies metadata.
-        decoder: pixels * doubled / 2 + bytes.len() as u64,
+        decoder: pixels * doubled / 2 + bytes.len() as u64 + webp_tables::bytes(bytes),
         picture: pixels * if has_alpha { 4 } else { 3 },
         profile_bytes: 0,
     })

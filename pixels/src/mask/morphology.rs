@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 /// The weights of the 5-7-11 chamfer distance for a straight step, a diagonal step and a knight's move (Borgefors,
 /// "Distance Transformations in Digital Images", 1986). Distances are in fifths of a pixel, with an error below 2 %.
-pub(super) const SIDE: u16 = 5;
+pub(crate) const SIDE: u16 = 5;
 pub(super) const DIAGONAL: u16 = 7;
 pub(super) const KNIGHT: u16 = 11;
 
 /// Collects in `piece` the pixels not yet `seen` that are connected with `start` (8-connectivity), and marks them as
 /// seen.
-pub(super) fn connected_component(
+pub(crate) fn connected_component(
     start: usize,
     seen: &mut [bool],
     width: usize,
@@ -38,7 +38,7 @@ pub(super) fn connected_component(
 }
 
 /// Fills holes (4-connectivity, not touching the border) of at most `max_pixels` pixels.
-pub(super) fn fill_holes(inside: &mut [bool], width: usize, max_pixels: usize) {
+pub(crate) fn fill_holes(inside: &mut [bool], width: usize, max_pixels: usize) {
     let mut seen = inside.to_vec();
     let height = inside.len() / width;
     // A hole that is too large is only traversed. Not collecting its pixels saves memory: most of a picture is
@@ -81,7 +81,7 @@ pub(super) fn fill_holes(inside: &mut [bool], width: usize, max_pixels: usize) {
 
 /// Returns the distance from each pixel to the nearest one inside, in fifths of a pixel: two passes of a 5 × 5
 /// chamfer.
-pub(super) fn distance_transform(inside: &[bool], width: usize) -> Vec<u16> {
+pub(crate) fn distance_transform(inside: &[bool], width: usize) -> Vec<u16> {
     let far = u16::MAX / 2;
     let mut distance: Vec<u16> = inside.iter().map(|on| if *on { 0 } else { far }).collect();
     let height = inside.len() / width;

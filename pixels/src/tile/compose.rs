@@ -55,7 +55,7 @@ fn mixed(
 ) -> Result<Vec<u8>, PixelError> {
     let [red, green, blue] = planes(output, region, layout)?;
     let certain = alpha::certain_values(own, tile.width);
-    let (factor, padding) = (layout.factor() as usize, layout.padding as usize);
+    let (factor, padding) = (layout.factor as usize, layout.padding as usize);
     let width = region.width() as usize * factor;
     Ok((0..red.len())
         .map(|at| {
