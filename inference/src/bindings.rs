@@ -66,6 +66,32 @@ impl fmt::Display for Demand {
     }
 }
 
+/// What an entry serves: a demand, for pictures of up to a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The demand.
+    pub demand: Demand,
+    /// The most pixels, width times height, of a picture; `None` for any size.
+    pub largest_pixels: Option<u64>,
+}
+
+impl Scope {
+    /// Returns whether it includes pictures of this many pixels.
+    pub fn includes(self, pixels: u64) -> bool {
+        self.largest_pixels.is_none_or(|largest| pixels <= largest)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.demand.fmt(f)?;
+        match self.largest_pixels {
+            Some(largest) => write!(f, " up to {largest} pixels"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The `[[bind]]` entries of `tools.toml`, in order.
 #[derive(Clone, Debug)]
 pub struct Bindings(Vec<Binding>);
@@ -80,10 +106,16 @@ struct Binding {
     factor: Option<u8>,
     /// Magic Fix only: the mode; `None` for all.
     mode: Option<FixMode>,
+    /// The most pixels of a picture; larger pictures go to the next entry that fits. `None` for any size.
+    largest_pixels: Option<u64>,
     model: String,
 }
 
 impl Binding {
+    const fn class(&self) -> JobClass {
+        JobClass { tier: self.tier, tool: self.tool }
+    }
+
     fn fits(&self, demand: Demand, device: Device) -> bool {
         let factor = demand.tool.factor().map(Factor::get);
         self.device.includes(device)
@@ -131,6 +163,9 @@ impl fmt::Display for Binding {
         if let Some(mode) = self.mode {
             write!(f, ":{mode}")?;
         }
+        if let Some(largest) = self.largest_pixels {
+            write!(f, " up to {largest} pixels")?;
+        }
         write!(f, " on {}", self.device)
     }
 }
@@ -158,18 +193,53 @@ impl Bindings {
             bind: Vec<Binding>,
         }
         let file: File = toml::from_str(text).map_err(|error| readable(&error))?;
+        // A file that is being written, or a full disk, must not withdraw every tool.
+        if file.bind.is_empty() {
+            let what =
+                if text.trim().is_empty() { "the file is empty" } else { "it has no [[bind]]" };
+            return Err(format!(
+                "{what}, so no tool would be served; add an entry, or restore the file from its last version"
+            ));
+        }
         for binding in &file.bind {
             binding.check_fields()?;
         }
-        Ok(Self(file.bind))
+        let bindings = Self(file.bind);
+        bindings.check_sizes()?;
+        Ok(bindings)
     }
 
-    /// Returns the model that meets a demand on a device: that of the first fitting entry.
+    /// Returns the model that meets a demand on a device for pictures of any size: that of the first fitting entry
+    /// without `largest_pixels`.
     pub fn model_for(&self, demand: Demand, device: Device) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|binding| binding.fits(demand, device))
+        self.fitting(demand, device)
+            .find(|binding| binding.largest_pixels.is_none())
             .map(|binding| binding.model.as_str())
+    }
+
+    /// Returns the entries that fit, in order.
+    fn fitting(&self, demand: Demand, device: Device) -> impl Iterator<Item = &Binding> {
+        self.0.iter().filter(move |binding| binding.fits(demand, device))
+    }
+
+    /// Checks that wherever an entry stops at a size, another one serves larger pictures.
+    fn check_sizes(&self) -> Result<(), String> {
+        for binding in self.0.iter().filter(|binding| binding.largest_pixels.is_some()) {
+            let demands = Demand::of_class(JobClass { tier: binding.tier, tool: binding.tool });
+            for device in [Device::Cpu, Device::Cuda] {
+                let is_open = |demand: &&Demand| {
+                    binding.fits(**demand, device) && self.model_for(**demand, device).is_none()
+                };
+                if let Some(demand) = demands.iter().find(is_open) {
+                    return Err(format!(
+                        "the entry for {} has largest_pixels, so another entry must serve larger pictures for {demand} \
+                         on {device}",
+                        binding.model
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the classes of jobs that can be taken on a device.
@@ -177,7 +247,7 @@ impl Bindings {
         let mut classes: Vec<_> = self
             .0
             .iter()
-            .map(|binding| JobClass { tier: binding.tier, tool: binding.tool })
+            .map(Binding::class)
             .filter(|class| {
                 Demand::suffice_for(*class, |demand| self.model_for(demand, device).is_some())
             })
@@ -187,13 +257,19 @@ impl Bindings {
         classes
     }
 
-    /// Returns every demand that is met on a device, with its model.
-    pub fn served(&self, device: Device) -> Vec<(Demand, &str)> {
-        self.classes(device)
-            .into_iter()
-            .flat_map(Demand::of_class)
-            .filter_map(|demand| Some((demand, self.model_for(demand, device)?)))
-            .collect()
+    /// Returns what is served on a device, with the models. For each demand, the first scope that includes a picture
+    /// wins; the last includes all sizes.
+    pub fn served(&self, device: Device) -> Vec<(Scope, &str)> {
+        let mut served: Vec<(Scope, &str)> = Vec::new();
+        for demand in self.classes(device).into_iter().flat_map(Demand::of_class) {
+            for Binding { largest_pixels, model, .. } in self.fitting(demand, device) {
+                served.push((Scope { demand, largest_pixels: *largest_pixels }, model));
+                if largest_pixels.is_none() {
+                    break;
+                }
+            }
+        }
+        served
     }
 
     /// Returns the names of the models that are needed on a device, each once.
@@ -225,13 +301,48 @@ impl Bindings {
 
     /// Returns the problems of the entries that bind a model, one sentence each.
     pub fn problems(&self, manifest: &Manifest) -> Vec<String> {
-        let numbered = (1..).zip(&self.0).filter(|(_, binding)| binding.model == manifest.name);
-        numbered
-            .filter_map(|(number, binding)| {
-                let problem = binding.check(manifest).err()?;
-                Some(format!("[[bind]] {number}: {problem}"))
+        let indexes = (0..self.0.len()).filter(|index| self.0[*index].model == manifest.name);
+        indexes
+            .filter_map(|index| {
+                let problem = self.0[index].check(manifest).err();
+                let problem = problem.or_else(|| self.why_unreached(index))?;
+                Some(format!("[[bind]] {}: {problem}", index + 1))
             })
             .collect()
+    }
+
+    /// Explains why an entry serves no job; `None` if it serves some.
+    fn why_unreached(&self, index: usize) -> Option<String> {
+        let binding = &self.0[index];
+        let on = |device: &Device| binding.device.includes(*device);
+        let devices = [Device::Cpu, Device::Cuda].into_iter().filter(on);
+        let demands = Demand::of_class(binding.class());
+        let fitting: Vec<_> = devices
+            .flat_map(|device| demands.iter().map(move |demand| (*demand, device)))
+            .filter(|(demand, device)| binding.fits(*demand, *device))
+            .collect();
+        if fitting.is_empty() {
+            return Some(format!("no job ever asks for {binding}; remove the entry"));
+        }
+        let mut earlier = Vec::new();
+        for (demand, device) in fitting {
+            let first = self.0[..index].iter().position(|first| first.fits(demand, device))?;
+            if !earlier.contains(&first) {
+                earlier.push(first);
+            }
+        }
+        earlier.sort_unstable();
+        let earlier: Vec<_> = earlier
+            .into_iter()
+            .map(|first| {
+                format!("[[bind]] {} ({}, {})", first + 1, self.0[first].model, self.0[first])
+            })
+            .collect();
+        Some(format!(
+            "it is never reached, because the first entry that fits wins: {} serves {binding} already; remove one of \
+             them, or move this entry up",
+            earlier.join(" and ")
+        ))
     }
 
     /// Checks that every bound model exists and can serve its tools.
@@ -262,6 +373,9 @@ impl Binding {
         if factor.is_some_and(|factor| Factor::from_number(factor.into()).is_none()) {
             return Err(format!("factor of the entry for {model} must be 2 or 4"));
         }
+        if self.largest_pixels == Some(0) {
+            return Err(format!("largest_pixels of the entry for {model} must be at least 1"));
+        }
         if factor.is_some() && *tool != ToolName::Upscale {
             return Err(format!("the entry for {model} has a factor, but {tool} takes none"));
         }
@@ -274,12 +388,11 @@ impl Binding {
     /// Checks that the model can serve what the entry binds it to.
     fn check(&self, manifest: &Manifest) -> Result<(), String> {
         let Self { tool, model, factor, mode, .. } = self;
-        let class = JobClass { tier: self.tier, tool: *tool };
         let is_bound = |demand: &Demand| {
             factor.is_none_or(|bound| demand.tool.factor().map(Factor::get) == Some(bound))
                 && mode.is_none_or(|bound| demand.tool.mode() == Some(bound))
         };
-        for demand in Demand::of_class(class).into_iter().filter(is_bound) {
+        for demand in Demand::of_class(self.class()).into_iter().filter(is_bound) {
             manifest.task.can_serve(demand.tool).map_err(|reason| {
                 format!("{tool} is bound to {model}, which cannot serve it: {reason}")
             })?;

@@ -1,7 +1,7 @@
 //! Text-guided inpainting: repaints a picture inside a mask as a prompt says.
 //!
-//! There are two pipelines: [`sd_inpaint`] is Stable Diffusion with a nine-channel `UNet`, [`flux2_klein`] is
-//! FLUX.2 \[klein\]. ONNX Runtime runs the nets; the arithmetic between them follows diffusers step by step on the CPU.
+//! There are two pipelines: [`sd_inpaint`] is Stable Diffusion or SDXL with a nine-channel `UNet`, [`flux2_klein`]
+//! is FLUX.2 \[klein\]. ONNX Runtime runs the nets; the arithmetic between them follows diffusers step by step on the CPU.
 //! [`verify`] compares a pipeline with recorded reference vectors.
 
 pub mod error;
@@ -23,5 +23,5 @@ pub use flux2_klein::Flux2Klein;
 pub use net::Opener;
 pub use noise::{NoiseSource, RecordedNoise, SeededNoise};
 pub use request::{Generated, MaskToLatents, Request, StepCallback, StepState};
-pub use scheduler_config::SchedulerConfig;
+pub use scheduler_config::{ModelScheduler, SchedulerConfig, SchedulerName};
 pub use sd_inpaint::SdInpaint;

@@ -30,7 +30,25 @@ pub enum Malformed {
 /// [`Malformed`] if the bytes are not an ONNX file.
 pub fn locations(model: &[u8]) -> Result<BTreeSet<String>, Malformed> {
     let mut found = BTreeSet::new();
-    walk(Kind::Model, model, MAX_DEPTH, &mut found)?;
+    walk(Kind::Model, model, MAX_DEPTH, &mut |message| tensor(message, &mut found))?;
+    Ok(found)
+}
+
+/// Returns the element types of the tensors that `model` contains or names, by their numbers in onnx.proto.
+///
+/// # Errors
+/// [`Malformed`] if the bytes are not an ONNX file.
+pub fn element_types(model: &[u8]) -> Result<BTreeSet<u64>, Malformed> {
+    const DATA_TYPE: u64 = 2;
+    let mut found = BTreeSet::new();
+    walk(Kind::Model, model, MAX_DEPTH, &mut |message| {
+        for field in Fields(message) {
+            if let (DATA_TYPE, Value::Number(number)) = field? {
+                found.insert(number);
+            }
+        }
+        Ok(())
+    })?;
     Ok(found)
 }
 
@@ -71,10 +89,10 @@ fn walk(
     kind: Kind,
     message: &[u8],
     depth: u32,
-    found: &mut BTreeSet<String>,
+    visit: &mut impl FnMut(&[u8]) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
     if let Kind::Tensor = kind {
-        return tensor(message, found);
+        return visit(message);
     }
     let depth = match kind {
         Kind::Graph => depth.checked_sub(1).ok_or(Malformed::TooDeep)?,
@@ -83,7 +101,7 @@ fn walk(
     for field in Fields(message) {
         let (number, value) = field?;
         if let (Some(child), Value::Bytes(bytes)) = (kind.child(number), value) {
-            walk(child, bytes, depth, found)?;
+            walk(child, bytes, depth, visit)?;
         }
     }
     Ok(())

@@ -17,3 +17,4 @@ pub mod registry;
 pub mod runs;
 pub mod safety;
 pub mod session;
+pub mod tensor;

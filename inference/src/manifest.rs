@@ -17,14 +17,19 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-pub use contract::{Element, Layout, Output};
-pub use paint::{Exemplar, Fill, FillElement, FillImage, FillMask, Inpaint, Sampling};
+use crate::tensor::Tensors;
+
+pub use contract::{Element, Layout, NetOutput, Output};
+pub use paint::{
+    Exemplar, Fill, FillElement, FillImage, FillMask, Inpaint, ReferenceHole, Sampling,
+};
 pub use safety::{ChannelOrder, Safety, SafetyInput};
-pub use segmentation::{PictureInput, Postprocess, Resize, Segmentation};
+pub use segmentation::{InputFit, PictureInput, Postprocess, Resize, Segmentation};
 use source::Source;
 pub use task::{NetTask, Task};
 pub use text::ManifestError;
 use text::check_sha256;
+pub use text::dead_link;
 pub(crate) use text::{is_plain_name, read_text, readable};
 pub use upscale::{Enlargement, TileInput, Tiling, TilingMode, Upscale};
 
@@ -78,8 +83,8 @@ pub struct Golden {
     /// The expected result, relative to the model's folder: for a segmentation the alpha as a gray picture of the same
     /// size, for an upscale a picture `scale` times as wide and high.
     pub expected: PathBuf,
-    /// The largest accepted mean absolute error, for samples in 0..=1.
-    pub tolerance: f32,
+    /// The largest accepted mean absolute error, for samples in 0..=1; `None` for that of the element type.
+    pub tolerance: Option<f32>,
     /// When it is compared.
     #[serde(default)]
     pub when: GoldenWhen,
@@ -183,6 +188,11 @@ impl Manifest {
 
     fn parse(text: &str, folder: &Path) -> Result<Self, String> {
         let fields: toml::Table = text.parse().map_err(|error| readable(&error))?;
+        if fields.contains_key("license") {
+            return Err(
+                "unknown field `license`: write `licence`, as in `licence = \"MIT\"`".to_owned()
+            );
+        }
         let (shared, own): (toml::Table, toml::Table) =
             fields.into_iter().partition(|(field, _)| Shared::FIELDS.contains(&field.as_str()));
         let shared: Shared = shared.try_into().map_err(|error| readable(&error))?;
@@ -244,11 +254,21 @@ fn with_shared_fields(problem: String, own: &[String]) -> String {
 }
 
 impl Golden {
+    /// Returns the largest accepted mean absolute error of a net with these tensors. By default, it is one level of 255;
+    /// half precision, which adds up in deep nets, gets two and a half.
+    pub fn accepted_error(&self, tensors: &Tensors<'_>) -> f32 {
+        let elements = [tensors.input_format.element, tensors.output_format.element];
+        let default = if elements.contains(&Element::F16) { 0.01 } else { 0.004 };
+        self.tolerance.unwrap_or(default)
+    }
+
     fn check(&self) -> Result<(), String> {
-        if self.tolerance.is_finite() && self.tolerance > 0.0 {
-            Ok(())
-        } else {
-            Err(format!("golden.tolerance is {}, but must be above 0", self.tolerance))
+        match self.tolerance {
+            Some(tolerance) if !(tolerance.is_finite() && tolerance > 0.0) => Err(format!(
+                "golden.tolerance is {tolerance}, but must be a finite number above 0, such as 0.004; \
+                 omitted, it follows from the element types"
+            )),
+            Some(_) | None => Ok(()),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod exemplar;
 mod fill;
 mod inpaint;
+mod reference_image;
 
 pub use exemplar::ExemplarPainter;
 pub use fill::FillPainter;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use retouch_catalog::{FixMode, JobClass};
 use tokio::sync::OnceCell;
 
-use crate::bindings::{Bindings, Demand};
+use crate::bindings::{Bindings, Demand, Scope};
 use crate::device::Device;
 use crate::manifest::Manifest;
 use crate::runs::Runs;
@@ -64,14 +64,14 @@ impl Registry {
         bindings.check(models_dir)?;
         let mut slots: Vec<Arc<Slot>> = Vec::new();
         let mut routes = Vec::new();
-        for (demand, name) in bindings.served(runtime.device()) {
+        for (scope, name) in bindings.served(runtime.device()) {
             let known = slots.iter().find(|slot| slot.name == name).cloned();
             let slot = known.unwrap_or_else(|| {
                 let slot = Arc::new(Slot { name: name.to_owned(), model: OnceCell::new() });
                 slots.push(Arc::clone(&slot));
                 slot
             });
-            routes.push((demand, slot));
+            routes.push((scope, slot));
         }
         Ok(Self {
             models_dir: models_dir.to_owned(),
@@ -100,24 +100,24 @@ impl Registry {
     pub fn modes(&self) -> Vec<FixMode> {
         let table = self.table();
         let mut modes: Vec<_> =
-            table.routes.iter().filter_map(|(demand, _)| demand.tool.mode()).collect();
+            table.scopes().filter_map(|scope| scope.demand.tool.mode()).collect();
         modes.dedup();
         modes
     }
 
-    /// Returns every demand that this worker meets, with the name of its model.
-    pub fn served(&self) -> Vec<(Demand, String)> {
+    /// Returns what this worker serves, with the names of the models.
+    pub fn served(&self) -> Vec<(Scope, String)> {
         let table = self.table();
-        table.routes.iter().map(|(demand, slot)| (*demand, slot.name.clone())).collect()
+        table.routes.iter().map(|(scope, slot)| (*scope, slot.name.clone())).collect()
     }
 
-    /// Returns every demand whose model is loaded, with the model.
-    pub fn serving(&self) -> Vec<(Demand, ModelHandle)> {
+    /// Returns what this worker serves with loaded models, with the models.
+    pub fn serving(&self) -> Vec<(Scope, ModelHandle)> {
         let table = self.table();
         let loaded = table
             .routes
             .iter()
-            .filter_map(|(demand, slot)| slot.model.get().map(|model| (*demand, model.clone())));
+            .filter_map(|(scope, slot)| slot.model.get().map(|model| (*scope, model.clone())));
         loaded.collect()
     }
 
@@ -126,21 +126,37 @@ impl Registry {
         self.table().problems.clone()
     }
 
-    /// Returns the model that meets a demand, and loads it on first use. Concurrent callers share one load. After a
-    /// failed load, the next caller tries again.
+    /// Returns the model that meets a demand for pictures of any size; see [`Self::model_for_picture`].
     ///
     /// # Errors
     /// If no model is bound to the demand, or the load fails.
     pub async fn model_for(&self, demand: Demand) -> Result<ModelHandle, LoadError> {
+        self.model_for_picture(demand, u64::MAX).await
+    }
+
+    /// Returns the model that meets a demand for a picture of this many pixels, and loads it on first use. Concurrent
+    /// callers share one load. After a failed load, the next caller tries again.
+    ///
+    /// # Errors
+    /// If no model is bound to the demand, or the load fails.
+    pub async fn model_for_picture(
+        &self,
+        demand: Demand,
+        pixels: u64,
+    ) -> Result<ModelHandle, LoadError> {
         let table = self.table();
         let device = self.device();
-        let slot = table.slot(demand).ok_or(LoadError::Unbound { demand, device })?;
+        let slot = table.slot_for(demand, pixels).ok_or(LoadError::Unbound { demand, device })?;
+        self.filled(slot).await
+    }
+
+    async fn filled(&self, slot: &Slot) -> Result<ModelHandle, LoadError> {
         slot.model.get_or_try_init(|| self.load(&slot.name)).await.cloned()
     }
 
     /// Returns whether a model is bound to a demand on this device.
     pub fn is_served(&self, demand: Demand) -> bool {
-        self.table().slot(demand).is_some()
+        self.table().meets(demand)
     }
 
     /// Reads the manifest of a model, bound or not.
@@ -165,8 +181,8 @@ impl Registry {
     /// # Errors
     /// The first load that fails.
     pub async fn load_all(&self) -> Result<(), LoadError> {
-        for (demand, _) in self.served() {
-            self.model_for(demand).await?;
+        for (_, slot) in &self.table().routes {
+            self.filled(slot).await?;
         }
         Ok(())
     }

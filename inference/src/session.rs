@@ -4,6 +4,7 @@ mod error;
 mod io_binding;
 mod runtime;
 mod settings;
+mod values;
 
 use ndarray::{Array4, Ix4};
 use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession};
@@ -12,9 +13,11 @@ use tracing::warn;
 
 pub use self::error::SessionError;
 pub(crate) use self::error::classify;
-use self::io_binding::{Names, ShapeBindings};
+use self::io_binding::ShapeBindings;
 pub use self::runtime::{ExtraFile, Runtime};
 pub use self::settings::{Batching, DevicePolicy, GpuSettings, RuntimeSettings};
+use self::values::{input_value, read_output};
+use crate::tensor::Tensors;
 
 /// One opened model.
 pub struct Session {
@@ -58,24 +61,23 @@ impl Session {
         self.bindings.as_ref().map_or(0, ShapeBindings::len)
     }
 
-    /// Runs the model on one input and returns one output. Other outputs are not fetched.
+    /// Runs the model on one input, `[batch, channel, row, column]`, and returns one output in the same order. Other
+    /// outputs are not fetched.
     ///
     /// # Errors
     /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run(
         &mut self,
-        input_name: &str,
+        tensors: Tensors<'_>,
         input: &Array4<f32>,
-        output_name: &str,
     ) -> Result<Array4<f32>, SessionError> {
-        let names = Names { input: input_name, output: output_name };
-        let run = self.run_bound(names, input);
+        let run = self.run_bound(tensors, input);
         if let Some(output) = run.map_err(|error| classify(&error))? {
             return Ok(output);
         }
-        let output = self.run_unbound(names, input).map_err(|error| classify(&error))?;
+        let output = self.run_unbound(tensors, input).map_err(|error| classify(&error))?;
         if let Some(bindings) = &mut self.bindings
-            && let Err(error) = bindings.keep(&mut self.inner, names, input, &output)
+            && let Err(error) = bindings.keep(&mut self.inner, tensors, input, &output)
         {
             self.bindings = None;
             match classify(&error) {
@@ -88,27 +90,28 @@ impl Session {
 
     fn run_bound(
         &mut self,
-        names: Names<'_>,
+        tensors: Tensors<'_>,
         input: &Array4<f32>,
     ) -> ort::Result<Option<Array4<f32>>> {
         match &mut self.bindings {
-            Some(bindings) => bindings.run(&mut self.inner, names, input),
+            Some(bindings) => bindings.run(&mut self.inner, tensors, input),
             None => Ok(None),
         }
     }
 
-    fn run_unbound(&mut self, names: Names<'_>, input: &Array4<f32>) -> ort::Result<Array4<f32>> {
+    fn run_unbound(
+        &mut self,
+        tensors: Tensors<'_>,
+        input: &Array4<f32>,
+    ) -> ort::Result<Array4<f32>> {
         let bindings = self.bindings.as_ref();
         let options = bindings.map_or_else(RunOptions::new, ShapeBindings::unbound_options)?;
         let options: RunOptions<HasSelectedOutputs> =
-            options.with_outputs(OutputSelector::no_default().with(names.output));
-        let input = TensorRef::from_array_view(input.view())?;
-        let outputs = self.inner.run_with_options(ort::inputs![names.input => input], &options)?;
-        let output = outputs[names.output].try_extract_array::<f32>()?;
-        let output = output
-            .into_dimensionality::<Ix4>()
-            .map_err(|error| ort::Error::new(format!("output {}: {error}", names.output)))?;
-        Ok(output.to_owned())
+            options.with_outputs(OutputSelector::no_default().with(tensors.output));
+        let input = input_value(input, &tensors)?;
+        let outputs =
+            self.inner.run_with_options(ort::inputs![tensors.input => input], &options)?;
+        read_output(&outputs[tensors.output], &tensors)
     }
 }
 
@@ -185,7 +188,12 @@ fn port(outlet: &Outlet) -> Port {
         other => Port {
             name: outlet.name().to_owned(),
             is_f32: false,
-            element: format!("{other:?}"),
+            element: match other {
+                ValueType::Sequence(_) => "a sequence",
+                ValueType::Map { .. } => "a map",
+                _ => "no tensor",
+            }
+            .to_owned(),
             shape: Vec::new(),
         },
     }

@@ -95,7 +95,37 @@ CASES = [
     case("tcd7_eta0", "TCD", 7, dict(LCM), guidance=1.0),
     case("tcd6_eta07_strength06", "TCD", 6, dict(LCM), guidance=1.5, strength=0.6, eta=0.7),
     case("tcd5_eta1_v", "TCD", 5, dict(LCM, **V, set_alpha_to_one=True), eta=1.0),
+    case("unipc_leading8", "UniPCMultistep", 8, dict(SD, **LEADING)),
+    case("unipc_linspace13_strength06", "UniPCMultistep", 13, dict(SD, **LINSPACE), strength=0.6),
+    case("unipc_karras", "UniPCMultistep", 8, dict(SD, **LEADING, **KARRAS)),
+    case("unipc_zero_snr", "UniPCMultistep", 8, dict(SD, **ZERO_SNR)),
+    case("unipc_order3", "UniPCMultistep", 9, dict(SD, **LEADING, solver_order=3)),
+    case("unipc_order1_sample", "UniPCMultistep", 6, dict(SD, **LEADING, solver_order=1, prediction_type="sample"), guidance=1.0),
+    # With bh1, diffusers computes infinity times zero in a last step to zero noise.
+    case("unipc_bh1", "UniPCMultistep", 7, dict(SD, **LEADING, solver_type="bh1", final_sigmas_type="sigma_min")),
+    case("unipc_sigma_min_higher", "UniPCMultistep", 7, dict(SD, **TRAILING, final_sigmas_type="sigma_min",
+                                                             lower_order_final=False)),
 ]
+
+# Scheduler files as published models have them, to be replaced by every class.
+SHIPPED = {
+    "sd15": dict(_class_name="PNDMScheduler", _diffusers_version="0.6.0", beta_end=0.012, beta_schedule="scaled_linear",
+                 beta_start=0.00085, num_train_timesteps=1000, set_alpha_to_one=False, skip_prk_steps=True, steps_offset=1,
+                 trained_betas=None, clip_sample=False),
+    "sd21": dict(_class_name="DDIMScheduler", _diffusers_version="0.8.0", beta_end=0.012, beta_schedule="scaled_linear",
+                 beta_start=0.00085, clip_sample=False, num_train_timesteps=1000, prediction_type="v_prediction",
+                 set_alpha_to_one=False, skip_prk_steps=True, steps_offset=1, trained_betas=None),
+    "sdxl": dict(_class_name="EulerDiscreteScheduler", _diffusers_version="0.19.0.dev0", beta_end=0.012,
+                 beta_schedule="scaled_linear", beta_start=0.00085, clip_sample=False, interpolation_type="linear",
+                 num_train_timesteps=1000, prediction_type="epsilon", sample_max_value=1.0, set_alpha_to_one=False,
+                 skip_prk_steps=True, steps_offset=1, timestep_spacing="leading", trained_betas=None, use_karras_sigmas=False),
+    # Saved by diffusers, which lists the fields that are only the defaults of their class.
+    "dpm_karras": dict(SD, _class_name="DPMSolverMultistepScheduler", clip_sample=False, **KARRAS, **TRAILING, solver_order=2,
+                       algorithm_type="dpmsolver++", euler_at_final=True, lambda_min_clipped=-5.1, variance_type=None,
+                       rescale_betas_zero_snr=True, prediction_type="v_prediction", final_sigmas_type="zero",
+                       _use_default_values=["final_sigmas_type", "timestep_spacing"]),
+    "heun": dict(SD, _class_name="HeunDiscreteScheduler", clip_sample=False, clip_sample_range=1.0, **LEADING, **KARRAS),
+}
 
 
 class Nets:
@@ -175,6 +205,18 @@ def record(nets, scheduler, steps, guidance, strength, eta):
     ), len(used)
 
 
+def replaced():
+    """Returns what diffusers makes of each shipped file for another class."""
+    made = []
+    for shipped in SHIPPED.values():
+        for scheduler in dict.fromkeys(wanted["scheduler"] for _, wanted in CASES):
+            new = getattr(diffusers, scheduler + "Scheduler").from_config(shipped)
+            known = inspect.signature(type(new).__init__).parameters
+            config = {key: value for key, value in new.config.items() if key in known}
+            made.append({"shipped": shipped, "class": type(new).__name__, "config": config})
+    return made
+
+
 def make(scheduler, config):
     return getattr(diffusers, scheduler)(**config)
 
@@ -226,13 +268,15 @@ def write(nets, out):
         meta["cases"][name] = recorded
         print(f"{name:<32} {len(made['latents'])} steps, latents up to {np.abs(made['latents']).max():.3g}")
     (out / "meta.json").write_text(json.dumps(meta, indent=1) + "\n")
+    (out / "replaced.json").write_text("[\n" + ",\n".join(map(json.dumps, replaced())) + "\n]\n")
     (out / "README.md").write_text(README)
 
 
 README = """# More reference vectors for `sd-inpaint`
 
 Written by `models/golden/diffusion.py`: the schedulers of diffusers 0.42.1 drive the nets beside this folder through
-onnxruntime 1.31.1, in the format of `../reference`. Own work.
+onnxruntime 1.31.1, in the format of `../reference`. `replaced.json` holds the settings that diffusers' `from_config` makes of
+published scheduler files for other classes. Own work.
 """
 
 

@@ -4,6 +4,10 @@
 They are not trained: `segment` treats bright pixels as the subject, the upscalers repeat pixels, `blur-upscale` after a
 blur with a radius of two pixels. They have the contracts of the real models, so everything around them is the same.
 
+`segment-*`, `upscale-*` and `restore` each have a contract that a manifest may state: other element types and axes, a
+letterbox, classes, maps of another size, tiles of one size, scales that are resampled. Their expected pictures are made
+here with numpy and Pillow, so that a bug of ours cannot confirm itself.
+
     pip install numpy==2.4.6 pillow==13.0.0 onnxruntime==1.31.1
     models/tiny/make.py
 """
@@ -19,8 +23,8 @@ from PIL import Image
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "convert"), str(HERE.parents[1] / "worker/tests/reference")]
-from make import expected_alpha  # noqa: E402
-from onnx_file import UINT8, Graph  # noqa: E402
+from make import expected_alpha, to_element, to_float  # noqa: E402
+from onnx_file import FLOAT, HALF, INT64, UINT8, Graph  # noqa: E402
 
 SHARED = """\
 # Written by models/tiny/make.py: change it there.
@@ -85,6 +89,52 @@ multiple_of = 1
 memory_bytes_per_pixel = 400
 """
 
+# Nets whose contracts differ from the usual one, by the fields that differ.
+SEGMENT_CONTRACTS = {
+    "segment-f16": {"input": {"element": "f16"}, "output": {"element": "f16"}, "golden": {"tolerance": None}},
+    "segment-bytes": {
+        "input": {
+            "element": "u8", "layout": "nhwc", "divide_by": 1, "mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]
+        },
+        "output": {"element": "u8", "layout": "nhw"},
+        "postprocess": {"range": "clip"},
+    },
+    "segment-classes": {
+        "output": {"width": 8, "height": 8},
+        "postprocess": {"range": "softmax", "classes": 2, "class": 1},
+    },
+    "segment-letterbox": {
+        # The border is bright, so that it would show.
+        "input": {"fit": "letterbox", "pad_color": [255, 255, 255], "divide_by": 255},
+        "output": {"layout": "nhwc", "width": 16, "height": 16},
+        "postprocess": {"range": "clip"},
+    },
+}
+
+# The factors that each serves; its scale is the first.
+UPSCALE_CONTRACTS = {
+    "upscale-f16": (
+        [2],
+        {
+            "input": {"element": "f16", "layout": "nhwc"},
+            "output": {"element": "f16", "layout": "nhwc"},
+            "golden": {"tolerance": None},
+        },
+    ),
+    "upscale-bytes": ([4, 2], {"input": {"element": "u8", "divide_by": 1}, "output": {"element": "u8"}}),
+    "upscale-fixed": (
+        [4, 2],
+        {
+            "input": {"width": 32, "height": 32},
+            "output": {"white": 255},
+            "tiling": {"padding": 2, **dict.fromkeys(["largest", "smallest", "multiple_of", "memory_bytes_per_pixel"])},
+        },
+    ),
+    "upscale-x3": ([3, 2, 4], {"upscale": {"resample": True}}),
+    "upscale-x8": ([8, 2, 4], {"upscale": {"resample": True}}),
+    "restore": ([1], {"tiling": {"padding": 2}}),
+}
+
 # LaMa's contract: floats, 1 where to fill, 0..255 out.
 FILL_FLOATS = """
 modes = ["remove"]
@@ -146,6 +196,16 @@ mean = [104.0, 117.0, 123.0]
 name = "scores"
 """
 
+UPSCALE_GOLDEN = (
+    UPSCALE
+    + """
+[[golden]]
+image = "golden.png"
+expected = "golden-x{scale}.png"
+tolerance = 0.004
+"""
+)
+
 # This blur has a radius of one pixel; its weights sum to 1, and every number is exact in binary.
 BLUR = np.outer([1, 2, 1], [1, 2, 1]).astype(np.float32) / 16
 
@@ -156,6 +216,13 @@ def main() -> None:
     for name, scale, blurs in (("upscale", 4, 0), ("upscale-x2", 2, 0), ("blur-upscale", 4, 2)):
         session = write(name, "upscale", upscale(scale, blurs), UPSCALE.format(scale=scale, padding=blurs))
         check_upscale(session, scale, blurs)
+    for name, changes in SEGMENT_CONTRACTS.items():
+        session = write(name, "segmentation", segment_contract(name), changed(SEGMENT, changes))
+        write_golden(session, name)
+    for name, (factors, changes) in UPSCALE_CONTRACTS.items():
+        manifest = changed(UPSCALE_GOLDEN.format(scale=factors[0], padding=0), changes)
+        session = write(name, "upscale", upscale_contract(name, factors[0]), manifest)
+        write_enlarged(session, name, factors)
     write("fill-floats", "fill", fill_floats(), FILL_FLOATS)
     write("fill-bytes", "fill", fill_bytes(), FILL_BYTES)
     write("safety", "safety", safety(), SAFETY)
@@ -172,6 +239,32 @@ def write(name: str, task: str, graph: Graph, manifest: str) -> onnxruntime.Infe
     return onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
 
 
+def changed(manifest: str, changes: dict) -> str:
+    """Returns a manifest with fields of its sections set, added, or, if the new value is None, left out."""
+    out, section, left = [], None, {name: dict(fields) for name, fields in changes.items()}
+    for line in [*manifest.splitlines(), "["]:
+        if line.startswith("["):
+            added = [f"{field} = {literal(value)}" for field, value in left.pop(section, {}).items() if value is not None]
+            at = len(out) - (1 if out and not out[-1] else 0)
+            out[at:at] = added
+            section = line.strip("[]")
+        field = line.split(" = ")[0]
+        if field in left.get(section, {}):
+            value = left[section].pop(field)
+            line = None if value is None else f"{field} = {literal(value)}"
+        if line is not None:
+            out.append(line)
+    assert not left, left
+    return "\n".join(out[:-1]) + "\n"
+
+
+def literal(value) -> str:
+    """Returns a value as TOML."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
 def segment() -> Graph:
     """Alpha = sigmoid of brightness after a 5 × 5 blur; a second output stands for the unused ones."""
     kernel = np.outer([1, 4, 6, 4, 1], [1, 4, 6, 4, 1]).astype(np.float32)
@@ -183,6 +276,84 @@ def segment() -> Graph:
     graph.node("Sigmoid", ["brightness"], "mask")
     graph.output("mask", [1, 1, 32, 32])
     graph.output("brightness", [1, 1, 32, 32])
+    return graph
+
+
+def segment_contract(name: str) -> Graph:
+    """The same net, with other tensors around it."""
+    kernel = np.outer([1, 4, 6, 4, 1], [1, 4, 6, 4, 1]).astype(np.float32)
+    weights = np.tile(kernel / kernel.sum() / 3 * 4, (1, 3, 1, 1)).astype("<f4")
+    graph = Graph("segment")
+    if name == "segment-bytes":
+        graph.input("input", [1, 32, 32, 3], UINT8)
+        graph.node("Cast", ["input"], "floats", to=FLOAT)
+        graph.node("Transpose", ["floats"], "planes", perm=[0, 3, 1, 2])
+        # Samples of 0..255 become -4..4.
+        graph.constant("weights", [1, 3, 5, 5], (weights * 2 / 255).tobytes())
+        graph.constant("bias", [1], np.float32([-4]).tobytes())
+        graph.node("Conv", ["planes", "weights", "bias"], "brightness", pads=[2, 2, 2, 2])
+        graph.node("Sigmoid", ["brightness"], "share")
+        graph.constant("white", [1], np.float32([255]).tobytes())
+        graph.node("Mul", ["share", "white"], "samples")
+        graph.node("Round", ["samples"], "rounded")
+        graph.node("Cast", ["rounded"], "bytes", to=UINT8)
+        graph.constant("shape", [3], [1, 32, 32], INT64)
+        graph.node("Reshape", ["bytes", "shape"], "mask")
+        graph.output("mask", [1, 32, 32], UINT8)
+        return graph
+    element = HALF if name == "segment-f16" else FLOAT
+    graph.input("input", [1, 3, 32, 32], element)
+    floats = graph.node("Cast", ["input"], "floats", to=FLOAT) if element == HALF else "input"
+    graph.constant("weights", [1, 3, 5, 5], weights.tobytes())
+    graph.node("Conv", [floats, "weights"], "brightness", pads=[2, 2, 2, 2])
+    if name == "segment-f16":
+        graph.node("Sigmoid", ["brightness"], "share")
+        graph.node("Cast", ["share"], "mask", to=HALF)
+        graph.output("mask", [1, 1, 32, 32], HALF)
+    elif name == "segment-classes":
+        graph.node("AveragePool", ["brightness"], "quarter", kernel_shape=[4, 4], strides=[4, 4])
+        graph.node("Neg", ["quarter"], "background")
+        graph.node("Concat", ["background", "quarter"], "mask", axis=1)
+        graph.output("mask", [1, 2, 8, 8])
+    else:
+        graph.node("Sigmoid", ["brightness"], "share")
+        graph.node("AveragePool", ["share"], "half", kernel_shape=[2, 2], strides=[2, 2])
+        graph.node("Transpose", ["half"], "mask", perm=[0, 2, 3, 1])
+        graph.output("mask", [1, 16, 16, 1])
+    return graph
+
+
+def upscale_contract(name: str, scale: int) -> Graph:
+    """Repeats each pixel, as the other upscalers do, with other tensors around it."""
+    graph = Graph("upscale")
+    if name == "upscale-fixed":
+        rows, columns, batch = 32, 32, 1
+    else:
+        rows, columns, batch = "height", "width", "batch"
+    large = [side * scale if isinstance(side, int) else f"{scale}*{side}" for side in (rows, columns)]
+    element = {"upscale-f16": HALF, "upscale-bytes": UINT8}.get(name, FLOAT)
+    is_last = name == "upscale-f16"
+    tensor = graph.input("input", [batch, rows, columns, 3] if is_last else [batch, 3, rows, columns], element)
+    if element != FLOAT:
+        tensor = graph.node("Cast", [tensor], "floats", to=FLOAT)
+    if is_last:
+        tensor = graph.node("Transpose", [tensor], "planes", perm=[0, 3, 1, 2])
+    if name in ("upscale-fixed", "restore"):
+        graph.constant("blur", [3, 1, 3, 3], np.tile(BLUR, (3, 1, 1)).astype("<f4").tobytes())
+        for number in range(2):
+            tensor = graph.node("Conv", [tensor, "blur"], f"blurred{number}", group=3, pads=[1, 1, 1, 1])
+    if name == "upscale-fixed":
+        graph.constant("white", [1], np.float32([255]).tobytes())
+        tensor = graph.node("Mul", [tensor, "white"], "bright")
+    graph.constant("scales", [4], [1, 1, scale, scale])
+    nearest = {"coordinate_transformation_mode": "asymmetric", "mode": "nearest", "nearest_mode": "floor"}
+    is_done = element == FLOAT
+    tensor = graph.node("Resize", [tensor, "", "scales"], "output" if is_done else "large", **nearest)
+    if is_last:
+        tensor = graph.node("Transpose", [tensor], "last", perm=[0, 2, 3, 1])
+    if not is_done:
+        graph.node("Cast", [tensor], "output", to=element)
+    graph.output("output", [batch, *large, 3] if is_last else [batch, 3, *large], element)
     return graph
 
 
@@ -259,14 +430,59 @@ def check_upscale(session: onnxruntime.InferenceSession, scale: int, blurs: int)
     np.testing.assert_allclose(session.run(["output"], {"input": noise})[0], expected, rtol=0, atol=1e-6)
 
 
-def write_golden(session: onnxruntime.InferenceSession) -> None:
-    folder = HERE / "segment"
+def write_enlarged(session: onnxruntime.InferenceSession, name: str, factors: list[int]) -> None:
+    """Writes a picture and what it becomes at each factor: the net's output for the mirrored picture, resampled."""
+    folder, scale = HERE / name, factors[0]
+    picture = textured_picture()
+    Image.fromarray(picture).save(folder / "golden.png", optimize=True)
+    # The net sees the picture mirrored beyond its border, and the filter reads there too.
+    border = 16
+    mirrored = np.pad(picture, ((border, border), (border, border), (0, 0)), "reflect").astype(np.float32)
+    if name in ("upscale-fixed", "restore"):
+        for _ in range(2):
+            padded = np.pad(mirrored, ((1, 1), (1, 1), (0, 0)), "edge")
+            rows, columns = mirrored.shape[:2]
+            shifted = ((padded[y : y + rows, x : x + columns], BLUR[y, x]) for y in range(3) for x in range(3))
+            mirrored = sum(part * weight for part, weight in shifted)
+    large = mirrored.repeat(scale, axis=0).repeat(scale, axis=1)
+    for factor in factors:
+        size = (mirrored.shape[1] * factor, mirrored.shape[0] * factor)
+        planes = [Image.fromarray(large[:, :, channel]).resize(size, Image.Resampling.LANCZOS) for channel in range(3)]
+        made = np.stack([np.asarray(plane) for plane in planes], -1)
+        inner = slice(border * factor, -border * factor)
+        made = made[inner, inner].clip(0, 255).round().astype(np.uint8)
+        Image.fromarray(made).save(folder / f"golden-x{factor}.png", optimize=True)
+    check_tensors(session, name, picture, scale)
+
+
+def check_tensors(session: onnxruntime.InferenceSession, name: str, picture: np.ndarray, scale: int) -> None:
+    """Runs the net as its manifest says. Where it does not blur, every pixel is repeated exactly."""
+    manifest = tomllib.loads((HERE / name / "model.toml").read_text())
+    spec, output = manifest["input"], manifest["output"]
+    part = picture[:32, :32] if "width" in spec else picture
+    tensor = to_element(part.transpose(2, 0, 1)[None] / spec["divide_by"], spec)
+    made = to_float(session.run([output["name"]], {spec["name"]: tensor})[0], output)
+    large = part.repeat(scale, axis=0).repeat(scale, axis=1).transpose(2, 0, 1)[None] / 255
+    if name not in ("upscale-fixed", "restore"):
+        np.testing.assert_allclose(made, large, rtol=0, atol=5e-4)
+    assert made.shape == large.shape
+
+
+def textured_picture() -> np.ndarray:
+    """Diagonal stripes of many widths, larger than a tile of 32 pixels, in which hardly two places are alike."""
+    y, x = np.mgrid[0:45, 0:70]
+    red, green, blue = (x * 5 + y * 3) % 256, (x * y // 3) % 200, 40 + (x // 4 + y // 3) % 7 * 30
+    return np.stack([red, green, blue], -1).astype(np.uint8)
+
+
+def write_golden(session: onnxruntime.InferenceSession, name: str = "segment") -> None:
+    folder = HERE / name
     manifest = tomllib.loads((folder / "model.toml").read_text())
     picture = golden_picture()
     picture.save(folder / "golden.png", optimize=True)
     alpha = expected_alpha(manifest, session, picture)
     Image.fromarray((alpha * 255).round().astype(np.uint8)).save(folder / "golden-alpha.png", optimize=True)
-    print(f"segment: coverage {alpha.mean():.3f}")
+    print(f"{name}: coverage {alpha.mean():.3f}")
 
 
 def golden_picture() -> Image.Image:

@@ -39,7 +39,10 @@ pub enum DiffusionError {
         error: SessionError,
     },
     /// A net returned infinities or NaNs, as some do in half precision.
-    #[error("{part}: the output contains values that are not finite")]
+    #[error(
+        "{part}: the output contains values that are not finite. If it was exported in half precision, export this part \
+         in 32 bits"
+    )]
     NotFinite {
         /// The part's folder.
         part: &'static str,

@@ -2,7 +2,8 @@
 //! (`Flux2KleinInpaintPipeline` of diffusers 0.42).
 //!
 //! Only distilled models are supported, which use no guidance and no negative prompt. The picture itself is the
-//! reference, so a prompt may be an instruction.
+//! reference, so a prompt may be an instruction. Unlike in diffusers, another picture may take its place, which hides what
+//! is under the mask ([`Request::reference`]).
 
 mod nets;
 mod text_encoder;
@@ -136,6 +137,10 @@ impl Flux2Klein {
         let encoded = self.encoder.run(&picture::to_tensor(&request.image), height, width)?;
         let drawn = draw(noise, encoded.shape())?;
         let (clean, noise) = (packed(&encoded), packed(&drawn));
+        let reference = match &request.reference {
+            Some(other) => packed(&self.encoder.run(&picture::to_tensor(other), height, width)?),
+            None => clean.clone(),
+        };
         let mask = picture::shrink_softly(&request.mask, height, width);
 
         let mut latents = between(&clean, &noise, sigmas[first]);
@@ -144,7 +149,7 @@ impl Flux2Klein {
             // The net expects a thousandth of the timestep, however many timesteps the training had.
             let time = (timesteps[index] / 1000.0) as f32;
             let velocity =
-                self.transformer.run(&latents, &clean, (height, width), embedded, time)?;
+                self.transformer.run(&latents, &reference, (height, width), embedded, time)?;
             // Outside the mask, the latents are the original picture with the remaining noise.
             let kept = between(&clean, &noise, next);
             step(&mut latents, &velocity, next - sigma, &kept, &mask);

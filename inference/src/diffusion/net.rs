@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use half::f16;
+use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayViewD};
 use ort::session::{
     HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession, SessionInputValue,
@@ -31,6 +31,8 @@ pub enum Element {
     F32,
     /// 16-bit floats.
     F16,
+    /// 16-bit floats with the exponents of 32-bit ones.
+    Bf16,
     /// 64-bit integers.
     I64,
     /// 32-bit integers.
@@ -42,7 +44,7 @@ pub enum Element {
 impl Element {
     /// Returns whether this is a floating-point type.
     pub const fn is_float(&self) -> bool {
-        matches!(self, Self::F32 | Self::F16)
+        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }
 
     /// Returns whether this is an integer type.
@@ -142,11 +144,23 @@ impl Net {
         inputs: &[(&Port, Input<'_>)],
         output: &Port,
     ) -> Result<ArrayD<f32>, DiffusionError> {
+        Ok(self.run_for(inputs, &[output])?.remove(0))
+    }
+
+    /// Like [`Self::run`], for several outputs, which are returned in the same order.
+    ///
+    /// # Errors
+    /// Same as [`Self::run`].
+    pub fn run_for(
+        &mut self,
+        inputs: &[(&Port, Input<'_>)],
+        outputs: &[&Port],
+    ) -> Result<Vec<ArrayD<f32>>, DiffusionError> {
         let part = self.part;
         let made = self
-            .run_raw(inputs, output)
+            .run_raw(inputs, outputs)
             .map_err(|error| DiffusionError::Session { part, error: classify(&error) })?;
-        if made.iter().all(|value| value.is_finite()) {
+        if made.iter().flatten().all(|value| value.is_finite()) {
             Ok(made)
         } else {
             Err(DiffusionError::NotFinite { part })
@@ -156,22 +170,29 @@ impl Net {
     fn run_raw(
         &mut self,
         inputs: &[(&Port, Input<'_>)],
-        output: &Port,
-    ) -> ort::Result<ArrayD<f32>> {
+        wanted: &[&Port],
+    ) -> ort::Result<Vec<ArrayD<f32>>> {
         let mut values = Vec::with_capacity(inputs.len());
         for (port, input) in inputs {
             values.push((port.name.as_str(), cast(input, &port.element)?));
         }
-        let name = output.name.as_str();
-        let options: RunOptions<HasSelectedOutputs> =
-            RunOptions::new()?.with_outputs(OutputSelector::no_default().with(name));
+        let mut selected = OutputSelector::no_default();
+        for output in wanted {
+            selected = selected.with(output.name.as_str());
+        }
+        let options: RunOptions<HasSelectedOutputs> = RunOptions::new()?.with_outputs(selected);
         let started = Instant::now();
         let outputs = self.session.run_with_options(values, &options)?;
         self.run_time += started.elapsed();
-        match output.element {
-            Element::F16 => Ok(outputs[name].try_extract_array::<f16>()?.mapv(f16::to_f32)),
-            _ => Ok(outputs[name].try_extract_array::<f32>()?.to_owned()),
-        }
+        let made = wanted.iter().map(|port| {
+            let value = &outputs[port.name.as_str()];
+            Ok(match port.element {
+                Element::F16 => value.try_extract_array::<f16>()?.mapv(f16::to_f32),
+                Element::Bf16 => value.try_extract_array::<bf16>()?.mapv(bf16::to_f32),
+                _ => value.try_extract_array::<f32>()?.to_owned(),
+            })
+        });
+        made.collect()
     }
 }
 
@@ -180,6 +201,9 @@ fn cast(input: &Input<'_>, element: &Element) -> ort::Result<SessionInputValue<'
         (Input::Floats(floats), Element::F32) => Ok(Tensor::from_array(floats.to_owned())?.into()),
         (Input::Floats(floats), Element::F16) => {
             Ok(Tensor::from_array(floats.mapv(f16::from_f32))?.into())
+        }
+        (Input::Floats(floats), Element::Bf16) => {
+            Ok(Tensor::from_array(floats.mapv(bf16::from_f32))?.into())
         }
         (Input::Floats(floats), Element::I64) => {
             Ok(Tensor::from_array(floats.mapv(|value| value as i64))?.into())
@@ -197,6 +221,9 @@ fn cast(input: &Input<'_>, element: &Element) -> ort::Result<SessionInputValue<'
         (Input::Integers(ids), Element::F16) => {
             Ok(Tensor::from_array(ids.mapv(|id| f16::from_f32(id as f32)))?.into())
         }
+        (Input::Integers(ids), Element::Bf16) => {
+            Ok(Tensor::from_array(ids.mapv(|id| bf16::from_f32(id as f32)))?.into())
+        }
         (_, Element::Other(name)) => {
             Err(ort::Error::new(format!("no pipeline supports inputs of type {name}")))
         }
@@ -209,6 +236,7 @@ fn port(outlet: &Outlet) -> Port {
             let element = match ty {
                 TensorElementType::Float32 => Element::F32,
                 TensorElementType::Float16 => Element::F16,
+                TensorElementType::Bfloat16 => Element::Bf16,
                 TensorElementType::Int64 => Element::I64,
                 TensorElementType::Int32 => Element::I32,
                 other => Element::Other(other.to_string()),

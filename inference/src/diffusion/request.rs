@@ -37,6 +37,9 @@ pub struct Request {
     pub eta: f64,
     /// How the mask is reduced to the size of the latents.
     pub mask_to_latents: MaskToLatents,
+    /// The picture that FLUX.2 \[klein\] sees as its reference, `[height, width, 3]`, sRGB; `None` means `image`. Stable
+    /// Diffusion ignores it.
+    pub reference: Option<Array3<u8>>,
 }
 
 impl Request {
@@ -48,6 +51,13 @@ impl Request {
         } else if self.mask.dim() != (height, width) {
             let (rows, columns) = self.mask.dim();
             format!("the mask is {columns} × {rows} pixels, but the picture is {width} × {height}")
+        } else if let Some(other) =
+            self.reference.as_ref().filter(|one| one.dim() != self.image.dim())
+        {
+            let (rows, columns, _) = other.dim();
+            format!(
+                "the reference is {columns} × {rows} pixels, but the picture is {width} × {height}"
+            )
         } else if height == 0
             || width == 0
             || height % size_multiple != 0

@@ -2,7 +2,7 @@
 //!
 //! Tables are rounded to 32 bits where diffusers rounds them, so that timesteps come out the same. Everything derived
 //! from them is computed in 64 bits, and latents are kept in 32. A step is a weighted sum of latents, prediction, noise
-//! and at most one earlier prediction.
+//! and at most three earlier predictions.
 
 mod alphas;
 pub mod betas;
@@ -12,7 +12,9 @@ mod dpm_multistep;
 mod euler;
 mod mix;
 mod schedule;
+mod solver_steps;
 mod spacing;
+mod unipc;
 
 use ndarray::Array4;
 

@@ -2,113 +2,26 @@
 //!
 //! An absent field takes the default of its class in diffusers 0.42. `PNDMScheduler`, which most published Stable
 //! Diffusion models name, runs as second-order DPM-Solver++ with the same betas, as
-//! `DPMSolverMultistepScheduler.from_config` would create it; it needs a third of the steps.
+//! `DPMSolverMultistepScheduler.from_config` would create it; it needs a third of the steps. A manifest may state
+//! another scheduler for a model ([`SchedulerName`]): the weights do not depend on it.
 //!
 //! diffusers' Stable Diffusion pipelines replace any other `steps_offset` by 1. Here the file's value counts; published
 //! models have 1.
 
 mod error;
 mod fields;
+mod model_scheduler;
+mod name;
+mod solver;
 
-use std::path::Path;
-
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub use self::error::ConfigError;
 use self::fields::Fields;
-use super::error::DiffusionError;
-use super::json;
+pub use self::model_scheduler::ModelScheduler;
+pub use self::name::SchedulerName;
+pub use self::solver::{Correction, FinalSigma, Prediction, Solver, Spacing, StepFunction};
 use super::scheduler::betas;
-
-/// What the net predicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prediction {
-    /// The noise.
-    Epsilon,
-    /// The velocity, between noise and picture.
-    Velocity,
-    /// The picture without noise.
-    Sample,
-}
-
-/// How timesteps are spread over those of the training (table 2 of arXiv 2305.08891).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
-    /// Evenly from the first to the last.
-    Linspace,
-    /// Multiples of a whole number, starting from the least noise.
-    Leading,
-    /// Even steps down from the most noise.
-    Trailing,
-}
-
-/// The sigma after the last step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FinalSigma {
-    /// Zero: no noise remains.
-    Zero,
-    /// The smallest sigma of the training.
-    Smallest,
-}
-
-/// How a second-order step of DPM-Solver++ weights the previous step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Correction {
-    /// At the midpoint.
-    Midpoint,
-    /// As in Heun's method.
-    Heun,
-}
-
-/// A scheduler class, with its specific settings.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Solver {
-    /// DDIM.
-    Ddim {
-        /// Whether the step below timestep 0 ends without noise.
-        set_alpha_to_one: bool,
-    },
-    /// DPM-Solver++, multistep.
-    DpmMultistep {
-        /// The order, 1 or 2.
-        order: usize,
-        /// How second-order steps are corrected.
-        correction: Correction,
-        /// Whether the last step is first-order in runs of fewer than 15 steps.
-        lower_order_final: bool,
-        /// Whether the last step is always first-order.
-        euler_at_final: bool,
-        /// Whether sigmas are spread as in Karras et al. (arXiv 2206.00364).
-        karras: bool,
-        /// Whether the timesteps of such sigmas are rounded; with cosine betas they are truncated.
-        round_timesteps: bool,
-        /// The sigma after the last step.
-        last: FinalSigma,
-        /// Timesteps with a half log-SNR below this are skipped.
-        lambda_min_clipped: f64,
-    },
-    /// Euler's method.
-    Euler {
-        /// `Some` if sigmas are spread as in Karras et al., with the smallest and largest sigma if the file gives them.
-        karras: Option<(Option<f64>, Option<f64>)>,
-        /// The sigma after the last step.
-        last: FinalSigma,
-    },
-    /// Euler's method with fresh noise in each step.
-    EulerAncestral,
-    /// Latent consistency models.
-    Lcm {
-        /// The number of steps that the net was distilled from.
-        original_steps: usize,
-        /// The factor of timesteps in the boundary condition.
-        timestep_scaling: f64,
-    },
-    /// Trajectory consistency distillation.
-    Tcd {
-        /// The number of steps that the net was distilled from.
-        original_steps: usize,
-    },
-}
 
 /// The settings of a scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,36 +72,80 @@ const EVERY_PREDICTION: &[(&str, Prediction)] = &[
 ];
 
 impl SchedulerConfig {
-    /// Reads a `scheduler_config.json`.
-    ///
-    /// # Errors
-    /// If the file cannot be read, names no class, or [`Self::of_class`] refuses it.
-    pub fn read(path: &Path) -> Result<Self, DiffusionError> {
-        let object = json::read_object(path)?;
-        let class = object
-            .get("_class_name")
-            .and_then(Value::as_str)
-            .ok_or_else(|| DiffusionError::file(path, "`_class_name` is missing"))?;
-        Ok(Self::of_class(class, &object)?)
-    }
-
     /// Reads the settings of a diffusers class, such as `DDIMScheduler`, from the fields of a file.
     ///
     /// # Errors
     /// The class that is not implemented, or every field with an unsupported value.
     pub fn of_class(class: &str, object: &Map<String, Value>) -> Result<Self, ConfigError> {
+        match SchedulerName::of_class(class) {
+            Some(name) => Self::of_name(name, object),
+            None if class == PNDM => Self::of_name(SchedulerName::DpmSolver, object),
+            None => Err(ConfigError::Class(class.to_owned())),
+        }
+    }
+
+    /// Reads the settings of another scheduler from the file of class `class`, as diffusers' `from_config` does: fields
+    /// that both know keep their values, all others take the defaults of the new class. Two differences: if the file
+    /// omits the betas, they are those of its own class, with which the net was trained; and DDIM only clips if the
+    /// file says so.
+    ///
+    /// # Errors
+    /// If `class` is not one of those that can be replaced, and every field with an unsupported value.
+    pub fn replaced(
+        class: &str,
+        object: &Map<String, Value>,
+        name: SchedulerName,
+    ) -> Result<Self, ConfigError> {
+        if !name::is_replaceable(class) {
+            return Err(ConfigError::NotReplaceable(class.to_owned()));
+        }
+        let defaults: Vec<_> = object
+            .get("_use_default_values")
+            .and_then(Value::as_array)
+            .map(|fields| fields.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        let is_kept = |field: &String| name.knows(field) && !defaults.contains(&field.as_str());
+        let kept = object.iter().filter(|(field, _)| is_kept(field));
+        let mut kept: Map<_, _> =
+            kept.map(|(field, value)| (field.clone(), value.clone())).collect();
+        let trained = defaults_of(SchedulerName::of_class(class));
+        for (field, value) in [
+            ("beta_start", json!(trained.beta_start)),
+            ("beta_end", json!(trained.beta_end)),
+            ("beta_schedule", json!(trained.beta_schedule.as_str())),
+        ] {
+            kept.entry(field).or_insert(value);
+        }
+        if name == SchedulerName::Ddim {
+            kept.entry("clip_sample").or_insert(json!(false));
+        }
+        Self::of_name(name, &kept)
+    }
+
+    fn of_name(name: SchedulerName, object: &Map<String, Value>) -> Result<Self, ConfigError> {
         let mut fields = Fields::new(object);
-        let config = match class {
-            "DDIMScheduler" => ddim(&mut fields),
-            "DPMSolverMultistepScheduler" | "PNDMScheduler" => dpm_multistep(&mut fields),
-            "EulerDiscreteScheduler" => euler(&mut fields),
-            "EulerAncestralDiscreteScheduler" => euler_ancestral(&mut fields),
-            "LCMScheduler" => lcm(&mut fields),
-            "TCDScheduler" => tcd(&mut fields),
-            other => return Err(ConfigError::Class(other.to_owned())),
+        let config = match name {
+            SchedulerName::Ddim => ddim(&mut fields),
+            SchedulerName::DpmSolver => dpm_multistep(&mut fields),
+            SchedulerName::Euler => euler(&mut fields),
+            SchedulerName::EulerAncestral => euler_ancestral(&mut fields),
+            SchedulerName::Lcm => lcm(&mut fields),
+            SchedulerName::Tcd => tcd(&mut fields),
+            SchedulerName::UniPc => unipc(&mut fields),
         };
         fields.finish()?;
         Ok(config)
+    }
+}
+
+/// The class that runs as DPM-Solver++.
+const PNDM: &str = "PNDMScheduler";
+
+const fn defaults_of(name: Option<SchedulerName>) -> &'static Defaults {
+    match name {
+        Some(SchedulerName::Ddim) => &DDIM_DEFAULTS,
+        Some(SchedulerName::Lcm | SchedulerName::Tcd) => &CONSISTENCY_DEFAULTS,
+        _ => &DEFAULTS,
     }
 }
 
@@ -259,6 +216,40 @@ fn tcd(fields: &mut Fields<'_>) -> SchedulerConfig {
     common(fields, &CONSISTENCY_DEFAULTS, EVERY_PREDICTION, Solver::Tcd { original_steps })
 }
 
+fn unipc(fields: &mut Fields<'_>) -> SchedulerConfig {
+    let order = fields.count("solver_order", 2);
+    if !(1..=3).contains(&order) {
+        let reason = "only 1, 2 and 3 are implemented";
+        fields.refuse(ConfigError::refused("solver_order", &order, reason));
+    }
+    if !fields.flag("predict_x0", true) {
+        let reason = "only the variant that predicts the picture is implemented; set it to true";
+        fields.refuse(ConfigError::refused("predict_x0", &false, reason));
+    }
+    // diffusers replaces the types of other solvers by bh2.
+    let functions = [
+        ("bh1", StepFunction::Bh1),
+        ("bh2", StepFunction::Bh2),
+        ("midpoint", StepFunction::Bh2),
+        ("heun", StepFunction::Bh2),
+        ("logrho", StepFunction::Bh2),
+    ];
+    let last = final_sigma(fields);
+    let lower_order_final = fields.flag("lower_order_final", true);
+    if !lower_order_final && last == FinalSigma::Zero && order > 1 {
+        let reason = "a last step to zero noise is of order 1; set it to true";
+        fields.refuse(ConfigError::refused("lower_order_final", &false, reason));
+    }
+    let solver = Solver::UniPc {
+        order,
+        function: fields.word("solver_type", StepFunction::Bh2, &functions),
+        lower_order_final,
+        karras: fields.flag("use_karras_sigmas", false),
+        last,
+    };
+    common(fields, &DEFAULTS, EVERY_PREDICTION, solver)
+}
+
 fn common(
     fields: &mut Fields<'_>,
     defaults: &Defaults,
@@ -316,11 +307,7 @@ fn one_per_timestep(value: &Value, count: usize) -> Option<Vec<f32>> {
 }
 
 fn beta_schedule(fields: &mut Fields<'_>, defaults: &Defaults) -> betas::Schedule {
-    let schedules = [
-        ("linear", betas::Schedule::Linear),
-        ("scaled_linear", betas::Schedule::ScaledLinear),
-        ("squaredcos_cap_v2", betas::Schedule::SquaredCosine),
-    ];
+    let schedules = betas::Schedule::ALL.map(|schedule| (schedule.as_str(), schedule));
     fields.word("beta_schedule", defaults.beta_schedule, &schedules)
 }
 

@@ -1,18 +1,30 @@
 //! Stable Diffusion inpainting: the text encoder, nine-channel `UNet` and autoencoder that diffusers or optimum export,
 //! and the denoising loop (`StableDiffusionInpaintPipeline` of diffusers 0.42).
 //!
+//! SDXL inpainting differs in what its `UNet` is told (`StableDiffusionXLInpaintPipeline`): the hidden states of two text
+//! encoders, the pooled output of the second, and the sizes of the picture. A model whose `UNet` takes these inputs is
+//! one of SDXL.
+//!
 //! One deliberate difference from diffusers: it uses the mean of the autoencoder's distribution instead of a sample, so
 //! that a seed gives the same picture everywhere.
 
-mod nets;
+mod config;
+mod ports;
+mod text;
+mod unet;
+mod vae;
 
 use std::path::Path;
 use std::time::Duration;
 
-use ndarray::{Array3, Array4, ArrayD, Axis, concatenate};
+use ndarray::{Array3, Array4, Axis, concatenate};
 use serde_json::{Map, Value};
 
-use self::nets::{LATENT_CHANNELS, TextEncoder, Unet, VaeDecoder, VaeEncoder};
+use self::config::{config, level_scale, scaling_factor};
+pub(super) use self::text::EmbeddedTexts;
+use self::text::TextEncoders;
+use self::unet::Unet;
+use self::vae::{LATENT_CHANNELS, VaeDecoder, VaeEncoder};
 use super::error::DiffusionError;
 use super::json;
 use super::net::Opener;
@@ -20,13 +32,12 @@ use super::noise::{NoiseSource, draw};
 use super::picture;
 use super::request::{Generated, Request, StepCallback, StepState};
 use super::scheduler::{self, Scheduler};
-use super::scheduler_config::SchedulerConfig;
-use super::tokenizer::{ClipTokenizer, Tokens};
+use super::scheduler_config::{ModelScheduler, SchedulerConfig};
+use super::tokenizer::Tokens;
 
 /// An opened Stable Diffusion inpainting model.
 pub struct SdInpaint {
-    tokenizer: ClipTokenizer,
-    text_encoder: TextEncoder,
+    texts: TextEncoders,
     unet: Unet,
     vae_encoder: VaeEncoder,
     vae_decoder: VaeDecoder,
@@ -40,44 +51,52 @@ pub struct SdInpaint {
 
 impl SdInpaint {
     /// Opens a folder with `model_index.json`, `scheduler/`, `tokenizer/`, and `text_encoder/`, `unet/`, `vae_encoder/`
-    /// and `vae_decoder/` with a `model.onnx` each. The inputs and outputs are read from the graphs: names, element
-    /// types (floats of 32 or 16 bits, ids of 64 or 32), `timestep` as a scalar or an array, and `timestep_cond` if the
-    /// net was distilled with guidance.
+    /// and `vae_decoder/` with a `model.onnx` each; for SDXL also `tokenizer_2/` and `text_encoder_2/`. The inputs and
+    /// outputs are read from the graphs: names, element types (floats of 32 or 16 bits, ids of 64 or 32), `timestep` as
+    /// a scalar or an array, and `timestep_cond` if the net was distilled with guidance.
     ///
     /// # Errors
     /// If a file is missing or broken, a scheduler setting is not implemented, or a net is of an unsupported kind: a
-    /// `UNet` without nine channels, a `UNet` of SDXL, an autoencoder that samples.
+    /// `UNet` without nine channels, a refiner, an autoencoder that samples.
     pub fn open(folder: &Path, opener: &(impl Opener + ?Sized)) -> Result<Self, DiffusionError> {
-        json::read_object(&folder.join("model_index.json"))?;
-        let scheduler = SchedulerConfig::read(&folder.join("scheduler/scheduler_config.json"))?;
-        let text_config = config(folder, &["text_encoder"])?;
+        let scheduler = ModelScheduler::read(folder, None)?.config;
+        Self::open_with(folder, scheduler, opener)
+    }
+
+    /// Like [`Self::open`], but with this scheduler; that of the folder is not read.
+    ///
+    /// # Errors
+    /// Same as [`Self::open`].
+    pub fn open_with(
+        folder: &Path,
+        scheduler: SchedulerConfig,
+        opener: &(impl Opener + ?Sized),
+    ) -> Result<Self, DiffusionError> {
+        let index = json::read_object(&folder.join("model_index.json"))?;
         let vae_config = config(folder, &["vae_decoder", "vae_encoder", "vae"])?;
         let unet_config = config(folder, &["unet"])?;
-        let text_encoder = TextEncoder::open(folder, opener)?;
-        let positions = text_encoder
-            .length()
-            .or_else(|| positive(&text_config, "max_position_embeddings"))
-            .unwrap_or(77);
-        let tokenizer = ClipTokenizer::open(&folder.join("tokenizer"), positions)?;
         for shift in ["shift_factor", "latents_mean", "latents_std"] {
             if vae_config.get(shift).is_some_and(|value| !value.is_null()) {
                 let reason = format!("`{shift}` in config.json is not implemented");
                 return Err(DiffusionError::unsupported("vae_decoder", reason));
             }
         }
+        let unet = Unet::open(folder, opener, &unet_config)?;
+        check_second_encoder(folder, &index, unet.is_sdxl())?;
+        let texts = if unet.is_sdxl() {
+            TextEncoders::open_sdxl(folder, &index, opener)?
+        } else {
+            TextEncoders::open(folder, opener)?
+        };
         let vae_scale = level_scale(&vae_config).unwrap_or(8);
         Ok(Self {
-            tokenizer,
-            text_encoder,
-            unet: Unet::open(folder, opener, &unet_config)?,
+            texts,
+            scaling_factor: scaling_factor(&vae_config, unet.is_sdxl())?,
+            unet,
             vae_encoder: VaeEncoder::open(folder, opener)?,
             vae_decoder: VaeDecoder::open(folder, opener)?,
             scheduler,
             vae_scale,
-            scaling_factor: vae_config
-                .get("scaling_factor")
-                .and_then(Value::as_f64)
-                .map_or(0.18215, |factor| factor as f32),
             // Exported graphs do not crop sizes that a deeper level has rounded up.
             size_multiple: vae_scale * level_scale(&unet_config).unwrap_or(8),
         })
@@ -98,11 +117,17 @@ impl SdInpaint {
         self.scaling_factor
     }
 
+    /// Returns whether the model is one of SDXL.
+    pub const fn is_sdxl(&self) -> bool {
+        self.unet.is_sdxl()
+    }
+
     /// Returns how long each net has run since it was opened ([`super::net::Net::run_time`]), starting with the `UNet`.
-    pub const fn run_times(&self) -> [(&'static str, Duration); 4] {
+    /// `text_encoder` counts both encoders of SDXL.
+    pub fn run_times(&self) -> [(&'static str, Duration); 4] {
         [
             (self.unet.net.part(), self.unet.net.run_time()),
-            (self.text_encoder.net.part(), self.text_encoder.net.run_time()),
+            ("text_encoder", self.texts.run_time()),
             (self.vae_encoder.net.part(), self.vae_encoder.net.run_time()),
             (self.vae_decoder.net.part(), self.vae_decoder.net.run_time()),
         ]
@@ -128,11 +153,9 @@ impl SdInpaint {
             let text = format!("strength {strength} leaves no step of {steps}");
             return Err(DiffusionError::Request(text));
         }
-        let negative = self.tokenizer.encode(&request.negative_prompt)?;
-        let prompt = self.tokenizer.encode(&request.prompt)?;
         let is_guided = request.guidance > 1.0 && !self.unet.takes_guidance();
-        let texts: &[&Tokens] = if is_guided { &[&negative, &prompt] } else { &[&prompt] };
-        let embedded = self.embed(texts)?;
+        let negative = is_guided.then_some(request.negative_prompt.as_str());
+        let embedded = self.embed(negative, &request.prompt)?;
         let fixed = self.fixed_channels(request)?;
 
         let mut latents = self.first_latents(request, schedule.as_ref(), first, noise)?;
@@ -157,18 +180,23 @@ impl SdInpaint {
         }
         Ok(Generated {
             image: self.decode(&latents)?,
-            prompt_tokens_cut: prompt.cut,
-            negative_tokens_cut: if is_guided { negative.cut } else { 0 },
+            prompt_tokens_cut: embedded.cut.last().copied().unwrap_or(0),
+            negative_tokens_cut: if is_guided { embedded.cut[0] } else { 0 },
         })
     }
 
-    /// Returns the text encoder's hidden states, one row per text.
-    pub(super) fn embed(&mut self, texts: &[&Tokens]) -> Result<ArrayD<f32>, DiffusionError> {
-        self.text_encoder.run(texts)
+    /// Embeds the negative prompt, if given, and the prompt, one row each.
+    pub(super) fn embed(
+        &mut self,
+        negative: Option<&str>,
+        prompt: &str,
+    ) -> Result<EmbeddedTexts, DiffusionError> {
+        self.texts.embed(negative, prompt)
     }
 
-    pub(super) fn tokens(&self, text: &str) -> Result<Tokens, DiffusionError> {
-        self.tokenizer.encode(text)
+    /// Returns a text's ids for the first text encoder, and for the second one if there is one.
+    pub(super) fn tokens(&self, text: &str) -> Result<Vec<Tokens>, DiffusionError> {
+        self.texts.tokens(text)
     }
 
     /// Returns the five channels that stay the same in every step: the mask, and the latents of the picture without the
@@ -219,12 +247,14 @@ impl SdInpaint {
         &mut self,
         seen: &Array4<f32>,
         timestep: f32,
-        embedded: &ArrayD<f32>,
+        embedded: &EmbeddedTexts,
         guidance: f32,
     ) -> Result<Array4<f32>, DiffusionError> {
-        let rows = embedded.shape().first().copied().unwrap_or(0);
+        let rows = embedded.states.shape().first().copied().unwrap_or(0);
         let sample = joined_rows(seen, rows)?;
-        let made = self.unet.run(sample, timestep, embedded, guidance)?;
+        let (_, _, height, width) = seen.dim();
+        let size = (height * self.vae_scale, width * self.vae_scale);
+        let made = self.unet.run(sample, size, timestep, embedded, guidance)?;
         let mut halves = made.axis_iter(Axis(0));
         match (halves.next(), halves.next()) {
             (Some(negative), Some(prompt)) => {
@@ -234,6 +264,29 @@ impl SdInpaint {
             _ => Ok(made),
         }
     }
+}
+
+/// Refuses a folder with the parts of SDXL but another `UNet`, and the other way around.
+fn check_second_encoder(
+    folder: &Path,
+    index: &Map<String, Value>,
+    is_sdxl: bool,
+) -> Result<(), DiffusionError> {
+    const PART: &str = "text_encoder_2";
+    // diffusers writes [null, null] for a part that the model does not have.
+    let named = index.get(PART).and_then(Value::as_array);
+    let is_named = named.is_some_and(|names| names.iter().any(|name| !name.is_null()));
+    let is_there = folder.join(PART).is_dir();
+    let reason = if is_sdxl && !is_there {
+        "is missing: the UNet takes the `text_embeds` of SDXL, which has two text encoders. Adopt the whole export, \
+         with text_encoder_2 and tokenizer_2"
+    } else if !is_sdxl && (is_named || is_there) {
+        "is not used: the UNet takes no `text_embeds` and `time_ids`, so it is not one of SDXL. Take all parts from the \
+         same model"
+    } else {
+        return Ok(());
+    };
+    Err(DiffusionError::unsupported(PART, reason))
 }
 
 fn mixed(a: f64, first: &Array4<f32>, b: f64, second: &Array4<f32>) -> Array4<f32> {
@@ -267,24 +320,4 @@ fn joined(tensors: &[&Array4<f32>]) -> Result<Array4<f32>, DiffusionError> {
 fn joined_rows(tensor: &Array4<f32>, rows: usize) -> Result<Array4<f32>, DiffusionError> {
     concatenate(Axis(0), &vec![tensor.view(); rows])
         .map_err(|error| DiffusionError::unsupported("text_encoder", error.to_string()))
-}
-
-/// Reads the `config.json` of the first of these parts that has one; empty if none has.
-fn config(folder: &Path, parts: &[&str]) -> Result<Map<String, Value>, DiffusionError> {
-    let files = parts.iter().map(|part| folder.join(part).join("config.json"));
-    match files.into_iter().find(|file| file.is_file()) {
-        Some(file) => json::read_object(&file),
-        None => Ok(Map::new()),
-    }
-}
-
-fn positive(config: &Map<String, Value>, name: &str) -> Option<usize> {
-    let number = config.get(name)?.as_u64()?;
-    usize::try_from(number).ok().filter(|number| *number > 0)
-}
-
-/// Returns the scale between the outermost and the innermost level: every level but the last halves the size.
-fn level_scale(config: &Map<String, Value>) -> Option<usize> {
-    let levels = config.get("block_out_channels")?.as_array()?.len();
-    (1..=8).contains(&levels).then(|| 1 << (levels - 1))
 }

@@ -2,21 +2,7 @@
 
 use serde::Deserialize;
 
-/// The order of a tensor's axes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layout {
-    /// Batch, channel, row, column; the channels are R, G, B.
-    Nchw,
-}
-
-/// The type of a tensor's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Element {
-    /// 32-bit floats.
-    F32,
-}
+pub use crate::tensor::{Element, Layout};
 
 /// The output to fetch from a model.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,12 +12,93 @@ pub struct Output {
     pub name: String,
 }
 
-pub(super) fn check_normalization(mean: &[f32; 3], std: &[f32; 3]) -> Result<(), String> {
+/// The output of a net with one input and one output: a map or a picture.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetOutput {
+    /// The tensor's name in the graph.
+    pub name: String,
+    /// The element type.
+    #[serde(default)]
+    pub element: Element,
+    /// The order of the axes.
+    #[serde(default)]
+    pub layout: Layout,
+    /// The value of white; `None` for 1, or 255 in bytes.
+    pub white: Option<f32>,
+    /// The width in pixels; `None` for the input's. Maps only.
+    pub width: Option<u32>,
+    /// The height in pixels; `None` for the input's. Maps only.
+    pub height: Option<u32>,
+}
+
+impl NetOutput {
+    /// Returns an output in f32 `[batch, channel, row, column]`.
+    pub fn plain(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            element: Element::F32,
+            layout: Layout::Nchw,
+            white: None,
+            width: None,
+            height: None,
+        }
+    }
+
+    /// Returns the value of white.
+    pub fn white(&self) -> f32 {
+        self.white.unwrap_or(match self.element {
+            Element::F32 | Element::F16 => 1.0,
+            Element::U8 => 255.0,
+        })
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        let white = self.white();
+        if !(white.is_finite() && white > 0.0) {
+            return Err(format!("output.white is {white}, but must be a finite number above 0"));
+        }
+        Ok(())
+    }
+}
+
+/// Checks the layout of a picture.
+pub(super) fn check_picture_layout(field: &str, layout: Layout) -> Result<(), String> {
+    match layout {
+        Layout::Nchw | Layout::Nhwc => Ok(()),
+        Layout::Nhw => Err(format!(
+            "{field} is \"nhw\", which has no axis for R, G, and B; use \"nchw\" or \"nhwc\""
+        )),
+    }
+}
+
+/// Checks `(sample / divide_by - mean) / std`; `divide_by` is `None` if it depends on the picture.
+pub(super) fn check_normalization(
+    element: Element,
+    divide_by: Option<f32>,
+    mean: &[f32; 3],
+    std: &[f32; 3],
+) -> Result<(), String> {
+    if let Some(divide_by) = divide_by
+        && !(divide_by.is_finite() && divide_by > 0.0)
+    {
+        let text = "but must be a finite number above 0, such as 255";
+        return Err(format!("input.divide_by is {divide_by}, {text}"));
+    }
     if !mean.iter().all(|mean| mean.is_finite()) {
-        return Err("input.mean must hold finite numbers".to_owned());
+        return Err(format!("input.mean is {mean:?}, but must hold finite numbers"));
     }
     if !std.iter().all(|std| std.is_finite() && *std > 0.0) {
-        return Err("input.std must hold finite numbers above 0".to_owned());
+        return Err(format!("input.std is {std:?}, but must hold finite numbers above 0"));
+    }
+    let is = |value: &f32, expected: f32| (value - expected).abs() < f32::EPSILON;
+    let is_raw = divide_by.is_some_and(|value| is(&value, 1.0))
+        && mean.iter().all(|value| is(value, 0.0))
+        && std.iter().all(|value| is(value, 1.0));
+    if element == Element::U8 && !is_raw {
+        return Err("input.element is \"u8\", so the net gets the samples as they are: set \
+                    input.divide_by = 1, input.mean = [0, 0, 0], and input.std = [1, 1, 1]"
+            .to_owned());
     }
     Ok(())
 }

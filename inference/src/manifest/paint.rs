@@ -8,6 +8,7 @@ use retouch_pixels::patch::Canvas;
 use serde::Deserialize;
 
 use super::contract::Output;
+use crate::diffusion::SchedulerName;
 use crate::diffusion::scheduler::start_index;
 
 /// A fill without weights, from the picture itself.
@@ -96,6 +97,21 @@ pub struct Inpaint {
     pub demo: bool,
     /// The subfolder of reference vectors that `models check` compares it with.
     pub reference: Option<PathBuf>,
+    /// What FLUX.2 \[klein\] sees in its reference picture where the hole is, by fix mode.
+    #[serde(default)]
+    reference_image: BTreeMap<FixMode, ReferenceHole>,
+}
+
+/// What the reference picture of a pipeline shows where the hole is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReferenceHole {
+    /// The picture itself, as in diffusers.
+    Keep,
+    /// Mid-gray.
+    Gray,
+    /// The surroundings, continued into the hole by the fill without weights.
+    Fill,
 }
 
 /// The sampling settings of a pipeline.
@@ -109,6 +125,8 @@ pub struct Sampling {
     /// The negative prompt: what should not appear.
     #[serde(default)]
     pub negative_prompt: String,
+    /// The scheduler to use in place of the one that the model's folder names.
+    pub scheduler: Option<SchedulerName>,
 }
 
 impl Exemplar {
@@ -163,6 +181,48 @@ impl Inpaint {
 }
 
 impl Inpaint {
+    /// Returns what the reference picture shows where the hole is.
+    ///
+    /// Prompts that edit, add to, restore or enhance a thing may refer to what is under the mask ("make it blue"), so
+    /// the reference shows it unless the manifest says otherwise. Removal names only what must go, and a net that sees
+    /// it in its reference may paint it again.
+    pub fn reference_hole(&self, mode: FixMode) -> ReferenceHole {
+        let default = match mode {
+            FixMode::Remove => ReferenceHole::Fill,
+            FixMode::Restore | FixMode::Enhance | FixMode::Edit | FixMode::Add => {
+                ReferenceHole::Keep
+            }
+        };
+        self.reference_image.get(&mode).copied().unwrap_or(default)
+    }
+
+    /// Checks that no reference picture is described for a task that has none.
+    pub(super) fn check_no_reference_image(&self) -> Result<(), String> {
+        if self.reference_image.is_empty() {
+            Ok(())
+        } else {
+            Err("reference_image is for task \"flux2-klein\": Stable Diffusion sees no reference picture".to_owned())
+        }
+    }
+
+    /// Checks that a reference picture is described only for modes that the model serves, and that no scheduler is
+    /// stated for a task that has its own.
+    pub(super) fn check_klein(&self) -> Result<(), String> {
+        if let Some(mode) =
+            self.reference_image.keys().find(|mode| !self.strength.contains_key(mode))
+        {
+            return Err(format!(
+                "reference_image.{mode} is stated, but strength.{mode} is not, so the mode is not served"
+            ));
+        }
+        match self.sampling.scheduler {
+            Some(name) => Err(format!(
+                "sampling.scheduler is \"{name}\", but this task has its own scheduler (flow matching); remove the field"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Checks that each strength leaves at least one step: in Stable Diffusion a lower strength skips steps.
     pub(super) fn check_steps(&self) -> Result<(), String> {
         let steps = self.sampling.steps;

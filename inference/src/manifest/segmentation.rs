@@ -2,26 +2,30 @@
 
 use ndarray::Array4;
 use retouch_pixels::alpha::{self, MapRange};
+use retouch_pixels::framing::{Align, Framing};
 use retouch_pixels::tensor::{self, Divisor};
 use retouch_pixels::{Picture, PixelError};
 use serde::{Deserialize, Deserializer};
 
-use super::contract::{Element, Layout, Output, check_normalization};
+use super::contract::{Element, Layout, NetOutput, check_normalization, check_picture_layout};
 
-/// The contract of a segmentation model: takes an RGB picture of a fixed size and returns a map of that size.
+/// The largest width and height of an input or output, in pixels.
+const MAX_SIDE: u32 = 8192;
+
+/// The contract of a segmentation model: takes an RGB picture of a fixed size and returns a map of what it shows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Segmentation {
     /// How a picture becomes the input tensor.
     pub input: PictureInput,
-    /// The output to fetch: f32 `[1, 1, height, width]`.
-    pub output: Output,
+    /// The output to fetch: `[1, classes, height, width]`, in the order of its layout.
+    pub output: NetOutput,
     /// How the output becomes alpha.
     pub postprocess: Postprocess,
 }
 
-/// How a picture becomes a tensor: resized without keeping its aspect ratio, then `(sample / divide_by - mean) / std`
-/// per channel, for samples in 0..=255.
+/// How a picture becomes a tensor: resized, then `(sample / divide_by - mean) / std` per channel, for samples in
+/// 0..=255.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PictureInput {
@@ -35,8 +39,15 @@ pub struct PictureInput {
     pub height: u32,
     /// The element type.
     pub element: Element,
-    /// How the picture is resized to `width` × `height`.
+    /// How the picture is resampled.
     pub resize: Resize,
+    /// How the picture is brought to `width` × `height`.
+    #[serde(default)]
+    pub fit: InputFit,
+    /// R, G, B of a letterbox's border.
+    pub pad_color: Option<[u8; 3]>,
+    /// Where a letterboxed picture lies; `None` for the middle.
+    pub align: Option<Align>,
     /// The divisor of the samples.
     #[serde(deserialize_with = "divisor")]
     pub divide_by: Divisor,
@@ -44,6 +55,17 @@ pub struct PictureInput {
     pub mean: [f32; 3],
     /// The final divisor, for R, G and B.
     pub std: [f32; 3],
+}
+
+/// How a picture is brought to the size of an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputFit {
+    /// Resized to exactly that size; the aspect ratio changes.
+    #[default]
+    Stretch,
+    /// Resized with its aspect ratio; the rest has the color `pad_color`.
+    Letterbox,
 }
 
 /// How pixels are resampled.
@@ -62,9 +84,13 @@ fn divisor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Divisor, D::Err
         Word(String),
     }
     match Value::deserialize(deserializer) {
-        Ok(Value::Number(number)) if number > 0.0 => Ok(Divisor::Constant(number)),
+        Ok(Value::Number(number)) if number.is_finite() && number > 0.0 => {
+            Ok(Divisor::Constant(number))
+        }
         Ok(Value::Word(word)) if word == "max" => Ok(Divisor::Max),
-        _ => Err(serde::de::Error::custom("divide_by must be \"max\" or a number above 0")),
+        _ => Err(serde::de::Error::custom(
+            "input.divide_by must be \"max\" or a finite number above 0, such as 255",
+        )),
     }
 }
 
@@ -76,34 +102,141 @@ pub struct Postprocess {
     pub range: MapRange,
     /// How the map is resized to the picture's size.
     pub resize: Resize,
+    /// The channels of the map.
+    #[serde(default = "one")]
+    pub classes: u32,
+    /// The channel of the subject, from 0; required if there are several.
+    pub class: Option<u32>,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 impl PictureInput {
-    /// Converts a picture to the input tensor, f32 `[1, 3, height, width]`.
+    /// Converts a picture to the input tensor, f32 `[1, 3, height, width]`; the session stores it as the graph does.
     pub fn to_tensor(&self, picture: &Picture) -> Array4<f32> {
-        let (Resize::Bilinear, Layout::Nchw, Element::F32) =
-            (self.resize, self.layout, self.element);
-        tensor::to_tensor(picture, (self.width, self.height), self.divide_by, self.mean, self.std)
+        let (Resize::Bilinear, size) = (self.resize, (self.width, self.height));
+        tensor::to_tensor(picture, size, self.framing(), self.divide_by, self.mean, self.std)
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
-        if !(1..=8192).contains(&self.width) || !(1..=8192).contains(&self.height) {
-            return Err(format!(
-                "input.width and input.height are {} × {}, but must be 1 to 8192",
-                self.width, self.height
-            ));
+    fn framing(&self) -> Framing {
+        match (self.fit, self.pad_color) {
+            (InputFit::Letterbox, Some(color)) => {
+                Framing::Letterbox { color, align: self.align.unwrap_or_default() }
+            }
+            // `check` refuses a letterbox without a color.
+            (InputFit::Letterbox, None) | (InputFit::Stretch, _) => Framing::Stretch,
         }
-        check_normalization(&self.mean, &self.std)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        check_size("input", (self.width, self.height))?;
+        check_picture_layout("input.layout", self.layout)?;
+        match (self.fit, self.pad_color, self.align) {
+            (InputFit::Letterbox, None, _) => Err(
+                "input.fit is \"letterbox\", which needs input.pad_color, R, G, B of the border in \
+                 0..255, such as [114, 114, 114]: use the color that the model was trained with",
+            ),
+            (InputFit::Stretch, Some(_), _) | (InputFit::Stretch, _, Some(_)) => Err(
+                "input.pad_color and input.align are only for input.fit = \"letterbox\": set it, or \
+                 remove them",
+            ),
+            (InputFit::Letterbox, Some(_), _) | (InputFit::Stretch, None, None) => Ok(()),
+        }?;
+        let divide_by = match self.divide_by {
+            Divisor::Constant(constant) => Some(constant),
+            Divisor::Max => None,
+        };
+        check_normalization(self.element, divide_by, &self.mean, &self.std)
     }
 }
 
 impl Postprocess {
-    /// Converts a map, f32 `[1, 1, h, w]`, to one alpha byte per pixel of `picture`.
+    /// Returns the channel of the subject.
+    pub fn class(&self) -> usize {
+        self.class.unwrap_or(0) as usize
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Self { range, classes, class, .. } = *self;
+        if !(1..=1024).contains(&classes) {
+            return Err(format!("postprocess.classes is {classes}, but must be 1 to 1024"));
+        }
+        match class {
+            None if classes > 1 => Err(format!(
+                "postprocess.classes is {classes}, so postprocess.class must say which channel is \
+                 the subject, 0 to {}",
+                classes - 1
+            )),
+            Some(class) if class >= classes => Err(format!(
+                "postprocess.class is {class}, but must be 0 to {}, because postprocess.classes is \
+                 {classes}",
+                classes - 1
+            )),
+            None | Some(_) if range == MapRange::Softmax && classes == 1 => {
+                Err("postprocess.range is \"softmax\", which needs several classes: set \
+                 postprocess.classes and postprocess.class, or use \"sigmoid\""
+                    .to_owned())
+            }
+            None | Some(_) => Ok(()),
+        }
+    }
+}
+
+impl Segmentation {
+    /// Returns the width and height of the map.
+    pub fn map_size(&self) -> (u32, u32) {
+        let Self { input, output, .. } = self;
+        (output.width.unwrap_or(input.width), output.height.unwrap_or(input.height))
+    }
+
+    /// Converts a map, f32 `[1, classes, h, w]`, to one alpha byte per pixel of `picture`.
     ///
     /// # Errors
     /// [`PixelError::InvalidOutput`] if the map contains NaN or infinities.
     pub fn to_alpha(&self, map: &Array4<f32>, picture: &Picture) -> Result<Vec<u8>, PixelError> {
-        let Resize::Bilinear = self.resize;
-        alpha::to_alpha(map, self.range, picture)
+        let Self { input, postprocess, .. } = self;
+        let Resize::Bilinear = postprocess.resize;
+        let own = (picture.width, picture.height);
+        let frame = input.framing().frame(own, (input.width, input.height));
+        alpha::to_alpha(map, postprocess.range, postprocess.class(), &frame, picture)
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Self { input, output, postprocess } = self;
+        input.check()?;
+        output.check()?;
+        postprocess.check()?;
+        if output.width.is_some() != output.height.is_some() {
+            return Err("output.width and output.height must be given together".to_owned());
+        }
+        check_size("output", self.map_size())?;
+        if output.layout == Layout::Nhw && postprocess.classes > 1 {
+            return Err(format!(
+                "output.layout is \"nhw\", which has no axis for the {} classes of \
+                 postprocess.classes; use \"nchw\" or \"nhwc\"",
+                postprocess.classes
+            ));
+        }
+        let are_logits = matches!(postprocess.range, MapRange::Sigmoid | MapRange::Softmax);
+        if output.element == Element::U8 && are_logits {
+            return Err(
+                "output.element is \"u8\", but logits are floats: set postprocess.range to \
+                        \"clip\" or \"minmax\""
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn check_size(tensor: &str, (width, height): (u32, u32)) -> Result<(), String> {
+    if (1..=MAX_SIDE).contains(&width) && (1..=MAX_SIDE).contains(&height) {
+        Ok(())
+    } else {
+        Err(format!(
+            "{tensor}.width and {tensor}.height are {width} × {height}, but must be 1 to {MAX_SIDE}"
+        ))
     }
 }

@@ -1,20 +1,21 @@
 //! The tasks of models, and the tools that each task can serve.
 
-use retouch_catalog::{Factor, FixMode, Tool};
+use retouch_catalog::{FixMode, Tool};
 use retouch_pixels::patch::Canvas;
 
 use super::paint::{Exemplar, Fill, Inpaint};
 use super::safety::Safety;
 use super::segmentation::Segmentation;
 use super::text::readable;
-use super::upscale::{Enlargement, Upscale};
+use super::upscale::Upscale;
+use crate::tensor::{Format, Tensors};
 
 /// A model's task, with its contract.
 #[derive(Clone, Debug)]
 pub enum Task {
     /// Takes a picture and returns how much of each pixel belongs to the subject.
     Segmentation(Segmentation),
-    /// Takes a picture and returns a larger one.
+    /// Takes a picture and returns a larger one, or a cleaner one.
     Upscale(Upscale),
     /// Fills a hole from the rest of the picture, without a net.
     Exemplar(Exemplar),
@@ -51,6 +52,23 @@ impl<'a> NetTask<'a> {
         match self {
             Self::Segmentation(segmentation) => &segmentation.output.name,
             Self::Upscale(upscale) => &upscale.output.name,
+        }
+    }
+
+    /// Returns both tensors, with the formats that the manifest states.
+    pub fn tensors(self) -> Tensors<'a> {
+        let (element, layout, output) = match self {
+            Self::Segmentation(Segmentation { input, output, .. }) => {
+                (input.element, input.layout, output)
+            }
+            Self::Upscale(Upscale { input, output, .. }) => (input.element, input.layout, output),
+        };
+        Tensors {
+            input: self.input(),
+            input_format: Format { element, layout },
+            output: self.output(),
+            output_format: Format { element: output.element, layout: output.layout },
+            white: output.white(),
         }
     }
 }
@@ -118,7 +136,12 @@ impl Task {
     fn can_fix(&self, mode: FixMode) -> bool {
         match self {
             Self::Segmentation(_) | Self::Safety(_) => false,
-            Self::Upscale(_) => mode == FixMode::Enhance,
+            Self::Upscale(model) => match mode {
+                FixMode::Enhance => true,
+                // A net that does not enlarge was trained to clean.
+                FixMode::Restore => model.upscale.scale == 1,
+                FixMode::Edit | FixMode::Remove | FixMode::Add => false,
+            },
             Self::Exemplar(model) => model.modes.contains(&mode),
             Self::Fill(model) => model.modes.contains(&mode),
             Self::SdInpaint(model) | Self::Flux2Klein(model) => model.strength.contains_key(&mode),
@@ -131,18 +154,8 @@ impl Task {
     /// The reason if it cannot.
     pub fn can_serve(&self, tool: Tool) -> Result<(), String> {
         match (self, tool) {
-            (Self::Segmentation(_), Tool::RemoveBackground)
-            | (
-                Self::Upscale(Upscale { upscale: Enlargement { scale: 4 }, .. }),
-                Tool::Upscale(_),
-            )
-            | (
-                Self::Upscale(Upscale { upscale: Enlargement { scale: 2 }, .. }),
-                Tool::Upscale(Factor::X2),
-            ) => Ok(()),
-            (Self::Upscale(model), Tool::Upscale(factor)) => {
-                Err(format!("its scale is {}, not {}", model.upscale.scale, factor.get()))
-            }
+            (Self::Segmentation(_), Tool::RemoveBackground) => Ok(()),
+            (Self::Upscale(model), Tool::Upscale(factor)) => model.can_make(factor.get().into()),
             (_, Tool::MagicFix(mode)) if self.can_fix(mode) => Ok(()),
             (Self::Segmentation(_) | Self::Upscale(_) | Self::Safety(_), Tool::MagicFix(_))
             | (_, Tool::RemoveBackground | Tool::Upscale(_)) => {
@@ -154,7 +167,7 @@ impl Task {
 
     pub(super) fn parse(name: &str, own: toml::Table) -> Result<Self, String> {
         let on_one_line = |error: toml::de::Error| readable(&error);
-        let task = match name {
+        let mut task = match name {
             "segmentation" => Self::Segmentation(own.try_into().map_err(on_one_line)?),
             "upscale" => Self::Upscale(own.try_into().map_err(on_one_line)?),
             "exemplar-fill" => Self::Exemplar(own.try_into().map_err(on_one_line)?),
@@ -169,18 +182,20 @@ impl Task {
                 ));
             }
         };
-        match &task {
-            Self::Segmentation(segmentation) => segmentation.input.check()?,
-            Self::Upscale(upscale) => upscale.check()?,
+        match &mut task {
+            Self::Segmentation(segmentation) => segmentation.check()?,
+            Self::Upscale(upscale) => upscale.complete()?,
             Self::Exemplar(exemplar) => exemplar.check()?,
             Self::Fill(fill) => fill.check()?,
             Self::SdInpaint(inpaint) => {
                 inpaint.check()?;
                 inpaint.check_steps()?;
+                inpaint.check_no_reference_image()?;
             }
             Self::Flux2Klein(inpaint) => {
                 inpaint.check()?;
                 inpaint.check_unguided()?;
+                inpaint.check_klein()?;
             }
             Self::Safety(safety) => safety.check()?,
         }

@@ -24,15 +24,29 @@ pub(crate) fn readable(error: &toml::de::Error) -> String {
 }
 
 pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
-    fs::read_to_string(path)
-        .map_err(|error| ManifestError { file: path.to_owned(), problem: error.to_string() })
+    fs::read_to_string(path).map_err(|error| {
+        let problem = dead_link(path).unwrap_or_else(|| error.to_string());
+        ManifestError { file: path.to_owned(), problem }
+    })
+}
+
+/// Describes a link that leads nowhere, with its target; `None` if `path` is none.
+pub fn dead_link(path: &Path) -> Option<String> {
+    let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
+    Some(format!("it is a link to {}, which does not exist", target.display()))
 }
 
 pub(super) fn check_sha256(field: &str, text: &str) -> Result<(), String> {
-    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if text.len() == 64 && text.bytes().all(is_hex) {
+    let advice = "`sha256sum FILE` prints it";
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(format!(
+            "{field} is {text:?}, but must have 64 lower-case hexadecimal digits; {advice}"
+        ));
+    }
+    let lower = text.to_ascii_lowercase();
+    if lower == text {
         Ok(())
     } else {
-        Err(format!("{field} must have 64 lower-case hexadecimal digits"))
+        Err(format!("{field} must be in lower case: write {lower:?}"))
     }
 }

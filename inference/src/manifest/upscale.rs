@@ -1,19 +1,24 @@
 //! The contract of an upscaler: its tensors, its scale, and how pictures are tiled (padding and tile overlap).
 
 use retouch_pixels::tensor::Normalization;
+use retouch_pixels::tile::{OutputLayout, TileSize};
 use serde::Deserialize;
 
-use super::contract::{Element, Layout, Output, check_normalization};
+use super::contract::{Element, Layout, NetOutput, check_normalization, check_picture_layout};
 
-/// The contract of an upscaler: takes an RGB picture of any size and returns it `scale` times as wide and high.
+/// The smallest side of a region that a tile of fixed size may leave, in input pixels.
+const SMALLEST_REGION: u32 = 8;
+
+/// The contract of an upscaler: takes an RGB picture and returns it `scale` times as wide and high. With scale 1 it
+/// cleans the picture.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upscale {
-    /// How pixels become the input tensor, f32 `[1, 3, height, width]`.
+    /// How pixels become the input tensor, `[1, 3, height, width]` in the order of its layout.
     pub input: TileInput,
-    /// The output to fetch: f32 `[1, 3, scale * height, scale * width]`, R, G and B in 0..=1. Values outside are
-    /// clipped.
-    pub output: Output,
+    /// The output to fetch: `[1, 3, scale * height, scale * width]` in the order of its layout, R, G and B in
+    /// 0..=white. Values outside are clipped.
+    pub output: NetOutput,
     /// The enlargement.
     pub upscale: Enlargement,
     /// How a picture is split into tiles and put together again.
@@ -30,6 +35,10 @@ pub struct TileInput {
     pub layout: Layout,
     /// The element type.
     pub element: Element,
+    /// The only width that the net takes, in pixels; `None` for any.
+    pub width: Option<u32>,
+    /// The only height that the net takes, in pixels; `None` for any.
+    pub height: Option<u32>,
     /// The divisor of the samples.
     pub divide_by: f32,
     /// Subtracted after the division, for R, G and B.
@@ -42,11 +51,15 @@ pub struct TileInput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enlargement {
-    /// Output pixels per input pixel, along each side.
+    /// Output pixels per input pixel, along each side: 1 to 8.
     pub scale: u32,
+    /// Whether other factors may be made by resampling the output.
+    #[serde(default)]
+    pub resample: bool,
 }
 
-/// How a picture is split into tiles. All lengths are in input pixels.
+/// How a picture is split into tiles. All lengths are in input pixels. If the input has a fixed size, so do the tiles,
+/// and the manifest omits `largest`, `smallest`, `multiple_of` and `memory_bytes_per_pixel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tiling {
@@ -57,12 +70,16 @@ pub struct Tiling {
     /// The tile overlap: the width over which neighboring tiles are blended. 0 for exact tiling.
     pub blend: u32,
     /// The side of the largest tile, without padding.
+    #[serde(default)]
     pub largest: u32,
     /// The side below which a tile is not halved on running out of memory.
+    #[serde(default)]
     pub smallest: u32,
     /// The width and height of every input are multiples of this.
+    #[serde(default)]
     pub multiple_of: u32,
     /// The memory that a run needs, in bytes per input pixel. It limits the size of tiles.
+    #[serde(default)]
     pub memory_bytes_per_pixel: u32,
 }
 
@@ -85,46 +102,185 @@ impl TileInput {
 }
 
 impl Upscale {
-    pub(super) fn check(&self) -> Result<(), String> {
-        if !(self.input.divide_by.is_finite() && self.input.divide_by > 0.0) {
-            return Err("input.divide_by must be above 0".to_owned());
+    /// Input pixels around a tile for bringing its output back to the picture's own size; more than the filter's three.
+    pub const MARGIN: u32 = 4;
+
+    /// Returns the size of every tile with its padding.
+    pub const fn tile_size(&self) -> TileSize {
+        match (self.input.width, self.input.height) {
+            (Some(width), Some(height)) => TileSize::Exactly { width, height },
+            _ => TileSize::MultipleOf(self.tiling.multiple_of),
         }
-        check_normalization(&self.input.mean, &self.input.std)?;
-        if ![2, 4].contains(&self.upscale.scale) {
-            return Err(format!("upscale.scale is {}, but must be 2 or 4", self.upscale.scale));
+    }
+
+    /// Returns the largest side of a region that fits into a tile with `padding` on every side and the tile overlap;
+    /// `None` if tiles have no fixed size.
+    pub fn fixed_region(&self, padding: u32) -> Option<u32> {
+        let side = self.input.width?.min(self.input.height?);
+        Some(side.saturating_sub(2 * padding + self.tiling.blend))
+    }
+
+    /// Returns the padding of tiles whose output is resampled to `factor`.
+    pub const fn padding_for(&self, factor: u32) -> u32 {
+        self.tiling.padding + OutputLayout::resampling_padding(self.upscale.scale, factor)
+    }
+
+    /// Checks that a picture can be made `factor` times as wide and high.
+    ///
+    /// # Errors
+    /// The reason if it cannot.
+    pub fn can_make(&self, factor: u32) -> Result<(), String> {
+        let Enlargement { scale, resample } = self.upscale;
+        // Resampling may enlarge a little, from 3X to 4X, but must not pass for detail.
+        let is_near = factor * 2 <= scale * 3;
+        match (scale, factor) {
+            _ if scale == factor => Ok(()),
+            (4, 2) => Ok(()),
+            (1, _) => Err("its scale is 1: it cleans a picture without enlarging it; bind it to \
+                           enhance or restore of magic-fix"
+                .to_owned()),
+            (_, 1) => Err(format!("its scale is {scale}, not 1")),
+            _ if is_near && resample => Ok(()),
+            _ if is_near => Err(format!(
+                "its scale is {scale}, not {factor}; with upscale.resample = true its output is \
+                 resampled to {factor}X"
+            )),
+            _ => Err(format!("its scale is {scale}, not {factor}")),
         }
-        self.tiling.check()
+    }
+
+    /// Checks the fields, and fills in those that a fixed size of the input implies.
+    pub(super) fn complete(&mut self) -> Result<(), String> {
+        let Self { input, output, upscale, tiling } = self;
+        check_normalization(input.element, Some(input.divide_by), &input.mean, &input.std)?;
+        check_picture_layout("input.layout", input.layout)?;
+        check_picture_layout("output.layout", output.layout)?;
+        output.check()?;
+        if output.width.is_some() || output.height.is_some() {
+            return Err(
+                "output.width and output.height must be omitted: the output of an upscaler \
+                        is upscale.scale times as wide and high as its input"
+                    .to_owned(),
+            );
+        }
+        let Enlargement { scale, resample } = *upscale;
+        if !(1..=8).contains(&scale) {
+            return Err(format!("upscale.scale is {scale}, but must be 1 to 8"));
+        }
+        if scale == 1 && resample {
+            return Err("upscale.resample is true, but a net of scale 1 serves no other factor: \
+                        remove it"
+                .to_owned());
+        }
+        match (input.width, input.height) {
+            (None, None) => tiling.check()?,
+            (Some(width), Some(height)) => {
+                tiling.check_fixed((width, height))?;
+                let padding = self.largest_padding();
+                let region = self.fixed_region(padding).unwrap_or_default();
+                if region < SMALLEST_REGION {
+                    return Err(format!(
+                        "input.width and input.height are {width} × {height}, but a tile needs at \
+                         least {}: {SMALLEST_REGION} pixels, {padding} of padding on each side, and \
+                         a tiling.blend of {}",
+                        SMALLEST_REGION + 2 * padding + self.tiling.blend,
+                        self.tiling.blend
+                    ));
+                }
+                self.tiling.smallest = self.fixed_region(self.tiling.padding).unwrap_or_default();
+                self.tiling.largest = self.tiling.smallest;
+                self.tiling.multiple_of = 1;
+            }
+            (Some(_), None) | (None, Some(_)) => {
+                return Err("input.width and input.height must be given together, for a net of \
+                            fixed size, or not at all"
+                    .to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the largest padding of any use: with resampling, and to bring an enhanced area back to its size.
+    fn largest_padding(&self) -> u32 {
+        let factors = [2, 4].into_iter().filter(|factor| self.can_make(*factor).is_ok());
+        let paddings = factors.map(|factor| self.padding_for(factor));
+        paddings.fold(self.tiling.padding.max(Self::MARGIN), u32::max)
     }
 }
 
 impl Tiling {
+    /// Returns the fields that a net of fixed size omits, by name.
+    const fn sizes(&self) -> [(&'static str, u32); 4] {
+        [
+            ("tiling.largest", self.largest),
+            ("tiling.smallest", self.smallest),
+            ("tiling.multiple_of", self.multiple_of),
+            ("tiling.memory_bytes_per_pixel", self.memory_bytes_per_pixel),
+        ]
+    }
+
     fn check(&self) -> Result<(), String> {
-        let Self { mode, padding, blend, largest, smallest, multiple_of, memory_bytes_per_pixel } =
-            *self;
+        let Self { padding, largest, smallest, multiple_of, .. } = *self;
+        if let Some((field, _)) = self.sizes().iter().find(|(_, value)| *value == 0) {
+            return Err(format!(
+                "{field} must be above 0; it may be omitted only if input.width and input.height \
+                 fix the size of tiles"
+            ));
+        }
         if !(16..=4096).contains(&largest) || !(8..=largest).contains(&smallest) {
-            return Err(
-                "tiling.largest must be 16 to 4096, and tiling.smallest 8 to tiling.largest"
-                    .to_owned(),
-            );
+            return Err(format!(
+                "tiling.largest is {largest} and tiling.smallest {smallest}, but largest must be 16 \
+                 to 4096, and smallest 8 to largest"
+            ));
         }
-        if padding > 512 || !(1..=64).contains(&multiple_of) {
-            return Err(
-                "tiling.padding must be at most 512, and tiling.multiple_of 1 to 64".to_owned()
-            );
+        if !(1..=64).contains(&multiple_of) {
+            return Err(format!("tiling.multiple_of is {multiple_of}, but must be 1 to 64"));
         }
-        if memory_bytes_per_pixel == 0 {
-            return Err("tiling.memory_bytes_per_pixel must be above 0".to_owned());
+        self.check_overlap(smallest)?;
+        check_padding(padding)
+    }
+
+    /// Checks the fields for a net of fixed size (width, height).
+    fn check_fixed(&self, (width, height): (u32, u32)) -> Result<(), String> {
+        let side = width.min(height);
+        if width.max(height) > 4096 {
+            return Err(format!(
+                "input.width and input.height are {width} × {height}, but must be at most 4096"
+            ));
         }
-        match mode {
+        if let Some((field, value)) = self.sizes().iter().find(|(_, value)| *value != 0) {
+            return Err(format!(
+                "{field} is {value}, but must be omitted: every tile has the {width} × {height} \
+                 pixels of input.width and input.height"
+            ));
+        }
+        check_padding(self.padding)?;
+        self.check_overlap(side.saturating_sub((2 * self.padding).saturating_add(self.blend)))
+    }
+
+    /// Checks the tile overlap; `smallest` is the smallest side of a tile without it.
+    fn check_overlap(&self, smallest: u32) -> Result<(), String> {
+        let blend = self.blend;
+        match self.mode {
             TilingMode::Exact if blend != 0 => {
-                Err("tiling.blend must be 0 if tiling.mode is \"exact\"".to_owned())
+                Err(format!("tiling.blend is {blend}, but must be 0 if tiling.mode is \"exact\""))
             }
             // Both overlaps of a tile must fit into half of it, the smallest size after halving.
-            TilingMode::Blend if blend == 0 || blend % 2 != 0 || smallest < 4 * blend => {
-                Err("tiling.blend must be even, above 0 and at most a quarter of tiling.smallest"
-                    .to_owned())
+            TilingMode::Blend if blend == 0 || !blend.is_multiple_of(2) || smallest / 4 < blend => {
+                Err(format!(
+                    "tiling.blend is {blend}, but must be even, above 0, and at most a quarter of \
+                     the smallest tile, which is {smallest}"
+                ))
             }
             TilingMode::Exact | TilingMode::Blend => Ok(()),
         }
+    }
+}
+
+fn check_padding(padding: u32) -> Result<(), String> {
+    if padding <= 512 {
+        Ok(())
+    } else {
+        Err(format!("tiling.padding is {padding}, but must be at most 512"))
     }
 }

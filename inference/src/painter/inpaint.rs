@@ -7,9 +7,11 @@ use std::time::Duration;
 use ndarray::{Array2, Array3};
 use retouch_catalog::{Count, CountUnit, FixMode};
 
+use super::reference_image::reference_image;
 use super::{PaintError, Painter, Painting, Watch};
 use crate::diffusion::{
-    DiffusionError, Flux2Klein, MaskToLatents, Opener, Request, SdInpaint, SeededNoise, StepState,
+    DiffusionError, Flux2Klein, MaskToLatents, ModelScheduler, Opener, Request, SdInpaint,
+    SeededNoise, StepState,
 };
 use crate::manifest::Inpaint;
 
@@ -25,10 +27,11 @@ enum Pipeline {
 pub struct InpaintPainter {
     pipeline: Pipeline,
     contract: Inpaint,
+    description: String,
 }
 
 impl InpaintPainter {
-    /// Opens a Stable Diffusion inpainting model: a folder in the layout of diffusers and optimum.
+    /// Opens a Stable Diffusion or SDXL inpainting model: a folder in the layout of diffusers and optimum.
     ///
     /// # Errors
     /// If a file is missing or the model is of an unsupported kind.
@@ -37,8 +40,15 @@ impl InpaintPainter {
         contract: &Inpaint,
         opener: &impl Opener,
     ) -> Result<Self, DiffusionError> {
-        let pipeline = Pipeline::Sd(Box::new(SdInpaint::open(folder, opener)?));
-        Ok(Self { pipeline, contract: contract.clone() })
+        let scheduler = ModelScheduler::read(folder, contract.sampling.scheduler)?;
+        let description = scheduler.to_string();
+        let model = SdInpaint::open_with(folder, scheduler.config, opener)?;
+        let kind = if model.is_sdxl() { "SDXL" } else { "Stable Diffusion" };
+        Ok(Self {
+            pipeline: Pipeline::Sd(Box::new(model)),
+            contract: contract.clone(),
+            description: format!("{kind}, {description}"),
+        })
     }
 
     /// Opens a folder of FLUX.2 \[klein\].
@@ -50,8 +60,16 @@ impl InpaintPainter {
         contract: &Inpaint,
         opener: &impl Opener,
     ) -> Result<Self, DiffusionError> {
-        let pipeline = Pipeline::Klein(Box::new(Flux2Klein::open(folder, opener)?));
-        Ok(Self { pipeline, contract: contract.clone() })
+        Ok(Self {
+            pipeline: Pipeline::Klein(Box::new(Flux2Klein::open(folder, opener)?)),
+            contract: contract.clone(),
+            description: "FLUX.2 [klein]".to_owned(),
+        })
+    }
+
+    /// Returns what was opened and which scheduler it runs with, in a few words.
+    pub fn description(&self) -> &str {
+        &self.description
     }
 
     /// Returns how long each net has run since the pipeline was opened, starting with the net of every step.
@@ -80,9 +98,11 @@ impl Painter for InpaintPainter {
         let (width, height) = (painting.width as usize, painting.height as usize);
         let sampling = &self.contract.sampling;
         let strength = self.contract.strength.get(&painting.mode).copied();
+        let picture =
+            |rgb| Array3::from_shape_vec((height, width, 3), rgb).map_err(PaintError::failed);
+        let reference_hole = self.contract.reference_hole(painting.mode);
         let request = Request {
-            image: Array3::from_shape_vec((height, width, 3), painting.rgb.clone())
-                .map_err(PaintError::failed)?,
+            image: picture(painting.rgb.clone())?,
             mask: Array2::from_shape_vec((height, width), painting.hole.clone())
                 .map_err(PaintError::failed)?,
             prompt: self.prompt(painting),
@@ -94,6 +114,9 @@ impl Painter for InpaintPainter {
             })?,
             eta: 0.0,
             mask_to_latents: MaskToLatents::MaxPool,
+            reference: reference_image(painting, reference_hole, watch)?
+                .map(picture)
+                .transpose()?,
         };
         let mut noise = SeededNoise::new(painting.seed);
         let mut on_step = |step: StepState<'_>| {

@@ -18,6 +18,7 @@ mod checksum;
 mod contract;
 mod external_files;
 mod golden;
+mod placeholder;
 mod reference;
 mod run;
 mod samples;
@@ -147,7 +148,11 @@ impl<R: FnMut(StepReport)> Steps<R> {
                 _ => InpaintPainter::sd_inpaint(folder, contract, runtime),
             };
             match opened {
-                Ok(painter) => Outcome::passed(format!("opened on {}", runtime.device()), painter),
+                Ok(painter) => {
+                    let finding =
+                        format!("{}, opened on {}", painter.description(), runtime.device());
+                    Outcome::passed(finding, painter)
+                }
                 Err(error) => Outcome::refused(error.to_string()),
             }
         })?;
@@ -186,7 +191,12 @@ impl<R: FnMut(StepReport)> Steps<R> {
         self.take(LoadStep::Files, || external_files::check(manifest, &files))?;
         self.take(LoadStep::Open, || match open(runtime, &files.model, &files.extra) {
             Ok(session) => Outcome::passed(format!("opened on {}", runtime.device()), session),
-            Err(error) => Outcome::refused(error.to_string()),
+            Err(error) => {
+                let file = manifest.files.first().map_or("", |own| own.file.as_str());
+                Outcome::refused(format!(
+                    "{file} cannot be opened: {error}; if it is not a complete ONNX model, get it or export it again"
+                ))
+            }
         })
     }
 

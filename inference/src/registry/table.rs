@@ -7,12 +7,13 @@ use tokio::sync::OnceCell;
 
 use super::error::Problem;
 use super::handle::ModelHandle;
-use crate::bindings::Demand;
+use crate::bindings::{Demand, Scope};
 
-/// The model of each demand, and why it is not the model that the files name.
+/// The models of each demand, and why they are not those that the files name.
 #[derive(Clone, Default)]
 pub struct Table {
-    pub routes: Vec<(Demand, Arc<Slot>)>,
+    /// For each demand, the first scope that includes a picture wins.
+    pub routes: Vec<(Scope, Arc<Slot>)>,
     pub problems: Vec<Problem>,
 }
 
@@ -35,22 +36,33 @@ impl Slot {
 }
 
 impl Table {
-    /// Returns the slot of the model that meets a demand.
-    pub fn slot(&self, demand: Demand) -> Option<&Arc<Slot>> {
-        self.routes.iter().find(|(met, _)| *met == demand).map(|(_, slot)| slot)
+    /// Returns the slot of the model that meets a demand for pictures of this many pixels.
+    pub fn slot_for(&self, demand: Demand, pixels: u64) -> Option<&Arc<Slot>> {
+        let fits = |scope: &Scope| scope.demand == demand && scope.includes(pixels);
+        self.routes.iter().find(|(scope, _)| fits(scope)).map(|(_, slot)| slot)
     }
 
-    /// Returns every demand that is met.
-    pub fn demands(&self) -> impl Iterator<Item = Demand> {
-        self.routes.iter().map(|(demand, _)| *demand)
+    /// Returns the slot of the model that serves exactly this scope.
+    pub fn slot(&self, scope: Scope) -> Option<&Arc<Slot>> {
+        self.routes.iter().find(|(served, _)| *served == scope).map(|(_, slot)| slot)
+    }
+
+    /// Returns everything that is served.
+    pub fn scopes(&self) -> impl Iterator<Item = Scope> {
+        self.routes.iter().map(|(scope, _)| *scope)
+    }
+
+    /// Returns whether a demand is met for pictures of any size.
+    pub fn meets(&self, demand: Demand) -> bool {
+        self.slot(Scope { demand, largest_pixels: None }).is_some()
     }
 
     /// Returns the classes of jobs whose demands are met.
     pub fn classes(&self) -> Vec<JobClass> {
-        let mut classes: Vec<_> = self.demands().map(Demand::class).collect();
+        let mut classes: Vec<_> = self.scopes().map(|scope| scope.demand.class()).collect();
         classes.sort();
         classes.dedup();
-        classes.retain(|class| Demand::suffice_for(*class, |demand| self.slot(demand).is_some()));
+        classes.retain(|class| Demand::suffice_for(*class, |demand| self.meets(demand)));
         classes
     }
 }

@@ -13,6 +13,7 @@ use crate::manifest::Task;
 use crate::painter::{PaintError, Painting, Watch};
 use crate::runs::Run;
 use crate::session::{Runtime, Session, SessionError};
+use crate::tensor::Tensors;
 
 /// How often a thread polls for more inputs while a batch fills.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
@@ -143,7 +144,7 @@ impl Thread<'_> {
         let run = self.runtime.runs().start(self.name);
         let started = Instant::now();
         let outputs = inject_fault(self.runtime, &run)
-            .and_then(|()| run_batch(session, net.input(), batch, net.output()));
+            .and_then(|()| run_batch(session, net.tensors(), batch));
         Ok((note_device_loss(self.runtime, outputs)?, started.elapsed()))
     }
 
@@ -202,17 +203,16 @@ fn note_device_loss<T>(
 
 fn run_batch(
     session: &mut Session,
-    input: &str,
+    tensors: Tensors<'_>,
     batch: &[Item],
-    output: &str,
 ) -> Result<Vec<Array4<f32>>, SessionError> {
     if let [only] = batch {
-        return Ok(vec![session.run(input, &only.input, output)?]);
+        return Ok(vec![session.run(tensors, &only.input)?]);
     }
     let views: Vec<_> = batch.iter().map(|item| item.input.view()).collect();
     let failed = |error: &dyn std::fmt::Display| SessionError::Failed(format!("batch: {error}"));
     let together = concatenate(Axis(0), &views).map_err(|error| failed(&error))?;
-    let outputs = session.run(input, &together, output)?;
+    let outputs = session.run(tensors, &together)?;
     if outputs.len_of(Axis(0)) != batch.len() {
         let (inputs, outputs) = (batch.len(), outputs.len_of(Axis(0)));
         return Err(failed(&format!("{inputs} inputs gave {outputs} outputs")));

@@ -94,7 +94,7 @@ impl Watcher {
         self.check_models(now, &old).await;
         let new = self.build_table(&old, problems);
         let swapped = swaps(&old, &new);
-        if swapped.is_empty() && new.problems == old.problems && new.demands().eq(old.demands()) {
+        if swapped.is_empty() && new.problems == old.problems && new.scopes().eq(old.scopes()) {
             return false;
         }
         report_changes(&old, &new, &swapped);
@@ -141,16 +141,16 @@ impl Watcher {
         })
     }
 
-    /// Builds the new table. A demand gets its bound model if that passed, otherwise the model that met it before. A
-    /// newly bound demand whose model is refused stays unmet, and so does its class if the rest does not suffice.
+    /// Builds the new table. A scope gets its bound model if that passed, otherwise the model that served it before. A
+    /// newly bound scope whose model is refused stays unserved, and so does its class if the rest does not suffice.
     fn build_table(&self, old: &Table, problems: Vec<Problem>) -> Table {
         let mut fresh: BTreeMap<&str, Arc<Slot>> = BTreeMap::new();
         let mut new = Table { routes: Vec::new(), problems };
-        for (demand, name) in self.bindings.served(self.registry.device()) {
-            let before = old.slot(demand);
+        for (scope, name) in self.bindings.served(self.registry.device()) {
+            let before = old.slot(scope);
             let outcome = self.checked.get(name).map(|checked| &checked.outcome);
             let slot = match outcome {
-                Some(Ok(model)) => match model.task().can_serve(demand.tool) {
+                Some(Ok(model)) => match model.task().can_serve(scope.demand.tool) {
                     Ok(()) => Some(match before {
                         Some(slot) if slot.holds(model) => slot.clone(),
                         _ => fresh
@@ -160,7 +160,7 @@ impl Watcher {
                     }),
                     Err(reason) => {
                         let reason =
-                            format!("it is bound to {demand} but cannot serve it: {reason}");
+                            format!("it is bound to {scope} but cannot serve it: {reason}");
                         let (model, step) = (name.to_owned(), LoadStep::Bindings);
                         new.problems.push(Problem { model, step, reason });
                         before.cloned()
@@ -174,10 +174,10 @@ impl Watcher {
                 }
                 None => before.cloned(),
             };
-            new.routes.extend(slot.map(|slot| (demand, slot)));
+            new.routes.extend(slot.map(|slot| (scope, slot)));
         }
         let complete = new.classes();
-        new.routes.retain(|(demand, _)| complete.contains(&demand.class()));
+        new.routes.retain(|(scope, _)| complete.contains(&scope.demand.class()));
         new
     }
 }
@@ -194,15 +194,15 @@ fn report_refusal(problem: &Problem) {
         .increment(1);
 }
 
-/// Returns the names of the models that replaced another one for a demand, each once.
+/// Returns the names of the models that replaced another one, each once.
 fn swaps(old: &Table, new: &Table) -> Vec<String> {
     let mut swapped = Vec::new();
-    for (demand, slot) in &new.routes {
-        let before = old.slot(*demand).and_then(|slot| slot.model.get());
+    for (scope, slot) in &new.routes {
+        let before = old.slot(*scope).and_then(|slot| slot.model.get());
         if let (Some(was), Some(is)) = (before, slot.model.get())
             && !was.is_same(is)
         {
-            info!("Switched {demand} from {} to {}", was.identity(), is.identity());
+            info!("Switched {scope} from {} to {}", was.identity(), is.identity());
             swapped.push(slot.name.clone());
         }
     }
@@ -213,11 +213,11 @@ fn swaps(old: &Table, new: &Table) -> Vec<String> {
 
 /// Reports the changes of a new table, in the log and as metrics.
 fn report_changes(old: &Table, new: &Table, swapped: &[String]) {
-    for demand in new.demands().filter(|demand| old.slot(*demand).is_none()) {
-        info!("Started serving {demand}");
+    for scope in new.scopes().filter(|scope| old.slot(*scope).is_none()) {
+        info!("Started serving {scope}");
     }
-    for demand in old.demands().filter(|demand| new.slot(*demand).is_none()) {
-        info!("Stopped serving {demand}: tools.toml no longer binds it");
+    for scope in old.scopes().filter(|scope| new.slot(*scope).is_none()) {
+        info!("Stopped serving {scope}: tools.toml no longer binds it");
     }
     for model in swapped {
         metrics::counter!("retouch_model_swaps_total", "model" => model.clone()).increment(1);

@@ -6,12 +6,14 @@
 
 use std::collections::VecDeque;
 
-use ndarray::{Array4, Ix4};
+use ndarray::Array4;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, Session as OrtSession};
-use ort::value::Tensor;
+use ort::value::DynTensor;
 
+use super::values::{onnx_type, read_output, write_input};
 use crate::device::Device;
+use crate::tensor::{Format, Tensors};
 
 /// Shapes whose tensors are kept: one per batch size.
 const MAX_SHAPES: usize = 8;
@@ -35,13 +37,6 @@ pub struct ShapeBindings {
     runs: u64,
 }
 
-/// The names of the input and output of a run.
-#[derive(Clone, Copy)]
-pub struct Names<'a> {
-    pub input: &'a str,
-    pub output: &'a str,
-}
-
 /// The kept tensors of one shape.
 struct ShapeBinding {
     shape: [usize; 4],
@@ -49,10 +44,10 @@ struct ShapeBinding {
     output: String,
     binding: IoBinding,
     options: RunOptions,
-    host_input: Tensor<f32>,
-    device_input: Tensor<f32>,
-    device_output: Tensor<f32>,
-    host_output: Tensor<f32>,
+    host_input: DynTensor,
+    device_input: DynTensor,
+    device_output: DynTensor,
+    host_output: DynTensor,
     last_used: u64,
 }
 
@@ -81,15 +76,15 @@ impl ShapeBindings {
     pub fn run(
         &mut self,
         session: &mut OrtSession,
-        names: Names<'_>,
+        tensors: Tensors<'_>,
         input: &Array4<f32>,
     ) -> ort::Result<Option<Array4<f32>>> {
         self.runs += 1;
         let runs = self.runs;
-        let fitting = self.bindings.iter_mut().find(|binding| binding.fits(names, input));
+        let fitting = self.bindings.iter_mut().find(|binding| binding.fits(tensors, input));
         let Some(binding) = fitting else { return Ok(None) };
         binding.last_used = runs;
-        let output = binding.run(session, input);
+        let output = binding.run(session, tensors, input);
         if output.is_err() {
             self.bindings.clear();
         }
@@ -104,7 +99,7 @@ impl ShapeBindings {
     pub fn keep(
         &mut self,
         session: &mut OrtSession,
-        names: Names<'_>,
+        tensors: Tensors<'_>,
         input: &Array4<f32>,
         output: &Array4<f32>,
     ) -> ort::Result<()> {
@@ -122,10 +117,10 @@ impl ShapeBindings {
         }
         self.graphs += 1;
         let graph = self.has_graphs.then_some(self.graphs);
-        let mut binding = ShapeBinding::new(session, self.memory, names, (input, output), graph)?;
+        let mut binding = ShapeBinding::new(session, self.memory, tensors, (input, output), graph)?;
         // Twice: with graphs, the first run records and the second one replays.
         for _ in 0..2 {
-            let again = binding.run(session, input)?;
+            let again = binding.run(session, tensors, input)?;
             let difference = relative_difference(output, &again);
             if difference.is_nan() || difference > TOLERANCE {
                 let text = format!("a bound run differs from an unbound one by {difference}");
@@ -157,44 +152,50 @@ impl ShapeBinding {
     fn new(
         session: &OrtSession,
         memory: Memory,
-        names: Names<'_>,
+        tensors: Tensors<'_>,
         (input, output): (&Array4<f32>, &Array4<f32>),
         graph: Option<i32>,
     ) -> ort::Result<Self> {
-        let tensor = |info: MemoryInfo<'static>, like: &Array4<f32>| {
-            Tensor::<f32>::new(&Allocator::new(session, info)?, like.shape())
+        let tensor = |info: MemoryInfo<'static>, format: Format, like: &Array4<f32>| {
+            let shape = format.layout.arrange(like.dim().into());
+            DynTensor::new(&Allocator::new(session, info)?, onnx_type(format.element), shape)
         };
-        let device_input = tensor(memory.device()?, input)?;
-        let mut device_output = tensor(memory.device()?, output)?;
+        let (from, to) = (tensors.input_format, tensors.output_format);
+        let device_input = tensor(memory.device()?, from, input)?;
+        let mut device_output = tensor(memory.device()?, to, output)?;
         let mut binding = session.create_binding()?;
-        binding.bind_input(names.input, &device_input)?;
-        binding.bind_output(names.output, &mut device_output)?;
+        binding.bind_input(tensors.input, &device_input)?;
+        binding.bind_output(tensors.output, &mut device_output)?;
         Ok(Self {
             shape: input.dim().into(),
-            input: names.input.to_owned(),
-            output: names.output.to_owned(),
+            input: tensors.input.to_owned(),
+            output: tensors.output.to_owned(),
             binding,
             options: run_options(graph)?,
-            host_input: tensor(memory.host(MemoryType::CPUInput)?, input)?,
+            host_input: tensor(memory.host(MemoryType::CPUInput)?, from, input)?,
             device_input,
             device_output,
-            host_output: tensor(memory.host(MemoryType::CPUOutput)?, output)?,
+            host_output: tensor(memory.host(MemoryType::CPUOutput)?, to, output)?,
             last_used: 0,
         })
     }
 
-    fn fits(&self, names: Names<'_>, input: &Array4<f32>) -> bool {
-        self.shape == input.shape() && self.input == names.input && self.output == names.output
+    fn fits(&self, tensors: Tensors<'_>, input: &Array4<f32>) -> bool {
+        self.shape == input.shape() && self.input == tensors.input && self.output == tensors.output
     }
 
-    fn run(&mut self, session: &mut OrtSession, input: &Array4<f32>) -> ort::Result<Array4<f32>> {
-        self.host_input.extract_array_mut().assign(&input.view().into_dyn());
+    fn run(
+        &mut self,
+        session: &mut OrtSession,
+        tensors: Tensors<'_>,
+        input: &Array4<f32>,
+    ) -> ort::Result<Array4<f32>> {
+        write_input(input, &tensors, &mut self.host_input)?;
         self.host_input.copy_into(&mut self.device_input)?;
         // The returned values alias the bound output.
         drop(session.run_binding_with_options(&self.binding, &self.options)?);
         self.device_output.copy_into(&mut self.host_output)?;
-        let output = self.host_output.extract_array().into_dimensionality::<Ix4>();
-        output.map(|output| output.to_owned()).map_err(|error| ort::Error::new(error.to_string()))
+        read_output(&self.host_output, &tensors)
     }
 }
 

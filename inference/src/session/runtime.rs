@@ -135,7 +135,7 @@ impl Runtime {
             // needs, so it stops when the run ends.
             .with_intra_op_spinning(true)?
             .with_config_entry("session.force_spinning_stop", "1")?
-            .with_optimization_level(GraphOptimizationLevel::Level3)?
+            .with_optimization_level(GraphOptimizationLevel::All)?
             .with_execution_providers(execution_providers(
                 self.device,
                 &self.settings.gpu,

@@ -13,6 +13,20 @@ pub enum Schedule {
     SquaredCosine,
 }
 
+impl Schedule {
+    /// Every schedule.
+    pub const ALL: [Self; 3] = [Self::Linear, Self::ScaledLinear, Self::SquaredCosine];
+
+    /// Returns diffusers' name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::ScaledLinear => "scaled_linear",
+            Self::SquaredCosine => "squaredcos_cap_v2",
+        }
+    }
+}
+
 /// Returns the betas of a schedule. The cosine ignores `start` and `end`.
 pub fn of_schedule(schedule: Schedule, start: f64, end: f64, count: usize) -> Vec<f32> {
     match schedule {

@@ -5,6 +5,7 @@ use super::consistency::Consistency;
 use super::ddim::Ddim;
 use super::dpm_multistep::DpmMultistep;
 use super::euler::Euler;
+use super::unipc::UniPc;
 use crate::diffusion::scheduler_config::{ConfigError, SchedulerConfig, Solver};
 
 /// Creates the scheduler of a run of `steps` steps. `eta` is the noise that DDIM and TCD add, in 0..=1; the other
@@ -28,6 +29,7 @@ pub fn schedule(
         Solver::Ddim { .. } => Box::new(Ddim::new(config, steps, eta, first)?),
         Solver::DpmMultistep { .. } => Box::new(DpmMultistep::new(config, steps)?),
         Solver::Euler { .. } | Solver::EulerAncestral => Box::new(Euler::new(config, steps)),
+        Solver::UniPc { .. } => Box::new(UniPc::new(config, steps)?),
         Solver::Lcm { .. } | Solver::Tcd { .. } => {
             Box::new(Consistency::new(config, steps, eta, first)?)
         }

@@ -21,6 +21,7 @@ fn timesteps(class: &str, fields: Value, steps: usize) -> Vec<f64> {
 }
 
 const DPM: &str = "DPMSolverMultistepScheduler";
+const UNIPC: &str = "UniPCMultistepScheduler";
 
 #[test]
 fn timesteps_equal_those_of_diffusers() {
@@ -28,13 +29,15 @@ fn timesteps_equal_those_of_diffusers() {
     let trailing = json!({"timestep_spacing": "trailing"});
     let linspace = json!({"timestep_spacing": "linspace"});
     let karras = json!({"use_karras_sigmas": true});
-    let table: [(&str, &Value, &[f64]); 9] = [
+    let table: [(&str, &Value, &[f64]); 11] = [
         ("DDIMScheduler", &leading, &[751.0, 501.0, 251.0, 1.0]),
         ("DDIMScheduler", &trailing, &[999.0, 749.0, 499.0, 249.0]),
         ("DDIMScheduler", &linspace, &[999.0, 666.0, 333.0, 0.0]),
         (DPM, &leading, &[801.0, 601.0, 401.0, 201.0]),
         (DPM, &linspace, &[999.0, 749.0, 500.0, 250.0]),
         (DPM, &karras, &[999.0, 687.0, 146.0, 0.0]),
+        (UNIPC, &leading, &[801.0, 601.0, 401.0, 201.0]),
+        (UNIPC, &karras, &[999.0, 687.0, 146.0, 0.0]),
         ("EulerAncestralDiscreteScheduler", &leading, &[751.0, 501.0, 251.0, 1.0]),
         ("LCMScheduler", &leading, &[999.0, 759.0, 499.0, 259.0]),
         ("TCDScheduler", &trailing, &[999.0, 759.0, 499.0, 259.0]),
@@ -76,7 +79,8 @@ fn a_perfect_prediction_leads_every_scheduler_to_the_picture() {
     let shape = (1, 1, 2, 2);
     let picture = Array4::from_shape_fn(shape, |(.., y, x)| y as f32 - 0.3 * x as f32);
     let noise = Array4::from_shape_fn(shape, |(.., y, x)| 0.7 * x as f32 - y as f32);
-    let classes = ["DDIMScheduler", DPM, "EulerDiscreteScheduler", "LCMScheduler", "TCDScheduler"];
+    let classes =
+        ["DDIMScheduler", DPM, UNIPC, "EulerDiscreteScheduler", "LCMScheduler", "TCDScheduler"];
     for (class, prediction) in classes
         .iter()
         .flat_map(|class| [(class, "epsilon"), (class, "sample"), (class, "v_prediction")])

@@ -2,12 +2,26 @@
 
 use serde_json::Value;
 
+use super::name::SchedulerName;
+
 /// Settings that are not supported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The class is not implemented.
     #[error("the class {0} is not implemented")]
     Class(String),
+    /// The class is not implemented, but another one can take its place.
+    #[error(
+        "the class {0} is not implemented. The weights do not depend on it: state another scheduler in model.toml, \
+         `sampling.scheduler` = {names}",
+        names = names()
+    )]
+    Replaceable(String),
+    /// No other scheduler can sample nets of this class.
+    #[error(
+        "the class {0} is of another family, so `sampling.scheduler` cannot replace it; remove that field from model.toml"
+    )]
+    NotReplaceable(String),
     /// A field has an unsupported value.
     #[error("`{field}` is {value}: {reason}")]
     Refused {
@@ -34,6 +48,11 @@ pub enum ConfigError {
     /// Several of these.
     #[error("{}", joined(.0))]
     Several(Vec<Self>),
+}
+
+fn names() -> String {
+    let names = SchedulerName::ALL.map(|name| format!("\"{name}\""));
+    names.join(" or ")
 }
 
 fn joined(errors: &[ConfigError]) -> String {

@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 use super::error::ConfigError;
 
 /// Fields that must be neutral if a class does not read them: the neutral value, and why any other is refused.
-fn neutral_fields() -> [(&'static str, Value, &'static str); 21] {
+fn neutral_fields() -> [(&'static str, Value, &'static str); 23] {
     const NO_CLIP: &str = "clipping latents is not supported";
     const NO_SIGMAS: &str = "not implemented for this class";
     const NO_FLOW: &str = "flow matching is only implemented for FLUX";
-    const NO_DPM: &str = "only DPM-Solver++ reads this field";
+    const NO_DPM: &str = "only DPM-Solver++ and UniPC read this field";
+    const NO_UNIPC: &str = "not implemented for UniPC, and not read by other classes";
     const NO_EULER: &str = "not implemented for Euler, and not read by other classes";
     [
         ("clip_sample", json!(false), NO_CLIP),
@@ -31,9 +32,11 @@ fn neutral_fields() -> [(&'static str, Value, &'static str); 21] {
         ("lower_order_final", json!(true), NO_DPM),
         ("euler_at_final", json!(false), NO_DPM),
         ("lambda_min_clipped", json!("-Infinity"), NO_DPM),
-        ("final_sigmas_type", json!("zero"), "only DPM-Solver++ and Euler read this field"),
+        ("final_sigmas_type", json!("zero"), "only DPM-Solver++, Euler and UniPC read this field"),
         ("interpolation_type", json!("linear"), NO_EULER),
         ("timestep_type", json!("discrete"), NO_EULER),
+        ("predict_x0", json!(true), NO_UNIPC),
+        ("disable_corrector", json!([]), NO_UNIPC),
         ("original_inference_steps", json!(50), "only LCM and TCD read this field"),
     ]
 }

@@ -1,6 +1,11 @@
+use std::fs;
+use std::path::Path;
+
 use serde_json::json;
 
 use super::*;
+use crate::diffusion::error::DiffusionError;
+use crate::diffusion::json::read;
 
 fn parse(class: &str, mut fields: Value) -> Result<SchedulerConfig, ConfigError> {
     // Only DDIM requires it; for the others it is neutral.
@@ -16,6 +21,8 @@ const EULER: &str = "EulerDiscreteScheduler";
 const ANCESTRAL: &str = "EulerAncestralDiscreteScheduler";
 const LCM: &str = "LCMScheduler";
 const TCD: &str = "TCDScheduler";
+const UNIPC: &str = "UniPCMultistepScheduler";
+const HEUN: &str = "HeunDiscreteScheduler";
 
 #[test]
 fn unsupported_settings_are_refused_by_name() {
@@ -53,6 +60,16 @@ fn unsupported_settings_are_refused_by_name() {
         (&every, "trained_betas", json!([0.1, 0.2])),
         (&every, "invert_sigmas", json!(true)),
         (&every, "something_new", json!(0.5)),
+        (&[UNIPC], "solver_order", json!(4)),
+        (&[UNIPC], "solver_type", json!("bh3")),
+        (&[UNIPC], "predict_x0", json!(false)),
+        (&[UNIPC], "disable_corrector", json!([0])),
+        (&[UNIPC], "lower_order_final", json!(false)),
+        (&[UNIPC], "use_flow_sigmas", json!(true)),
+        (&[UNIPC], "use_beta_sigmas", json!(true)),
+        (&[UNIPC], "sigma_min", json!(0.1)),
+        (&[UNIPC], "algorithm_type", json!("sde-dpmsolver++")),
+        (&[UNIPC], "thresholding", json!(true)),
         (&[ANCESTRAL], "prediction_type", json!("sample")),
         (&[DDIM, ANCESTRAL, LCM, TCD], "use_karras_sigmas", json!(true)),
         (&[DDIM, ANCESTRAL, LCM, TCD], "final_sigmas_type", json!("sigma_min")),
@@ -96,8 +113,83 @@ fn every_unsupported_field_is_named() {
 
 #[test]
 fn an_unknown_class_is_refused_by_name() {
-    let error = parse("UniPCMultistepScheduler", json!({})).unwrap_err();
-    assert_eq!(error, ConfigError::Class("UniPCMultistepScheduler".to_owned()));
+    let error = parse(HEUN, json!({})).unwrap_err();
+    assert_eq!(error, ConfigError::Class(HEUN.to_owned()));
+}
+
+/// A model's folder with this `scheduler_config.json`.
+fn model_with(scheduler: &Value) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("scheduler")).unwrap();
+    let file = folder.path().join("scheduler/scheduler_config.json");
+    fs::write(file, scheduler.to_string()).unwrap();
+    folder
+}
+
+fn scheduler_of(shipped: &Value, name: Option<SchedulerName>) -> Result<String, DiffusionError> {
+    ModelScheduler::read(model_with(shipped).path(), name).map(|scheduler| scheduler.to_string())
+}
+
+#[test]
+fn what_runs_in_place_of_the_models_scheduler_is_said() {
+    let shipped = |class: &str| json!({"_class_name": class, "clip_sample": false});
+    let say = |class, name| scheduler_of(&shipped(class), name).unwrap();
+    assert_eq!(say(DDIM, None), "scheduler ddim");
+    assert_eq!(say(PNDM, None), "scheduler dpm-solver++ in place of the model's PNDMScheduler");
+    let unipc = Some(SchedulerName::UniPc);
+    assert_eq!(say(HEUN, unipc), format!("scheduler unipc in place of the model's {HEUN}"));
+    assert_eq!(say(UNIPC, unipc), "scheduler unipc");
+}
+
+#[test]
+fn the_refusal_of_a_scheduler_names_the_way_on() {
+    let heun = json!({"_class_name": HEUN, "use_karras_sigmas": true});
+    let error = scheduler_of(&heun, None).unwrap_err().to_string();
+    for part in [HEUN, "`sampling.scheduler`", "\"ddim\"", "\"unipc\""] {
+        assert!(error.contains(part), "{error}");
+    }
+    for class in ["FlowMatchEulerDiscreteScheduler", "EDMEulerScheduler"] {
+        let other = json!({ "_class_name": class });
+        let error = scheduler_of(&other, None).unwrap_err().to_string();
+        assert!(error.contains(class) && !error.contains("sampling.scheduler"), "{error}");
+        let error = scheduler_of(&other, Some(SchedulerName::UniPc)).unwrap_err().to_string();
+        assert!(error.contains("another family"), "{error}");
+    }
+}
+
+#[test]
+fn a_replaced_scheduler_has_the_settings_that_diffusers_would_give_it() {
+    let file = "../models/tiny/sd-inpaint/reference-more/replaced.json";
+    let recorded = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let recorded = recorded.as_array().unwrap();
+    let mut compared = 0;
+    for case in recorded {
+        let (shipped, class) =
+            (case["shipped"].as_object().unwrap(), case["class"].as_str().unwrap());
+        let name = SchedulerName::of_class(class).unwrap();
+        let from = shipped["_class_name"].as_str().unwrap();
+        let made = SchedulerConfig::replaced(from, shipped, name);
+        let expected = SchedulerConfig::of_class(class, case["config"].as_object().unwrap());
+        assert_eq!(made, expected, "{from} as {class}");
+        made.unwrap_or_else(|error| panic!("{from} as {class}: {error}"));
+        compared += 1;
+    }
+    assert_eq!(compared, 5 * SchedulerName::ALL.len());
+}
+
+#[test]
+fn a_replaced_scheduler_keeps_the_betas_of_the_training() {
+    let lcm = json!({"_class_name": LCM});
+    let own = parse(LCM, json!({})).unwrap();
+    let made = SchedulerConfig::replaced(LCM, lcm.as_object().unwrap(), SchedulerName::UniPc);
+    assert_eq!(made.unwrap().betas, own.betas);
+}
+
+#[test]
+fn ddim_in_place_of_another_scheduler_does_not_clip() {
+    let euler = json!({"_class_name": EULER, "beta_schedule": "scaled_linear"});
+    let made = SchedulerConfig::replaced(EULER, euler.as_object().unwrap(), SchedulerName::Ddim);
+    assert_eq!(made.unwrap().solver, Solver::Ddim { set_alpha_to_one: true });
 }
 
 #[test]
@@ -119,9 +211,10 @@ fn neutral_fields_are_accepted_for_every_class() {
         "lambda_min_clipped": "-Infinity", "variance_type": null, "use_karras_sigmas": false,
         "final_sigmas_type": "zero", "interpolation_type": "linear", "timestep_type": "discrete",
         "original_inference_steps": 50, "timestep_scaling": 10.0, "flow_shift": 1,
-        "time_shift_type": "exponential", "sigma_min": null, "sigma_max": null, "trained_betas": null,
+        "time_shift_type": "exponential", "predict_x0": true, "disable_corrector": [], "solver_p": null,
+        "sigma_min": null, "sigma_max": null, "trained_betas": null,
     });
-    for class in [DDIM, DPM, PNDM, EULER, ANCESTRAL, LCM, TCD] {
+    for class in [DDIM, DPM, PNDM, EULER, ANCESTRAL, LCM, TCD, UNIPC] {
         parse(class, neutral.clone()).unwrap();
     }
 }

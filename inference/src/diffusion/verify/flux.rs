@@ -53,5 +53,6 @@ fn request(case: &Case<'_>) -> Result<Request, DiffusionError> {
         strength: case.number("strength")?,
         eta: 0.0,
         mask_to_latents: MaskToLatents::Nearest,
+        reference: None,
     })
 }

@@ -115,7 +115,7 @@ impl Case<'_> {
         if !sigmas.is_empty() && !run.sigmas.is_empty() {
             checks.push(compare_sigmas(run.sigmas, &sigmas));
         }
-        Ok(CaseReport { name: self.name.to_owned(), checks })
+        Ok(CaseReport::new(self.name, checks))
     }
 
     pub(super) fn failed(&self, reason: &impl ToString) -> CaseReport {

@@ -4,15 +4,14 @@ use std::fmt;
 
 use ndarray::{Array3, ArrayD, ArrayViewD, Axis};
 
-/// The largest accepted difference of latents in a step, relative to the largest recorded value of the step. Nets with
-/// random weights amplify the rounding of 32-bit sums, so a smaller tolerance would fail.
-pub const LATENT_TOLERANCE: f64 = 1e-4;
-
-/// The largest accepted difference of a sample of the picture, of 255.
-pub const IMAGE_TOLERANCE: u8 = 2;
+use super::precision::Tolerance;
 
 /// The largest accepted difference of a timestep. Most are whole numbers; the others were recorded in 32 bits.
 const TIMESTEP_TOLERANCE: f64 = 1e-3;
+
+/// The largest accepted difference of a sigma, relative to the largest. No net computes them, so the model's precision
+/// does not matter.
+const SIGMA_TOLERANCE: f64 = 1e-4;
 
 /// One comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,12 +58,13 @@ pub enum Check {
 
 impl Check {
     /// Returns whether the difference is within tolerance.
-    pub fn passed(&self) -> bool {
+    pub fn passed(&self, tolerance: Tolerance) -> bool {
         match self {
-            Self::Latents { difference, .. }
-            | Self::Values { difference }
-            | Self::Sigmas { difference } => *difference <= LATENT_TOLERANCE,
-            Self::Image { difference } => *difference <= IMAGE_TOLERANCE,
+            Self::Latents { difference, .. } | Self::Values { difference } => {
+                *difference <= tolerance.latents
+            }
+            Self::Image { difference } => *difference <= tolerance.image,
+            Self::Sigmas { difference } => *difference <= SIGMA_TOLERANCE,
             Self::Timesteps { equal } => *equal,
             Self::Tokens { equal, total } => equal == total && *total > 0,
             Self::Failed(_) => false,
@@ -98,12 +98,19 @@ pub struct CaseReport {
     pub name: String,
     /// The comparisons.
     pub checks: Vec<Check>,
+    /// The tolerance of the comparisons.
+    pub tolerance: Tolerance,
 }
 
 impl CaseReport {
+    /// Creates a report with the tolerance of 32 bits.
+    pub(super) fn new(name: &str, checks: Vec<Check>) -> Self {
+        Self { name: name.to_owned(), checks, tolerance: Tolerance::default() }
+    }
+
     /// Returns whether every check passed.
     pub fn passed(&self) -> bool {
-        !self.checks.is_empty() && self.checks.iter().all(Check::passed)
+        !self.checks.is_empty() && self.checks.iter().all(|check| check.passed(self.tolerance))
     }
 
     /// Returns the largest relative difference of latents or values.
@@ -129,7 +136,7 @@ impl fmt::Display for CaseReport {
 
 /// Returns the report of a case that could not be run or compared.
 pub(super) fn failed(name: &str, reason: &(impl ToString + ?Sized)) -> CaseReport {
-    CaseReport { name: name.to_owned(), checks: vec![Check::Failed(reason.to_string())] }
+    CaseReport::new(name, vec![Check::Failed(reason.to_string())])
 }
 
 /// Returns the report of one comparison of values.
@@ -139,7 +146,7 @@ pub(super) fn values(name: &str, made: &ArrayViewD<'_, f32>, recorded: &ArrayD<f
     } else {
         Check::Failed(format!("the shape is {:?} instead of {:?}", made.shape(), recorded.shape()))
     };
-    CaseReport { name: name.to_owned(), checks: vec![check] }
+    CaseReport::new(name, vec![check])
 }
 
 /// Returns the largest difference, relative to the largest recorded value; NaN if any value is NaN.
@@ -234,22 +241,22 @@ mod tests {
         let recorded = ArrayD::from_shape_fn(vec![3, 1, 2, 2], |at| (at[0] + at[3] + 1) as f32);
         let mut made: Vec<_> =
             recorded.outer_iter().map(|step| step.to_owned().insert_axis(Axis(0))).collect();
-        assert!(compare_latents(&made, &recorded).passed());
+        assert!(compare_latents(&made, &recorded).passed(Tolerance::default()));
         made[1][[0, 0, 1, 1]] += 0.01;
         let check = compare_latents(&made, &recorded);
-        assert!(!check.passed());
+        assert!(!check.passed(Tolerance::default()));
         assert!(check.to_string().contains("step 2 of 3"), "{check}");
         made[0][[0, 0, 1, 1]] = f32::NAN;
-        assert!(!compare_latents(&made, &recorded).passed());
-        assert!(!compare_latents(&made[..2], &recorded).passed());
+        assert!(!compare_latents(&made, &recorded).passed(Tolerance::default()));
+        assert!(!compare_latents(&made[..2], &recorded).passed(Tolerance::default()));
     }
 
     #[test]
     fn skipped_timesteps_may_be_missing_in_the_recording() {
         let made = [801.0, 601.0, 401.0];
-        assert!(compare_timesteps(&made, &made).passed());
-        assert!(compare_timesteps(&made, &made[1..]).passed());
-        assert!(!compare_timesteps(&made, &made[..2]).passed());
-        assert!(!compare_timesteps(&made, &[]).passed());
+        assert!(compare_timesteps(&made, &made).passed(Tolerance::default()));
+        assert!(compare_timesteps(&made, &made[1..]).passed(Tolerance::default()));
+        assert!(!compare_timesteps(&made, &made[..2]).passed(Tolerance::default()));
+        assert!(!compare_timesteps(&made, &[]).passed(Tolerance::default()));
     }
 }

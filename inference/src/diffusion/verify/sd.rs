@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use ndarray::{ArrayD, Axis, s};
+use ndarray::{ArrayD, ArrayViewD, Axis, s};
 use serde_json::Value;
 
 use super::reference::{Case, Reference, Run};
@@ -15,15 +15,20 @@ use crate::diffusion::noise::RecordedNoise;
 use crate::diffusion::picture;
 use crate::diffusion::request::{MaskToLatents, Request};
 use crate::diffusion::scheduler;
-use crate::diffusion::scheduler_config::SchedulerConfig;
-use crate::diffusion::sd_inpaint::SdInpaint;
+use crate::diffusion::scheduler_config::{ConfigError, SchedulerConfig, SchedulerName};
+use crate::diffusion::sd_inpaint::{EmbeddedTexts, SdInpaint};
 
 pub(super) fn verify(
     model: &Path,
     reference: &Reference<'_>,
     opener: &(impl Opener + ?Sized),
 ) -> Result<Vec<CaseReport>, DiffusionError> {
-    let mut model = SdInpaint::open(model, opener)?;
+    let cases = reference.cases()?;
+    // Each case brings its scheduler, so that of the model may be one that is not implemented.
+    let mut model = match cases.iter().find_map(|case| scheduler_of(case).ok()?.ok()) {
+        Some(scheduler) => SdInpaint::open_with(model, scheduler, opener)?,
+        None => SdInpaint::open(model, opener)?,
+    };
     let recorded = reference.meta.get("vae_scaling_factor").and_then(Value::as_f64);
     if let Some(factor) =
         recorded.filter(|factor| (factor / f64::from(model.scaling_factor()) - 1.0).abs() > 1e-6)
@@ -32,7 +37,6 @@ pub(super) fn verify(
         let text = format!("vae_scaling_factor is {factor}, but the model's is {own}");
         return Err(reference.invalid(&text));
     }
-    let cases = reference.cases()?;
     let mut reports = parts(&mut model, reference)?;
     let mut draws = vec![reference.array("init_noise.npy")?];
     // Without this file, only the cases that add noise fail.
@@ -51,11 +55,9 @@ fn run(
     mut noise: RecordedNoise,
 ) -> Result<CaseReport, DiffusionError> {
     let request = request(case)?;
-    let class = case.field("class")?.as_str().ok_or_else(|| case.invalid_field("class"))?;
-    let config = case.field("config")?.as_object().ok_or_else(|| case.invalid_field("config"))?;
-    let config = match SchedulerConfig::of_class(class, config) {
+    let config = match scheduler_of(case)? {
         Ok(config) => config,
-        Err(error) => return Ok(case.failed(&error)),
+        Err(reason) => return Ok(case.failed(&reason)),
     };
     let first = scheduler::start_index(request.steps, request.strength);
     let schedule = match scheduler::schedule(&config, request.steps, request.eta, first) {
@@ -79,6 +81,26 @@ fn run(
     }
 }
 
+/// Returns the scheduler of a recording, or why it cannot be repeated.
+fn scheduler_of(case: &Case<'_>) -> Result<Result<SchedulerConfig, String>, DiffusionError> {
+    let class = case.field("class")?.as_str().ok_or_else(|| case.invalid_field("class"))?;
+    let config = case.field("config")?.as_object().ok_or_else(|| case.invalid_field("config"))?;
+    Ok(match SchedulerConfig::of_class(class, config) {
+        Ok(config) if config.solver.name().class() == class => Ok(config),
+        Ok(config) => Err(format!(
+            "recorded with {class}, but Retouch runs {name} in its place, which takes other steps; record the case with \
+             {ours}.from_config(pipeline.scheduler.config)",
+            name = config.solver.name(),
+            ours = config.solver.name().class()
+        )),
+        Err(ConfigError::Class(class)) => Err(format!(
+            "recorded with {class}, which is not implemented; record the case with one of {}",
+            SchedulerName::ALL.map(SchedulerName::class).join(", ")
+        )),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
 fn request(case: &Case<'_>) -> Result<Request, DiffusionError> {
     let text = |name: &str| {
         let text = case.fields.get(name).or_else(|| case.reference.meta.get(name));
@@ -95,6 +117,7 @@ fn request(case: &Case<'_>) -> Result<Request, DiffusionError> {
         // The default of the pipeline, which overrides TCD's.
         eta: if case.fields.get("eta").is_some() { case.number("eta")? } else { 0.0 },
         mask_to_latents: MaskToLatents::Nearest,
+        reference: None,
     })
 }
 
@@ -104,22 +127,31 @@ fn parts(
     reference: &Reference<'_>,
 ) -> Result<Vec<CaseReport>, DiffusionError> {
     let text = |name: &str| reference.meta.get(name).and_then(Value::as_str).unwrap_or_default();
-    let texts = [model.tokens(text("negative_prompt"))?, model.tokens(text("prompt"))?];
+    let (negative, prompt) = (text("negative_prompt"), text("prompt"));
     let mut reports = Vec::new();
     let cases = reference.folder.join("tokenizer_cases.json");
     if cases.is_file() {
         reports.push(token_cases(model, &cases)?);
     }
-    if let Some(recorded) = reference.optional_array("input_ids.npy")? {
-        let rows = recorded.outer_iter().zip(&texts);
+    let ids = [model.tokens(negative)?, model.tokens(prompt)?];
+    for (encoder, name) in ["input_ids", "input_ids_2"].into_iter().enumerate() {
+        let Some(recorded) = reference.optional_array(&format!("{name}.npy"))? else { continue };
+        let made = ids.iter().filter_map(|texts| texts.get(encoder));
+        let rows = recorded.outer_iter().zip(made);
         let equal = rows.filter(|(row, tokens)| same_ids(row.iter(), &tokens.ids)).count();
-        let check = Check::Tokens { equal, total: recorded.len_of(Axis(0)).max(texts.len()) };
-        reports.push(CaseReport { name: "input_ids".to_owned(), checks: vec![check] });
+        let check = Check::Tokens { equal, total: recorded.len_of(Axis(0)).max(ids.len()) };
+        reports.push(CaseReport::new(name, vec![check]));
     }
-    let [negative, prompt] = &texts;
-    let embedded = model.embed(&[negative, prompt])?;
+    let embedded = model.embed(Some(negative), prompt)?;
     if let Some(recorded) = reference.optional_array("prompt_embeds.npy")? {
-        reports.push(values("prompt_embeds", &embedded.view(), &recorded));
+        reports.push(values("prompt_embeds", &embedded.states.view(), &recorded));
+    }
+    if let Some(recorded) = reference.optional_array("pooled_prompt_embeds.npy")? {
+        const NAME: &str = "pooled_prompt_embeds";
+        reports.push(match &embedded.pooled {
+            Some(pooled) => values(NAME, &pooled.view(), &recorded),
+            None => failed(NAME, "the model is not one of SDXL, so it has no pooled output"),
+        });
     }
     let request = Request {
         image: reference.image.clone(),
@@ -131,6 +163,7 @@ fn parts(
         strength: 1.0,
         eta: 0.0,
         mask_to_latents: MaskToLatents::Nearest,
+        reference: None,
     };
     request.check(model.size_multiple())?;
     let fixed = model.fixed_channels(&request)?;
@@ -150,7 +183,7 @@ fn parts(
         let noise = reference.array("init_noise.npy")?;
         let seen = ndarray::concatenate(Axis(1), &[noise.view(), fixed.view().into_dyn()]);
         let seen = seen.and_then(ArrayD::into_dimensionality);
-        let embedded = embedded.slice_axis(Axis(0), (1..2).into()).to_owned();
+        let embedded = of_prompt(embedded);
         reports.push(match seen {
             Ok(seen) => {
                 let made = model.predict(&seen, 501.0, &embedded, 1.0)?;
@@ -160,6 +193,16 @@ fn parts(
         });
     }
     Ok(reports)
+}
+
+/// Returns the row of the prompt alone.
+fn of_prompt(texts: EmbeddedTexts) -> EmbeddedTexts {
+    let last = |rows: ArrayViewD<'_, f32>| rows.slice_axis(Axis(0), (1..2).into()).to_owned();
+    EmbeddedTexts {
+        states: last(texts.states.view()),
+        pooled: texts.pooled.map(|pooled| last(pooled.view())),
+        cut: texts.cut,
+    }
 }
 
 fn token_cases(model: &SdInpaint, file: &Path) -> Result<CaseReport, DiffusionError> {
@@ -172,11 +215,12 @@ fn token_cases(model: &SdInpaint, file: &Path) -> Result<CaseReport, DiffusionEr
         let (Some(text), Some(ids)) = (text, ids) else {
             return Err(DiffusionError::file(file, "a case has no `text` or no `ids`"));
         };
-        let made = model.tokens(text)?.ids;
-        equal += usize::from(ids.iter().map(Value::as_i64).eq(made.into_iter().map(Some)));
+        let made = model.tokens(text)?;
+        let made = made.first().into_iter().flat_map(|tokens| &tokens.ids);
+        equal += usize::from(ids.iter().map(Value::as_i64).eq(made.copied().map(Some)));
     }
-    let checks = vec![Check::Tokens { equal, total: cases.len() }];
-    Ok(CaseReport { name: "tokenizer_cases".to_owned(), checks })
+    let check = Check::Tokens { equal, total: cases.len() };
+    Ok(CaseReport::new("tokenizer_cases", vec![check]))
 }
 
 fn same_ids<'a>(recorded: impl Iterator<Item = &'a f32>, made: &[i64]) -> bool {

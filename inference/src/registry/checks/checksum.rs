@@ -10,7 +10,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::manifest::{Manifest, ModelFile};
+use super::placeholder::{defect, head_of};
+use crate::manifest::{Manifest, ModelFile, dead_link};
 use crate::registry::steps::{CheckMode, Outcome};
 use crate::registry::version::sha256_of;
 use crate::session::ExtraFile;
@@ -51,6 +52,11 @@ fn read_one(
     let size_bytes = stated.size_bytes;
     let path = manifest.folder.join(&stated.file);
     if let Some(reason) = absence(manifest, &path) {
+        return (None, vec![reason]);
+    }
+    // A checksum that was taken of the wrong file is right, and still no model.
+    if let Some(reason) = head_of(&path).ok().and_then(|head| defect(manifest, &stated.file, &head))
+    {
         return (None, vec![reason]);
     }
     // One byte more than stated shows that the file is too long. The limit also ends the reading of a growing file.
@@ -100,6 +106,14 @@ fn check_one(manifest: &Manifest, stated: &ModelFile, mode: CheckMode) -> Vec<St
         return vec![reason];
     }
     let unreadable = |error: io::Error| vec![format!("{}: {error}", path.display())];
+    match head_of(&path) {
+        Ok(head) => {
+            if let Some(reason) = defect(manifest, &stated.file, &head) {
+                return vec![reason];
+            }
+        }
+        Err(error) => return unreadable(error),
+    }
     let size = match fs::metadata(&path) {
         Ok(found) => found.len(),
         Err(error) => return unreadable(error),
@@ -131,7 +145,10 @@ fn absence(manifest: &Manifest, path: &Path) -> Option<String> {
     } else {
         "put the file there".to_owned()
     };
-    Some(format!("{shown} is missing; {advice}"))
+    Some(match dead_link(path) {
+        Some(link) => format!("{shown} is missing: {link}; {advice}"),
+        None => format!("{shown} is missing; {advice}"),
+    })
 }
 
 fn wrong_size(stated: &ModelFile, size: u64) -> Option<String> {

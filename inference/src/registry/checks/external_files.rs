@@ -12,7 +12,9 @@ pub fn check(manifest: &Manifest, files: &Files) -> Outcome<()> {
     let file = manifest.files.first().map_or("", |own| own.file.as_str());
     let locations = match external_data::locations(&files.model) {
         Ok(locations) => locations,
-        Err(error) => return Outcome::refused(format!("{file} is not an ONNX file: {error}")),
+        Err(error) => {
+            return Outcome::refused(format!("{file} is not an ONNX file: {error}; get it again"));
+        }
     };
     let mut reasons = Vec::new();
     for location in &locations {
@@ -21,11 +23,12 @@ pub fn check(manifest: &Manifest, files: &Files) -> Outcome<()> {
             .any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
         if leaves_folder {
             reasons.push(format!(
-                "{file} keeps tensors in {location:?}, which is outside the model's folder"
+                "{file} keeps tensors in {location:?}, which is outside the model's folder; export it with its data beside it"
             ));
         } else if !files.extra.iter().any(|extra| extra.name == *location) {
             reasons.push(format!(
-                "{file} keeps tensors in {location:?}, which the manifest does not list as [[extra]]"
+                "{file} keeps tensors in {location:?}, which the manifest does not list as [[extra]]; add it there, with \
+                 its sha256 and size_bytes"
             ));
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use retouch_pixels::decode::decode;
 use retouch_pixels::{Limits, Picture};
 
-use super::run::{enlarge, run, whole_of};
+use super::run::{enlarge_picture, run};
 use crate::manifest::{Golden, NetTask};
 use crate::registry::steps::Outcome;
 use crate::session::Session;
@@ -18,14 +18,16 @@ pub fn compare(
     folder: &Path,
     golden: &Golden,
 ) -> Outcome<()> {
-    let (name, tolerance) = (golden.image.display(), golden.tolerance);
+    let (name, tolerance) = (golden.image.display(), golden.accepted_error(&task.tensors()));
+    let limit = match golden.tolerance {
+        Some(_) => "the manifest accepts",
+        None => "without golden.tolerance, these element types accept",
+    };
     let (finding, reasons) = match mean_error(session, task, folder, golden) {
         Ok(error) => (
             format!("{name}: mean error {error:.5}, accepted {tolerance}"),
             Vec::from_iter((error.is_nan() || error > tolerance).then(|| {
-                format!(
-                    "{name}: the mean error is {error:.4}, but the manifest accepts at most {tolerance}"
-                )
+                format!("{name}: the mean error is {error:.4}, but {limit} at most {tolerance}")
             })),
         ),
         Err(reasons) => (String::new(), reasons),
@@ -93,12 +95,8 @@ fn result_samples(
     match task {
         NetTask::Segmentation(segmentation) => {
             let map = run(session, task, &segmentation.input.to_tensor(picture))?;
-            segmentation.postprocess.to_alpha(&map, picture).map_err(|error| error.to_string())
+            segmentation.to_alpha(&map, picture).map_err(|error| error.to_string())
         }
-        NetTask::Upscale(upscale) => {
-            let [red, green, blue] = enlarge(session, upscale, picture, &whole_of(picture))?;
-            let made = red.into_iter().zip(green).zip(blue);
-            Ok(made.flat_map(|((red, green), blue)| [red, green, blue]).collect())
-        }
+        NetTask::Upscale(upscale) => enlarge_picture(session, upscale, picture),
     }
 }

@@ -6,18 +6,22 @@ use retouch_pixels::{Picture, resize};
 
 use crate::painter::Painting;
 
-/// Draws a disc on a gradient, a subject that every segmentation model should notice.
-pub fn disc_on_gradient() -> Picture {
-    const SIDE: i32 = 128;
+/// The side of the sample picture, in pixels.
+pub const SAMPLE_SIDE: u32 = 128;
+
+/// Draws a disc on a gradient, a subject that every segmentation model should notice. `side` is at most
+/// [`SAMPLE_SIDE`].
+pub fn disc_on_gradient(side: u32) -> Picture {
+    let radius = side * 5 / 16;
     let mut rgb = Vec::new();
-    for y in 0..SIDE {
-        for x in 0..SIDE {
-            let distance = (x - SIDE / 2).pow(2) + (y - SIDE / 2).pow(2);
-            let pixel = if distance < 40 * 40 { [230, 120, 40] } else { [40, 60, 90 + y as u8] };
-            rgb.extend(pixel);
+    for y in 0..side {
+        for x in 0..side {
+            let distance = x.abs_diff(side / 2).pow(2) + y.abs_diff(side / 2).pow(2);
+            let is_inside = distance < radius * radius;
+            rgb.extend(if is_inside { [230, 120, 40] } else { [40, 60, 90 + y as u8] });
         }
     }
-    Picture { width: SIDE as u32, height: SIDE as u32, rgb, alpha: None, gray: false, icc: None }
+    Picture { width: side, height: side, rgb, alpha: None, gray: false, icc: None }
 }
 
 /// Draws noise, in which hardly two pixels are alike, so that anything missing around a tile shows.
@@ -37,7 +41,7 @@ pub fn sample_painting(canvas: Canvas, mode: FixMode) -> Painting {
         Fit::Keep => 128,
         Fit::Scale | Fit::Square => canvas.side,
     };
-    let picture = disc_on_gradient();
+    let picture = disc_on_gradient(SAMPLE_SIDE);
     let rgb = resize::resize_rgb(
         &picture.rgb,
         (picture.width as usize, picture.height as usize),

@@ -6,8 +6,8 @@ use retouch_pixels::alpha::MapRange;
 use retouch_pixels::patch::Canvas;
 use tokio_util::sync::CancellationToken;
 
-use super::run::{run, tile_tensor, whole_of};
-use super::samples::{disc_on_gradient, sample_painting};
+use super::run::{run, side_in_one_tile, tile_tensor, whole_of};
+use super::samples::{SAMPLE_SIDE, disc_on_gradient, sample_painting};
 use crate::manifest::NetTask;
 use crate::painter::{Painter, Watch};
 use crate::registry::steps::Outcome;
@@ -16,10 +16,14 @@ use crate::session::Session;
 
 /// Runs a net on a disc on a gradient.
 pub fn run_net(session: &mut Session, task: NetTask<'_>) -> Outcome<()> {
-    let picture = disc_on_gradient();
     let input = match task {
-        NetTask::Segmentation(segmentation) => segmentation.input.to_tensor(&picture),
-        NetTask::Upscale(upscale) => tile_tensor(&picture, &whole_of(&picture), upscale),
+        NetTask::Segmentation(segmentation) => {
+            segmentation.input.to_tensor(&disc_on_gradient(SAMPLE_SIDE))
+        }
+        NetTask::Upscale(upscale) => {
+            let picture = disc_on_gradient(side_in_one_tile(upscale, SAMPLE_SIDE));
+            tile_tensor(&picture, &whole_of(&picture), upscale)
+        }
     };
     let output = match run(session, task, &input) {
         Ok(output) => output,
@@ -42,43 +46,72 @@ fn find_defect(
     low: f32,
     high: f32,
 ) -> Option<String> {
-    let (channels, scale) = match task {
-        NetTask::Segmentation(_) => (1, 1),
-        NetTask::Upscale(upscale) => (3, upscale.upscale.scale as usize),
+    let expected = match task {
+        NetTask::Segmentation(segmentation) => {
+            let (width, height) = segmentation.map_size();
+            [1, segmentation.postprocess.classes as usize, height as usize, width as usize]
+        }
+        NetTask::Upscale(upscale) => {
+            let scale = upscale.upscale.scale as usize;
+            [1, 3, input.shape()[2] * scale, input.shape()[3] * scale]
+        }
     };
-    let expected = [1, channels, input.shape()[2] * scale, input.shape()[3] * scale];
     if output.shape() != expected {
         let shape = output.shape();
+        let advice = match task {
+            NetTask::Segmentation(_) => {
+                "set output.width, output.height, and postprocess.classes to what it has"
+            }
+            NetTask::Upscale(_) => "set upscale.scale to output pixels per input pixel",
+        };
         return Some(format!(
-            "the output has shape {shape:?}, but the manifest expects {expected:?}"
+            "the output has shape {shape:?}, but the manifest expects {expected:?} (batch, channels, height, width); \
+             {advice}"
         ));
     }
-    let broken = output.iter().filter(|value| !value.is_finite()).count();
-    if broken > 0 {
-        return Some(format!("{broken} of {} output values are not finite", output.len()));
+    let count = |is: fn(f32) -> bool| output.iter().filter(|value| is(**value)).count();
+    let (nan, infinite) = (count(f32::is_nan), count(f32::is_infinite));
+    if nan + infinite > 0 {
+        return Some(format!(
+            "{} of {} output values are not finite: {nan} are NaN and {infinite} infinite; check input.divide_by, \
+             input.mean, and input.std, or export the model in f32 if it overflows in f16",
+            nan + infinite,
+            output.len()
+        ));
     }
     // The picture has a subject and colors, so no working model returns a single value.
     if high <= low {
         return Some(format!(
-            "the output is {low} everywhere for a picture of a disc on a gradient"
+            "the output is {low} everywhere for a picture of a disc on a gradient; check output.name, input.divide_by, \
+             input.mean, and input.std"
         ));
     }
     let (least, most) = match task {
         NetTask::Segmentation(segmentation) => match segmentation.postprocess.range {
             // Overshoot of half a unit is tolerated, because it is clipped.
             MapRange::Clip => (-0.5, 1.5),
-            MapRange::Minmax | MapRange::Sigmoid => (-1e4, 1e4),
+            MapRange::Minmax | MapRange::Sigmoid | MapRange::Softmax => (-1e4, 1e4),
         },
         // Generative upscalers overshoot. Values far from 0..1 mean another range, or noise.
         NetTask::Upscale(_) => (-1.0, 2.0),
     };
-    (low < least || high > most)
-        .then(|| format!("output values range from {low} to {high}, but must be {least} to {most}"))
+    let advice = match task {
+        NetTask::Segmentation(_) => {
+            "set postprocess.range = \"sigmoid\" if these are logits, or output.white to the largest value"
+        }
+        NetTask::Upscale(_) => "set output.white to the value of white, such as 255",
+    };
+    (low < least || high > most).then(|| {
+        format!(
+            "output values range from {low} to {high}, but must be {least} to {most} after division by output.white; \
+             {advice}"
+        )
+    })
 }
 
 /// Checks a disc on a gradient with a safety net.
 pub fn run_safety_net(checker: &mut SafetyChecker) -> Outcome<()> {
-    let picture = disc_on_gradient();
+    let picture = disc_on_gradient(SAMPLE_SIDE);
     match checker.unsafety(&picture.rgb, picture.width, picture.height) {
         Ok(score) => Outcome::passed(format!("a disc is unsafe with probability {score:.3}"), ()),
         Err(error) => Outcome::refused(error.to_string()),

@@ -1,0 +1,227 @@
+//! How the tensors of a net store pictures and maps. Everything outside a session computes with f32 `[batch, channel, row,
+//! column]`; a session converts from and to the format of its graph.
+
+use half::f16;
+use ndarray::{Array4, ArrayD, ArrayViewD, ArrayViewMutD, Axis, Ix4, Zip};
+use serde::Deserialize;
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Element {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// 16-bit floats, up to 65,504, with 11 significant bits.
+    F16,
+    /// Bytes.
+    U8,
+}
+
+impl Element {
+    /// Every accepted type.
+    pub const ALL: [Self; 3] = [Self::F32, Self::F16, Self::U8];
+
+    /// Returns the name, as manifests and ONNX Runtime spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::U8 => "u8",
+        }
+    }
+}
+
+/// The order of a tensor's axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Batch, channel, row, column; the channels of a picture are R, G, B.
+    #[default]
+    Nchw,
+    /// Batch, row, column, channel.
+    Nhwc,
+    /// Batch, row, column: a map of one channel.
+    Nhw,
+}
+
+impl Layout {
+    /// Returns the name in manifests.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nchw => "nchw",
+            Self::Nhwc => "nhwc",
+            Self::Nhw => "nhw",
+        }
+    }
+
+    /// Arranges the sizes of batch, channel, row and column in this order.
+    pub fn arrange<T: Copy>(self, [batch, channel, row, column]: [T; 4]) -> Vec<T> {
+        match self {
+            Self::Nchw => vec![batch, channel, row, column],
+            Self::Nhwc => vec![batch, row, column, channel],
+            Self::Nhw => vec![batch, row, column],
+        }
+    }
+}
+
+/// How a tensor stores its values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// The element type.
+    pub element: Element,
+    /// The order of the axes.
+    pub layout: Layout,
+}
+
+/// The tensors of a net with one input and one output.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensors<'a> {
+    /// The input's name in the graph.
+    pub input: &'a str,
+    /// How the input stores a picture.
+    pub input_format: Format,
+    /// The output's name in the graph.
+    pub output: &'a str,
+    /// How the output stores a picture or map.
+    pub output_format: Format,
+    /// The output is divided by this, so that white is 1.
+    pub white: f32,
+}
+
+impl<'a> Tensors<'a> {
+    /// Returns tensors in f32 `[batch, channel, row, column]`.
+    pub fn plain(input: &'a str, output: &'a str) -> Self {
+        let format = Format::default();
+        Self { input, input_format: format, output, output_format: format, white: 1.0 }
+    }
+}
+
+/// An element type that values are converted to and from.
+pub trait Sample: Copy + Default {
+    /// Converts a value; bytes are rounded and clipped.
+    fn of(value: f32) -> Self;
+    /// Returns the value.
+    fn value(self) -> f32;
+}
+
+impl Sample for f32 {
+    fn of(value: f32) -> Self {
+        value
+    }
+
+    fn value(self) -> f32 {
+        self
+    }
+}
+
+impl Sample for f16 {
+    fn of(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+
+    fn value(self) -> f32 {
+        self.to_f32()
+    }
+}
+
+impl Sample for u8 {
+    fn of(value: f32) -> Self {
+        value.round() as Self
+    }
+
+    fn value(self) -> f32 {
+        f32::from(self)
+    }
+}
+
+/// Writes a picture into a tensor of this layout.
+///
+/// # Panics
+/// If the tensor has another shape than [`Layout::arrange`] gives.
+pub fn write<T: Sample>(picture: &Array4<f32>, layout: Layout, mut tensor: ArrayViewMutD<'_, T>) {
+    Zip::from(&mut tensor).and(&arranged(picture, layout)).for_each(|to, from| *to = T::of(*from));
+}
+
+/// Returns a picture as a tensor of this layout.
+pub fn encode<T: Sample>(picture: &Array4<f32>, layout: Layout) -> ArrayD<T> {
+    let shape = arranged(picture, layout).raw_dim();
+    let mut tensor = ArrayD::default(shape);
+    write(picture, layout, tensor.view_mut());
+    tensor
+}
+
+/// Returns a tensor of this layout as f32 `[batch, channel, row, column]`, divided by `white`.
+///
+/// # Errors
+/// If the tensor has another number of axes.
+pub fn decode<T: Sample>(
+    tensor: ArrayViewD<'_, T>,
+    layout: Layout,
+    white: f32,
+) -> Result<Array4<f32>, String> {
+    let shape = tensor.shape().to_vec();
+    let wrong = || format!("it has shape {shape:?}, which is not {}", layout.as_str());
+    let rank = layout.arrange([(); 4]).len();
+    if tensor.ndim() != rank {
+        return Err(wrong());
+    }
+    let tensor = if layout == Layout::Nhw { tensor.insert_axis(Axis(1)) } else { tensor };
+    let tensor = tensor.into_dimensionality::<Ix4>().map_err(|_| wrong())?;
+    let tensor = match layout {
+        Layout::Nhwc => tensor.permuted_axes([0, 3, 1, 2]),
+        Layout::Nchw | Layout::Nhw => tensor,
+    };
+    let mut values = Array4::zeros(tensor.raw_dim());
+    Zip::from(&mut values).and(&tensor).for_each(|to, from| *to = from.value() / white);
+    Ok(values)
+}
+
+fn arranged(picture: &Array4<f32>, layout: Layout) -> ArrayViewD<'_, f32> {
+    let picture = picture.view();
+    match layout {
+        Layout::Nchw => picture.into_dyn(),
+        Layout::Nhwc => picture.permuted_axes([0, 2, 3, 1]).into_dyn(),
+        Layout::Nhw => picture.index_axis_move(Axis(1), 0).into_dyn(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture() -> Array4<f32> {
+        Array4::from_shape_fn((2, 3, 2, 2), |(n, c, y, x)| (n * 100 + c * 10 + y * 2 + x) as f32)
+    }
+
+    #[test]
+    fn every_format_keeps_a_picture_of_bytes() {
+        for layout in [Layout::Nchw, Layout::Nhwc] {
+            let of_f32 = encode::<f32>(&picture(), layout);
+            let of_f16 = encode::<f16>(&picture(), layout);
+            let of_u8 = encode::<u8>(&picture(), layout);
+            assert_eq!(of_u8.shape(), layout.arrange([2, 3, 2, 2]));
+            assert_eq!(decode(of_f32.view(), layout, 1.0), Ok(picture()));
+            assert_eq!(decode(of_f16.view(), layout, 1.0), Ok(picture()));
+            let halved = decode(of_u8.view(), layout, 2.0);
+            assert_eq!(halved, Ok(picture().mapv(|value| value / 2.0)));
+            assert!(halved.is_ok_and(|values| values.is_standard_layout()));
+        }
+        let last = encode::<u8>(&picture(), Layout::Nhwc);
+        assert_eq!(last.iter().take(6).copied().collect::<Vec<_>>(), [0, 10, 20, 1, 11, 21]);
+    }
+
+    #[test]
+    fn a_map_without_channels_gets_one() {
+        let map = ArrayD::<f32>::zeros(vec![1, 4, 5]);
+        let read = decode(map.view(), Layout::Nhw, 1.0).unwrap();
+        assert_eq!(read.shape(), [1, 1, 4, 5]);
+        let error = decode(map.view(), Layout::Nchw, 1.0).unwrap_err();
+        assert_eq!(error, "it has shape [1, 4, 5], which is not nchw");
+    }
+
+    #[test]
+    fn bytes_are_rounded_and_clipped() {
+        assert_eq!([-3.0, 0.4, 0.6, 254.7, 999.0].map(u8::of), [0, 0, 1, 255, 255]);
+    }
+}
