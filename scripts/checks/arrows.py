@@ -26,6 +26,11 @@ ARROWS = [
     Arrow("use cases know no HTTP", HTTP, ("api/src/usecases",)),
     Arrow("tools know pixels and models, not jobs", JOBS, ("worker/src/tools",)),
     Arrow(
+        "select knows pixels and models, not jobs",
+        r"sqlx::|retouch_core::(db|jobs|users|results|credits)|\bJobId\b|crate::(job|consumer)\b",
+        ("worker/src/select.rs", "worker/src/select/"),
+    ),
+    Arrow(
         "only core/src/credits writes the ledger",
         r"(?i)\b(insert\s+into|update|delete\s+from)\s+ledger\b",
         EVERYWHERE,

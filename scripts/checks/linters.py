@@ -3,9 +3,8 @@
 import subprocess
 from pathlib import Path
 
+from common import python_tools
 from common.config import REPO
-
-from . import python_tools
 
 REQUIREMENTS = Path(__file__).with_name("linters.txt")
 

@@ -69,7 +69,7 @@ def prepare(chosen):
         build.install_packages_of("standins/oidc")
     if "rust" in chosen:
         build.install_packages_of("api/tests/removebg-client")
-    if {"contract", "outages", "proofs", "bench", "scale"} & set(chosen):
+    if {"scripts", "contract", "outages", "proofs", "bench", "scale"} & set(chosen):
         build.build_programs()
 
 

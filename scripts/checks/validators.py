@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from . import python_tools
+from common import python_tools
 
 REQUIREMENTS = Path(__file__).with_name("validators.txt")
 

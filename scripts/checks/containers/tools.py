@@ -11,7 +11,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from checks import python_tools, validators
+from checks import validators
+from common import python_tools
 from common.config import CACHE, REPO
 from common.console import Problem
 from ops.models import packages

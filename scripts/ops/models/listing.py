@@ -3,6 +3,7 @@
 from common.console import Problem
 
 from . import files
+from .hub_source import HubSource
 from .progress import amount
 
 TITLES = ("NAME", "TASK", "SIZE", "LICENSE", "COMMERCIAL USE", "SERVES", "SOURCE", "FILE")
@@ -55,7 +56,7 @@ def row(model, serves):
     return (
         model.name,
         model.task,
-        amount(sum(file.size_bytes for file in model.files)),
+        size_of(model),
         model.license,
         "yes" if model.commercial_use else "no",
         serves,
@@ -64,22 +65,33 @@ def row(model, serves):
     )
 
 
+def size_of(model):
+    known = [file.size_bytes for file in model.files if file.size_bytes is not None]
+    return ("about " if len(known) < len(model.files) else "") + amount(sum(known))
+
+
 def served_by(catalog):
     """Returns the bindings of each model in tools.toml, such as `upscale (paid on cuda, free)`."""
     found = {}
     for line in catalog.bindings():
         factor = f" {line['factor']}x" if "factor" in line else f" {line['mode']}" if "mode" in line else ""
         device = "" if line["device"] == "any" else f" on {line['device']}"
-        found.setdefault(line["model"], {}).setdefault(line["tool"], []).append(f"{line['tier']}{factor}{device}")
+        found.setdefault(line["model"], {}).setdefault(line["tool"], []).append(f"{line['tier']}{factor}{size_of(line)}{device}")
     return {
         model: "; ".join(f"{tool} ({', '.join(tiers)})" for tool, tiers in tools.items()) for model, tools in found.items()
     }
+
+
+def size_of(line):
+    return f" up to {line['largest_pixels']} pixels" if "largest_pixels" in line else ""
 
 
 def source_of(model):
     match model.source:
         case None:
             return "part of Retouch" if model.attribution == "Retouch" else "provided by you"
+        case HubSource(repository=repository, revision=revision):
+            return f"hub {repository} {revision[:8]}"
         case {"registry": "url", "url": url}:
             return url
         case {"registry": registry, "package": package, "version": version, **more}:

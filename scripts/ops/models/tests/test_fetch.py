@@ -221,6 +221,18 @@ class FetchTest(unittest.TestCase):
         path.write_bytes(b"own")
         self.fetch("own")
 
+    def test_a_wrong_file_is_described_with_the_next_step(self):
+        path = self.add("own", b"own")
+        for data, message in (
+            (b"", "own.onnx is empty; model.toml of own says 3 bytes. Get the right one from https://models.example"),
+            (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "own.onnx is only a Git LFS pointer. Run `git lfs pull`"),
+        ):
+            path.write_bytes(data)
+            self.assertIn(message, self.refusal("own"))
+        path.unlink()
+        path.symlink_to("/gone/own.onnx")
+        self.assertIn("own.onnx is a link to /gone/own.onnx, which does not exist. Restore that file", self.refusal("own"))
+
     def test_a_model_may_be_on_the_web(self):
         self.server.files["/own.onnx"] = b"own"
         path = self.add("own", b"own", '[source]\nregistry = "url"\nurl = "https://models.example/own.onnx"\n')
@@ -314,6 +326,9 @@ class FetchTest(unittest.TestCase):
                 ('homepage = "https', 'extra = "more"\nhomepage = "https', "extra must be written as [[extra]]"),
                 ("[source]", "[[source]]", "source must be written as [source]"),
                 ('version = "1.0"', "version = 1.0", "source: version must be a string"),
+                ("licence", "license", "has no licence; it has license, which must be spelled licence."),
+                (sha256(PLAIN), sha256(PLAIN).upper(), f"the sha256 of wrong-7.onnx is '{sha256(PLAIN).upper()}'; write it in lower case."),
+                (sha256(PLAIN), "0123", "the sha256 of wrong-8.onnx is '0123'; it must have 64 hexadecimal digits; `sha256sum` prints them."),
             )
         ):
             with self.subTest(message):

@@ -1,4 +1,4 @@
-"""Installs Python packages for checks into separate folders, pinned by checksum. The running Python stays unchanged."""
+"""Installs Python packages into separate folders, pinned by checksum. The running Python stays unchanged."""
 
 import hashlib
 import shutil
@@ -6,8 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common.config import CACHE
-from common.console import run_logged, step
+from .config import CACHE
+from .console import run_logged, step
 
 
 def install(requirements, name, label):

@@ -1,0 +1,77 @@
+"""`scripts/models bind` and `unbind`: edit tools.toml, which says which model serves what."""
+
+import os
+from pathlib import Path
+
+from common.console import Problem
+
+from . import demand, files, tools_text, worker_check
+from .progress import info
+
+
+def bind(catalog, name, words, device, settings):
+    model = catalog.model(name)
+    if model.is_template:
+        raise Problem(f"{name} has not been fetched yet. Run `scripts/models fetch {name}` first.")
+    if (state := files.state(model)) not in ("present", "needs none"):
+        raise Problem(f"The files of {name} are not complete ({state}). Run `scripts/models fetch {name}` first.")
+    scopes = parsed(words, device)
+    tools = catalog.folder / "tools.toml"
+    before = text_of(tools)
+    after = tools_text.bound(before, name, scopes)
+    alone = tools_text.bound("", name, scopes)
+    worker_check.require(model, alone, settings)
+    write(tools, after)
+    report(before, after)
+    info(f"Running workers load {name} within seconds; those that run on another machine need its files too.")
+
+
+def unbind(catalog, name, words, device):
+    tools = catalog.folder / "tools.toml"
+    before = text_of(tools)
+    after = tools_text.unbound(before, name, parsed(words, device))
+    if after == before:
+        bound = sorted({line["model"] for line in catalog.bindings()})
+        raise Problem(f"tools.toml does not bind {name} to {', '.join(words) or 'anything'}. It binds {', '.join(bound)}.")
+    if not demand.served(after):
+        raise Problem(f"Without {name}, tools.toml would bind nothing, and workers refuse such a file. Bind another model first.")
+    write(tools, after)
+    report(before, after)
+
+
+def parsed(words, device):
+    return [scope for word in words for scope in demand.parse(word, device)]
+
+
+def text_of(tools):
+    try:
+        return tools.read_text()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise Problem(f"Cannot read {tools}: {error.strerror}.") from None
+
+
+def write(tools, text):
+    """Replaces the file in one step, because workers look at it once a second."""
+    beside = Path(f"{tools}.new")
+    beside.write_text(text)
+    beside.chmod(tools.stat().st_mode & 0o777 if tools.exists() else 0o644)
+    os.replace(beside, tools)
+
+
+def report(before, after):
+    """Says what served each demand, and what serves it now."""
+    old, new = demand.served(before), demand.served(after)
+    changes = {}
+    for name, device in sorted(old.keys() | new.keys()):
+        was, now = (found.get((name, device), "nothing") for found in (old, new))
+        if was != now:
+            changes.setdefault((name, was, now), []).append(device)
+    for (name, was, now), devices in changes.items():
+        where = f" on {devices[0]}" if len(devices) == 1 else ""
+        info(f"{name}{where}: {was} → {now}")
+        if now == "nothing":
+            info("  nobody serves it now: the API refuses it before anything is charged")
+    if not changes:
+        info("Nothing changes: this is how it was bound before.")

@@ -1,0 +1,79 @@
+"""What a line of tools.toml binds a model to: a tool or a mode of Magic Fix, a tier, a device."""
+
+import tomllib
+from dataclasses import dataclass
+from itertools import product
+
+from common.console import Problem
+
+MODES = ("edit", "restore", "remove", "enhance", "add")
+# The tiers of each tool, and for upscales the factors of each tier.
+TIERS = {"remove-background": ("paid", "free", "visitor"), "upscale": ("paid", "free", "visitor"), "magic-fix": ("paid",)}
+FACTORS = {"paid": (2, 4), "free": (2,), "visitor": (2,)}
+DEVICES = ("cpu", "cuda")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The demands that a line is for. A mode or a factor of None means all of them, and the device may be "any"."""
+
+    tool: str
+    tier: str
+    device: str
+    mode: str | None = None
+    factor: int | None = None
+
+    def points(self):
+        """Returns each single demand: a name as `models check` prints it, and a device."""
+        devices = DEVICES if self.device == "any" else (self.device,)
+        match self.tool:
+            case "magic-fix":
+                names = [f"magic-fix:{self.tier}:{mode}" for mode in MODES if self.mode in (None, mode)]
+            case "upscale":
+                names = [f"upscale:{self.tier}:{factor}x" for factor in FACTORS[self.tier] if self.factor in (None, factor)]
+            case _:
+                names = [f"{self.tool}:{self.tier}"]
+        return set(product(names, devices))
+
+    def fields(self):
+        found = {"tool": self.tool, "tier": self.tier, "mode": self.mode, "factor": self.factor, "device": self.device}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def parse(word, device):
+    """Returns the scopes of a word such as `edit`, `upscale:paid`, or `upscale:paid:4x`."""
+    first, *rest = word.split(":")
+    tool, mode = ("magic-fix", first) if first in MODES else (first, None)
+    if tool not in TIERS:
+        raise Problem(f"{word!r} names neither a tool nor a mode of Magic Fix; the tools are {', '.join(TIERS)}, the modes {', '.join(MODES)}.")
+    tier = rest.pop(0) if rest else None
+    if tier not in (None, *TIERS[tool]):
+        raise Problem(f"{word!r}: {tier!r} is not a tier of {tool}; its tiers are {', '.join(TIERS[tool])}.")
+    factor = None
+    if rest and tool == "magic-fix" and mode is None and rest[0] in MODES:
+        mode = rest.pop(0)
+    elif rest and tool == "upscale" and rest[0] in [f"{factor}x" for factor in FACTORS[tier]]:
+        factor = int(rest.pop(0)[0])
+    if rest:
+        raise Problem(
+            f"{word!r} has too many parts at {rest[0]!r}; write MODE or TOOL, then :TIER if it is for one tier, such as edit or "
+            "upscale:free."
+        )
+    return [Scope(tool, tier, device, mode, factor) for tier in ((tier,) if tier else TIERS[tool])]
+
+
+def scope_of(line):
+    """Returns the scope of a line of tools.toml."""
+    for field, accepted in (("tool", TIERS), ("tier", TIERS.get(line.get("tool"), ())), ("device", (*DEVICES, "any"))):
+        if line.get(field) not in accepted:
+            raise Problem(f"tools.toml has a line whose {field} is {line.get(field)!r}; accepted are {', '.join(accepted)}. Correct that line first.")
+    return Scope(line["tool"], line["tier"], line["device"], line.get("mode"), line.get("factor"))
+
+
+def served(text):
+    """Returns the model that serves each single demand: that of the first line that fits."""
+    found = {}
+    for line in tomllib.loads(text).get("bind", []):
+        for point in scope_of(line).points():
+            found.setdefault(point, line["model"])
+    return found

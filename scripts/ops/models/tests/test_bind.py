@@ -1,0 +1,159 @@
+import contextlib
+import io
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from common.config import REPO
+from common.console import Problem
+from ops.models import bind, demand, tools_text, worker_check
+from ops.models.catalog import Catalog
+
+SHIPPED = (REPO / "models/tools.toml").read_text()
+MANIFEST = """\
+name = "{name}"
+task = "exemplar-fill"
+licence = "MIT"
+commercial_use = true
+homepage = "https://example.com"
+"""
+
+
+def scopes(*words, device="any"):
+    return [scope for word in words for scope in demand.parse(word, device)]
+
+
+class ToolsTextTest(unittest.TestCase):
+    """Edits the tools.toml that is shipped."""
+
+    def bound(self, *words, device="any", text=SHIPPED):
+        return tools_text.bound(text, "new", scopes(*words, device=device))
+
+    def comments(self, text):
+        return [line for line in text.splitlines() if line.startswith("#")]
+
+    def assert_serves(self, text, changed):
+        """Checks that exactly these demands are served by the new model, and all others as before."""
+        old, new = demand.served(SHIPPED), demand.served(text)
+        self.assertEqual({point for point in new if new[point] == "new"}, changed)
+        self.assertEqual({point: new[point] for point in old.keys() - changed}, {point: old[point] for point in old.keys() - changed})
+
+    def test_a_mode_is_bound_on_every_device_in_place_of_the_old_line(self):
+        text = self.bound("edit", "add")
+        self.assertEqual(text, SHIPPED.replace('"shapes-demo"', '"new"'))
+
+    def test_every_binding_serves_what_it_says_and_nothing_else(self):
+        every = {(f"remove-background:{tier}", device) for tier in ("paid", "free", "visitor") for device in ("cpu", "cuda")}
+        for words, device, changed in (
+            (("edit",), "cuda", {("magic-fix:paid:edit", "cuda")}),
+            (("enhance",), "any", {("magic-fix:paid:enhance", "cpu"), ("magic-fix:paid:enhance", "cuda")}),
+            (("upscale:paid:4x",), "any", {("upscale:paid:4x", "cpu"), ("upscale:paid:4x", "cuda")}),
+            (("upscale:free",), "cpu", {("upscale:free:2x", "cpu")}),
+            (("remove-background",), "any", every),
+            (("magic-fix:paid:add",), "any", {("magic-fix:paid:add", "cpu"), ("magic-fix:paid:add", "cuda")}),
+            (("magic-fix",), "any", {(f"magic-fix:paid:{mode}", device) for mode in demand.MODES for device in ("cpu", "cuda")}),
+        ):
+            with self.subTest(words):
+                text = self.bound(*words, device=device)
+                self.assert_serves(text, changed)
+                self.assertEqual(self.bound(*words, device=device, text=text), text, "binding twice changes the file again")
+                self.assertLessEqual(set(self.comments(text)), set(self.comments(SHIPPED)))
+
+    def test_comments_of_other_lines_stay(self):
+        text = self.bound("upscale:paid:4x")
+        self.assertEqual(self.comments(text), self.comments(SHIPPED))
+
+    def test_lines_that_can_never_win_are_removed(self):
+        twice = SHIPPED + '\n[[bind]]\ntool = "magic-fix"\ntier = "paid"\nmode = "edit"\ndevice = "cuda"\nmodel = "late"\n'
+        self.assertNotIn("late", self.bound("edit", text=twice))
+
+    def test_an_empty_file_gets_its_first_lines(self):
+        for text in ("", "# Nothing is bound yet.\n"):
+            made = self.bound("edit", "add", text=text)
+            self.assertTrue(made.startswith(text))
+            self.assertEqual([line["mode"] for line in tomllib.loads(made)["bind"]], ["edit", "add"])
+            self.assertNotIn("\n\n\n", made)
+
+    def test_unbinding_undoes_a_binding(self):
+        text = self.bound("upscale:paid:4x", "edit", device="cuda")
+        self.assertEqual(tools_text.unbound(text, "new", []), SHIPPED)
+        partly = tools_text.unbound(text, "new", scopes("edit"))
+        self.assert_serves(partly, {("upscale:paid:4x", "cuda")})
+
+    def test_words_that_mean_nothing_are_refused_with_what_is_accepted(self):
+        for word, message in (
+            ("paint", "'paint' names neither a tool nor a mode of Magic Fix; the tools are remove-background, upscale, magic-fix, the modes edit"),
+            ("edit:free", "'free' is not a tier of magic-fix; its tiers are paid"),
+            ("upscale:paid:3x", "too many parts at '3x'"),
+            ("upscale:free:4x", "too many parts at '4x'"),
+            ("remove-background:gold", "'gold' is not a tier of remove-background; its tiers are paid, free, visitor"),
+        ):
+            with self.subTest(word), self.assertRaises(Problem) as caught:
+                demand.parse(word, "any")
+            self.assertIn(message, str(caught.exception))
+
+    def test_a_line_that_is_wrong_already_is_named(self):
+        with self.assertRaisesRegex(Problem, "a line whose tier is 'gold'; accepted are paid, free, visitor"):
+            self.bound("edit", text='[[bind]]\ntool = "upscale"\ntier = "gold"\ndevice = "any"\nmodel = "x"\n')
+
+
+class BindTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.models = Path(scratch.name)
+        for name in ("one", "two"):
+            (self.models / name).mkdir()
+            (self.models / name / "model.toml").write_text(MANIFEST.format(name=name))
+        self.tools = self.models / "tools.toml"
+        patch = mock.patch.object(worker_check, "require", lambda *arguments: None)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def run_command(self, command, *arguments):
+        with contextlib.redirect_stderr(io.StringIO()) as output:
+            command(Catalog(self.models), *arguments)
+        return output.getvalue()
+
+    def test_the_output_says_what_served_before(self):
+        self.run_command(bind.bind, "one", ["remove"], "any", None)
+        self.assertIn("magic-fix:paid:remove on cuda: one → two\n", self.run_command(bind.bind, "two", ["remove"], "cuda", None))
+        self.assertIn("Nothing changes", self.run_command(bind.bind, "two", ["remove"], "cuda", None))
+        self.assertIn("magic-fix:paid:remove on cuda: two → one\n", self.run_command(bind.unbind, "two", [], "any"))
+
+    def test_the_file_is_replaced_in_one_step_and_keeps_its_mode(self):
+        self.tools.write_text("")
+        self.tools.chmod(0o640)
+        before = self.tools.stat().st_ino
+        self.run_command(bind.bind, "one", ["remove"], "any", None)
+        after = self.tools.stat()
+        self.assertNotEqual(after.st_ino, before)
+        self.assertEqual(after.st_mode & 0o777, 0o640)
+
+    def test_unbinding_what_is_not_bound_says_what_is(self):
+        self.run_command(bind.bind, "one", ["remove"], "any", None)
+        with self.assertRaisesRegex(Problem, "does not bind two to anything. It binds one"):
+            self.run_command(bind.unbind, "two", [], "any")
+        with self.assertRaisesRegex(Problem, "does not bind one to edit"):
+            self.run_command(bind.unbind, "one", ["edit"], "any")
+
+    def test_the_last_binding_stays(self):
+        self.run_command(bind.bind, "one", ["remove"], "any", None)
+        before = self.tools.read_text()
+        with self.assertRaisesRegex(Problem, "Without one, tools.toml would bind nothing, and workers refuse such a file"):
+            self.run_command(bind.unbind, "one", [], "any")
+        self.assertEqual(self.tools.read_text(), before)
+
+    def test_a_refusal_of_the_worker_changes_nothing(self):
+        def refuse(*arguments):
+            raise Problem("it is wrong")
+
+        with mock.patch.object(worker_check, "require", refuse), self.assertRaisesRegex(Problem, "it is wrong"):
+            self.run_command(bind.bind, "one", ["remove"], "any", None)
+        self.assertFalse(self.tools.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,45 @@
+"""Asks `retouch-worker models check` whether a model can serve what it is to be bound to."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from common.config import PROGRAMS
+from common.console import Problem
+
+from . import runtime
+from .progress import info
+
+
+def require(model, tools, settings):
+    """Refuses a model that a worker would refuse. `tools` is the text of a tools.toml with this model's lines only."""
+    program = PROGRAMS / "retouch-worker"
+    if not program.is_file():
+        info(
+            f"! {program} is not built, so only the checksums of {model.name} were verified. A worker refuses a model that fails; "
+            f"build it (`cargo build --release --workspace --bins`), then run `retouch-worker models check {model.name}`."
+        )
+        return
+    info(f"Checking {model.name} as a worker would; on a CPU, a large model takes minutes …")
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / model.name).symlink_to(model.folder.resolve())
+        (Path(folder) / "tools.toml").write_text(tools)
+        answer = subprocess.run(
+            [program, "models", "check"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**environment(settings), "RETOUCH_MODELS_DIR": folder},
+        )
+    if answer.returncode:
+        found = [line.strip() for line in answer.stdout.splitlines() if "WRONG:" in line] or answer.stdout.strip().splitlines()[-5:]
+        raise Problem("\n  ".join([f"{model.name} was not bound, because a worker would refuse it:", *found]))
+
+
+def environment(settings):
+    """Returns the environment in which the worker finds ONNX Runtime."""
+    values = dict(settings.values)
+    if not values.get("ORT_DYLIB_PATH"):
+        values["ORT_DYLIB_PATH"] = str(runtime.fetch("gpu" if values.get("RETOUCH_DEVICE") == "cuda" else "cpu"))
+    return values
