@@ -59,6 +59,12 @@ pub(crate) fn network(text: &str) -> Result<IpNet, String> {
 /// The operator's optional additions to the page.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SiteConfig {
+    /// Name of the person or company that runs this installation, for the page's footer.
+    #[arg(long, env = "RETOUCH_OPERATOR_NAME")]
+    pub operator_name: Option<String>,
+    /// Their postal address, with `\n` between lines.
+    #[arg(long, env = "RETOUCH_OPERATOR_ADDRESS", requires = "operator_name")]
+    pub operator_address: Option<String>,
     /// Email address for the page's contact link.
     #[arg(long, env = "RETOUCH_CONTACT_EMAIL")]
     pub contact_email: Option<String>,
@@ -187,7 +193,7 @@ pub struct LimitsConfig {
     /// Runs per minute and user, in browsers and programs together.
     #[arg(long, env = "RETOUCH_USER_RUNS_PER_MINUTE", default_value_t = 60)]
     pub user_runs_per_minute: u32,
-    /// Uploads per minute and user, in browsers and programs together.
+    /// Uploads per minute and user, in browsers and programs together. As many selections are allowed besides.
     #[arg(long, env = "RETOUCH_USER_UPLOADS_PER_MINUTE", default_value_t = 60)]
     pub user_uploads_per_minute: u32,
     /// Maximum number of visitors' runs in the queue.

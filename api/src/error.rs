@@ -75,6 +75,11 @@ pub enum ApiError {
     /// 422: the mask selects nothing.
     #[error("You have to draw to select area you want to fix 1")]
     MaskEmpty,
+    /// 422: nothing stands out where somebody clicked.
+    #[error(
+        "Nothing stands out there. Click somewhere else, draw a box around it, or use the brush."
+    )]
+    NothingFound,
     /// 422: the prompt is missing or too long.
     #[error(transparent)]
     Prompt(#[from] PromptError),

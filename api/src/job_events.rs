@@ -1,16 +1,18 @@
-//! Wakes the requests and event streams that wait for a job when a worker publishes an event.
+//! Wakes the requests and event streams that wait for a job, or for any job of an account, when a worker publishes an
+//! event.
 //!
-//! Events can be lost; waiting requests therefore also poll Postgres once a second.
+//! Events can be lost; waiting requests and streams therefore also poll Postgres.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use retouch_core::JobId;
 use retouch_core::db::{self, PgPool};
 use retouch_core::jobs::{self, Job, JobState};
 use retouch_core::queue::{JobEvent, JobProgress, Queue};
-use tokio::sync::broadcast;
+use retouch_core::{JobId, UserId};
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 
 use crate::error::ApiError;
@@ -23,6 +25,7 @@ const CHANNEL_CAPACITY: usize = 16;
 #[derive(Default)]
 pub struct JobEvents {
     channels: Arc<Channels>,
+    accounts: Arc<Accounts>,
     /// The latest progress of each running job. In memory only, so a restart of the API loses it.
     progress: Arc<Mutex<HashMap<JobId, JobProgress>>>,
 }
@@ -45,6 +48,66 @@ impl Channels {
     fn wake_all(&self) {
         for (job, channel) in self.lock().iter() {
             let _ = channel.send(JobEvent::changed(*job));
+        }
+    }
+}
+
+/// The accounts with an open event stream in this process.
+#[derive(Default)]
+struct Accounts(Mutex<HashMap<UserId, Watched>>);
+
+/// One account with open event streams.
+#[derive(Default)]
+struct Watched {
+    streams: usize,
+    changed: Arc<Notify>,
+    /// Events name a job, not its owner.
+    jobs: HashSet<JobId>,
+}
+
+impl Accounts {
+    fn lock(&self) -> MutexGuard<'_, HashMap<UserId, Watched>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self, is_concerned: impl Fn(&UserId, &Watched) -> bool) {
+        for (user, account) in self.lock().iter() {
+            if is_concerned(user, account) {
+                account.changed.notify_waiters();
+            }
+        }
+    }
+}
+
+/// A subscription to all jobs of one account.
+pub struct AccountSubscription {
+    user: UserId,
+    accounts: Arc<Accounts>,
+    changed: Arc<Notify>,
+}
+
+impl AccountSubscription {
+    /// Names the active jobs of the account, whose events wake it from now on.
+    pub fn watch(&self, jobs: impl Iterator<Item = JobId>) {
+        if let Some(account) = self.accounts.lock().get_mut(&self.user) {
+            account.jobs = jobs.collect();
+        }
+    }
+
+    /// Returns a future that ends with the next change. Changes count from this call, not from the first poll.
+    pub fn changed(&self) -> OwnedNotified {
+        self.changed.clone().notified_owned()
+    }
+}
+
+impl Drop for AccountSubscription {
+    fn drop(&mut self) {
+        let mut accounts = self.accounts.lock();
+        if let Some(account) = accounts.get_mut(&self.user) {
+            account.streams -= 1;
+            if account.streams == 0 {
+                accounts.remove(&self.user);
+            }
         }
     }
 }
@@ -122,6 +185,7 @@ impl JobEvents {
     /// Starts forwarding the workers' events to subscribers.
     pub fn start(&self, queue: Queue) {
         let (channels, progress) = (self.channels.clone(), self.progress.clone());
+        let accounts = self.accounts.clone();
         let (sender, mut events) = broadcast::channel::<JobEvent>(4096);
         tokio::spawn(async move { queue.forward_events(sender).await });
         tokio::spawn(async move {
@@ -130,6 +194,7 @@ impl JobEvents {
                     Ok(event) => event,
                     Err(broadcast::error::RecvError::Lagged(_)) => {
                         channels.wake_all();
+                        accounts.wake(|_, _| true);
                         continue;
                     }
                     Err(broadcast::error::RecvError::Closed) => return,
@@ -142,19 +207,35 @@ impl JobEvents {
                     }
                 }
                 channels.send(event);
+                accounts.wake(|_, account| account.jobs.contains(&event.job));
             }
         });
+    }
+
+    /// Tells the event streams of `owner` in this process that a job was submitted.
+    pub fn wake_owner(&self, owner: UserId) {
+        self.accounts.wake(|user, _| *user == owner);
     }
 
     /// Tells the subscribers in this process that a job changed.
     pub fn publish_locally(&self, job: JobId) {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).remove(&job);
         self.channels.send(JobEvent::changed(job));
+        self.accounts.wake(|_, account| account.jobs.contains(&job));
     }
 
     /// Returns the latest progress received for `job`.
     pub fn progress(&self, job: JobId) -> Option<JobProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).get(&job).copied()
+    }
+
+    /// Subscribes to all jobs of `user` from now on.
+    pub fn subscribe_to_account(&self, user: UserId) -> AccountSubscription {
+        let mut accounts = self.accounts.lock();
+        let account = accounts.entry(user).or_default();
+        account.streams += 1;
+        let changed = account.changed.clone();
+        AccountSubscription { user, accounts: self.accounts.clone(), changed }
     }
 
     /// Subscribes to the events of `job` from now on.

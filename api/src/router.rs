@@ -27,8 +27,8 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::metrics::measure_request;
 use crate::routes::{
-    account, body, checkouts, config, deadline, fallback, files, free, health, images, jobs, keys,
-    magic_images, payments, remove_background, removebg, ui, upscale, user,
+    account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
+    jobs, keys, magic_images, payments, remove_background, removebg, select, ui, upscale, user,
 };
 use crate::security_headers;
 use crate::state::App;
@@ -67,6 +67,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(images::list_images))
         .routes(routes!(images::upload))
         .routes(routes!(images::get_image, images::delete_image))
+        .routes(routes!(select::select_in_image))
         .routes(routes!(
             remove_background::run_remove_background,
             remove_background::get_remove_background
@@ -81,6 +82,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(upscale::run_free_upscale, upscale::get_free_upscale))
         .routes(routes!(upscale::list_upscaled, upscale::delete_upscaled))
         .routes(routes!(magic_images::run_magic_fix))
+        .routes(routes!(magic_images::prompt_meaning))
         .routes(routes!(magic_images::list_magic_images, magic_images::delete_magic_image))
         .routes(routes!(payments::buy_pack_1, payments::get_pack_1))
         .routes(routes!(payments::buy_pack_2, payments::get_pack_2))
@@ -95,6 +97,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(jobs::list_jobs))
         .routes(routes!(jobs::get_job, jobs::cancel_job))
         .routes(routes!(jobs::job_events))
+        .routes(routes!(events::account_events))
         .routes(routes!(keys::list_keys, keys::post_key))
         .routes(routes!(keys::delete_key))
         .routes(routes!(removebg::remove))

@@ -8,6 +8,7 @@ pub mod magic_fix;
 pub mod removebg;
 pub mod run_tool;
 pub mod run_visitor_tool;
+pub mod select;
 pub mod settle_payment;
 pub mod sign_in;
 pub mod upload_image;

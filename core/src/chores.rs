@@ -6,25 +6,25 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgPool;
-use sqlx::postgres::{PgAdvisoryLock, PgAdvisoryLockKey};
 
+use crate::advisory_lock::AdvisoryLock;
 use crate::db;
 
-/// A chore, by its name in the database and its advisory lock. The numbers of locks are arbitrary but unique.
+/// A chore, by its name in the database and its lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chore {
     name: &'static str,
-    lock: i64,
+    lock: AdvisoryLock,
 }
 
 /// The janitor's hourly tasks.
-pub(crate) const HOURLY: Chore = Chore { name: "hourly", lock: 0x7265_746f_7563_6801 };
+pub(crate) const HOURLY: Chore = Chore { name: "hourly", lock: AdvisoryLock::Hourly };
 /// The audit of the books.
-pub(crate) const AUDIT: Chore = Chore { name: "audit", lock: 0x7265_746f_7563_6802 };
+pub(crate) const AUDIT: Chore = Chore { name: "audit", lock: AdvisoryLock::Audit };
 /// Adding up the ledger.
-pub(crate) const SUMS: Chore = Chore { name: "sums", lock: 0x7265_746f_7563_6803 };
+pub(crate) const SUMS: Chore = Chore { name: "sums", lock: AdvisoryLock::Sums };
 /// Clearing old idempotency keys, a part of the hourly tasks.
-pub(crate) const KEYS: Chore = Chore { name: "keys", lock: 0x7265_746f_7563_6804 };
+pub(crate) const KEYS: Chore = Chore { name: "keys", lock: AdvisoryLock::Keys };
 
 impl Chore {
     /// Does `work` unless another process is doing it; then returns `None`.
@@ -33,10 +33,7 @@ impl Chore {
         pool: &PgPool,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<Option<T>, E> {
-        let lock = PgAdvisoryLock::with_key(PgAdvisoryLockKey::BigInt(self.lock));
-        let Some(held) = lock.try_acquire(pool.acquire().await?).await?.left() else {
-            return Ok(None);
-        };
+        let Some(held) = self.lock.try_take(pool).await? else { return Ok(None) };
         let done = work.await;
         held.release_now().await?;
         done.map(Some)

@@ -9,13 +9,12 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection, PgExecutor, Postgres, Transaction};
 pub use sqlx::{Error as DatabaseError, PgPool};
 
+use crate::advisory_lock::AdvisoryLock;
 use crate::config::DatabaseConfig;
 
 /// The schema in `migrations/`, embedded in each binary.
 pub static MIGRATOR: Migrator = sqlx::migrate!("../migrations");
 
-/// The advisory lock of the process that migrates: "retouch" in ASCII.
-const MIGRATION_LOCK: i64 = 0x0072_6574_6f75_6368;
 const MIGRATION_LOCK_POLL: Duration = Duration::from_millis(500);
 
 /// How long a statement may take before it is logged with its text.
@@ -140,7 +139,7 @@ pub async fn migrate_with(pool: &PgPool, migrator: &Migrator) -> anyhow::Result<
 
 async fn try_migration_lock(connection: &mut PgConnection) -> sqlx::Result<bool> {
     sqlx::query_scalar("select pg_try_advisory_lock($1)")
-        .bind(MIGRATION_LOCK)
+        .bind(AdvisoryLock::Migration as i64)
         .fetch_one(connection)
         .await
 }

@@ -33,6 +33,7 @@ mod reachability;
 mod retention;
 mod retry;
 mod submit;
+mod typical;
 mod unserved;
 
 use chrono::{DateTime, Utc};
@@ -48,7 +49,7 @@ pub use claim::{
 pub use depth::{QueueDepth, queue_depths};
 pub(crate) use end::{CancelScope, cancel_some};
 pub use end::{cancel, fail};
-pub use estimate::{Estimate, estimate, estimates};
+pub use estimate::{Estimate, WaitsFor, estimate, estimates};
 pub use finish::{Finish, finish};
 pub use lease::{Sweep, hand_back, renew, sweep};
 pub use operator::{FailedFilter, RedriveError, fail_by_operator, failed, recent, redrive};
@@ -60,6 +61,7 @@ pub use submit::{
     FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, submit,
     submit_as,
 };
+pub use typical::{TypicalTime, typical_times};
 pub use unserved::{UNSERVED_AFTER, end_unserved};
 
 /// The state of a job.
@@ -220,6 +222,21 @@ pub async fn get(pool: &PgPool, id: JobId) -> sqlx::Result<Option<Job>> {
     Ok(load(pool, &[id]).await?.pop())
 }
 
+/// Returns the job that used up the free run of `tool` on `image`.
+pub async fn free_run(pool: &PgPool, image: ImageId, tool: ToolName) -> sqlx::Result<Option<Job>> {
+    let id = sqlx::query_scalar!(
+        r#"select job_id as "id: JobId" from free_runs where image_id = $1 and tool = $2"#,
+        image.uuid(),
+        tool.as_str(),
+    )
+    .fetch_optional(pool)
+    .await?;
+    match id {
+        Some(id) => get(pool, id).await,
+        None => Ok(None),
+    }
+}
+
 /// Returns the mask of an active or failed job: a PNG with one bit per pixel, white where the tool works.
 pub async fn mask(pool: &PgPool, job: JobId) -> sqlx::Result<Option<Vec<u8>>> {
     sqlx::query_scalar!("select png from masks where job_id = $1", job.uuid())
@@ -238,6 +255,24 @@ pub async fn active(
            where owner_id = $1 and state in ('queued', 'running') and ($2::uuid is null or image_id = $2)"#,
         owner.uuid(),
         image.map(ImageId::uuid),
+    )
+    .fetch_all(pool)
+    .await?;
+    load(pool, &ids).await
+}
+
+/// Returns the active jobs of `owner` and those submitted in the last minute, the oldest first. Who looks at least once
+/// a minute misses none, however soon it ended.
+pub async fn active_or_recent(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Job>> {
+    // Ids begin with the time of their creation in milliseconds, so the index of an owner's jobs finds the recent ones.
+    let ids = sqlx::query_scalar!(
+        r#"select id as "id!: JobId" from jobs where owner_id = $1 and state in ('queued', 'running')
+           union
+           select id from jobs
+           where owner_id = $1
+             and id > (lpad(to_hex((extract(epoch from now() - interval '1 minute') * 1000)::bigint), 12, '0')
+                       || repeat('0', 20))::uuid"#,
+        owner.uuid(),
     )
     .fetch_all(pool)
     .await?;

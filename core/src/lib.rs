@@ -15,11 +15,13 @@
 //! | *debit* | the ledger entry of a finished job |
 //! | *pack* | an amount of credits on sale; [`credits::Pack`] |
 //! | *order* | a user's purchase of a pack; [`orders`] is its life |
+//! | *selection* | the pixels of what somebody clicked on; [`selection`] |
 //! | *mode* | what a prompt asks Magic Fix to do; [`magic_fix`] finds it |
 //!
 //! `docs/architecture.md` has the whole glossary.
 
 pub mod accounts;
+mod advisory_lock;
 pub mod api_keys;
 pub mod audit;
 mod chores;
@@ -36,6 +38,7 @@ pub mod orders;
 mod pages;
 pub mod queue;
 pub mod results;
+pub mod selection;
 pub mod storage;
 pub mod telemetry;
 pub mod users;

@@ -18,8 +18,10 @@
 
 mod meaning;
 mod offer;
+mod reach;
 
 pub use offer::Offer;
+pub use reach::{Reach, is_mask_exact_by_default};
 
 use retouch_catalog::FixMode;
 

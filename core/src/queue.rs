@@ -1,5 +1,5 @@
-//! Redis: doorbells ("there is work"), job events ("this job changed") and shared rate limits. The only code that
-//! names apalis or Redis.
+//! Redis: doorbells ("there is work"), job events ("this job changed"), shared rate limits, and the requests and replies
+//! of click to select. The only code that names apalis or Redis.
 //!
 //! Nothing here is the truth. The sweeper rings again for a lost doorbell, a request that waits for a job also polls
 //! Postgres, and rate limits are counted locally meanwhile, so Redis can be flushed, restarted or unreachable at any
@@ -7,6 +7,7 @@
 
 mod events;
 mod rate_limit;
+mod selections;
 mod streams;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use streams::{FIELD, StreamsBackend, StreamsConfig};
 
 pub use events::{JobEvent, JobProgress, ProgressStage};
 pub use rate_limit::{Rate, Verdict};
+pub use selections::{SelectionError, Selections};
 
 /// The approximate length of a stream; beyond it Redis drops the oldest doorbells, and the sweeper rings again
 /// for their jobs.

@@ -95,6 +95,19 @@ async fn find(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>>
     .await
 }
 
+/// Returns the user with this id, unless they deleted their account.
+pub async fn get(pool: &PgPool, id: UserId) -> sqlx::Result<Option<User>> {
+    sqlx::query_as!(
+        User,
+        r#"select id as "id: UserId", email, credits, reserved,
+                  coalesce(email_checked_at < now() - interval '1 day', true) as "email_is_stale!"
+           from users where id = $1 and deleted_at is null"#,
+        id.uuid(),
+    )
+    .fetch_optional(pool)
+    .await
+}
+
 /// Returns the time at which the person with this hash last deleted an account.
 async fn last_deletion(
     conn: &mut PgConnection,

@@ -23,6 +23,12 @@ pub struct ServedModel {
     /// The mode of Magic Fix that it serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<FixMode>,
+    /// The factor of upscales that it serves; older workers do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<u8>,
+    /// The most pixels, width times height, of the pictures that it serves; `None` for any size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_pixels: Option<u64>,
     /// The words it knows; `None` if it accepts any word or takes no prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<Vec<String>>,
@@ -46,10 +52,13 @@ pub fn fix_offer(models: &[ServedModel]) -> Offer {
     offer
 }
 
+/// The name under which [`WorkerProblem`] reports that a worker cannot reach the object store.
+pub const OBJECT_STORE: &str = "object store";
+
 /// Why a worker runs no jobs, or runs them with an older model than its files state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerProblem {
-    /// The name of the model's folder in `models/`, `tools.toml`, or `object store`.
+    /// The name of the model's folder in `models/`, `tools.toml`, or [`OBJECT_STORE`].
     pub model: String,
     /// The check that failed.
     pub step: String,

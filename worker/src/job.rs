@@ -131,7 +131,10 @@ impl JobRunner {
         self.report_stage(job, ProgressStage::Fetch);
         let fetching = Instant::now();
         let fetch = async { (self.storage.get(&job.object_key).await, fetching.elapsed()) };
-        let ((input, fetching), model) = tokio::join!(fetch, self.registry.model_for(demand));
+        let picture_pixels =
+            u64::from(job.width.unsigned_abs()) * u64::from(job.height.unsigned_abs());
+        let model = self.registry.model_for_picture(demand, picture_pixels);
+        let ((input, fetching), model) = tokio::join!(fetch, model);
         let (input, model) = (input?, model?);
         self.faults.inject(job.width).await;
         let (mut identity, mut is_demo) = (model.identity().clone(), false);
@@ -246,7 +249,7 @@ impl JobRunner {
         // Two jobs with the same request get different results, a retried job gets the same one.
         let seed = job.id.uuid().as_u64_pair().1;
         // Takes the mode from the job: the rules may have changed since the prompt was accepted.
-        let request = FixRequest { prompt, mode, mask, seed };
+        let request = FixRequest { prompt, mode, mask, is_mask_exact: job.is_mask_exact, seed };
         let (events, id, started) = (self.events.clone(), job.id, Instant::now());
         let on_progress: ProgressFn = Arc::new(move |stage, done, count: Option<Count>| {
             let stage = stage_of(stage);

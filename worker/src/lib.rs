@@ -1,7 +1,8 @@
 //! Claims jobs, runs tools, records results.
 //!
 //! `consumer → job → tools`: a [`consumer`] claims jobs, [`job`] takes one from its image in S3 to its recorded result,
-//! and [`tools`] combine functions of `retouch-pixels` with models of `retouch-inference`.
+//! and [`tools`] combine functions of `retouch-pixels` with models of `retouch-inference`. [`select`] answers clicks beside
+//! them.
 
 pub mod commands;
 pub mod config;
@@ -10,6 +11,7 @@ pub mod faults;
 pub mod job;
 pub mod lease;
 pub mod pixel_pool;
+pub mod select;
 pub mod storage_probe;
 pub mod sweeper;
 pub mod tools;

@@ -13,6 +13,7 @@ use crate::error::ApiError;
 pub struct UserLimits {
     runs: Limiter,
     uploads: Limiter,
+    selections: Limiter,
 }
 
 /// A user's remaining allowance.
@@ -58,6 +59,8 @@ impl UserLimits {
         Self {
             runs: limiter("user-runs", limits.user_runs_per_minute),
             uploads: limiter("user-uploads", limits.user_uploads_per_minute),
+            // Clicks are as frequent as uploads may be, and counted by themselves.
+            selections: limiter("user-selections", limits.user_uploads_per_minute),
         }
     }
 
@@ -69,6 +72,11 @@ impl UserLimits {
     /// Counts an upload of `user`; an error if it exceeds the limit.
     pub async fn count_upload(&self, user: UserId) -> Result<Allowance, RateLimited> {
         count(&self.uploads, user, "uploads").await
+    }
+
+    /// Counts a selection of `user`; an error if it exceeds the limit.
+    pub async fn count_selection(&self, user: UserId) -> Result<Allowance, RateLimited> {
+        count(&self.selections, user, "selections").await
     }
 }
 

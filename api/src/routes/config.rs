@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use retouch_catalog::{Factor, FixMode, Tier, Tool, ToolName};
 use retouch_core::credits::{self, PACKS, SIGNUP_CREDITS};
-use retouch_core::magic_fix::{MAX_PROMPT_LENGTH, Offer};
+use retouch_core::jobs::{self, TypicalTime};
+use retouch_core::magic_fix::{MAX_PROMPT_LENGTH, Offer, Reach, is_mask_exact_by_default};
 use retouch_core::workers::{self, ServedModel};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -92,6 +93,22 @@ pub struct ToolOffer {
     free_available: bool,
     costs: Vec<CostView>,
     models: ModelsView,
+    /// The typical times of recent runs, by tier and model.
+    times: Vec<TimeView>,
+}
+
+/// The typical time of a run.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TypicalTime)]
+pub struct TimeView {
+    tier: Tier,
+    model: String,
+    /// The median over recent runs.
+    #[schema(example = 1.8)]
+    seconds: f64,
+    /// The same for each megapixel of the picture.
+    seconds_per_megapixel: f64,
 }
 
 /// A price.
@@ -106,9 +123,28 @@ pub struct CostView {
 /// The model that serves a tool; null if none or several do.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolModels)]
+#[serde(rename_all = "camelCase")]
 pub struct ModelsView {
     paid: Option<String>,
     free: Option<String>,
+    /// Every model that serves paid runs, and for which pictures.
+    all_paid: Vec<BoundModelView>,
+    /// The same for free runs.
+    all_free: Vec<BoundModelView>,
+}
+
+/// A model, and the pictures that it serves.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = BoundModel)]
+pub struct BoundModelView {
+    model: String,
+    /// The SHA-256 of its file.
+    sha256: String,
+    /// 2 or 4 if it serves only this factor; null otherwise.
+    factor: Option<u8>,
+    /// The most pixels, width times height, of a picture; null for any size.
+    largest_pixels: Option<u64>,
 }
 
 /// What Magic Fix can do with the installed models.
@@ -121,12 +157,37 @@ pub struct MagicFixView {
     vocabulary: Option<Vec<String>>,
     /// True if the text-guided model is a demo with limited abilities.
     demo: bool,
+    /// How far each mode may change the picture beyond the mask.
+    reach: Vec<ReachView>,
+}
+
+/// How far a mode may change the picture beyond the mask, in pixels: the longer side divided by `divisor`, between
+/// `least` and `most`, but at most an eighth of the shorter side and at least 1. With an exact mask, nothing changes
+/// beyond it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Reach)]
+pub struct ReachView {
+    mode: FixMode,
+    divisor: u32,
+    least: u32,
+    most: u32,
+    /// True if the mask is exact unless the request says otherwise.
+    exact_by_default: bool,
+}
+
+impl From<FixMode> for ReachView {
+    fn from(mode: FixMode) -> Self {
+        let Reach { divisor, least, most } = Reach::of(mode);
+        Self { mode, divisor, least, most, exact_by_default: is_mask_exact_by_default(mode) }
+    }
 }
 
 impl From<Offer> for MagicFixView {
     fn from(offer: Offer) -> Self {
         let Offer { modes, vocabulary, is_demo } = offer;
-        Self { modes, vocabulary, demo: is_demo }
+        let reach = FixMode::ALL.map(ReachView::from).into();
+        Self { modes, vocabulary, demo: is_demo, reach }
     }
 }
 
@@ -143,6 +204,10 @@ pub struct FeaturesView {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Site)]
 pub struct SiteView {
+    /// Who runs this installation.
+    operator_name: Option<String>,
+    /// Their postal address; lines end with a line feed.
+    operator_address: Option<String>,
     contact_email: Option<String>,
     /// The advertising account to report sign-ins to, with the user's consent.
     ad_tag: Option<AdTagView>,
@@ -176,6 +241,8 @@ impl From<&SiteConfig> for SiteView {
         let ad_tag = site.ad_tag_id.clone().zip(site.ad_conversion.clone());
         let rating = site.rating_service.clone().zip(site.rating_url.as_ref());
         Self {
+            operator_name: site.operator_name.clone(),
+            operator_address: site.operator_address.as_ref().map(|text| text.replace("\\n", "\n")),
             contact_email: site.contact_email.clone(),
             ad_tag: ad_tag.map(|(id, conversion)| AdTagView { id, conversion }),
             rating: rating.map(|(service, url)| RatingView {
@@ -191,6 +258,7 @@ impl From<&SiteConfig> for SiteView {
 #[utoipa::path(get, path = "/api/config", tag = "config", responses((status = 200, body = ConfigView)))]
 pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiError> {
     let served = workers::known_models(&app.pool).await?;
+    let times = jobs::typical_times(&app.pool).await?;
     let identity = &app.identity;
     let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     Ok(Json(ConfigView {
@@ -225,26 +293,54 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
             logout_style: identity.oidc_logout_style,
             logout_endpoint: identity.oidc_logout_endpoint.as_ref().map(ToString::to_string),
         },
-        tools: ToolName::ALL.iter().map(|tool| offer(*tool, &served)).collect(),
+        tools: ToolName::ALL.iter().map(|tool| offer(*tool, &served, &times)).collect(),
         magic_fix: workers::fix_offer(&served).into(),
         features: FeaturesView { payments: app.payments.is_some() },
         site: SiteView::from(&app.site),
     }))
 }
 
-fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
+fn offer(tool: ToolName, served: &[ServedModel], times: &[TypicalTime]) -> ToolOffer {
     let serving = |tier: Tier| {
-        let fits = move |served: &&ServedModel| served.tool == tool && served.tier == tier;
+        let fits = move |served: &&ServedModel| {
+            served.tool == tool && served.tier == tier && served.largest_pixels.is_none()
+        };
         served.iter().filter(fits).map(|served| served.model.as_str())
     };
     // Magic Fix may have one model per mode; then none of them is the model of the tool.
+    let bound = |tier: Tier| {
+        let mut all = Vec::new();
+        for model in served.iter().filter(|served| served.tool == tool && served.tier == tier) {
+            let view = BoundModelView {
+                model: model.model.clone(),
+                sha256: model.sha256.clone(),
+                factor: model.factor,
+                largest_pixels: model.largest_pixels,
+            };
+            if !all.contains(&view) {
+                all.push(view);
+            }
+        }
+        all
+    };
     let model = |tier: Tier| {
         let mut names = serving(tier);
         let first = names.next()?;
         let is_only = tool != ToolName::MagicFix || names.all(|name| name == first);
         is_only.then(|| first.to_owned())
     };
-    let models = ModelsView { paid: model(Tier::Paid), free: model(Tier::Free) };
+    let models = ModelsView {
+        paid: model(Tier::Paid),
+        free: model(Tier::Free),
+        all_paid: bound(Tier::Paid),
+        all_free: bound(Tier::Free),
+    };
+    let times = times.iter().filter(|time| time.tool == tool).map(|time| TimeView {
+        tier: time.tier,
+        model: time.model.clone(),
+        seconds: time.secs,
+        seconds_per_megapixel: time.secs_per_megapixel,
+    });
     let costs: &[Tool] = match tool {
         ToolName::RemoveBackground => &[Tool::RemoveBackground],
         ToolName::Upscale => &[Tool::Upscale(Factor::X2), Tool::Upscale(Factor::X4)],
@@ -263,5 +359,6 @@ fn offer(tool: ToolName, served: &[ServedModel]) -> ToolOffer {
             })
             .collect(),
         models,
+        times: times.collect(),
     }
 }

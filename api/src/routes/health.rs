@@ -48,7 +48,7 @@ pub struct WorkerView {
 }
 
 /// A model that a worker serves.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Model)]
 pub struct ModelView {
     tool: String,
@@ -93,22 +93,22 @@ pub async fn readyz(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
 }
 
 fn view(worker: workers::Worker) -> WorkerView {
+    let served = worker.models.into_iter().map(|served| ModelView {
+        tool: served.tool.to_string(),
+        tier: served.tier.to_string(),
+        model: served.model,
+        sha256: served.sha256,
+    });
+    let mut models: Vec<_> = served.collect();
+    // Both factors of an upscale, and several modes of Magic Fix, usually share a model.
+    models.dedup();
     WorkerView {
         name: worker.name,
         device: worker.device,
         slots: worker.slots,
         version: worker.version,
         seen_at: worker.seen_at,
-        models: worker
-            .models
-            .into_iter()
-            .map(|served| ModelView {
-                tool: served.tool.to_string(),
-                tier: served.tier.to_string(),
-                model: served.model,
-                sha256: served.sha256,
-            })
-            .collect(),
+        models,
         problems: worker
             .problems
             .into_iter()

@@ -2,20 +2,24 @@
 
 use axum::Json;
 use axum::extract::multipart::MultipartRejection;
+use axum::extract::rejection::JsonRejection;
 use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use retouch_catalog::ToolName;
+use retouch_catalog::{FixMode, ToolName};
+use retouch_core::magic_fix::Prompt;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::caller::SignedIn;
-use super::multipart::{MaskUpload, multipart, uploaded_mask};
+use super::multipart::{MaskUpload, UploadedMask, multipart, uploaded_mask};
 use super::problem::Problem;
 use super::request::{Path, RequestPreferences, id};
 use super::run::{self, RunAnswers, RunHeaders};
 use super::views::ResultView;
 use crate::error::ApiError;
 use crate::state::App;
-use crate::usecases::magic_fix::{FixRequest, magic_fix};
+use crate::usecases::magic_fix::{FixRequest, fix_offer, magic_fix};
 
 /// The Magic Fix results of an image, oldest first.
 #[utoipa::path(get, path = "/api/magic-images/{imageId}", tag = "magic fix",
@@ -50,10 +54,48 @@ pub async fn run_magic_fix(
     app.rate_limits.users.count_run(user.id).await?;
     let image = id(&image, "Image")?;
     let body = multipart(body)?;
-    let (mask, prompt) = uploaded_mask(body, app.limits.max_upload_bytes).await?;
+    let UploadedMask { mask, prompt, is_exact } =
+        uploaded_mask(body, app.limits.max_upload_bytes).await?;
     let RequestPreferences { idempotency_key, wait } = preferences;
-    let request = FixRequest { image, mask, prompt, idempotency_key, wait };
+    let request =
+        FixRequest { image, mask, is_mask_exact: is_exact, prompt, idempotency_key, wait };
     run::respond(&app, magic_fix(&app, user.id, request).await?).await
+}
+
+/// A prompt to look at.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct PromptView {
+    #[schema(example = "remove the object")]
+    prompt: String,
+}
+
+/// What a prompt means.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PromptMeaning)]
+pub struct MeaningView {
+    mode: FixMode,
+    /// Why this installation cannot follow it, and what is possible instead; null if it can.
+    #[schema(example = "This server cannot restore yet. Try “remove it”.")]
+    problem: Option<String>,
+}
+
+/// What Magic Fix would do with a prompt, and whether it can: costs nothing, so that people see it while they type.
+///
+/// Returns 422 with the code `prompt_required` or `prompt_too_long` if the prompt is invalid.
+#[utoipa::path(post, path = "/api/magic-images/meaning", tag = "magic fix", request_body = PromptView,
+    responses((status = 200, body = MeaningView), (status = 400, body = Problem), (status = 401, body = Problem),
+        (status = 422, body = Problem)),
+    security(("token" = []), ("key" = [])))]
+pub async fn prompt_meaning(
+    State(app): State<App>,
+    _user: SignedIn,
+    body: Result<Json<PromptView>, JsonRejection>,
+) -> Result<Json<MeaningView>, ApiError> {
+    let Json(PromptView { prompt }) =
+        body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let prompt = Prompt::parse(&prompt)?;
+    let problem = fix_offer(&app).await?.check(&prompt).err();
+    Ok(Json(MeaningView { mode: prompt.mode(), problem }))
 }
 
 /// Deletes a Magic Fix result.

@@ -9,8 +9,8 @@ use crate::error::ApiError;
 
 /// The most fields of an upload; those we know come first.
 const MAX_FIELDS: usize = 32;
-/// The most bytes of a prompt that are kept; more than any valid prompt has.
-const MAX_PROMPT_BYTES: usize = 4096;
+/// The most bytes of a text that are kept; more than any valid prompt has.
+const MAX_TEXT_BYTES: usize = 4096;
 
 /// Unwraps an extracted multipart body.
 pub fn multipart(body: Result<Multipart, MultipartRejection>) -> Result<Multipart, ApiError> {
@@ -28,21 +28,38 @@ pub async fn uploaded_file(mut body: Multipart, max_bytes: usize) -> Result<Byte
     Err(file_missing())
 }
 
-/// Returns the fields `file`, of at most `max_bytes`, and `prompt`, in any order. A missing prompt is empty.
+/// A mask and what to do there.
+pub struct UploadedMask {
+    /// The field `file`.
+    pub mask: Bytes,
+    /// The field `prompt`; empty if it is missing.
+    pub prompt: String,
+    /// The field `exactMask`.
+    pub is_exact: Option<bool>,
+}
+
+/// Returns the fields of a [`MaskUpload`], in any order. The file has at most `max_bytes`.
 pub async fn uploaded_mask(
     mut body: Multipart,
     max_bytes: usize,
-) -> Result<(Bytes, String), ApiError> {
-    let (mut file, mut prompt) = (None, String::new());
+) -> Result<UploadedMask, ApiError> {
+    let (mut file, mut prompt, mut is_exact) = (None, String::new(), None);
     for _ in 0..MAX_FIELDS {
         let Some(field) = next_field(&mut body, max_bytes).await? else { break };
         match field.name() {
             Some("file") => file = Some(read_file(field, max_bytes).await?),
-            Some("prompt") => prompt = read_prompt(field, max_bytes).await?,
+            Some("prompt") => prompt = read_text(field, max_bytes).await?,
+            Some("exactMask") => {
+                let text = read_text(field, max_bytes).await?;
+                let parsed = text.parse().map_err(|_| {
+                    ApiError::BadRequest("The field exactMask must be true or false.".into())
+                })?;
+                is_exact = Some(parsed);
+            }
             _ => {}
         }
     }
-    Ok((file.ok_or_else(file_missing)?, prompt))
+    Ok(UploadedMask { mask: file.ok_or_else(file_missing)?, prompt, is_exact })
 }
 
 async fn next_field(body: &mut Multipart, max_bytes: usize) -> Result<Option<Field<'_>>, ApiError> {
@@ -58,11 +75,11 @@ async fn read_file(field: Field<'_>, max_bytes: usize) -> Result<Bytes, ApiError
     }
 }
 
-/// Reads the beginning of a prompt. What is longer is too long, whatever follows.
-async fn read_prompt(mut field: Field<'_>, max_bytes: usize) -> Result<String, ApiError> {
+/// Reads the beginning of a text. What is longer is too long, whatever follows.
+async fn read_text(mut field: Field<'_>, max_bytes: usize) -> Result<String, ApiError> {
     let mut text = Vec::new();
     while let Some(chunk) = field.chunk().await.map_err(|error| invalid(&error, max_bytes))? {
-        let room = MAX_PROMPT_BYTES - text.len();
+        let room = MAX_TEXT_BYTES - text.len();
         text.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -83,6 +100,7 @@ fn invalid(error: &MultipartError, max_bytes: usize) -> ApiError {
 
 /// The multipart body with a mask and a prompt, for the `OpenAPI` document.
 #[derive(utoipa::ToSchema)]
+#[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "documents a body that is read field by field")]
 pub struct MaskUpload {
     /// A PNG that marks the area to repaint: by opacity, or in white if the PNG is fully opaque. It has the size or
@@ -92,6 +110,9 @@ pub struct MaskUpload {
     /// What the area should show, in 1 to 500 characters.
     #[schema(example = "remove the object")]
     prompt: String,
+    /// Whether no pixel outside the mask may change. Otherwise the result may differ a little around it, as the
+    /// configuration's `magicFix.reach` says. By default true for prompts that edit or add, and false for others.
+    exact_mask: Option<bool>,
 }
 
 /// The multipart body with an image, for the `OpenAPI` document.

@@ -55,6 +55,7 @@ impl ApiError {
             Self::RunFailed(failure) => failure.code.as_str(),
             Self::MaskInvalid(_) => "mask_invalid",
             Self::MaskEmpty => "mask_empty",
+            Self::NothingFound => "nothing_found",
             Self::Prompt(PromptError::Missing) => "prompt_required",
             Self::Prompt(PromptError::TooLong) => "prompt_too_long",
             Self::PromptNotPossible(_) => "prompt_not_possible",
@@ -82,6 +83,7 @@ impl ApiError {
             | Self::UnreadableImage
             | Self::MaskInvalid(_)
             | Self::MaskEmpty
+            | Self::NothingFound
             | Self::Prompt(_)
             | Self::PromptNotPossible(_)
             | Self::Unprocessable(_)

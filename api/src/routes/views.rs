@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use retouch_catalog::{Count, FixMode, Tier, ToolName};
 use retouch_core::images::Image;
-use retouch_core::jobs::{Estimate, Failure, Job, JobState};
+use retouch_core::jobs::{Estimate, Failure, Job, JobState, WaitsFor};
 use retouch_core::queue::{JobProgress, ProgressStage};
 use retouch_core::results::ResultImage;
 use serde::Serialize;
@@ -191,6 +191,8 @@ pub struct JobView {
     pub position: Option<i64>,
     /// The estimated seconds until it ends; null if there is no estimate.
     pub eta_seconds: Option<i64>,
+    /// What it waits for; null after it has started.
+    pub waits_for: Option<WaitsFor>,
     pub progress: Option<ProgressView>,
     pub failure: Option<Failure>,
     /// The results, once the job is done.
@@ -222,6 +224,7 @@ impl JobView {
             eta_seconds: progress
                 .and_then(|progress| progress.eta_secs.map(i64::from))
                 .or_else(|| estimate.and_then(|estimate| estimate.eta_secs)),
+            waits_for: estimate.and_then(|estimate| estimate.waits_for),
             progress: progress.map(|JobProgress { stage, fraction, count, .. }| ProgressView {
                 stage,
                 fraction,
@@ -234,6 +237,14 @@ impl JobView {
             finished_at: job.finished_at,
         }
     }
+}
+
+/// The caller and their unfinished jobs: the first event of `/api/events`.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Account)]
+pub struct AccountView {
+    pub user: UserView,
+    pub jobs: Vec<JobView>,
 }
 
 /// A list of jobs.

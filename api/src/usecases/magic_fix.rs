@@ -7,7 +7,7 @@ use bytes::Bytes;
 use retouch_catalog::{Tier, Tool};
 use retouch_core::db;
 use retouch_core::jobs::{self, NewJob};
-use retouch_core::magic_fix::Prompt;
+use retouch_core::magic_fix::{Offer, Prompt, is_mask_exact_by_default};
 use retouch_core::{ImageId, UserId, images, workers};
 use retouch_pixels::mask::Drawing;
 use retouch_pixels::{Limits, PixelError};
@@ -24,12 +24,19 @@ pub struct FixRequest {
     pub image: ImageId,
     /// The uploaded mask.
     pub mask: Bytes,
+    /// Whether no pixel outside the mask may change; `None` leaves it to the mode.
+    pub is_mask_exact: Option<bool>,
     /// The prompt as entered.
     pub prompt: String,
     /// A repeat with the same key returns the first response.
     pub idempotency_key: Option<String>,
     /// How long to wait for the result; zero returns the job immediately.
     pub wait: Duration,
+}
+
+/// Returns what Magic Fix can do with the installed models.
+pub async fn fix_offer(app: &App) -> Result<Offer, ApiError> {
+    Ok(workers::fix_offer(&db::within(workers::known_models(&app.pool)).await?))
 }
 
 /// Runs Magic Fix on a stored image.
@@ -43,12 +50,12 @@ pub async fn magic_fix(
     let prompt = Prompt::parse(&request.prompt)?;
     let tool = Tool::MagicFix(prompt.mode());
     check_size(app, tool, image.width.max(image.height))?;
-    let offer = workers::fix_offer(&db::within(workers::known_models(&app.pool)).await?);
-    offer.check(&prompt).map_err(ApiError::PromptNotPossible)?;
+    fix_offer(app).await?.check(&prompt).map_err(ApiError::PromptNotPossible)?;
     let limits = Limits { max_dimension: app.limits.max_dimension_of(tool.name()) };
     let (width, height) = (image.width.unsigned_abs(), image.height.unsigned_abs());
+    let upload = request.mask;
     let read = move || -> Result<Vec<u8>, PixelError> {
-        let drawing = Drawing::read(&request.mask, (width, height), &limits)?;
+        let drawing = Drawing::read(&upload, (width, height), &limits)?;
         drawing.to_png()
     };
     let mask = app.decoders.run(Drawing::memory_bytes(&limits), read).await?.0?;
@@ -60,6 +67,7 @@ pub async fn magic_fix(
             prompt: prompt.text().to_owned(),
             mask_sha256: Sha256::digest(&mask).to_vec(),
             mask: mask.into(),
+            is_mask_exact: request.is_mask_exact.unwrap_or(is_mask_exact_by_default(prompt.mode())),
         }),
         tier: Tier::Paid,
         idempotency_key: request.idempotency_key,

@@ -99,6 +99,9 @@ pub(super) async fn submit_and_wait(
                 metrics::counter!("retouch_jobs_submitted_total",
                     "tool" => job.tool.name().as_str(), "tier" => job.tier.as_str())
                 .increment(1);
+                if let Some(owner) = job.owner {
+                    app.job_events.wake_owner(owner);
+                }
                 if let Err(error) = app.queue.ring(job.class(), job.id).await {
                     tracing::warn!(%error, job.id = %job.id, "Could not ring the doorbell for job {}", job.id);
                 }
@@ -121,6 +124,17 @@ pub(super) async fn submit_and_wait(
         }
         return outcome;
     }
+}
+
+/// Waits for the end of an earlier job, at most `wait`. With zero, returns it at once, even if it has ended.
+pub(super) async fn await_job(app: &App, job: Job, wait: Duration) -> Result<RunOutcome, ApiError> {
+    if wait.is_zero() {
+        return Ok(RunOutcome::Pending(job));
+    }
+    let subscription = app.job_events.subscribe(job.id);
+    // It may have ended before this subscription.
+    let job = db::within(jobs::get(&app.pool, job.id)).await?.unwrap_or(job);
+    outcome_of(app, subscription.wait_for_end(&app.pool, job, wait).await?).await
 }
 
 /// Cancels a job whose clients have all hung up.

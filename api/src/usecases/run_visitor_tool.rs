@@ -10,16 +10,16 @@ use retouch_core::images::{self, Uploader};
 use retouch_core::jobs::{self, NewJob};
 use sha2::{Digest, Sha256};
 
-use super::run_tool::{RunOutcome, check_size, submit_and_wait};
+use super::run_tool::{RunOutcome, await_job, check_size, submit_and_wait};
 use super::upload_image::upload_image;
 use crate::error::ApiError;
 use crate::state::App;
 
 /// Runs `tool` on `file` for the visitor at `address`.
 ///
-/// A repeated upload of the same file within the hour refers to the same image, whose free run is used up. A run
-/// counts once its request has passed all checks, unless the queue is full. Calls `release_file` as soon as `file` is
-/// no longer needed.
+/// A repeated upload of the same file within the hour refers to the same image. It returns the run that this image
+/// already had, so that nobody loses a result to a closed tab, and counts as no run. Any other run counts once its
+/// request has passed all checks, unless the queue is full. Calls `release_file` as soon as `file` is no longer needed.
 pub async fn run_visitor_tool(
     app: &App,
     address: IpAddr,
@@ -31,11 +31,18 @@ pub async fn run_visitor_tool(
     let visitor = app.visitors.pseudonym(address);
     let limits = &app.rate_limits.visitors;
     let queue_limit = app.limits.queue_limit(Tier::Visitor);
+    let digest = Sha256::digest(&file);
+    let known = db::within(images::for_visitor(&app.pool, &visitor, &digest)).await?;
+    if let Some(image) = known
+        && let Some(earlier) = db::within(jobs::free_run(&app.pool, image, tool.name())).await?
+    {
+        release_file();
+        limits.count_upload(&visitor).await?;
+        return await_job(app, earlier, wait).await;
+    }
     // Before anything is counted or decoded.
     db::within(jobs::check_visitor_queue(&app.pool, &visitor, queue_limit)).await?;
     limits.count_upload(&visitor).await?;
-    let known =
-        db::within(images::for_visitor(&app.pool, &visitor, &Sha256::digest(&file))).await?;
     let image = if let Some(image) = known {
         db::within(images::get(&app.pool, image)).await?.ok_or(ApiError::NotFound("Image"))?
     } else {
@@ -45,13 +52,6 @@ pub async fn run_visitor_tool(
     release_file();
     // A known image may have been uploaded for a tool with a higher limit.
     check_size(app, tool, image.width.max(image.height))?;
-    let is_used_up = match tool {
-        Tool::Upscale(_) => image.free_upscale_used,
-        _ => image.free_remove_background_used,
-    };
-    if is_used_up {
-        return Err(ApiError::FreeExists);
-    }
     limits.count_run(&visitor).await?;
     let job = NewJob {
         owner: None,

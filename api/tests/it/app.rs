@@ -307,10 +307,21 @@ impl TestRequest<'_> {
     }
 
     /// Sets the multipart body of Magic Fix.
-    pub fn fix(mut self, mask: &[u8], prompt: &str) -> Self {
+    pub fn fix(self, mask: &[u8], prompt: &str) -> Self {
+        self.fix_with(mask, prompt, &[])
+    }
+
+    /// Sets the multipart body of Magic Fix, with further text fields before the file.
+    pub fn fix_with(mut self, mask: &[u8], prompt: &str, fields: &[(&str, &str)]) -> Self {
+        let fields = [&[("prompt", prompt)], fields].concat();
+        let texts: String = fields
+            .iter()
+            .map(|(name, text)| {
+                format!("--frontier\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+            })
+            .collect();
         let mut body = format!(
-            "--frontier\r\ncontent-disposition: form-data; name=\"prompt\"\r\n\r\n{prompt}\r\n\
-             --frontier\r\ncontent-disposition: form-data; name=\"file\"; filename=\"mask.png\"\r\n\r\n"
+            "{texts}--frontier\r\ncontent-disposition: form-data; name=\"file\"; filename=\"mask.png\"\r\n\r\n"
         )
         .into_bytes();
         body.extend_from_slice(mask);

@@ -10,14 +10,31 @@ use crate::app::{Answer, TestApp, png};
 const RUN: &str = "/api/free/remove-bg-fr";
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn a_visitor_gets_the_result_once_per_image(pool: PgPool) {
-    let app = Arc::new(TestApp::start(pool).await);
+async fn a_visitor_gets_one_run_per_image_and_its_result_again_on_repeat(pool: PgPool) {
+    let app = Arc::new(TestApp::start_with(pool, &["--visitor-runs-per-hour=1"]).await);
     let worker = app.work_once();
-    let answer = app.post(RUN).file(&png(100, 80)).send().await;
-    worker.await.unwrap();
-    assert_eq!((answer.status, answer.header("content-type")), (StatusCode::OK, "image/png"));
-    assert_eq!(answer.body, png(64, 48));
-    app.post(RUN).file(&png(100, 80)).send().await.is_problem(409, "Free Exists");
+    for _ in 0..3 {
+        let answer = app.post(RUN).file(&png(100, 80)).send().await;
+        assert_eq!((answer.status, answer.header("content-type")), (StatusCode::OK, "image/png"));
+        assert_eq!(answer.body, png(64, 48));
+    }
+    let job = worker.await.unwrap().to_string();
+    let again = app.post(RUN).file(&png(100, 80)).asynchronously().send().await;
+    assert_eq!(again.status, StatusCode::ACCEPTED);
+    assert_eq!((&again.json()["id"], &again.json()["state"]), (&job.into(), &"done".into()));
+    assert!(app.claim().await.is_none(), "nothing ran twice");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_visitor_who_left_returns_to_the_run_that_waits(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--visitor-queue=1"]).await;
+    let run = async || app.post(RUN).file(&png(100, 80)).asynchronously().send().await.json();
+    let first = run().await;
+    // Although the queue is full.
+    assert_eq!(run().await["id"], first["id"]);
+    // A canceled run gives the free run back.
+    app.delete(&format!("/api/jobs/{}", first["id"].as_str().unwrap())).send().await;
+    assert_ne!(run().await["id"], first["id"]);
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

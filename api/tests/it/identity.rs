@@ -317,9 +317,13 @@ async fn a_missing_email_comes_from_userinfo_about_the_same_subject(pool: PgPool
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn additions_to_the_page_are_in_its_config_and_its_policy(pool: PgPool) {
     let plain = TestApp::start_with(pool.clone(), &[]).await;
-    let nothing = serde_json::json!({ "contactEmail": null, "adTag": null, "rating": null });
+    let nothing = serde_json::json!({
+        "operatorName": null, "operatorAddress": null, "contactEmail": null, "adTag": null, "rating": null
+    });
     assert_eq!(plain.get("/api/config").send().await.json()["site"], nothing);
     let settings = [
+        "--operator-name=Pictures Ltd",
+        r"--operator-address=1 High Street\nLeeds",
         "--contact-email=help@example.test",
         "--ad-tag-id=AW-1",
         "--ad-conversion=AW-1/x",
@@ -332,6 +336,8 @@ async fn additions_to_the_page_are_in_its_config_and_its_policy(pool: PgPool) {
     assert!(policy.contains("' https://www.googletagmanager.com; style-src"), "{policy}");
     assert!(policy.contains("https://stars.test; object-src"), "{policy}");
     let site = answer.json()["site"].clone();
+    assert_eq!(site["operatorName"], "Pictures Ltd");
+    assert_eq!(site["operatorAddress"], "1 High Street\nLeeds");
     assert_eq!(site["contactEmail"], "help@example.test");
     assert_eq!(site["adTag"], serde_json::json!({ "id": "AW-1", "conversion": "AW-1/x" }));
     assert_eq!(site["rating"]["url"], "https://stars.test/widget?of=us");

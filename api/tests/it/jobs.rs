@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::BodyDataStream;
 use axum::http::StatusCode;
 use futures::StreamExt;
 use retouch_catalog::{Count, CountUnit};
@@ -122,4 +123,88 @@ async fn a_queued_job_has_a_position(pool: PgPool) {
         let image = app.upload("ada").await;
         assert_eq!(start(&app, &image).await["position"], place);
     }
+}
+
+/// Reads an account's stream until `is_last` says so, and returns the events: their names and data.
+async fn account_events(
+    body: &mut BodyDataStream,
+    is_last: impl Fn(&str, &Value) -> bool,
+) -> Vec<(String, Value)> {
+    let mut text = String::new();
+    let mut events = Vec::new();
+    let reading = async {
+        while let Some(chunk) = body.next().await {
+            text += &String::from_utf8_lossy(&chunk.unwrap());
+            while let Some((block, rest)) = text.split_once("\n\n") {
+                let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+                if let (Some(name), Some(data)) = (field("event: "), field("data: ")) {
+                    events.push((name.to_owned(), serde_json::from_str(data).unwrap()));
+                }
+                text = rest.to_owned();
+            }
+            if events.iter().any(|(name, data)| is_last(name, data)) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), reading).await.expect("the events arrive");
+    events
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_account_stream_shows_runs_results_and_credits_of_other_tabs(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let image = app.upload("ada").await;
+    let response = app.get("/api/events").by(&app.token("ada")).open().await;
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut body = response.into_body().into_data_stream();
+    let first = account_events(&mut body, |name, _| name == "account").await;
+    assert_eq!(first[0].1["user"]["credits"], 20);
+    assert_eq!(first[0].1["jobs"], json!([]));
+
+    let asked = std::time::Instant::now();
+    let job = start(&app, &image).await;
+    let seen =
+        account_events(&mut body, |name, data| name == "user" && data["reserved"] == 5).await;
+    assert!(asked.elapsed() < Duration::from_secs(2), "the stream is woken, not polled");
+    assert_eq!((&seen[0].0, &seen[0].1["id"]), (&"job".to_owned(), &job["id"]));
+
+    app.work_once().await.unwrap();
+    let seen =
+        account_events(&mut body, |name, data| name == "user" && data["credits"] == 15).await;
+    let done = seen.iter().find(|(_, data)| data["state"] == "done").expect("the end of the job");
+    assert_eq!(done.1["results"][0]["credits"], 5);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_account_stream_misses_no_job_that_ends_at_once(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let images = [app.upload("ada").await, app.upload("ada").await];
+    let response = app.get("/api/events").by(&app.token("ada")).open().await;
+    let mut body = response.into_body().into_data_stream();
+    account_events(&mut body, |name, _| name == "account").await;
+    for image in &images {
+        let job = start(&app, image).await;
+        let path = format!("/api/jobs/{}", job["id"].as_str().unwrap());
+        app.delete(&path).by(&app.token("ada")).send().await;
+        account_events(&mut body, |_, data| {
+            data["id"] == job["id"] && data["state"] == "cancelled"
+        })
+        .await;
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_account_stream_shows_nothing_of_other_users(pool: PgPool) {
+    let app = Arc::new(TestApp::start(pool).await);
+    let image = app.upload("ada").await;
+    let theirs = app.get("/api/events").by(&app.token("bob")).open().await;
+    let mut body = theirs.into_body().into_data_stream();
+    account_events(&mut body, |name, _| name == "account").await;
+    start(&app, &image).await;
+    let mine = app.upload("bob").await;
+    let path = format!("/api/rmbg-images/remove-bg-ai?imageId={mine}");
+    let job = app.post(&path).by(&app.token("bob")).asynchronously().send().await.json();
+    let seen = account_events(&mut body, |_, data| data["id"] == job["id"]).await;
+    assert!(!format!("{seen:?}").contains(&image), "{seen:?}");
 }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use retouch_catalog::{FixMode, Tier, ToolName};
 use retouch_core::workers::{self, ServedModel, Worker};
 use retouch_core::{WorkerId, jobs};
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 
 use crate::app::TestApp;
@@ -33,6 +33,8 @@ pub async fn install(app: &TestApp, modes: &[FixMode], vocabulary: Option<&[&str
         model: "tiny".into(),
         sha256: "0".repeat(64),
         mode: Some(*mode),
+        factor: None,
+        largest_pixels: None,
         vocabulary: vocabulary
             .filter(|_| mode.needs_words())
             .map(|words| words.iter().map(|word| (*word).to_owned()).collect()),
@@ -166,13 +168,21 @@ async fn repeats_join_the_job_unless_mask_or_prompt_differ(pool: PgPool) {
 async fn the_config_lists_modes_and_vocabulary(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let config = app.get("/api/config").send().await.json();
-    assert_eq!(config["magicFix"], json!({"modes": [], "vocabulary": null, "demo": false}));
+    let offer = |config: &Value| {
+        let offer = &config["magicFix"];
+        [&offer["modes"], &offer["vocabulary"], &offer["demo"]].map(Value::clone)
+    };
+    assert_eq!(offer(&config), [json!([]), json!(null), json!(false)]);
+    let reach = config["magicFix"]["reach"].as_array().unwrap();
+    assert_eq!(reach.len(), 5);
+    assert_eq!(
+        reach[2],
+        json!({"mode": "remove", "divisor": 80, "least": 8, "most": 24, "exactByDefault": false})
+    );
+    assert_eq!((&reach[0]["mode"], &reach[0]["exactByDefault"]), (&json!("edit"), &json!(true)));
     install(&app, &[FixMode::Remove, FixMode::Edit], Some(&["red", "blue"])).await;
     let config = app.get("/api/config").send().await.json();
-    assert_eq!(
-        config["magicFix"],
-        json!({"modes": ["edit", "remove"], "vocabulary": ["red", "blue"], "demo": true})
-    );
+    assert_eq!(offer(&config), [json!(["edit", "remove"]), json!(["red", "blue"]), json!(true)]);
     let offer = config["tools"].as_array().unwrap().last().unwrap();
     assert_eq!((&offer["tool"], &offer["available"]), (&json!("magic-fix"), &json!(true)));
     assert_eq!(offer["costs"], json!([{"factor": null, "credits": 8}]));
@@ -200,4 +210,72 @@ async fn a_run_that_fails_because_of_its_input_is_a_client_error(pool: PgPool) {
         assert_eq!(answer.json()["code"], json!(code));
         assert_eq!(app.balance("ada").await, (20, 0));
     }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_mask_is_exact_for_edits_or_on_request(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    install(&app, &[FixMode::Remove, FixMode::Edit, FixMode::Add], None).await;
+    let drawing = mask(64, 48);
+    let send = async |name: &str, prompt: &str, exact: Option<&str>| {
+        let request = app.post(&address(&app.upload(name).await)).by(&app.token(name));
+        let fields: Vec<_> = exact.map(|exact| ("exactMask", exact)).into_iter().collect();
+        request.fix_with(&drawing, prompt, &fields).asynchronously().send().await
+    };
+    for (name, prompt, exact, expected) in [
+        ("ada", "remove it", None, false),
+        ("bob", "a red cup", None, true),
+        ("carol", "add a hat", None, true),
+        ("dave", "remove it", Some("true"), true),
+        ("eve", "a red cup", Some("false"), false),
+    ] {
+        let answer = send(name, prompt, exact).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
+        let stored: bool = sqlx::query_scalar("select exact_mask from jobs where id = $1::uuid")
+            .bind(answer.json()["id"].as_str().unwrap())
+            .fetch_one(&app.pool)
+            .await
+            .unwrap();
+        assert_eq!(stored, expected, "{prompt} {exact:?}");
+    }
+    let wrong = send("ada", "remove it", Some("maybe")).await;
+    wrong.is_problem(400, "The field exactMask must be true or false.");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_same_mask_exact_or_not_is_another_request(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let (ada, image) = (app.token("ada"), app.upload("ada").await);
+    install(&app, &[FixMode::Remove], None).await;
+    let drawing = mask(64, 48);
+    let mut ids = Vec::new();
+    for exact in ["true", "false", "true"] {
+        let request = app.post(&address(&image)).by(&ada);
+        let request = request.fix_with(&drawing, "remove it", &[("exactMask", exact)]);
+        ids.push(request.asynchronously().send().await.json()["id"].clone());
+    }
+    assert!(ids[0] != ids[1] && ids[0] == ids[2], "{ids:?}");
+    assert_eq!(app.balance("ada").await, (20, 16));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn the_meaning_of_a_prompt_is_known_before_a_run(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ada = app.token("ada");
+    install(&app, &[FixMode::Remove, FixMode::Edit], Some(&["a", "red", "circle"])).await;
+    let ask = async |prompt: &str| {
+        let request = app.post("/api/magic-images/meaning").by(&ada);
+        request.json_body(&json!({ "prompt": prompt })).send().await
+    };
+    let clear = ask("remove the cup").await;
+    assert_eq!(clear.status, StatusCode::OK);
+    assert_eq!(clear.json(), json!({"mode": "remove", "problem": null}));
+    assert_eq!(ask("a red circle").await.json(), json!({"mode": "edit", "problem": null}));
+    let unknown = ask("a red castle").await.json();
+    assert_eq!(unknown["mode"], "edit");
+    let problem = unknown["problem"].as_str().unwrap();
+    assert!(problem.contains("“castle”") && problem.ends_with("Try “remove it”."), "{problem}");
+    let missing = ask("restore").await.json();
+    assert_eq!(missing["problem"], "This server cannot restore yet. Try “remove it”.");
+    assert_eq!(ask(" ").await.json()["code"], "prompt_required");
 }

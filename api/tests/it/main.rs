@@ -24,5 +24,6 @@ mod processes;
 mod provider_keys;
 mod remove_background;
 mod removebg;
+mod select;
 mod telemetry;
 mod upscale;

@@ -20,12 +20,10 @@
 use std::time::Duration;
 
 use sqlx::PgPool;
-use sqlx::Postgres;
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgAdvisoryLock, PgAdvisoryLockGuard, PgAdvisoryLockKey};
 
 use super::retry::{Cause, MAX_ATTEMPTS};
 use super::tool_from_columns;
+use crate::advisory_lock::{self, AdvisoryLock};
 use crate::{ImageId, JobId, UserId, WorkerId, db};
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 
@@ -55,16 +53,12 @@ pub enum Suspects {
 }
 
 /// The right to run suspects, which one worker of the fleet has at a time.
-pub struct SuspectRight(PgAdvisoryLockGuard<PoolConnection<Postgres>>);
-
-/// The advisory lock behind [`SuspectRight`]. The number is arbitrary but unique.
-const SUSPECT_LOCK: PgAdvisoryLockKey = PgAdvisoryLockKey::BigInt(0x7265_746f_7563_6802);
+pub struct SuspectRight(advisory_lock::Held);
 
 impl SuspectRight {
     /// Takes the right; `None` if another worker has it.
     pub async fn take(pool: &PgPool) -> sqlx::Result<Option<Self>> {
-        let lock = PgAdvisoryLock::with_key(SUSPECT_LOCK);
-        Ok(lock.try_acquire(pool.acquire().await?).await?.left().map(Self))
+        Ok(AdvisoryLock::Suspects.try_take(pool).await?.map(Self))
     }
 
     /// Gives the right back.
@@ -92,6 +86,8 @@ pub struct Claimed {
     pub tool: Tool,
     /// The prompt of a Magic Fix; [`super::mask`] returns its mask.
     pub prompt: Option<String>,
+    /// Whether a Magic Fix may change no pixel outside its mask.
+    pub is_mask_exact: bool,
     /// The tier.
     pub tier: Tier,
     /// The number of this attempt, from 1.
@@ -163,7 +159,7 @@ pub async fn claim(
            where jobs.id = next.id and i.id = jobs.image_id
            returning jobs.id as "id: JobId", jobs.owner_id as "owner: UserId", i.id as "image: ImageId",
                      i.object_key, i.width, i.height, tool as "tool: ToolName", factor, mode as "mode: FixMode", prompt,
-                     tier as "tier: Tier", attempt, interruptions, traceparent,
+                     exact_mask, tier as "tier: Tier", attempt, interruptions, traceparent,
                      extract(epoch from now() - jobs.created_at)::float8 as "waited_secs!""#,
         worker.uuid(),
         &tools,
@@ -188,6 +184,7 @@ pub async fn claim(
         height: row.height,
         tool,
         prompt: row.prompt,
+        is_mask_exact: row.exact_mask,
         tier: row.tier,
         attempt: row.attempt,
         interruptions: row.interruptions,

@@ -3,19 +3,39 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::TimeDelta;
+use serde::Serialize;
 use sqlx::PgPool;
 
 use super::{Job, JobState};
 use crate::JobId;
-use retouch_catalog::{Tier, ToolName};
+use crate::workers::OBJECT_STORE;
+use retouch_catalog::{FixMode, JobClass, Tier, ToolName};
 
 /// The remaining time of a job that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// The number of jobs that start before it; `None` once it runs.
     pub position: Option<i64>,
-    /// Seconds until it ends, from the duration of recent jobs; `None` if there are none or no worker is live.
+    /// Seconds until it ends, from the duration of recent jobs; `None` if there are none, or if it waits for more than
+    /// its turn.
     pub eta_secs: Option<i64>,
+    /// What it waits for; `None` once it runs.
+    pub waits_for: Option<WaitsFor>,
+}
+
+/// What a queued job waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum WaitsFor {
+    /// A free slot.
+    Turn,
+    /// The end of its retry delay.
+    Retry,
+    /// A live worker that serves its tool, tier and mode.
+    Worker,
+    /// The object store, which no worker that serves it can reach.
+    Storage,
 }
 
 /// What an estimate is made of.
@@ -30,6 +50,10 @@ struct Facts {
     mean_secs: Option<f64>,
     /// Seconds since its start.
     elapsed_secs: Option<f64>,
+    /// Whether its retry delay has not ended.
+    backs_off: bool,
+    /// Whether a live worker that serves it reaches the object store; `None` if no live worker serves it.
+    reaches_storage: Option<bool>,
 }
 
 /// Estimates the time `job` still needs. Open event streams ask for it every two seconds, so it only counts.
@@ -52,12 +76,20 @@ pub async fn estimate(pool: &PgPool, job: &Job) -> sqlx::Result<Estimate> {
                 select finished_at, started_at from jobs
                 where tool = $4 and tier = $1 and state = 'done' order by finished_at desc limit 20
              ) last) as mean_secs,
-             extract(epoch from now() - $5::timestamptz)::float8 as elapsed_secs"#,
+             extract(epoch from now() - $5::timestamptz)::float8 as elapsed_secs,
+             exists (select from jobs where id = $3 and run_after > now()) as "backs_off!",
+             (select bool_or(not problems @> $7) from workers
+              where seen_at > now() - interval '20 seconds' and exists (
+                  select from jsonb_array_elements(models) as model
+                  where model->>'tool' = $4 and model->>'tier' = $1 and ($6::text is null or model->>'mode' = $6)
+              )) as reaches_storage"#,
         job.tier.as_str(),
         job.created_at,
         job.id.uuid(),
         job.tool.name().as_str(),
         job.started_at,
+        job.tool.mode().map(FixMode::as_str),
+        storage_problem(),
     )
     .fetch_one(pool)
     .await?;
@@ -74,8 +106,8 @@ pub async fn estimates(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<Vec<Estimate
     let places = sqlx::query!(
         // Before a job start those of higher tiers, those of its class with an earlier turn, and those of the other
         // classes of its tier that were submitted earlier: all of its tier that were, less those of its class.
-        r#"select id as "id!: JobId", ahead as "ahead!" from (
-               select id, rank() over (order by array_position(array['paid', 'free', 'visitor'], tier)) - 1
+        r#"select id as "id!: JobId", ahead as "ahead!", run_after > now() as "backs_off!" from (
+               select id, run_after, rank() over (order by array_position(array['paid', 'free', 'visitor'], tier)) - 1
                           + row_number() over (partition by tier, tool order by turn, created_at, id) - 1
                           + rank() over (partition by tier order by created_at)
                           - rank() over (partition by tier, tool order by created_at) as ahead
@@ -85,48 +117,78 @@ pub async fn estimates(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<Vec<Estimate
     )
     .fetch_all(pool)
     .await?;
-    let places: HashMap<_, _> = places.into_iter().map(|place| (place.id, place.ahead)).collect();
-    let classes: HashSet<_> = jobs.iter().map(Job::class).collect();
-    let (tools, tiers): (Vec<_>, Vec<_>) = classes
-        .into_iter()
-        .map(|class| (class.tool.as_str().to_owned(), class.tier.as_str().to_owned()))
-        .unzip();
-    let classes = sqlx::query!(
-        r#"select tool as "tool!: ToolName", tier as "tier!: Tier", now() as "now!",
+    let places: HashMap<_, _> = places.into_iter().map(|place| (place.id, place)).collect();
+    let demands: HashSet<_> = jobs.iter().map(demand).collect();
+    let tools: Vec<_> = demands.iter().map(|(class, _)| class.tool.as_str().to_owned()).collect();
+    let tiers: Vec<_> = demands.iter().map(|(class, _)| class.tier.as_str().to_owned()).collect();
+    let modes: Vec<_> = demands.iter().map(|(_, mode)| mode.map(|mode| mode.to_string())).collect();
+    let demands = sqlx::query!(
+        r#"select tool as "tool!: ToolName", tier as "tier!: Tier", mode as "mode?: FixMode", now() as "now!",
                   (select count(*) from jobs where state = 'running') as "running!",
                   (select coalesce(sum(slots), 0) from workers where seen_at > now() - interval '20 seconds')
                     as "slots!",
                   (select avg(extract(epoch from finished_at - started_at))::float8 from (
                        select finished_at, started_at from jobs
-                       where tool = class.tool and tier = class.tier and state = 'done'
+                       where tool = demand.tool and tier = demand.tier and state = 'done'
                        order by finished_at desc limit 20
-                   ) last) as mean_secs
-           from unnest($1::text[], $2::text[]) as class (tool, tier)"#,
+                   ) last) as mean_secs,
+                  (select bool_or(not problems @> $4) from workers
+                   where seen_at > now() - interval '20 seconds' and exists (
+                       select from jsonb_array_elements(models) as model
+                       where model->>'tool' = demand.tool and model->>'tier' = demand.tier
+                         and (demand.mode is null or model->>'mode' = demand.mode)
+                   )) as reaches_storage
+           from unnest($1::text[], $2::text[], $3::text[]) as demand (tool, tier, mode)"#,
         &tools,
         &tiers,
+        &modes as &[Option<String>],
+        storage_problem(),
     )
     .fetch_all(pool)
     .await?;
     let estimates = jobs.iter().filter_map(|job| {
-        let class =
-            classes.iter().find(|class| class.tool == job.tool.name() && class.tier == job.tier)?;
-        let elapsed = job.started_at.map(|started| class.now - started);
+        let found = demands.iter().find(|found| {
+            let class = JobClass { tool: found.tool, tier: found.tier };
+            (class, found.mode) == demand(job)
+        })?;
+        let elapsed = job.started_at.map(|started| found.now - started);
+        let place = places.get(&job.id);
         let facts = Facts {
-            ahead: places.get(&job.id).copied().unwrap_or(0),
-            running: class.running,
-            slots: class.slots,
-            mean_secs: class.mean_secs,
+            ahead: place.map_or(0, |place| place.ahead),
+            running: found.running,
+            slots: found.slots,
+            mean_secs: found.mean_secs,
             elapsed_secs: elapsed.map(TimeDelta::as_seconds_f64),
+            backs_off: place.is_some_and(|place| place.backs_off),
+            reaches_storage: found.reaches_storage,
         };
         Some(from_facts(job, &facts))
     });
     Ok(estimates.collect())
 }
 
+/// What a worker must serve to run `job`.
+fn demand(job: &Job) -> (JobClass, Option<FixMode>) {
+    (job.class(), job.tool.mode())
+}
+
+/// Matches the problems of a worker that cannot reach the object store.
+fn storage_problem() -> serde_json::Value {
+    serde_json::json!([{ "model": OBJECT_STORE }])
+}
+
 fn from_facts(job: &Job, facts: &Facts) -> Estimate {
-    let position = (job.state == JobState::Queued).then_some(facts.ahead);
+    let is_queued = job.state == JobState::Queued;
+    let position = is_queued.then_some(facts.ahead);
+    let waits_for = is_queued.then_some(match facts.reaches_storage {
+        None => WaitsFor::Worker,
+        Some(false) => WaitsFor::Storage,
+        Some(true) if facts.backs_off => WaitsFor::Retry,
+        Some(true) => WaitsFor::Turn,
+    });
     let slots = facts.slots as f64;
-    let eta_secs = facts.mean_secs.filter(|_| slots >= 1.0).map(|mean| {
+    let is_predictable = slots >= 1.0 && waits_for.is_none_or(|what| what == WaitsFor::Turn);
+    let eta_secs = facts.mean_secs.filter(|_| is_predictable).map(|mean| {
         let secs = match (position, facts.elapsed_secs) {
             (None, Some(elapsed)) => (mean - elapsed).max(1.0),
             // The jobs ahead and the running ones share the slots; the job itself takes one more run.
@@ -137,5 +199,5 @@ fn from_facts(job: &Job, facts: &Facts) -> Estimate {
         };
         secs.ceil() as i64
     });
-    Estimate { position, eta_secs }
+    Estimate { position, eta_secs, waits_for }
 }

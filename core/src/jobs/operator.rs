@@ -109,7 +109,7 @@ pub async fn redrive(pool: &PgPool, job: JobId) -> Result<Submitted, RedriveErro
 /// Returns the parameters of a failed Magic Fix; `None` if its mask was deleted.
 async fn fix_of(pool: &PgPool, job: JobId, prompt: String) -> sqlx::Result<Option<FixParameters>> {
     let stored = sqlx::query!(
-        r#"select png, mask_sha256 as "mask_sha256!" from masks join jobs on jobs.id = masks.job_id
+        r#"select png, mask_sha256 as "mask_sha256!", exact_mask from masks join jobs on jobs.id = masks.job_id
            where job_id = $1"#,
         job.uuid(),
     )
@@ -119,6 +119,7 @@ async fn fix_of(pool: &PgPool, job: JobId, prompt: String) -> sqlx::Result<Optio
         prompt,
         mask: row.png.into(),
         mask_sha256: row.mask_sha256,
+        is_mask_exact: row.exact_mask,
     }))
 }
 

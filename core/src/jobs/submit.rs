@@ -63,6 +63,8 @@ pub struct FixParameters {
     pub mask: Bytes,
     /// The mask's SHA-256.
     pub mask_sha256: Vec<u8>,
+    /// Whether no pixel outside the mask may change.
+    pub is_mask_exact: bool,
 }
 
 /// The outcome of a submission.
@@ -265,6 +267,7 @@ async fn insert(
                 where $8::text is null and owner_id = $2 and image_id = $3 and tool = $4 and tier = $6
                   and factor is not distinct from $5 and state in ('queued', 'running')
                   and prompt is not distinct from $10 and mask_sha256 is not distinct from $11
+                  and exact_mask = $16
                 order by created_at limit 1)
            ), picture as (
                select id from images where id = $3 for key share
@@ -294,8 +297,8 @@ async fn insert(
                       ) as own
            ), job as (
                insert into jobs (id, owner_id, image_id, tool, factor, tier, cost, idempotency_key, mode,
-                                 prompt, mask_sha256, traceparent, turn)
-               select $1, $2, picture.id, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+                                 prompt, mask_sha256, exact_mask, traceparent, turn)
+               select $1, $2, picture.id, $4, $5, $6, $7, $8, $9, $10, $11, $16, $12,
                       coalesce(greatest(served.now, served.before, served.own), 0) + 1
                from picture, queued, served
                where $15 and not exists (select from earlier)
@@ -324,6 +327,7 @@ async fn insert(
         limit.and_then(|limit| limit.per_owner),
         limit.map(|limit| limit.total),
         is_held,
+        is_mask_exact(new.fix.as_ref()),
     )
     .fetch_one(conn)
     .await
@@ -374,6 +378,10 @@ async fn has_image(
     Ok(same.fetch_one(conn).await?)
 }
 
+fn is_mask_exact(fix: Option<&FixParameters>) -> bool {
+    fix.is_some_and(|fix| fix.is_mask_exact)
+}
+
 /// Returns true if the job has this mask, or if both have none.
 async fn has_mask(
     conn: &mut PgConnection,
@@ -382,9 +390,10 @@ async fn has_mask(
 ) -> Result<bool, SubmitError> {
     let mask = fix.map(|fix| fix.mask_sha256.as_slice());
     let same = sqlx::query_scalar!(
-        r#"select mask_sha256 is not distinct from $2 as "same!" from jobs where id = $1"#,
+        r#"select mask_sha256 is not distinct from $2 and exact_mask = $3 as "same!" from jobs where id = $1"#,
         job.uuid(),
         mask,
+        is_mask_exact(fix),
     );
     Ok(same.fetch_one(conn).await?)
 }

@@ -19,7 +19,7 @@ impl Offer {
     /// Checks that this installation can follow a prompt.
     ///
     /// # Errors
-    /// A message that tells the user what is possible and the operator what to install.
+    /// A message that says what is wrong and what is possible instead.
     pub fn check(&self, prompt: &Prompt) -> Result<(), String> {
         let mode = prompt.mode();
         let possible = self.possible();
@@ -30,7 +30,7 @@ impl Offer {
                 FixMode::Remove => "remove things",
                 FixMode::Enhance => "enhance details",
             };
-            return Err(format!("This installation cannot {request} yet. {possible} {OPERATOR}"));
+            return Err(format!("This server cannot {request} yet.{possible}"));
         }
         let unknown = match &self.vocabulary {
             Some(vocabulary) if mode.needs_words() => prompt.unknown_words(vocabulary),
@@ -41,13 +41,12 @@ impl Offer {
         }
         let quoted: Vec<_> = unknown.iter().take(5).map(|word| format!("“{word}”")).collect();
         Err(format!(
-            "The demo model of this installation does not know {}; it paints colored shapes and patterns, \
-             such as “a red circle”. {possible} {OPERATOR}",
+            "This server paints only colored shapes and patterns, such as “a red circle”. It does not know {}.{possible}",
             quoted.join(", ")
         ))
     }
 
-    /// Returns a sentence for users with prompts that work here.
+    /// Returns a sentence with prompts that work here, after a space; empty if there are none.
     fn possible(&self) -> String {
         let can: Vec<_> = [
             (FixMode::Remove, "“remove it”"),
@@ -59,15 +58,9 @@ impl Offer {
         .map(|(_, words)| words)
         .collect();
         match can.split_last() {
-            None => "You have not been charged.".to_owned(),
-            Some((last, [])) => format!("Try {last}. You have not been charged."),
-            Some((last, others)) => {
-                format!("Try {} or {last}. You have not been charged.", others.join(", "))
-            }
+            None => String::new(),
+            Some((last, [])) => format!(" Try {last}."),
+            Some((last, others)) => format!(" Try {} or {last}.", others.join(", ")),
         }
     }
 }
-
-/// The advice for operators.
-const OPERATOR: &str = "(Operators: install a text-guided model with `scripts/models fetch sd15-inpainting`; \
-                        see models/README.md.)";

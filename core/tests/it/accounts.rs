@@ -27,6 +27,7 @@ fn run(owner: UserId, image: ImageId, tool: Tool) -> NewJob {
         prompt: "remove my brother".into(),
         mask: Bytes::from_static(b"mask"),
         mask_sha256: vec![1; 32],
+        is_mask_exact: false,
     };
     NewJob {
         owner: Some(owner),

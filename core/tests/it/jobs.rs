@@ -394,8 +394,12 @@ async fn concurrent_submit_finish_cancel_and_delete_neither_deadlock_nor_lose_cr
 async fn a_magic_fix_is_claimed_only_by_a_worker_with_a_model_for_its_mode(pool: PgPool) {
     always_reachable(&pool).await;
     let ada = user(&pool, "ada", 0).await;
-    let fix =
-        FixParameters { prompt: "a red cup".into(), mask: "png".into(), mask_sha256: vec![7; 32] };
+    let fix = FixParameters {
+        prompt: "a red cup".into(),
+        mask: "png".into(),
+        mask_sha256: vec![7; 32],
+        is_mask_exact: false,
+    };
     let edit = NewJob {
         tool: Tool::MagicFix(FixMode::Edit),
         fix: Some(fix),

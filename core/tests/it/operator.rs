@@ -71,8 +71,12 @@ async fn redriving_a_failed_job_makes_one_new_job_that_holds_its_price(pool: PgP
 async fn a_failed_magic_fix_is_redriven_with_its_mask(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
-    let fix =
-        FixParameters { prompt: "a red cup".into(), mask: "png".into(), mask_sha256: vec![7; 32] };
+    let fix = FixParameters {
+        prompt: "a red cup".into(),
+        mask: "png".into(),
+        mask_sha256: vec![7; 32],
+        is_mask_exact: false,
+    };
     let new = NewJob {
         tool: Tool::MagicFix(FixMode::Edit),
         fix: Some(fix.clone()),

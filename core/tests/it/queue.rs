@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use retouch_catalog::{JobClass, Tier, ToolName};
-use retouch_core::JobId;
-use retouch_core::queue::{Handler, JobEvent, JobProgress, ProgressStage, Queue, Rate, Verdict};
+use retouch_core::queue::{
+    Handler, JobEvent, JobProgress, ProgressStage, Queue, Rate, SelectionError, Verdict,
+};
+use retouch_core::selection::{Clicks, SelectionFailure, SelectionRequest};
+use retouch_core::{ImageId, JobId};
 use retouch_standins::redis_server::{RedisServer, programs};
 use retouch_standins::testing::eventually;
 use tokio::sync::{broadcast, mpsc};
@@ -285,6 +288,67 @@ async fn processes_share_a_rate_limit_that_is_replenished_and_expires() {
         eventually(PATIENCE, "the counts expire", gone).await;
         queue.count("ada", rate, -1).await.unwrap();
         assert_eq!(count(&queue, "ada").await, Verdict::Within { remaining: 2 });
+        drop(server);
+    })
+    .await;
+}
+
+fn a_selection() -> SelectionRequest {
+    let clicks = Clicks { subject: true, ..Clicks::default() };
+    SelectionRequest::new(ImageId::new(), "images/x/original".into(), (64, 48), clicks)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_selection_gets_its_own_reply() {
+    on_each_server(|server, queue| async move {
+        let nobody = queue.request_selection(a_selection(), PATIENCE).await;
+        assert!(matches!(nobody, Err(SelectionError::NoWorker)), "{nobody:?}");
+        queue.announce_selector().await.unwrap();
+        let worker = queue.clone();
+        let answering = tokio::spawn(async move {
+            let mut requests = worker.selections();
+            let mut answered = 0;
+            while answered < 2 {
+                let Some(pending) = requests.next().await.unwrap() else { continue };
+                let request = pending.request;
+                let reply = match request.width {
+                    64 => Ok(bytes::Bytes::from(request.image.to_string())),
+                    _ => Err(SelectionFailure::NothingFound),
+                };
+                worker.reply_selection(request.id, reply).await.unwrap();
+                answered += 1;
+            }
+        });
+        let (one, other) = (a_selection(), SelectionRequest { width: 65, ..a_selection() });
+        let image = one.image.to_string();
+        let (one, other) = tokio::join!(
+            queue.request_selection(one, PATIENCE),
+            queue.request_selection(other, PATIENCE)
+        );
+        assert_eq!(one.unwrap().unwrap(), image);
+        assert_eq!(other.unwrap(), Err(SelectionFailure::NothingFound));
+        answering.await.unwrap();
+        drop(server);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_selection_whose_caller_has_gone_is_dropped() {
+    on_each_server(|server, queue| async move {
+        queue.announce_selector().await.unwrap();
+        let late = queue.request_selection(a_selection(), Duration::from_millis(200)).await;
+        assert!(matches!(late, Err(SelectionError::TimedOut)), "{late:?}");
+        // The caller of this one hangs up, so it stays in the list.
+        let hangs_up = queue.request_selection(a_selection(), Duration::from_millis(400));
+        let gone = tokio::time::timeout(Duration::from_millis(200), hangs_up).await;
+        assert!(gone.is_err());
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let mut requests = queue.selections();
+        for _ in 0..2 {
+            let taken = requests.next().await.unwrap();
+            assert!(taken.is_none(), "{taken:?}");
+        }
         drop(server);
     })
     .await;

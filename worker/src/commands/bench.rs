@@ -3,6 +3,7 @@
 //! If a picture takes `cpu` CPU-seconds of model and pixels, no scheduling can exceed `cores / cpu` pictures per
 //! second. The bench reports that bound and the share of it that the pipeline reaches.
 
+mod select;
 mod steps;
 
 use std::fs;
@@ -26,6 +27,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::select::SelectArgs;
 use self::steps::StepsArgs;
 use super::models::sample_input;
 use super::run::{choose_model, millis, parse_factor};
@@ -46,6 +48,8 @@ pub enum Bench {
     Upscale(UpscaleThroughputArgs),
     /// Measure the steps per second of a text-guided pipeline, and of its net alone.
     Steps(StepsArgs),
+    /// Measure how well and how fast one click selects, on pictures whose masks are known.
+    Select(SelectArgs),
 }
 
 /// The arguments of `bench remove-bg`.
@@ -89,6 +93,7 @@ impl Bench {
                 command.throughput.execute(tool, (512, 512)).await
             }
             Self::Steps(command) => command.execute(),
+            Self::Select(command) => command.execute().await,
         }
     }
 }

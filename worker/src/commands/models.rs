@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use clap::{Args, Subcommand};
 use ndarray::Array4;
 use retouch_inference::bindings::Bindings;
 use retouch_inference::device::Device;
-use retouch_inference::diffusion::verify::verify;
-use retouch_inference::manifest::{Manifest, ManifestError, NetTask, Task};
+use retouch_inference::diffusion::verify::{Tolerance, Verification, verify};
+use retouch_inference::manifest::{Manifest, ManifestError, NetTask, Task, dead_link};
 use retouch_inference::registry::{
     Inspection, ModelHandle, PaintControl, StepReport, inspect_files, inspect_model, load_model,
     sample_painting,
@@ -70,7 +71,11 @@ impl VerifyArgs {
     fn execute(&self) -> anyhow::Result<()> {
         let runtime = self.models.runtime()?;
         println!("device      {}", runtime.device());
-        let cases = verify(&self.model_dir, &self.reference, &runtime)?;
+        let Verification { precision, cases } = verify(&self.model_dir, &self.reference, &runtime)?;
+        let Tolerance { latents, image } = precision.tolerance();
+        println!(
+            "precision   {precision}: latents may differ by {latents:e}, pictures by {image}/255"
+        );
         let mut worst = 0.0_f64;
         for case in &cases {
             println!("{case}");
@@ -175,10 +180,20 @@ impl CheckArgs {
         error: &ManifestError,
         bindings: Option<&Bindings>,
     ) -> String {
-        let what = if folder.join("model.toml").exists() {
+        let manifest = folder.join("model.toml");
+        let what = if let Err(problem) = manifest.symlink_metadata()
+            && !is_absence(&problem)
+        {
+            format!(
+                "this folder cannot be read: {problem}; give the user that runs workers permission to read it and its \
+                 files"
+            )
+        } else if let Some(link) = dead_link(folder) {
+            format!("there is no such folder: {link}; install the model there, or remove the link")
+        } else if manifest.symlink_metadata().is_ok() {
             format!("model.toml: {}", error.problem)
         } else if folder.is_dir() {
-            "there is no model.toml in this folder".to_owned()
+            "there is no model.toml in this folder; write one, as models/README.md says".to_owned()
         } else {
             let dir = &self.models.models_dir;
             let names = names_in(dir);
@@ -229,22 +244,23 @@ impl CheckArgs {
             return Ok(Vec::new());
         }
         let bound = bound.into_iter().filter_map(|name| Manifest::read(&dir.join(name)).ok());
-        Ok(bound.filter(|bound| bound.task.as_str() == manifest.task.as_str()).collect())
+        Ok(bound.filter(|bound| is_same_task(&bound.task, &manifest.task)).collect())
     }
 }
 
 /// Prints which model serves each tool on this device, and which ones differ on the other device.
 fn print_served(bindings: &Bindings, here: Device) {
-    for (demand, model) in bindings.served(here) {
-        println!("{:<26} {model}", demand.to_string());
+    for (scope, model) in bindings.served(here) {
+        println!("{:<26} {model}", scope.to_string());
     }
     let elsewhere = match here {
         Device::Cpu => Device::Cuda,
         Device::Cuda => Device::Cpu,
     };
-    for (demand, model) in bindings.served(elsewhere) {
-        if bindings.model_for(demand, here) != Some(model) {
-            println!("{:<26} {model}, on {elsewhere}", demand.to_string());
+    let served = bindings.served(here);
+    for (scope, model) in bindings.served(elsewhere) {
+        if !served.contains(&(scope, model)) {
+            println!("{:<26} {model}, on {elsewhere}", scope.to_string());
         }
     }
 }
@@ -253,6 +269,12 @@ fn print_served(bindings: &Bindings, here: Device) {
 fn is_for_gpus(bindings: Option<&Bindings>, manifest: &Manifest, runtime: &Runtime) -> bool {
     runtime.device() == Device::Cpu
         && bindings.is_some_and(|bindings| !bindings.is_bound_on(&manifest.name, Device::Cpu))
+}
+
+/// Returns whether two models do the same work, so that their speeds compare. A net that cleans is no upscaler.
+fn is_same_task(one: &Task, other: &Task) -> bool {
+    let cleans = |task: &Task| matches!(task, Task::Upscale(upscale) if upscale.upscale.scale == 1);
+    one.as_str() == other.as_str() && cleans(one) == cleans(other)
 }
 
 /// Returns true if the model's results are compared with expected ones: golden images for single nets, a reference for
@@ -264,6 +286,11 @@ fn is_compared(manifest: &Manifest) -> bool {
         Task::Exemplar(_) => true,
         Task::Fill(_) | Task::Safety(_) => false,
     }
+}
+
+/// Returns whether an error says that a file does not exist, rather than that it cannot be reached.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Returns the sorted names of the models in a folder.
@@ -368,6 +395,9 @@ pub fn sample_input(task: NetTask<'_>) -> ((usize, usize, usize, usize), &'stati
             ((1, 3, height as usize, width as usize), "picture")
         }
         NetTask::Upscale(upscale) => {
+            if let (Some(width), Some(height)) = (upscale.input.width, upscale.input.height) {
+                return ((1, 3, height as usize, width as usize), "tile of its size");
+            }
             let side = 128_u32.next_multiple_of(upscale.tiling.multiple_of) as usize;
             ((1, 3, side, side), "tile of 128 × 128")
         }

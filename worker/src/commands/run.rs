@@ -10,13 +10,14 @@ use crate::tools::ToolError;
 use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
 use crate::tools::remove_background::{Cutout, remove_background};
 use crate::tools::stage::{Stage, StageTimes};
-use crate::tools::upscale::{Progress, Upscaled, Upscaler, upscale};
+use crate::tools::upscale::{Magnification, Progress, Upscaled, Upscaler, upscale};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use retouch_catalog::{Count, Factor, FixMode, Tier, Tool};
-use retouch_core::magic_fix::Prompt;
+use retouch_core::magic_fix::{Prompt, is_mask_exact_by_default};
 use retouch_core::telemetry;
-use retouch_inference::bindings::Demand;
+use retouch_inference::bindings::{Demand, Scope};
+use retouch_inference::manifest::Task;
 use retouch_inference::registry::{ModelHandle, ModelIdentity, Registry};
 use retouch_pixels::PixelError;
 use retouch_pixels::decode::check;
@@ -58,6 +59,9 @@ pub struct FixArgs {
     /// The model [default: the one bound to the prompt's mode for paid jobs]
     #[arg(long)]
     model: Option<String>,
+    /// Whether no pixel outside the mask may change [default: true for prompts that edit or add]
+    #[arg(long)]
+    exact_mask: Option<bool>,
     /// The random seed: the same seed gives the same picture.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -92,10 +96,12 @@ pub struct UpscaleArgs {
     /// Where to write the PNG.
     #[arg(short, long)]
     output: PathBuf,
-    /// The factor by which to enlarge the width and height: 2 or 4.
-    #[arg(short, long, default_value = "4", value_parser = parse_factor)]
-    factor: Factor,
-    /// The model [default: the one bound for paid jobs]
+    /// The factor by which to enlarge the width and height: 2 or 4. With 1, a model of scale 1 cleans the picture and
+    /// keeps its size.
+    #[arg(short, long, default_value = "4", value_parser = parse_magnification)]
+    factor: Magnification,
+    /// The model [default: the one bound for paid jobs; for factor 1, the one of scale 1 that is bound to enhance or
+    /// restore]
     #[arg(long)]
     model: Option<String>,
     #[command(flatten)]
@@ -197,7 +203,9 @@ impl FixArgs {
         let started = Instant::now();
         let safety_checker = self.models.safety_checker(&registry).await?;
         let (mode, engines) = (prompt.mode(), Engines { bound, clarifier, safety_checker });
-        let request = FixRequest { prompt, mode, mask: mask.into(), seed: self.seed };
+        let is_mask_exact = self.exact_mask.unwrap_or(is_mask_exact_by_default(mode));
+        let request =
+            FixRequest { prompt, mode, mask: mask.into(), is_mask_exact, seed: self.seed };
         let on_progress: ProgressFn = Arc::new(|_, _, _| {});
         let fixed =
             magic_fix(input.into(), request, &engines, &pixels, &limits, &cancel, &on_progress)
@@ -222,12 +230,23 @@ impl UpscaleArgs {
     async fn execute(self) -> anyhow::Result<()> {
         let input = read_other_than(&self.input, &self.output)?;
         let mut output = Output::open(&self.output)?;
-        check(&input, &self.limits.limits()).with_context(|| self.input.display().to_string())?;
+        let (width, height) = check(&input, &self.limits.limits())
+            .with_context(|| self.input.display().to_string())?;
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
         let registry = self.models.registry()?;
-        let tool = Tool::Upscale(self.factor);
-        let net = Upscaler::new(choose_model(&registry, self.model.as_deref(), tool).await?)?;
+        let model = match (self.factor, &self.model) {
+            (Magnification::Same, name) => choose_restorer(&registry, name.as_deref()).await?,
+            (Magnification::By(factor), Some(name)) => {
+                named_model(&registry, name, Tool::Upscale(factor)).await?
+            }
+            (Magnification::By(factor), None) => {
+                let picture_pixels = u64::from(width) * u64::from(height);
+                let demand = Demand { tool: Tool::Upscale(factor), tier: Tier::Paid };
+                registry.model_for_picture(demand, picture_pixels).await?
+            }
+        };
+        let net = Upscaler::new(model)?;
         let loading = started.elapsed();
 
         let settings = self.models.settings(self.limits, registry.device());
@@ -256,8 +275,21 @@ impl UpscaleArgs {
 
 /// Parses `2` or `4`, with or without an `x`.
 pub fn parse_factor(text: &str) -> Result<Factor, String> {
-    let number = text.trim_end_matches(['x', 'X']).parse().ok();
-    number.and_then(Factor::from_number).ok_or_else(|| "it must be 2 or 4".to_owned())
+    factor_number(text).and_then(Factor::from_number).ok_or_else(|| "it must be 2 or 4".to_owned())
+}
+
+/// Parses `1`, `2` or `4`, with or without an `x`.
+fn parse_magnification(text: &str) -> Result<Magnification, String> {
+    let magnification = match factor_number(text) {
+        Some(1) => Some(Magnification::Same),
+        Some(number) => Factor::from_number(number).map(Magnification::By),
+        None => None,
+    };
+    magnification.ok_or_else(|| "it must be 1, 2 or 4".to_owned())
+}
+
+fn factor_number(text: &str) -> Option<i16> {
+    text.trim_end_matches(['x', 'X']).parse().ok()
 }
 
 /// Shows the progress on a terminal.
@@ -281,6 +313,32 @@ pub async fn choose_model(
         Some(name) => named_model(registry, name, tool).await?,
         None => registry.model_for(Demand { tool, tier: Tier::Paid }).await?,
     })
+}
+
+/// Loads the named model of scale 1, or the one that is bound to enhance or restore for paid jobs.
+async fn choose_restorer(registry: &Registry, name: Option<&str>) -> anyhow::Result<ModelHandle> {
+    let can_restore = |name: &str| match registry.manifest(name)?.task {
+        Task::Upscale(contract) => Ok::<_, anyhow::Error>(contract.can_make(1)),
+        other => Ok(Err(format!("its task is {}", other.as_str()))),
+    };
+    if let Some(name) = name {
+        return match can_restore(name)? {
+            Ok(()) => Ok(registry.load(name).await?),
+            Err(reason) => bail!("{name}: {reason}; --factor 1 takes an upscaler of scale 1"),
+        };
+    }
+    let tools = [FixMode::Enhance, FixMode::Restore].map(Tool::MagicFix);
+    for (Scope { demand, .. }, name) in registry.served() {
+        if demand.tier == Tier::Paid && tools.contains(&demand.tool) && can_restore(&name)?.is_ok()
+        {
+            return Ok(registry.model_for(demand).await?);
+        }
+    }
+    bail!(
+        "no model of scale 1 is bound to enhance or restore of Magic Fix on {}; bind one in tools.toml, or name one \
+         with --model",
+        registry.device()
+    )
 }
 
 /// Loads the named model. Checks first that it can serve the tool, before reading its weights.

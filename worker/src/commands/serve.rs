@@ -8,16 +8,18 @@ use crate::config::ServeConfig;
 use crate::consumer::Consumer;
 use crate::job::JobRunner;
 use crate::lease::Leases;
+use crate::select::Selector;
 use crate::storage_probe::StorageProbe;
 use crate::sweeper::Sweeper;
 use crate::watchdog::{self, Watchdog};
 use anyhow::Context;
 use clap::Args;
-use retouch_catalog::JobClass;
+use retouch_catalog::{Factor, JobClass};
 use retouch_core::queue::{JobEvent, Queue};
 use retouch_core::storage::Storage;
-use retouch_core::workers::{ServedModel, Worker, WorkerProblem};
+use retouch_core::workers::{OBJECT_STORE, ServedModel, Worker, WorkerProblem};
 use retouch_core::{WorkerId, db, janitor, telemetry};
+use retouch_inference::bindings::Scope;
 use retouch_inference::registry::{ModelIdentity, Problem, Registry, Watcher};
 use retouch_inference::runs::Runs;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -116,6 +118,7 @@ impl Serve {
             abort: CancellationToken::new(),
             faults: config.faults,
         };
+        tokio::spawn(selector(&runner, config.select_memory_mib).run(stop.clone()));
         tokio::spawn(stop_on_device_loss(runs.clone(), stop.clone(), runner.abort.clone()));
         let consumer = Consumer::new(
             runner,
@@ -124,12 +127,7 @@ impl Serve {
             config.picture_memory_mib,
             config.lease(),
         );
-        let signal = stop.clone();
-        tokio::spawn(async move {
-            telemetry::shutdown_signal().await;
-            tracing::info!("Stopping: finishing running jobs, claiming no new ones");
-            signal.cancel();
-        });
+        tokio::spawn(stop_on_signal(stop.clone()));
         let outcome = consumer.run(stop.clone(), config.drain()).await;
         ended.cancel();
         let _ = publishing.await;
@@ -142,6 +140,25 @@ impl Serve {
         tracing::info!("Stopped");
         Ok(())
     }
+}
+
+/// Creates what answers clicks, with the models and pixel threads that also run jobs.
+fn selector(runner: &JobRunner, memory_mib: u32) -> Selector {
+    Selector {
+        queue: runner.queue.clone(),
+        storage: runner.storage.clone(),
+        registry: runner.registry.clone(),
+        pixels: runner.pixels.clone(),
+        limits: runner.settings.limits,
+        memory_mib,
+    }
+}
+
+/// Stops the process gracefully on SIGTERM or Ctrl-C.
+async fn stop_on_signal(stop: CancellationToken) {
+    telemetry::shutdown_signal().await;
+    tracing::info!("Stopping: finishing running jobs, claiming no new ones");
+    stop.cancel();
 }
 
 /// Stops the process when its device is lost; running jobs are handed back.
@@ -179,7 +196,7 @@ fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker>
 /// Lists the models that are loaded, with the tool and tier that each serves.
 fn served_models(registry: &Registry) -> Vec<ServedModel> {
     let mut models = Vec::new();
-    for (demand, handle) in registry.serving() {
+    for (Scope { demand, largest_pixels }, handle) in registry.serving() {
         let ModelIdentity { name: model, sha256, .. } = handle.identity().clone();
         let served = ServedModel {
             tool: demand.tool.name(),
@@ -187,13 +204,12 @@ fn served_models(registry: &Registry) -> Vec<ServedModel> {
             model,
             sha256,
             mode: demand.tool.mode(),
+            factor: demand.tool.factor().map(Factor::get),
+            largest_pixels,
             vocabulary: handle.task().vocabulary().map(<[String]>::to_vec),
             is_demo: handle.task().is_demo(),
         };
-        // Both upscale factors usually share a model.
-        if !models.contains(&served) {
-            models.push(served);
-        }
+        models.push(served);
     }
     models
 }
@@ -206,7 +222,7 @@ fn problems(registry: &Registry, storage: &StorageProbe) -> Vec<WorkerProblem> {
         reason,
     };
     let storage = (!storage.is_available()).then(|| WorkerProblem {
-        model: "object store".into(),
+        model: OBJECT_STORE.into(),
         step: "storage".into(),
         reason: "The object store is unavailable. This worker claims no jobs until it is back."
             .into(),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use retouch_catalog::{Count, FixMode};
-use retouch_core::magic_fix::Prompt;
+use retouch_core::magic_fix::{Prompt, Reach};
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, StageTimes, Steps};
@@ -23,7 +23,7 @@ use retouch_pixels::decode::decode;
 use retouch_pixels::mask::{EffectiveMask, Mask, MaskError};
 use retouch_pixels::patch::{self, Canvas, Crop, Fit};
 use retouch_pixels::thumbnail::encode_with_thumbnail;
-use retouch_pixels::tile::{self, Region};
+use retouch_pixels::tile::{self, Region, TileSize};
 use retouch_pixels::{Limits, Picture};
 
 mod clarify;
@@ -46,6 +46,8 @@ pub struct FixRequest {
     pub mode: FixMode,
     /// The mask: a PNG.
     pub mask: Bytes,
+    /// Whether no pixel outside the mask may change. Otherwise the fix reaches a little further ([`Reach`]).
+    pub is_mask_exact: bool,
     /// The random seed: the same seed gives the same picture.
     pub seed: u64,
 }
@@ -145,7 +147,7 @@ pub async fn magic_fix(
     for (mask, model) in [(strokes, Some(&engines.bound)), (areas, engines.clarifier.as_ref())] {
         if let (Some(mask), Some(model)) = (mask, model) {
             let engine = Engine::new(model)?;
-            assignments.push(Assignment::plan(&mut steps, mask, engine, mode, size).await?);
+            assignments.push(Assignment::plan(&mut steps, mask, engine, &request, size).await?);
         }
     }
     if picture.gray && picture.icc.is_none() && mode.needs_words() {
@@ -156,7 +158,7 @@ pub async fn magic_fix(
     is_painting.store(true, Ordering::Relaxed);
     on_progress(Stage::Infer, 0.0, None);
     let mut next_index = 0;
-    for Assignment { engine, mask, regions, is_exact } in &mut assignments {
+    for Assignment { engine, mask, regions, is_seamless } in &mut assignments {
         let canvas = engine.canvas;
         for region in &*regions {
             let (region, owned, remaining) = (region.clone(), picture, mask.take());
@@ -180,7 +182,7 @@ pub async fn magic_fix(
             let seed = request.seed.wrapping_add(u64::from(index));
             let (crop, painted) =
                 engine.paint(&mut steps, crop, &request, seed, Arc::new(progress), cancel).await?;
-            let match_colors = !*is_exact;
+            let match_colors = !*is_seamless;
             (picture, *mask) = steps
                 .on_pixels(Stage::Postprocess, move || {
                     let (mut picture, mut mask) = (owned, remaining);
@@ -207,7 +209,7 @@ struct Assignment<'a> {
     /// The parts of the picture that the engine sees, one after the other.
     regions: Vec<Region>,
     /// Whether the engine's output fits its surroundings without fading and color matching.
-    is_exact: bool,
+    is_seamless: bool,
 }
 
 impl<'a> Assignment<'a> {
@@ -215,22 +217,23 @@ impl<'a> Assignment<'a> {
         steps: &mut Steps<'_, P>,
         mask: Mask,
         engine: Engine<'a>,
-        mode: FixMode,
+        request: &FixRequest,
         size: (u32, u32),
     ) -> Result<Self, ToolError> {
         let Engine { canvas, keeps_known, .. } = engine;
-        let (mask, regions, is_exact) = steps
+        let (reach, is_mask_exact) = (Reach::of(request.mode).pixels(size), request.is_mask_exact);
+        let (mask, regions, is_seamless) = steps
             .on_pixels(Stage::Preprocess, move || {
-                let mask = mask.effective(growth(mode, size));
+                let mask = if is_mask_exact { mask.exact(reach) } else { mask.effective(reach) };
                 let regions = patch::plan(&mask, size, canvas);
                 // Scaling to the model's size and back makes a patch softer than its surroundings, so it must fade.
-                let is_exact =
+                let is_seamless =
                     keeps_known && regions.iter().all(|part| patch::keeps_size(part, canvas));
-                let mask = if is_exact { mask.solid() } else { mask };
-                Ok((mask, regions, is_exact))
+                let mask = if is_seamless { mask.solid() } else { mask };
+                Ok((mask, regions, is_seamless))
             })
             .await?;
-        Ok(Self { engine, mask, regions, is_exact })
+        Ok(Self { engine, mask, regions, is_seamless })
     }
 }
 
@@ -244,7 +247,7 @@ async fn check_safety<P: Fn(Stage)>(
     let Task::Safety(Safety { threshold, .. }) = checker.task() else {
         return Err(ToolError::Model(format!("{} is not a safety model", checker.identity())));
     };
-    let part = tile::cut(&picture, region, 0, 1);
+    let part = tile::cut(&picture, region, 0, TileSize::ANY);
     let size = (region.width(), region.height());
     let check = async { Ok(checker.check_safety(part.rgb, size).await?) };
     let score = steps.on(Stage::Postprocess, check).await?;
@@ -268,22 +271,6 @@ async fn finish<P: Fn(Stage)>(
         .ok_or_else(|| ToolError::Internal("no model was assigned to the mask".to_owned()))?;
     let is_demo = engines.iter().any(|engine| engine.model.task().is_demo());
     Ok(Fixed { png, thumbnail, width, height, stages: steps.times, model, is_demo })
-}
-
-/// Returns how far the effective mask extends beyond the strokes, in pixels: removing an object also removes its shadow,
-/// and enhanced detail needs room to fade.
-fn growth(mode: FixMode, size: (u32, u32)) -> u16 {
-    let (longest, shortest) = (size.0.max(size.1), size.0.min(size.1));
-    // A tiny picture must keep some unmasked pixels.
-    let part = |share: u32, least: u32, most: u32| {
-        (longest / share).clamp(least, most).min((shortest / 8).max(1)) as u16
-    };
-    match mode {
-        FixMode::Remove => part(80, 8, 24),
-        FixMode::Edit | FixMode::Add => part(200, 4, 8),
-        FixMode::Restore => part(400, 2, 6),
-        FixMode::Enhance => part(100, 6, 16),
-    }
 }
 
 /// A model and how to use it for a fix.
@@ -365,20 +352,5 @@ impl From<PaintError> for ToolError {
             PaintError::NothingLeft => MaskError::CoversEverything.into(),
             PaintError::Canceled => Self::Canceled,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn removal_grows_the_mask_most() {
-        assert_eq!(growth(FixMode::Remove, (1000, 700)), 12);
-        assert_eq!(growth(FixMode::Remove, (4000, 6000)), 24);
-        assert_eq!(growth(FixMode::Edit, (64, 64)), 4);
-        assert_eq!(growth(FixMode::Restore, (64, 64)), 2);
-        assert_eq!(growth(FixMode::Enhance, (6000, 4000)), 16);
-        assert_eq!(growth(FixMode::Remove, (1, 1)), 1);
     }
 }

@@ -60,16 +60,16 @@ pub async fn remove_background(
     let mut steps = Steps::new(pixels, cancel, progress);
 
     let picture = steps.on_pixels(Stage::Decode, move || Ok(decode(&input, &limits)?)).await?;
-    let (picture, tensor) = steps
+    let (contract, picture, tensor) = steps
         .on_pixels(Stage::Preprocess, move || {
             let tensor = contract.input.to_tensor(&picture);
-            Ok((picture, tensor))
+            Ok((contract, picture, tensor))
         })
         .await?;
     let map = steps.on_model(model, tensor).await?;
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
-            let alpha = contract.postprocess.to_alpha(&map, &picture)?;
+            let alpha = contract.to_alpha(&map, &picture)?;
             Ok((picture, alpha))
         })
         .await?;

@@ -1,4 +1,4 @@
-//! Upscale: makes a picture two or four times as wide and high.
+//! Upscale: makes a picture two or four times as wide and high, or cleans it at its own size.
 //!
 //! The model enlarges the picture tile by tile, and the tiles are joined into bands. While one band is computed, the
 //! previous one is encoded and its bytes leave through a channel. Peak memory therefore depends on the input and two
@@ -24,21 +24,43 @@ use retouch_inference::session::SessionError;
 use retouch_pixels::band::{self, Band, BandTile};
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
-use retouch_pixels::tile::{self, Alpha, OutputLayout};
+use retouch_pixels::tile::{self, Alpha, OutputLayout, TileSize};
 use retouch_pixels::{Limits, Picture};
 
 mod encoder;
 
 use encoder::Encoder;
 
-/// Extra padding, in input pixels, for the filter that halves 4X to 2X: it reads six output pixels on each side.
-const HALVING_PADDING: u32 = 2;
-
 /// Tiles in progress at once: while the model runs on one, the next is prepared and the previous one is composed.
 const TILES_IN_FLIGHT: usize = 2;
 
 /// The largest band of the result, in bytes.
 const BAND_BYTES: u64 = 48 << 20;
+
+/// How much wider and higher a picture becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Magnification {
+    /// It keeps its size and is cleaned.
+    Same,
+    /// By a factor.
+    By(Factor),
+}
+
+impl Magnification {
+    /// Returns the number: 1, 2 or 4.
+    pub fn get(self) -> u32 {
+        match self {
+            Self::Same => 1,
+            Self::By(factor) => factor.get().into(),
+        }
+    }
+}
+
+impl From<Factor> for Magnification {
+    fn from(factor: Factor) -> Self {
+        Self::By(factor)
+    }
+}
 
 /// An upscaling net: a loaded model, or a stand-in in tests.
 pub trait Net: Sync {
@@ -126,7 +148,8 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * 8 + 2 * BAND_BYTES + (64 << 20)
 }
 
-/// Makes a picture `factor` times as wide and high. Sends the PNG through `out`, from its first byte to its last.
+/// Makes a picture as many times as wide and high as `magnification` says. Sends the PNG through `out`, from its first
+/// byte to its last.
 ///
 /// Calls `progress` before the first tile and after each. `cancel` takes effect between tiles and while waiting for a
 /// thread or the model. If the model runs out of memory, the band starts again with tiles of half the size.
@@ -142,7 +165,7 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 )]
 pub async fn upscale(
     input: Bytes,
-    factor: Factor,
+    magnification: impl Into<Magnification>,
     net: &impl Net,
     pixels: &PixelPool,
     settings: &Settings,
@@ -150,6 +173,7 @@ pub async fn upscale(
     progress: impl Fn(Progress) + Sync,
     out: mpsc::Sender<Bytes>,
 ) -> Result<Upscaled, ToolError> {
+    let factor = magnification.into().get();
     let work = async {
         let limits = settings.limits;
         let (picture, took) = pixels.run_timed(move || decode(&input, &limits)).await?;
@@ -174,6 +198,7 @@ struct Plan {
     size: (u32, u32),
     channels: Channels,
     layout: OutputLayout,
+    tile_size: TileSize,
     tiling: Tiling,
     /// The side of the first tiles in input pixels; later ones are smaller if the model runs out of memory.
     first_side: u32,
@@ -184,30 +209,29 @@ struct Plan {
 impl Plan {
     fn new(
         picture: &Picture,
-        factor: Factor,
+        factor: u32,
         contract: &Upscale,
         settings: &Settings,
     ) -> Result<Self, ToolError> {
-        let (tiling, scale) = (contract.tiling, contract.upscale.scale);
-        let halve = match (scale, factor) {
-            (4, Factor::X4) | (2, Factor::X2) => false,
-            (4, Factor::X2) => true,
-            _ => {
-                let text = format!("a model of scale {scale} cannot make {}X", factor.get());
-                return Err(ToolError::Model(text));
-            }
-        };
-        let padding = tiling.padding + if halve { HALVING_PADDING } else { 0 };
+        contract.can_make(factor).map_err(|reason| {
+            ToolError::Model(format!("the model cannot make {factor}X: {reason}"))
+        })?;
+        let (mut tiling, scale) = (contract.tiling, contract.upscale.scale);
+        let padding = contract.padding_for(factor);
+        if let Some(side) = contract.fixed_region(padding) {
+            // A net of one size has no smaller tiles to fall back on.
+            (tiling.smallest, tiling.largest) = (side, side);
+        }
         let size = (picture.width, picture.height);
         let channels = Channels::of(picture.gray, picture.alpha.is_some());
-        let row_bytes =
-            u64::from(size.0) * u64::from(factor.get()).pow(2) * channels.count() as u64;
+        let row_bytes = u64::from(size.0) * u64::from(factor).pow(2) * channels.count() as u64;
         let max_rows = (BAND_BYTES / row_bytes).clamp(u64::from(tiling.smallest), 1 << 20) as u32;
         let first_side = side_for(&tiling, padding, settings.tile_memory_bytes);
         Ok(Self {
             size,
             channels,
-            layout: OutputLayout { padding, scale, halve },
+            layout: OutputLayout { padding, scale, factor },
+            tile_size: contract.tile_size(),
             tiling,
             first_side,
             max_rows,
@@ -239,7 +263,7 @@ impl Plan {
     }
 
     const fn out_size(&self) -> (u32, u32) {
-        (self.size.0 * self.layout.factor(), self.size.1 * self.layout.factor())
+        (self.size.0 * self.layout.factor, self.size.1 * self.layout.factor)
     }
 }
 
@@ -269,7 +293,7 @@ impl<N: Net> Run<'_, N> {
     ) -> Result<Upscaled, ToolError> {
         let Plan { size, tiling, .. } = self.plan;
         let (width, height) = self.plan.out_size();
-        let shared = self.plan.overlap() * self.plan.layout.factor();
+        let shared = self.plan.overlap() * self.plan.layout.factor;
         let icc = self.picture.icc.clone();
         let mut png = Encoder::new((width, height), self.plan.channels, icc, self.pixels, out)?;
         let mut side = self.plan.first_side;
@@ -311,12 +335,12 @@ impl<N: Net> Run<'_, N> {
     ) -> Result<Band, ToolError> {
         let Plan { size, channels, layout, .. } = self.plan;
         let tiles = band::tiles(size, y, side, self.plan.overlap());
-        let rows = tiles.first().map_or(0, |tile| tile.region.height()) * layout.factor();
-        let mut band = Band::new(size.0 * layout.factor(), rows, channels.count());
+        let rows = tiles.first().map_or(0, |tile| tile.region.height()) * layout.factor;
+        let mut band = Band::new(size.0 * layout.factor, rows, channels.count());
         let mut tiles = stream::iter(tiles).map(|tile| self.tile(tile)).buffered(TILES_IN_FLIGHT);
         while let Some((tile, samples)) = tiles.try_next().await? {
-            let x = tile.region.x.start * layout.factor()..tile.region.x.end * layout.factor();
-            let fade = tile.fade * layout.factor();
+            let x = tile.region.x.start * layout.factor..tile.region.x.end * layout.factor;
+            let fade = tile.fade * layout.factor;
             let paste = move || {
                 band.paste(&samples, x, fade);
                 band
@@ -329,11 +353,11 @@ impl<N: Net> Run<'_, N> {
 
     /// Computes one tile: cuts it out with its padding, enlarges it, and returns the interleaved samples of its region.
     async fn tile(&self, tile: BandTile) -> Result<(BandTile, Vec<u8>), ToolError> {
-        let Plan { layout, tiling, channels, .. } = self.plan;
+        let Plan { layout, tile_size, channels, .. } = self.plan;
         let (picture, region) = (self.picture.clone(), tile.region.clone());
         let normalization = self.net.contract().input.normalization();
         let prepare = move || {
-            let cut = tile::cut(&picture, &region, layout.padding, tiling.multiple_of);
+            let cut = tile::cut(&picture, &region, layout.padding, tile_size);
             let colors = tile::to_tensor(&cut, &normalization);
             let alpha = match &cut.alpha {
                 Alpha::Mixed(alpha) => Some(tile::alpha_to_tensor(&cut, alpha, &normalization)),

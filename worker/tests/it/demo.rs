@@ -53,8 +53,13 @@ async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
         let mask = image::load_from_memory(&drawing).expect("a mask").to_luma8();
         for seed in 0..seeds {
             let prompt = Prompt::parse(&case.prompt).expect("a prompt");
-            let request =
-                FixRequest { mode: prompt.mode(), prompt, mask: drawing.clone().into(), seed };
+            let request = FixRequest {
+                mode: prompt.mode(),
+                prompt,
+                mask: drawing.clone().into(),
+                is_mask_exact: false,
+                seed,
+            };
             let (cancel, on_progress): (_, ProgressFn) =
                 (CancellationToken::new(), Arc::new(|_, _, _| {}));
             let limits = Limits::default();

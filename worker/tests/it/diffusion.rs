@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ndarray::{Array2, Array3, ArrayD};
-use retouch_inference::diffusion::verify::{CaseReport, verify};
+use retouch_inference::diffusion::verify::{CaseReport, Precision, verify};
 use retouch_inference::diffusion::{
     DiffusionError, Flux2Klein, Generated, MaskToLatents, Request, SdInpaint, SeededNoise,
     StepState,
@@ -18,12 +18,16 @@ fn sd() -> PathBuf {
     repository().join("models/tiny/sd-inpaint")
 }
 
+fn sdxl() -> PathBuf {
+    repository().join("models/tiny/sdxl-inpaint")
+}
+
 fn flux() -> PathBuf {
     repository().join("models/tiny/flux2-klein")
 }
 
 fn assert_verified(model: &Path, reference: &Path, cases: usize) {
-    let reports = verify(model, reference, &runtime()).expect("the reference is complete");
+    let reports = verify(model, reference, &runtime()).expect("the reference is complete").cases;
     let lines: Vec<String> = reports.iter().map(CaseReport::to_string).collect();
     let table = lines.join("\n");
     let worst = reports.iter().map(CaseReport::worst_difference).fold(0.0, f64::max);
@@ -39,7 +43,35 @@ fn stable_diffusion_paints_what_diffusers_paints() {
 
 #[test]
 fn every_scheduler_setting_acts_as_in_diffusers() {
-    assert_verified(&sd(), &sd().join("reference-more"), 30);
+    assert_verified(&sd(), &sd().join("reference-more"), 47);
+}
+
+#[test]
+fn sdxl_paints_what_diffusers_paints() {
+    // Six cases, the ids and hidden states of both encoders, and the pooled output.
+    assert_verified(&sdxl(), &sdxl().join("reference"), 10);
+}
+
+/// The same nets exported in half precision.
+fn half_sdxl() -> tempfile::TempDir {
+    let model = copy(&sdxl());
+    for part in fs::read_dir(sdxl().join("half")).expect("there is such a folder") {
+        let part = part.expect("the folder can be read");
+        let target = model.path().join(part.file_name()).join("model.onnx");
+        fs::copy(part.path().join("model.onnx"), target).expect("files can be copied");
+    }
+    model
+}
+
+#[test]
+fn an_export_in_half_precision_is_compared_as_one() {
+    let model = half_sdxl();
+    assert_verified(model.path(), &sdxl().join("reference"), 10);
+    let report = verify(model.path(), &sdxl().join("reference"), &runtime()).unwrap();
+    assert_eq!(report.precision, Precision::F16);
+    let strict = Precision::F32.tolerance();
+    let worst = report.cases.iter().map(CaseReport::worst_difference).fold(0.0, f64::max);
+    assert!(worst > strict.latents, "half precision is not visible: {worst:.1e}");
 }
 
 #[test]
@@ -91,7 +123,7 @@ fn copy(folder: &Path) -> tempfile::TempDir {
 
 fn failures(model: &Path, reference: &Path) -> Vec<String> {
     let reports = verify(model, reference, &runtime()).expect("the reference is complete");
-    reports.into_iter().filter(|report| !report.passed()).map(|report| report.name).collect()
+    reports.cases.into_iter().filter(|report| !report.passed()).map(|report| report.name).collect()
 }
 
 /// A copy of Stable Diffusion's reference with few cases.
@@ -133,10 +165,43 @@ fn a_refused_setting_fails_only_its_case() {
     let meta = reference.path().join("meta.json");
     let text = fs::read_to_string(&meta).unwrap();
     fs::write(&meta, text.replacen(r#""clip_sample":false"#, r#""clip_sample":true"#, 1)).unwrap();
-    let reports = verify(&sd(), reference.path(), &runtime()).unwrap();
+    let reports = verify(&sd(), reference.path(), &runtime()).unwrap().cases;
     let failed: Vec<_> = reports.iter().filter(|report| !report.passed()).collect();
     assert_eq!(failed.len(), 1);
     assert!(failed[0].to_string().contains("`clip_sample` is true"), "{}", failed[0]);
+}
+
+#[test]
+fn a_recording_with_another_scheduler_says_so() {
+    let reference = few_cases(&["ddim_leading", "dpmpp2m_leading", "lcm4"]);
+    let meta = reference.path().join("meta.json");
+    let text = fs::read_to_string(&meta).unwrap();
+    let text = text.replacen("DPMSolverMultistepScheduler", "PNDMScheduler", 1);
+    fs::write(&meta, text.replacen("LCMScheduler", "HeunDiscreteScheduler", 1)).unwrap();
+    let reports = verify(&sd(), reference.path(), &runtime()).unwrap().cases;
+    let failed: Vec<_> =
+        reports.iter().filter(|report| !report.passed()).map(ToString::to_string).collect();
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    assert!(
+        failed[0].contains("recorded with PNDMScheduler, but Retouch runs dpm-solver++"),
+        "{failed:?}"
+    );
+    assert!(failed[0].contains("DPMSolverMultistepScheduler.from_config"), "{failed:?}");
+    assert!(
+        failed[1].contains("recorded with HeunDiscreteScheduler, which is not implemented"),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn a_model_with_any_scheduler_can_be_compared() {
+    let model = copy(&sd());
+    let file = model.path().join("scheduler/scheduler_config.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("DDIMScheduler", "HeunDiscreteScheduler")).unwrap();
+    assert_refused(model.path(), "`sampling.scheduler` = \"ddim\"");
+    let reference = few_cases(&["ddim_leading"]);
+    assert_eq!(failures(model.path(), reference.path()), Vec::<String>::new());
 }
 
 #[test]
@@ -172,6 +237,7 @@ fn request(prompt: &str) -> Request {
         strength: 1.0,
         eta: 0.0,
         mask_to_latents: MaskToLatents::MaxPool,
+        reference: None,
     }
 }
 
@@ -299,6 +365,51 @@ fn flux_gives_the_same_picture_for_the_same_seed() {
     assert!(mean_difference(&paint(1), &paint(2)) > 1.0);
 }
 
+/// At full strength a run starts from noise, so in the first step only the reference can tell the net what is under the
+/// mask.
+#[test]
+fn flux_does_not_see_what_its_reference_hides() {
+    let mut model = Flux2Klein::open(&flux(), &runtime()).unwrap();
+    let prompt = ArrayD::from_elem(vec![1, 12, 24], 0.3);
+    let is_inside = |y: usize, x: usize| (16..80).contains(&y) && (16..80).contains(&x);
+    let picture = |inside: u8| {
+        Array3::from_shape_fn((96, 96, 3), |(y, x, _)| if is_inside(y, x) { inside } else { 90 })
+    };
+    let mut first_step = |inside: u8, reference: Option<u8>| {
+        let request = Request {
+            image: picture(inside),
+            mask: Array2::from_shape_fn((96, 96), |(y, x)| is_inside(y, x)),
+            reference: reference.map(picture),
+            ..request("")
+        };
+        let mut made = Vec::new();
+        let mut on_step = |step: StepState<'_>| {
+            let latents = step.latents.outer_iter().next().expect("one picture").to_owned();
+            // Latents are 6 × 6 tokens; of these, 4 × 4 are wholly under the mask.
+            let rows = latents.outer_iter().enumerate();
+            let masked = rows.filter(|(at, _)| is_inside(at / 6 * 16 + 8, at % 6 * 16 + 8));
+            made =
+                masked.flat_map(|(_, token)| token.iter().copied().collect::<Vec<_>>()).collect();
+            ControlFlow::Break(())
+        };
+        let noise = &mut SeededNoise::new(1);
+        let ended = model.inpaint_embedded(&request, &prompt, noise, &mut on_step);
+        assert!(matches!(ended, Err(DiffusionError::Canceled)));
+        assert_eq!(made.len(), 16 * 16, "16 tokens of 16 channels");
+        made
+    };
+    let worst = |a: &[f32], b: &[f32]| {
+        a.iter().zip(b).fold(0.0_f32, |worst, (a, b)| worst.max((a - b).abs()))
+    };
+    let (dark, bright) = (first_step(10, None), first_step(240, None));
+    let seen = worst(&dark, &bright);
+    println!("what is under the mask changes the first step by {seen:.2e}");
+    assert!(seen > 1e-4, "{seen:.2e}");
+    assert_eq!(first_step(10, Some(128)), first_step(240, Some(128)));
+    assert_ne!(first_step(10, Some(128)), dark);
+    assert_eq!(first_step(10, Some(10)), dark, "a picture is its own reference");
+}
+
 #[test]
 fn unsupported_nets_are_refused() {
     let sample = |channels| Tensor::floats("sample", &[1, channels, 8, 8]);
@@ -322,7 +433,28 @@ fn unsupported_nets_are_refused() {
                 Tensor::floats("text_embeds", &[1, 8]),
                 Tensor::floats("time_ids", &[1, 6]),
             ]),
-            "unet: requires the input `text_embeds` of SDXL",
+            "text_encoder_2: is missing: the UNet takes the `text_embeds` of SDXL",
+        ),
+        (
+            "unet",
+            unet(&[
+                sample(9),
+                timestep.clone(),
+                states.clone(),
+                Tensor::floats("text_embeds", &[1, 8]),
+            ]),
+            "unet: has no `time_ids`, which goes with `text_embeds`, input",
+        ),
+        (
+            "unet",
+            unet(&[
+                sample(9),
+                timestep.clone(),
+                states.clone(),
+                Tensor::floats("text_embeds", &[1, 8]),
+                Tensor::floats("time_ids", &[1, 5]),
+            ]),
+            "unet: takes 5 `time_ids`",
         ),
         (
             "unet",
@@ -332,7 +464,8 @@ fn unsupported_nets_are_refused() {
         (
             "vae_encoder",
             net(&[pixels], &Tensor::floats("latent_sample", &[1, 4, 8, 8])),
-            "vae_encoder: returns `latent_sample`, latents that the graph samples itself",
+            "vae_encoder: returns `latent_sample`, latents that the graph samples itself, so that a seed would not give \
+             the same picture twice. Convert it to `latent_parameters`, mean and variance: models/convert/moments.py",
         ),
         ("text_encoder", b"no model".to_vec(), "text_encoder: "),
     ];
@@ -341,6 +474,40 @@ fn unsupported_nets_are_refused() {
         fs::write(model.path().join(part).join("model.onnx"), bytes).unwrap();
         assert_refused(model.path(), reason);
     }
+}
+
+#[test]
+fn incomplete_models_of_sdxl_are_refused() {
+    let model = copy(&sdxl());
+    let second = model.path().join("text_encoder_2");
+    let states = fs::read(second.join("model.onnx")).unwrap();
+    // The hidden states that the pipeline of SD uses, which are others.
+    let ids = Tensor { name: "input_ids", element: INT64, shape: vec![1, 77] };
+    let last = net(&[ids], &Tensor::floats("last_hidden_state", &[1, 77, 12]));
+    fs::write(second.join("model.onnx"), last).unwrap();
+    assert_refused(model.path(), "text_encoder_2: returns no `hidden_states.2`");
+    fs::write(second.join("model.onnx"), states).unwrap();
+
+    let index = model.path().join("model_index.json");
+    let text = fs::read_to_string(&index).unwrap();
+    let refiner = text
+        .replace(r#""requires_aesthetics_score": false"#, r#""requires_aesthetics_score": true"#);
+    fs::write(&index, refiner).unwrap();
+    assert_refused(model.path(), "a refiner of SDXL");
+    fs::write(&index, text).unwrap();
+
+    let config = model.path().join("vae_decoder/config.json");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("scaling_factor", "scaling")).unwrap();
+    assert_refused(model.path(), "vae_decoder: config.json states no `scaling_factor`");
+    fs::write(&config, text).unwrap();
+
+    fs::remove_dir_all(&second).unwrap();
+    assert_refused(model.path(), "text_encoder_2: is missing");
+
+    let model = copy(&sd());
+    fs::create_dir(model.path().join("text_encoder_2")).unwrap();
+    assert_refused(model.path(), "text_encoder_2: is not used");
 }
 
 /// The types of other exporters: half precision, 32-bit ids, a timestep in an array, guidance as an input. The nets only

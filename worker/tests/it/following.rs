@@ -134,10 +134,15 @@ async fn an_invalid_tools_toml_changes_nothing_and_models_are_still_followed() {
             "[[bind]]\ntool = \"remove-background\"\ntier = \"paid\"\ndevice = \"any\"\nmodel = \"../made\"",
             "must be the name of a folder",
         ),
+        // A file that was just truncated must not withdraw every tool.
+        ("", "tools.toml: bindings: the file is empty, so no tool would be served; "),
+        ("# nothing\n", "it has no [[bind]], so no tool would be served; "),
     ] {
         fs::write(models.path().join("tools.toml"), text).unwrap();
         assert!(settle(&mut watcher).await);
         assert!(problems(&registry)[0].contains(reason), "{:?}", problems(&registry));
+        assert_eq!(serving(&registry), [Model::new(1.0).sha256()]);
+        assert!(!registry.classes().is_empty());
     }
     let next = Model::new(2.0);
     next.write(models.path(), "made");
@@ -161,7 +166,8 @@ async fn a_newly_bound_model_with_a_defect_leaves_the_old_one_serving() {
     let (registry, mut watcher) = following(models.path()).await;
     bind(models.path(), "other");
     assert!(settle(&mut watcher).await);
-    assert_eq!(problems(&registry), ["other: warm-up: 1024 of 1024 output values are not finite"]);
+    let [problem] = &problems(&registry)[..] else { panic!("one problem") };
+    assert!(problem.starts_with("other: warm-up: 1024 of 1024 output values are not finite: 1024 are NaN and 0 infinite; "), "{problem}");
     assert_eq!(registry.model_for(PAID).await.unwrap().identity().sha256, old.sha256());
     assert_eq!(serving(&registry), [old.sha256()]);
 }
@@ -193,12 +199,12 @@ async fn classes_come_and_go_with_tools_toml() {
     let text = [line("paid", "made"), line("free", "wrong")].concat();
     fs::write(models.path().join("tools.toml"), text).unwrap();
     assert!(settle(&mut watcher).await);
-    assert_eq!(problems(&registry), ["wrong: warm-up: 1024 of 1024 output values are not finite"]);
+    let [problem] = &problems(&registry)[..] else { panic!("one problem") };
+    assert!(
+        problem.starts_with("wrong: warm-up: 1024 of 1024 output values are not finite"),
+        "{problem}"
+    );
     assert_eq!(registry.classes(), [class(Tier::Paid)]);
-    // No bindings at all.
-    fs::write(models.path().join("tools.toml"), "").unwrap();
-    assert!(settle(&mut watcher).await);
-    assert_eq!((registry.classes(), problems(&registry)), (vec![], vec![]));
 }
 
 #[tokio::test]

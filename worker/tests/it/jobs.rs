@@ -19,7 +19,7 @@ use crate::{photo, repository};
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Creates a models folder that binds `model` for every tier.
-fn only(model: &str) -> tempfile::TempDir {
+pub fn only(model: &str) -> tempfile::TempDir {
     let folder = tempfile::TempDir::new().unwrap();
     std::os::unix::fs::symlink(repository().join("models").join(model), folder.path().join(model))
         .unwrap();

@@ -7,6 +7,7 @@ use std::fs;
 use ndarray::Array4;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::session::{Batching, GpuSettings, Runtime, RuntimeSettings, Session};
+use retouch_inference::tensor::Tensors;
 
 use crate::{repository, settings};
 
@@ -23,7 +24,7 @@ fn keeping() -> Session {
 
 fn run(session: &mut Session, input: &Array4<f32>) -> Array4<f32> {
     let (from, to) = (session.inputs()[0].name.clone(), session.outputs()[0].name.clone());
-    session.run(&from, input, &to).unwrap()
+    session.run(Tensors::plain(&from, &to), input).unwrap()
 }
 
 fn input(seed: usize, (batch, rows, columns): (usize, usize, usize)) -> Array4<f32> {
@@ -76,6 +77,6 @@ fn a_session_still_works_after_a_refused_input() {
     assert_eq!((run(&mut kept, &good), kept.kept_shapes()), (output.clone(), 1));
     let (from, to) = (kept.inputs()[0].name.clone(), kept.outputs()[0].name.clone());
     let five_channels = Array4::zeros((1, 5, 16, 16));
-    kept.run(&from, &five_channels, &to).unwrap_err();
+    kept.run(Tensors::plain(&from, &to), &five_channels).unwrap_err();
     assert_eq!(run(&mut kept, &good), output);
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use image::{DynamicImage, GrayImage, ImageFormat, Luma, RgbaImage};
 use retouch_catalog::{FixMode, Tier, Tool};
 use retouch_core::jobs::{self, JobState, NewJob};
-use retouch_core::magic_fix::Prompt;
+use retouch_core::magic_fix::{Prompt, is_mask_exact_by_default};
 use retouch_core::results;
 use retouch_core::{JobId, users};
 use retouch_inference::registry::ModelHandle;
@@ -60,8 +60,18 @@ pub async fn fix(
     prompt: &str,
     engines: &Engines,
 ) -> Result<Fixed, ToolError> {
+    fix_with(input, mask, false, prompt, engines).await
+}
+
+async fn fix_with(
+    input: Bytes,
+    mask: Bytes,
+    is_mask_exact: bool,
+    prompt: &str,
+    engines: &Engines,
+) -> Result<Fixed, ToolError> {
     let prompt = Prompt::parse(prompt).expect("a prompt");
-    let request = FixRequest { mode: prompt.mode(), prompt, mask, seed: 5 };
+    let request = FixRequest { mode: prompt.mode(), prompt, mask, is_mask_exact, seed: 5 };
     let pixels = PixelPool::new(2).expect("threads");
     let (cancel, on_progress): (_, ProgressFn) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
     magic_fix(input, request, engines, &pixels, &Limits::default(), &cancel, &on_progress).await
@@ -95,6 +105,43 @@ async fn removal_clears_the_mask_and_changes_nothing_else() {
     assert_eq!(made.model.name, "classical");
     assert!(!made.is_demo);
     assert_eq!(image::load_from_memory(&made.thumbnail).expect("read").width(), width);
+}
+
+/// Counts the pixels outside a disc in the middle that differ, and those inside.
+fn changed(before: &[u8], after: &[u8], radius: u32) -> (usize, usize) {
+    let before = image::load_from_memory(before).expect("read").to_rgba8();
+    let after = image::load_from_memory(after).expect("read").to_rgba8();
+    let (width, height) = before.dimensions();
+    let (mut outside, mut inside) = (0, 0);
+    let differs = |(x, y, old): &(u32, u32, &image::Rgba<u8>)| *old != after.get_pixel(*x, *y);
+    for (x, y, _) in before.enumerate_pixels().filter(differs) {
+        let (dx, dy) = (x.abs_diff(width / 2), y.abs_diff(height / 2));
+        let count = if dx * dx + dy * dy < radius * radius { &mut inside } else { &mut outside };
+        *count += 1;
+    }
+    (outside, inside)
+}
+
+#[tokio::test]
+async fn with_an_exact_mask_no_pixel_outside_it_changes() {
+    let (width, height) = (200, 150);
+    let input = png(picture(width, height));
+    for (model, prompt) in [
+        ("classical", "remove it"),
+        ("sd-inpaint", "a red circle"),
+        ("sd-inpaint", "add a red circle"),
+        ("blur-upscale", "enhance"),
+    ] {
+        let engines = only(tiny(model).await);
+        let mask = disc(width, height, 22);
+        let exact = fix_with(input.clone(), mask.clone(), true, prompt, &engines).await;
+        let (outside, inside) = changed(&input, &exact.expect("it is fixed").png, 22);
+        assert_eq!(outside, 0, "{model}: {prompt}");
+        assert!(inside > 200, "{model}: {prompt} changed {inside} pixels of the mask");
+        let reaching = fix_with(input.clone(), mask, false, prompt, &engines).await;
+        let (outside, _) = changed(&input, &reaching.expect("it is fixed").png, 22);
+        assert!(outside > 0, "{model}: without it, {prompt} fades into the surroundings");
+    }
 }
 
 #[tokio::test]
@@ -237,6 +284,7 @@ async fn a_canceled_run_ends_between_steps() {
         prompt: Prompt::parse("a red circle").expect("a prompt"),
         mode: FixMode::Edit,
         mask: disc(128, 128, 30),
+        is_mask_exact: true,
         seed: 1,
     };
     let cancel = CancellationToken::new();
@@ -273,6 +321,7 @@ async fn submit(services: &Services, prompt: &str, mask: &[u8]) -> JobId {
             prompt: prompt.text().to_owned(),
             mask: Bytes::copy_from_slice(mask),
             mask_sha256: vec![1; 32],
+            is_mask_exact: is_mask_exact_by_default(prompt.mode()),
         }),
         queue_limit: None,
     };

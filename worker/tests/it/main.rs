@@ -1,5 +1,6 @@
 //! Tests of the worker through its public functions, its command line and real processes.
 
+mod contracts;
 mod cutouts;
 mod demo;
 mod diffusion;
@@ -13,6 +14,7 @@ mod models_check;
 mod onnx;
 mod pipeline_swap;
 mod process;
+mod select;
 mod upscale;
 mod upscale_jobs;
 mod watchdog;

@@ -52,6 +52,56 @@ fn every_manifest_in_models_is_valid() {
     assert_eq!(model(Tier::Visitor), Some("u2netp"));
 }
 
+fn upscale(largest: &str, model: &str) -> String {
+    format!(
+        "[[bind]]\ntool = \"upscale\"\ntier = \"paid\"\ndevice = \"cpu\"\n{largest}\nmodel = \"{model}\"\n"
+    )
+}
+
+#[test]
+fn a_line_with_a_size_needs_another_for_larger_pictures() {
+    let parse = |text: String| Bindings::parse(&text).map(|_| ());
+    let reason = parse(upscale("largest_pixels = 9", "large")).expect_err("it is refused");
+    assert!(reason.contains("larger pictures for upscale:paid:2x on cpu"), "{reason}");
+    let zero = upscale("largest_pixels = 0", "large") + &upscale("", "compact");
+    assert!(parse(zero).expect_err("it is refused").contains("at least 1"));
+    let both = upscale("largest_pixels = 9", "large") + &upscale("", "compact");
+    let bindings = Bindings::parse(&both).expect("it is accepted");
+    let served: Vec<_> = bindings
+        .served(Device::Cpu)
+        .into_iter()
+        .map(|(scope, model)| format!("{scope}: {model}"))
+        .collect();
+    assert_eq!(
+        served,
+        [
+            "upscale:paid:2x up to 9 pixels: large",
+            "upscale:paid:2x: compact",
+            "upscale:paid:4x up to 9 pixels: large",
+            "upscale:paid:4x: compact",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_small_picture_gets_the_model_that_is_bound_up_to_its_size() {
+    let models = tempfile::tempdir().expect("a folder");
+    let tiny = repository().join("models/tiny");
+    for name in ["upscale", "blur-upscale"] {
+        std::os::unix::fs::symlink(tiny.join(name), models.path().join(name)).expect("it links");
+    }
+    let both = upscale("largest_pixels = 4096", "blur-upscale") + &upscale("", "upscale");
+    fs::write(models.path().join("tools.toml"), both).expect("written");
+    let registry = Registry::open(models.path(), runtime()).expect("it opens");
+    registry.load_all().await.expect("both load");
+    assert_eq!(registry.loaded().len(), 2);
+    let demand = Demand { tier: Tier::Paid, tool: Tool::Upscale(Factor::X4) };
+    for (pixels, name) in [(1, "blur-upscale"), (4096, "blur-upscale"), (4097, "upscale")] {
+        let model = registry.model_for_picture(demand, pixels).await.expect("it is bound");
+        assert_eq!(model.identity().name, name, "{pixels} pixels");
+    }
+}
+
 #[test]
 fn invalid_fields_are_named() {
     for (from, to, reason) in [
@@ -84,6 +134,36 @@ fn contradictory_fields_are_named() {
             "guidance = 1.0",
             "guidance = 1.0\nnegative_prompt = \"ugly\"",
             "sampling.negative_prompt",
+        ),
+        (
+            "flux2-klein",
+            "guidance = 1.0",
+            "guidance = 1.0\nscheduler = \"unipc\"",
+            "sampling.scheduler is \"unipc\", but this task has its own scheduler",
+        ),
+        (
+            "flux2-klein",
+            "[strength]",
+            "[reference_image]\nremove = \"gray\"\n\n[strength]",
+            "reference_image.remove is stated, but strength.remove is not",
+        ),
+        (
+            "flux2-klein",
+            "[strength]",
+            "[reference_image]\nedit = \"green\"\n\n[strength]",
+            "unknown variant `green`, expected one of `keep`, `gray`, `fill`",
+        ),
+        (
+            "sd-inpaint",
+            "[strength]",
+            "[reference_image]\nedit = \"gray\"\n\n[strength]",
+            "reference_image is for task \"flux2-klein\"",
+        ),
+        (
+            "sd-inpaint",
+            "guidance = 7.5",
+            "guidance = 7.5\nscheduler = \"heun\"",
+            "unknown variant `heun`, expected one of `ddim`",
         ),
         (
             "sd-inpaint",
@@ -270,7 +350,7 @@ async fn every_demand_finds_its_model() {
     // Fourfold upscales are never free.
     let unbound = Demand { tier: Tier::Free, tool: Tool::Upscale(Factor::X4) };
     let served = registry.served();
-    assert!(served.iter().all(|(demand, _)| *demand != unbound), "{served:?}");
+    assert!(served.iter().all(|(scope, _)| scope.demand != unbound), "{served:?}");
     assert_eq!(served.len(), 3 + 4 + 4, "{served:?}");
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -126,6 +127,31 @@ fn a_model_bound_only_for_gpus_is_checked_without_a_run() {
 }
 
 #[test]
+fn a_pipeline_is_named_with_the_scheduler_that_runs() {
+    let tiny = repository().join("models/tiny");
+    let (code, said) = check(&tiny, &["sdxl-inpaint"]);
+    assert_eq!(code, Some(0), "{said}");
+    let every =
+        ["SDXL, scheduler euler, opened on cpu", "10 reference cases, within the tolerance of f32"];
+    assert_says(&said, &every);
+
+    let models = TempDir::new().unwrap();
+    let folder = models.path().join("sdxl-inpaint");
+    fs::create_dir(&folder).unwrap();
+    for entry in fs::read_dir(tiny.join("sdxl-inpaint")).unwrap() {
+        let entry = entry.unwrap();
+        symlink(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    let text = fs::read_to_string(folder.join("model.toml")).unwrap();
+    fs::remove_file(folder.join("model.toml")).unwrap();
+    fs::write(folder.join("model.toml"), text).unwrap();
+    alter(&folder, "guidance = 5.0", "guidance = 5.0\nscheduler = \"unipc\"");
+    let (code, said) = check(models.path(), &["sdxl-inpaint"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_says(&said, &["scheduler unipc in place of the model's EulerDiscreteScheduler"]);
+}
+
+#[test]
 fn tiling_that_is_not_exact_is_found() {
     let models = TempDir::new().unwrap();
     let folder = models.path().join("blur-upscale");
@@ -223,6 +249,123 @@ fn messages_about_missing_files_say_what_to_do() {
     let (code, said) = check(models.path(), &["maed"]);
     assert_eq!(code, Some(1), "{said}");
     assert_says(&said, &["manifest  WRONG: there is no such folder; ", " contains made\n"]);
+}
+
+#[test]
+fn a_file_saved_in_place_of_the_model_is_recognized() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 9\n";
+    for (bytes, reason) in [
+        (
+            pointer,
+            "made.onnx is a Git LFS pointer, a text of three lines in place of the model; run `git lfs pull`",
+        ),
+        (
+            "",
+            "made.onnx is empty: its download or copy did not finish; download it from https://onnx.ai",
+        ),
+        (
+            "\n<!DOCTYPE html><html>",
+            "made.onnx is a web page: the download saved an error or a sign-in page; ",
+        ),
+    ] {
+        let (models, folder) = made();
+        // As a maintainer does: the checksum is that of the wrong file.
+        let (right, wrong) =
+            (Model::new(1.0), hex::encode(<sha2::Sha256 as sha2::Digest>::digest(bytes)));
+        alter(&folder, &right.sha256(), &wrong);
+        let size = format!("size_bytes = {}", right.bytes().len());
+        alter(&folder, &size, &format!("size_bytes = {}", bytes.len()));
+        fs::write(folder.join("made.onnx"), bytes).unwrap();
+        let (code, said) = check(models.path(), &["made"]);
+        assert_eq!(code, Some(1), "{said}");
+        assert_says(&said, &[&format!("checksum  WRONG: {reason}"), "WRONG     1 problem"]);
+    }
+}
+
+#[test]
+fn links_that_lead_nowhere_are_named_with_their_target() {
+    let (models, folder) = made();
+    fs::remove_file(folder.join("made.onnx")).unwrap();
+    symlink("/mnt/weights/made.onnx", folder.join("made.onnx")).unwrap();
+    let (_, said) = check(models.path(), &["made"]);
+    let target = "made.onnx is missing: it is a link to /mnt/weights/made.onnx, which does not exist; put the file there";
+    assert_says(&said, &[target]);
+
+    fs::remove_file(folder.join("model.toml")).unwrap();
+    symlink("elsewhere.toml", folder.join("model.toml")).unwrap();
+    let (_, said) = check(models.path(), &["made"]);
+    assert_says(
+        &said,
+        &["WRONG: model.toml: it is a link to elsewhere.toml, which does not exist"],
+    );
+
+    symlink("/mnt/models/gone", models.path().join("gone")).unwrap();
+    let (_, said) = check(models.path(), &["gone"]);
+    assert_says(
+        &said,
+        &["there is no such folder: it is a link to /mnt/models/gone, which does not exist"],
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_not_called_empty() {
+    let (models, _) = made();
+    // A link to itself fails like a folder without permissions, also for root.
+    symlink("loop", models.path().join("loop")).unwrap();
+    let (code, said) = check(models.path(), &["loop"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_says(&said, &["manifest  WRONG: this folder cannot be read: "]);
+    assert!(!said.contains("there is no"), "{said}");
+}
+
+#[test]
+fn an_empty_tools_toml_is_refused() {
+    let (models, _) = made();
+    for (text, reason) in [("", "the file is empty"), ("# none\n", "it has no [[bind]]")] {
+        fs::write(models.path().join("tools.toml"), text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_retouch-worker"))
+            .args(["models", "check", "--device", "cpu", "--models-dir"])
+            .arg(models.path())
+            .current_dir(repository())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let reason = format!("tools.toml: {reason}, so no tool would be served; ");
+        assert!(said.contains(&reason), "{said}");
+    }
+}
+
+#[test]
+fn an_entry_that_is_never_reached_is_named_with_the_one_before_it() {
+    let (models, _) = made();
+    Model::new(2.0).write(models.path(), "other");
+    let line = |tier: &str, device: &str, model: &str| {
+        format!(
+            "[[bind]]\ntool = \"remove-background\"\ntier = \"{tier}\"\ndevice = \"{device}\"\nmodel = \"{model}\"\n"
+        )
+    };
+    let bind =
+        |lines: &[String]| fs::write(models.path().join("tools.toml"), lines.concat()).unwrap();
+    bind(&[line("paid", "any", "made"), line("paid", "cuda", "other")]);
+    let (code, said) = check(models.path(), &[]);
+    assert_eq!(code, Some(1), "{said}");
+    let reason = "bindings  WRONG: [[bind]] 2: it is never reached, because the first entry that fits wins: [[bind]] 1 \
+                  (made, remove-background:paid on any device) serves remove-background:paid on cuda already; remove one \
+                  of them, or move this entry up";
+    assert_says(&said, &[reason, "RIGHT     made", "WRONG     1 problem"]);
+    // The other way around, each serves a device.
+    bind(&[line("paid", "cuda", "other"), line("paid", "any", "made")]);
+    let (code, said) = check(models.path(), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    // Two entries together may leave nothing to a third.
+    bind(&[
+        line("paid", "cpu", "made"),
+        line("paid", "cuda", "made"),
+        line("paid", "any", "other"),
+    ]);
+    let (_, said) = check(models.path(), &[]);
+    assert_says(&said, &["[[bind]] 3: it is never reached", " and [[bind]] 2 (made, "]);
 }
 
 #[test]

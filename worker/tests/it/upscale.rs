@@ -9,7 +9,7 @@ use image::{DynamicImage, ExtendedColorType, GrayImage, ImageEncoder, RgbImage, 
 use ndarray::Array4;
 use retouch_catalog::{Count, CountUnit, Factor};
 use retouch_inference::manifest::{
-    Element, Enlargement, Layout, Output, TileInput, Tiling, TilingMode, Upscale,
+    Element, Enlargement, Layout, NetOutput, TileInput, Tiling, TilingMode, Upscale,
 };
 use retouch_inference::registry::Inference;
 use retouch_inference::session::SessionError;
@@ -50,12 +50,15 @@ impl Stub {
             name: "input".to_owned(),
             layout: Layout::Nchw,
             element: Element::F32,
+            width: None,
+            height: None,
             divide_by: 255.0,
             mean: [0.0; 3],
             std: [1.0; 3],
         };
-        let output = Output { name: "output".to_owned() };
-        let contract = Upscale { input, output, upscale: Enlargement { scale }, tiling };
+        let output = NetOutput::plain("output");
+        let upscale = Enlargement { scale, resample: true };
+        let contract = Upscale { input, output, upscale, tiling };
         Self {
             contract,
             radius: radius as usize,
@@ -82,6 +85,10 @@ impl Net for Stub {
         tokio::time::sleep(self.delay).await;
         let brightening = (self.runs.fetch_add(1, Ordering::Relaxed) % 2) as f32 * self.brightening;
         let (_, channels, height, width) = tile.dim();
+        let TileInput { width: only_width, height: only_height, .. } = self.contract.input;
+        for (side, only) in [(width, only_width), (height, only_height)] {
+            assert!(only.is_none_or(|only| only as usize == side), "a tile of {width} × {height}");
+        }
         if width.max(height) > self.max_side {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(SessionError::OutOfMemory("the stub's limit".to_owned()));
@@ -171,7 +178,9 @@ async fn tiled_and_whole_results_are_equal_byte_for_byte() {
         let rgba = DynamicImage::ImageRgba8(noise(width, height));
         for image in [rgba.to_rgb8().into(), rgba.to_luma8().into(), rgba.clone()] {
             let input = png(&image);
-            for (scale, factor) in [(4, Factor::X4), (4, Factor::X2), (2, Factor::X2)] {
+            let resampled = [(3, Factor::X2), (3, Factor::X4), (8, Factor::X4)];
+            let direct = [(4, Factor::X4), (4, Factor::X2), (2, Factor::X2)];
+            for (scale, factor) in [direct, resampled].concat() {
                 let whole =
                     enlarged(&Stub::new(scale, 3).tiles_of(4096), factor, input.clone()).await;
                 for side in [16, 37, 64] {
@@ -184,6 +193,26 @@ async fn tiled_and_whole_results_are_equal_byte_for_byte() {
                         factor.get()
                     );
                 }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn tiles_of_one_size_give_the_same_picture() {
+    let rgba = DynamicImage::ImageRgba8(noise(97, 61));
+    for image in [rgba.to_rgb8().into(), rgba] {
+        let input = png(&image);
+        for (scale, factor) in [(4, Factor::X4), (4, Factor::X2), (3, Factor::X4)] {
+            let whole = enlarged(&Stub::new(scale, 3).tiles_of(4096), factor, input.clone()).await;
+            for (mode, blend) in [(TilingMode::Exact, 0), (TilingMode::Blend, 2)] {
+                // The stub refuses every other size.
+                let mut net = Stub::new(scale, 3);
+                net.contract.input.width = Some(32);
+                net.contract.input.height = Some(40);
+                net.contract.tiling = Tiling { mode, blend, ..net.contract.tiling };
+                let tiled = enlarged(&net, factor, input.clone()).await;
+                assert!(tiled == whole, "scale {scale}, {}X, {mode:?}", factor.get());
             }
         }
     }

@@ -20,19 +20,61 @@ PHOTOS = HERE.parent / "photos"
 
 def expected_alpha(manifest: dict, session: onnxruntime.InferenceSession, photo: Image.Image) -> np.ndarray:
     """Alpha as floats 0..1, of the photo's size."""
-    spec = manifest["input"]
-    small = photo.convert("RGB").resize((spec["width"], spec["height"]), Image.Resampling.BILINEAR)
-    samples = np.asarray(small, np.float64)
+    spec, output, postprocess = manifest["input"], manifest["output"], manifest["postprocess"]
+    left, top, right, bottom = content(spec, photo.size)
+    small = photo.convert("RGB").resize((right - left, bottom - top), Image.Resampling.BILINEAR)
+    framed = Image.new("RGB", (spec["width"], spec["height"]), tuple(spec.get("pad_color", (0, 0, 0))))
+    framed.paste(small, (left, top))
+    samples = np.asarray(framed, np.float64)
     divisor = max(samples.max(), 1) if spec["divide_by"] == "max" else spec["divide_by"]
     samples = (samples / divisor - spec["mean"]) / spec["std"]
-    tensor = samples.transpose(2, 0, 1)[None].astype(np.float32)
-    values = session.run([manifest["output"]["name"]], {spec["name"]: tensor})[0][0, 0]
-    if manifest["postprocess"]["range"] == "minmax":
+    tensor = to_element(samples.transpose(2, 0, 1)[None], spec)
+    maps = to_float(session.run([output["name"]], {spec["name"]: tensor})[0], output)[0]
+    if postprocess["range"] == "softmax":
+        maps = np.exp(maps) / np.exp(maps).sum(0)
+    values = maps[postprocess.get("class", 0)]
+    # The picture covers a part of the map; its outermost cells may cover border too.
+    across, down = values.shape[1] / spec["width"], values.shape[0] / spec["height"]
+    box = [left * across, top * down, right * across, bottom * down]
+    x, y = int(np.floor(box[0])), int(np.floor(box[1]))
+    values = values[y : int(np.ceil(box[3])), x : int(np.ceil(box[2]))]
+    box = (box[0] - x, box[1] - y, box[2] - x, box[3] - y)
+    if postprocess["range"] == "minmax":
         values = (values - values.min()) / (values.max() - values.min())
     else:
         values = values.clip(0, 1)
-    full = Image.fromarray(values.astype(np.float32)).resize(photo.size, Image.Resampling.BILINEAR)
+    full = Image.fromarray(values.astype(np.float32)).resize(photo.size, Image.Resampling.BILINEAR, box=box)
     return np.asarray(full).clip(0, 1)
+
+
+def content(spec: dict, size: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Where the picture lies in the input: left, top, right, bottom."""
+    width, height = spec["width"], spec["height"]
+    if spec.get("fit", "stretch") == "stretch":
+        return 0, 0, width, height
+    scale = min(width / size[0], height / size[1])
+    columns, rows = (max(1, int(np.floor(side * scale + 0.5))) for side in size)
+    centered = spec.get("align", "center") == "center"
+    left, top = ((width - columns) // 2, (height - rows) // 2) if centered else (0, 0)
+    return left, top, left + columns, top + rows
+
+
+def to_element(tensor: np.ndarray, spec: dict) -> np.ndarray:
+    """A tensor of batch, channel, row and column, as the graph stores it."""
+    if spec["layout"] == "nhwc":
+        tensor = tensor.transpose(0, 2, 3, 1)
+    return tensor.astype({"f32": np.float32, "f16": np.float16, "u8": np.uint8}[spec["element"]])
+
+
+def to_float(tensor: np.ndarray, spec: dict) -> np.ndarray:
+    """An output as floats of batch, channel, row and column, with white at 1."""
+    layout = spec.get("layout", "nchw")
+    if layout == "nhw":
+        tensor = tensor[:, None]
+    elif layout == "nhwc":
+        tensor = tensor.transpose(0, 3, 1, 2)
+    white = spec.get("white", 255 if spec.get("element") == "u8" else 1)
+    return tensor.astype(np.float64) / white
 
 
 def main() -> None:

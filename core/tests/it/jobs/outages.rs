@@ -1,8 +1,8 @@
 //! Faults, outages and missing workers: what a job survives, and how it ends otherwise.
 
 use retouch_core::Clock;
-use retouch_core::jobs::{Cause, MAX_INTERRUPTIONS, Retry, Sweep};
-use retouch_core::workers::{self, ServedModel, Worker};
+use retouch_core::jobs::{Cause, MAX_INTERRUPTIONS, Retry, Sweep, WaitsFor};
+use retouch_core::workers::{self, OBJECT_STORE, ServedModel, Worker, WorkerProblem};
 
 use super::*;
 
@@ -97,8 +97,12 @@ async fn a_job_that_no_worker_serves_ends_and_costs_nothing(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     let picture = image(&pool, None, ada, b"x").await;
     let served = submit(&pool, &paid(ada, picture)).await;
-    let fix =
-        FixParameters { prompt: "a red cup".into(), mask: "png".into(), mask_sha256: vec![7; 32] };
+    let fix = FixParameters {
+        prompt: "a red cup".into(),
+        mask: "png".into(),
+        mask_sha256: vec![7; 32],
+        is_mask_exact: false,
+    };
     let edit = NewJob { tool: Tool::MagicFix(FixMode::Edit), fix: Some(fix), ..paid(ada, picture) };
     let unserved = submit(&pool, &edit).await;
     report_worker(&pool, ToolName::RemoveBackground).await;
@@ -113,17 +117,89 @@ async fn a_job_that_no_worker_serves_ends_and_costs_nothing(pool: PgPool) {
     assert_eq!(balance(&pool, "ada").await, (20, 5));
 }
 
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_estimate_says_what_the_job_waits_for(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Worker), "there is none");
+    report_worker(&pool, ToolName::Upscale).await;
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Worker), "it has another tool");
+    report(
+        &pool,
+        Worker { problems: vec![storage_problem()], ..worker(ToolName::RemoveBackground) },
+    )
+    .await;
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Storage));
+    report_worker(&pool, ToolName::RemoveBackground).await;
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Turn));
+
+    let runner = WorkerId::new();
+    let claimed = claim(&pool, runner).await.unwrap();
+    assert_eq!(waits_for(&pool, job).await, None, "it runs");
+    let failure = Failure { code: "storage_unavailable".into(), detail: "Try again later.".into() };
+    let tries = claimed.count(Cause::Outage);
+    jobs::retry(&pool, runner, job, Cause::Outage, tries, &failure).await.unwrap();
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Retry));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_mode_that_nobody_serves_waits_for_a_worker(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let fix = FixParameters {
+        prompt: "a red cup".into(),
+        mask: "png".into(),
+        mask_sha256: vec![7; 32],
+        is_mask_exact: false,
+    };
+    let picture = image(&pool, None, ada, b"x").await;
+    let edit = NewJob { tool: Tool::MagicFix(FixMode::Edit), fix: Some(fix), ..paid(ada, picture) };
+    let job = submit(&pool, &edit).await;
+    let mut remover = worker(ToolName::MagicFix);
+    remover.models[0].mode = Some(FixMode::Remove);
+    report(&pool, remover.clone()).await;
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Worker));
+    remover.models[0].mode = Some(FixMode::Edit);
+    report(&pool, remover).await;
+    assert_eq!(waits_for(&pool, job).await, Some(WaitsFor::Turn));
+}
+
+/// Asks both ways, for one job and for many.
+async fn waits_for(pool: &PgPool, job: JobId) -> Option<WaitsFor> {
+    let job = jobs::get(pool, job).await.unwrap().unwrap();
+    let estimate = jobs::estimate(pool, &job).await.unwrap();
+    assert_eq!(jobs::estimates(pool, std::slice::from_ref(&job)).await.unwrap(), [estimate]);
+    estimate.waits_for
+}
+
+fn storage_problem() -> WorkerProblem {
+    WorkerProblem {
+        model: OBJECT_STORE.into(),
+        step: "connect".into(),
+        reason: "It is away.".into(),
+    }
+}
+
 async fn report_worker(pool: &PgPool, tool: ToolName) {
+    report(pool, worker(tool)).await;
+}
+
+async fn report(pool: &PgPool, worker: Worker) {
+    workers::report(pool, &worker).await.unwrap();
+}
+
+fn worker(tool: ToolName) -> Worker {
     let served = ServedModel {
         tool,
         tier: Tier::Paid,
         model: "tiny".into(),
         sha256: "0".repeat(64),
         mode: None,
+        factor: None,
+        largest_pixels: None,
         vocabulary: None,
         is_demo: false,
     };
-    let worker = Worker {
+    Worker {
         id: WorkerId::new(),
         name: "node".into(),
         device: "cpu".into(),
@@ -133,6 +209,5 @@ async fn report_worker(pool: &PgPool, tool: ToolName) {
         slots: 1,
         version: "0".into(),
         seen_at: Clock::system().now(),
-    };
-    workers::report(pool, &worker).await.unwrap();
+    }
 }

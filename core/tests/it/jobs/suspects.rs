@@ -1,5 +1,6 @@
 //! Suspects: jobs that lost a worker run alone, and delay nobody.
 
+use retouch_core::audit;
 use retouch_core::jobs::{PATIENCE, SuspectRight};
 use retouch_standins::testing::eventually;
 
@@ -84,4 +85,10 @@ async fn one_worker_at_a_time_may_run_suspects(pool: PgPool) {
         SuspectRight::take(&pool).await.unwrap()
     })
     .await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_running_suspect_does_not_hold_up_the_audit(pool: PgPool) {
+    let _right = SuspectRight::take(&pool).await.unwrap().expect("nobody has it");
+    assert_eq!(audit::hourly(&pool).await.unwrap(), Some(vec![]));
 }

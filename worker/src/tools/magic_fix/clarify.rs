@@ -2,7 +2,7 @@
 //! and JPEG blocks and sharpens edges.
 //!
 //! If the area has no detail in its finest octave, because it is out of focus or was enlarged, the model gets it at half
-//! the size and its output adds the missing detail.
+//! the size and its output adds the missing detail. A net that does not enlarge only cleans.
 
 use std::time::Duration;
 
@@ -23,7 +23,10 @@ use retouch_pixels::tile::{self, OutputLayout, Region};
 const EMPTY_OCTAVE: f32 = 0.3;
 
 /// Input pixels around a tile for the resize back; more than its filter needs.
-const MARGIN: u32 = 4;
+const MARGIN: u32 = Upscale::MARGIN;
+
+/// The largest side of a tile, in input pixels.
+const MAX_STEP: u32 = 256;
 
 /// Restores detail in a whole crop. Returns the crop, its new R, G, B, and how long the model ran.
 pub async fn clarify(
@@ -33,10 +36,13 @@ pub async fn clarify(
     progress: &(dyn Fn(Count) + Send + Sync),
     cancel: &CancellationToken,
 ) -> Result<(Crop, Vec<u8>, Duration), ToolError> {
+    let contract = net.contract().clone();
+    let adds_detail = contract.upscale.scale > 1;
     let (crop, picture, factor) = pixels
         .run(move || {
             let size = (crop.width, crop.height);
-            let reduction = if has_empty_octave(&crop) && size.0.min(size.1) >= 32 { 2 } else { 1 };
+            let is_empty = adds_detail && size.0.min(size.1) >= 32 && has_empty_octave(&crop);
+            let reduction = if is_empty { 2 } else { 1 };
             let small = (size.0.div_ceil(reduction), size.1.div_ceil(reduction));
             let rgb = resample(crop.rgb.clone(), size, small)?;
             let picture = Picture {
@@ -50,9 +56,13 @@ pub async fn clarify(
             Ok::<_, ToolError>((crop, picture, reduction))
         })
         .await??;
-    let Upscale { input, tiling, upscale, .. } = net.contract().clone();
-    let normalization = input.normalization();
-    let step = tiling.largest.min(256);
+    let (normalization, tile_size) = (contract.input.normalization(), contract.tile_size());
+    let (scale, own_padding) = (contract.upscale.scale, contract.tiling.padding);
+    // A tile of fixed size has no room to spare.
+    let (step, padding) = match contract.fixed_region(own_padding.max(MARGIN)) {
+        Some(side) => (side.min(MAX_STEP), own_padding.max(MARGIN)),
+        None => (contract.tiling.largest.min(MAX_STEP), own_padding.max(2 * MARGIN)),
+    };
     let (columns, rows) = (picture.width.div_ceil(step), picture.height.div_ceil(step));
     let size = (picture.width * factor, picture.height * factor);
     let mut clarified = vec![0; size.0 as usize * size.1 as usize * 3];
@@ -66,12 +76,10 @@ pub async fn clarify(
         let region =
             Region { x: x..(x + step).min(picture.width), y: y..(y + step).min(picture.height) };
         // Tiles do not overlap here; the padding makes them match at their borders.
-        let padding = tiling.padding.max(2 * MARGIN);
         let (source, part) = (std::sync::Arc::clone(&picture), region.clone());
-        let multiple_of = tiling.multiple_of;
         let tensor = pixels
             .run(move || {
-                tile::to_tensor(&tile::cut(&source, &part, padding, multiple_of), &normalization)
+                tile::to_tensor(&tile::cut(&source, &part, padding, tile_size), &normalization)
             })
             .await?;
         let inference = tokio::select! {
@@ -80,7 +88,6 @@ pub async fn clarify(
             inference = net.enlarge(tensor) => inference?,
         };
         ran += inference.ran;
-        let scale = upscale.scale;
         let part = region.clone();
         let tile = pixels
             .run(move || resize_back(&inference.output, &part, padding, scale, factor))
@@ -108,7 +115,7 @@ fn resize_back(
     factor: u32,
 ) -> Result<Vec<u8>, ToolError> {
     let around = Region { x: 0..region.width() + 2 * MARGIN, y: 0..region.height() + 2 * MARGIN };
-    let layout = OutputLayout { padding: padding - MARGIN, scale, halve: false };
+    let layout = OutputLayout { padding: padding - MARGIN, scale, factor: scale };
     let [red, green, blue] = tile::planes(output, &around, layout)?;
     let large: Vec<u8> = red
         .iter()

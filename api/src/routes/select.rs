@@ -1,0 +1,41 @@
+//! `/api/images/{imageId}/select`: click to select.
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use retouch_core::images;
+use retouch_core::selection::Clicks;
+
+use super::caller::SignedIn;
+use super::problem::Problem;
+use super::request::{Path, id};
+use crate::error::ApiError;
+use crate::state::App;
+use crate::usecases::select::select;
+
+/// Selects what was clicked: the object at the positive points without what the negative ones mark, the object in a
+/// box, or the subject of the picture. Free of charge, and nothing is stored.
+///
+/// Returns a PNG of the image's size with one bit per pixel, white where it is selected: a mask for Magic Fix. Returns
+/// 422 with the code `nothing_found` if nothing stands out there.
+#[utoipa::path(post, path = "/api/images/{imageId}/select", tag = "images",
+    params(("imageId" = String, Path)), request_body = Clicks,
+    responses((status = 200, content_type = "image/png", body = Vec<u8>), (status = 400, body = Problem),
+        (status = 401, body = Problem), (status = 404, body = Problem), (status = 422, body = Problem),
+        (status = 429, body = Problem), (status = 503, body = Problem)),
+    security(("token" = []), ("key" = [])))]
+pub async fn select_in_image(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    Path(image): Path<String>,
+    body: Result<Json<Clicks>, JsonRejection>,
+) -> Result<Response, ApiError> {
+    let image = images::owned(&app.pool, user.id, id(&image, "Image")?).await?;
+    let image = image.ok_or(ApiError::NotFound("Image"))?;
+    let Json(clicks) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let png = select(&app, user.id, image, clicks).await?;
+    let headers = [(header::CONTENT_TYPE, "image/png"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, png).into_response())
+}

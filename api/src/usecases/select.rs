@@ -1,0 +1,62 @@
+//! Selects what somebody clicked on. A worker does it, within seconds and without a job; nothing is stored or charged.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use retouch_core::UserId;
+use retouch_core::images::Image;
+use retouch_core::queue::SelectionError;
+use retouch_core::selection::{Clicks, SelectionFailure, SelectionRequest};
+
+use crate::error::ApiError;
+use crate::state::App;
+
+/// How long a request waits for a worker.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Returns the selection as a PNG of the image's size, white where it is selected.
+pub async fn select(
+    app: &App,
+    user: UserId,
+    image: Image,
+    clicks: Clicks,
+) -> Result<Bytes, ApiError> {
+    let size = (image.width.unsigned_abs(), image.height.unsigned_abs());
+    clicks.check(size).map_err(|error| ApiError::Unprocessable(format!("{error}.")))?;
+    app.rate_limits.users.count_selection(user).await?;
+    let request = SelectionRequest::new(image.id, image.object_key, size, clicks);
+    let reply =
+        app.queue.request_selection(request, WAIT).await.map_err(|error| unavailable(&error))?;
+    reply.map_err(failed)
+}
+
+fn unavailable(error: &SelectionError) -> ApiError {
+    let (detail, retry_after_secs) = match error {
+        SelectionError::NoWorker => {
+            ("No worker can select right now. Use the brush, or try again later.", 30)
+        }
+        SelectionError::Busy | SelectionError::TimedOut => {
+            ("Selecting takes too long right now. Use the brush, or try again in a moment.", 5)
+        }
+        SelectionError::Queue(_) => {
+            ("Selecting is temporarily unavailable. Use the brush, or try again in a moment.", 5)
+        }
+    };
+    tracing::warn!(%error, "Could not select");
+    ApiError::Unavailable { detail: detail.into(), retry_after_secs }
+}
+
+fn failed(failure: SelectionFailure) -> ApiError {
+    match failure {
+        SelectionFailure::NothingFound => ApiError::NothingFound,
+        SelectionFailure::ImageMissing => ApiError::NotFound("Image"),
+        SelectionFailure::ImageUnreadable => ApiError::UnreadableImage,
+        SelectionFailure::StorageUnavailable => ApiError::Unavailable {
+            detail: "Images are temporarily unavailable. Please try again shortly.".into(),
+            retry_after_secs: 5,
+        },
+        SelectionFailure::Failed(reason) => {
+            ApiError::Internal(anyhow::anyhow!("a worker could not select: {reason}"))
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! How long runs typically take, for people who have not started one.
+
+use sqlx::PgPool;
+
+use retouch_catalog::{Tier, ToolName};
+
+/// The typical time of a model, from its recent runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypicalTime {
+    /// The tool.
+    pub tool: ToolName,
+    /// The tier.
+    pub tier: Tier,
+    /// The name of the model.
+    pub model: String,
+    /// The median of the seconds that a run took.
+    pub secs: f64,
+    /// The median of the seconds per megapixel of the picture that the run worked on.
+    pub secs_per_megapixel: f64,
+}
+
+/// Returns the typical time of each model among the last 40 runs of each tool and tier.
+pub async fn typical_times(pool: &PgPool) -> sqlx::Result<Vec<TypicalTime>> {
+    let (mut tools, mut tiers) = (Vec::new(), Vec::new());
+    for tool in ToolName::ALL {
+        for tier in Tier::ALL {
+            tools.push(tool.as_str().to_owned());
+            tiers.push(tier.as_str().to_owned());
+        }
+    }
+    sqlx::query_as!(
+        TypicalTime,
+        // An upscale's result is larger than its picture by the square of its factor.
+        r#"select class.tool as "tool!: ToolName", class.tier as "tier!: Tier", last.model as "model!",
+                  percentile_cont(0.5) within group (order by last.secs) as "secs!",
+                  percentile_cont(0.5) within group (order by last.secs / last.megapixels) as "secs_per_megapixel!"
+           from unnest($1::text[], $2::text[]) as class (tool, tier)
+           cross join lateral (
+               select r.model, r.duration_ms::float8 / 1000 as secs,
+                      r.width::float8 * r.height / coalesce(r.factor * r.factor, 1) / 1000000 as megapixels
+               from jobs j join results r on r.job_id = j.id
+               where j.tool = class.tool and j.tier = class.tier and j.state = 'done'
+               order by j.finished_at desc limit 40
+           ) last
+           group by class.tool, class.tier, last.model order by 1, 2, 3"#,
+        &tools,
+        &tiers,
+    )
+    .fetch_all(pool)
+    .await
+}
