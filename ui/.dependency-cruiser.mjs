@@ -12,7 +12,7 @@ const features = {
   images: [],
   legal: [],
   mask: [],
-  landing: ['examples'],
+  landing: ['examples', 'catalog'],
   runs: ['catalog'],
   batch: ['catalog', 'runs'],
   results: ['catalog', 'runs'],

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Page, Response } from '@playwright/test';
+import { openSettled } from './settled';
 
 /** Gzip bytes of each script that the first visit to a page loads, by the script's name without its hash. */
 type FirstLoad = Record<string, number>;
@@ -18,7 +19,7 @@ export async function firstLoad(page: Page, path: string): Promise<{ scripts: Fi
     if (pathname.endsWith('.js')) addresses.add(pathname);
   };
   page.on('response', note);
-  await page.goto(path, { waitUntil: 'networkidle' });
+  await openSettled(page, path);
   page.off('response', note);
 
   const scripts: FirstLoad = {};

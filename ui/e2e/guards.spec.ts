@@ -6,7 +6,7 @@ import { credits, openTool, runButton } from './tool';
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true });
 const storedSessions = (page: Page) =>
-  page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith('oidc.user')));
+  page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('oidc.user')));
 
 /** Signs in on the provider's page. The local provider identifies accounts by email. */
 async function enter(page: Page, { email, password }: { email: string; password: string }) {
@@ -114,9 +114,9 @@ test.describe('a session that cannot be renewed', () => {
       }),
     );
     await page.evaluate(() => {
-      for (const key of Object.keys(sessionStorage).filter((name) => name.startsWith('oidc.user'))) {
-        const user = JSON.parse(sessionStorage.getItem(key) ?? '{}');
-        sessionStorage.setItem(
+      for (const key of Object.keys(localStorage).filter((name) => name.startsWith('oidc.user'))) {
+        const user = JSON.parse(localStorage.getItem(key) ?? '{}');
+        localStorage.setItem(
           key,
           JSON.stringify({ ...user, expires_at: Math.floor(Date.now() / 1000) + 40 }),
         );

@@ -33,7 +33,7 @@ test('a new user removes an object for 8 credits and downloads the result', asyn
   });
 
   await button(page, 'Compare').click();
-  await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
+  await expect(page.getByRole('group', { name: 'Compare as' })).toBeVisible();
 
   // The result and the credits survive a reload.
   await page.reload();

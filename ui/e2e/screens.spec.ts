@@ -2,6 +2,7 @@ import { expectAccessible } from './accessible';
 import { checkScreen } from './check-screen';
 import { button, drawWithMouse, prompt } from './drawing';
 import { aPhoto } from './photo';
+import { openSettled } from './settled';
 import { signInAsSomeoneNew } from './sign-in';
 import { folder, snapshot } from './snapshot';
 import { expect, test } from './test';
@@ -20,7 +21,7 @@ const everyone = [
 
 test('the screens of a visitor have no overflow and are accessible', async ({ page }) => {
   for (const path of [...everyone, '/login', '/signup', '/authcallback']) {
-    await page.goto(path, { waitUntil: 'networkidle' });
+    await openSettled(page, path);
     await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
     await checkScreen(page);
   }
@@ -37,7 +38,7 @@ test('the screens of a user have no overflow and are accessible', async ({ page 
   await freeButton(page).click();
   await expectResults(page, 1);
   await page.getByRole('button', { name: 'Compare' }).click();
-  await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
+  await expect(page.getByRole('group', { name: 'Compare as' })).toBeVisible();
   await checkScreen(page);
 
   const upscale = tool.replace('remove-background', 'upscale');
@@ -45,7 +46,7 @@ test('the screens of a user have no overflow and are accessible', async ({ page 
   await freeUpscale(page).click();
   await expectResults(page, 1);
   await page.getByRole('button', { name: 'Compare' }).click();
-  await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
+  await expect(page.getByRole('group', { name: 'Compare as' })).toBeVisible();
   await checkScreen(page);
 
   const magic = tool.replace('remove-background', 'magic');
@@ -67,7 +68,7 @@ test('the screens of a user have no overflow and are accessible', async ({ page 
     '/account',
     '/magic',
   ]) {
-    await page.goto(path, { waitUntil: 'networkidle' });
+    await openSettled(page, path);
     await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
     await checkScreen(page);
   }
@@ -103,7 +104,7 @@ test.describe('pictures of the main screens', () => {
       ['magic-fix-visitor', '/magic'],
       ['terms', '/terms'],
     ] as const) {
-      await page.goto(path, { waitUntil: 'networkidle' });
+      await openSettled(page, path);
       await snapshot(page, name);
     }
     await page.goto('/remove-background');
@@ -129,7 +130,7 @@ test.describe('pictures of the main screens', () => {
     await snapshot(page, 'upscale-running', ['phone']);
     await expectResults(page, 1);
     await page.getByRole('button', { name: 'Compare' }).click();
-    await expect(page.getByRole('img', { name: 'After' })).toBeVisible();
+    await expect(page.getByRole('group', { name: 'Compare as' })).toBeVisible();
     await snapshot(page, 'upscale');
 
     await page.goto(tool.replace('remove-background', 'magic'));

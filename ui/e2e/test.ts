@@ -11,6 +11,8 @@ export const test = base.extend<{ expectedRefusals: number[]; complaints: undefi
       context.on('console', (message) => {
         if (message.type() !== 'error' && message.type() !== 'warning') return;
         if (expectedRefusals.some((status) => message.text().includes(`status of ${status} `))) return;
+        // React reports what an error boundary has caught.
+        if (expectedRefusals.includes(404) && message.text().includes('dynamically imported module')) return;
         // Tests that go offline cause this.
         if (message.text().includes('net::ERR_INTERNET_DISCONNECTED')) return;
         complaints.push(`${message.text()} (${message.location().url})`);

@@ -38,13 +38,9 @@ async function uploadTo(page: Page, address: string, file: Picture) {
   await expect(page).toHaveURL(new RegExp(`${address}/[0-9a-f-]{36}$`));
 }
 
-/** Opens the same page in another tab, with a copy of the session storage, which tabs do not share. */
+/** Opens the same page in another tab. */
 export async function openAgain(page: Page): Promise<Page> {
-  const session = await page.evaluate(() => ({ ...sessionStorage }));
   const other = await page.context().newPage();
-  await other.addInitScript((entries) => {
-    for (const [key, value] of Object.entries(entries)) sessionStorage.setItem(key, value);
-  }, session);
   await other.goto(page.url());
   return other;
 }

@@ -55,6 +55,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Streams the caller's runs and credits. The first event, `account`, has the caller and the unfinished jobs. Then comes
+         *     `job` for every new, changed or ended job, and `user` for every change of the balance. The stream ends after 15
+         *     minutes; connect again.
+         */
+        get: operations["account_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/files/{kind}/{id}": {
         parameters: {
             query?: never;
@@ -182,6 +203,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/images/{imageId}/select": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Selects what was clicked: the object at the positive points without what the negative ones mark, the object in a
+         *     box, or the subject of the picture. Free of charge, and nothing is stored.
+         * @description Returns a PNG of the image's size with one bit per pixel, white where it is selected: a mask for Magic Fix. Returns
+         *     422 with the code `nothing_found` if nothing stands out there.
+         */
+        post: operations["select_in_image"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs": {
         parameters: {
             query?: never;
@@ -286,6 +329,26 @@ export interface paths {
          *     costs credits.
          */
         post: operations["run_magic_fix"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/magic-images/meaning": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What Magic Fix would do with a prompt, and whether it can: costs nothing, so that people see it while they type.
+         * @description Returns 422 with the code `prompt_required` or `prompt_too_long` if the prompt is invalid.
+         */
+        post: operations["prompt_meaning"];
         delete?: never;
         options?: never;
         head?: never;
@@ -750,6 +813,16 @@ export interface components {
         AccountData: {
             attributes: components["schemas"]["AccountAttributes"];
         };
+        /** @description An event of the stream, for the `OpenAPI` document. */
+        AccountEvent: {
+            /** @description An `Account`, a `Job`, or a `User`, as JSON. */
+            data: string;
+            /**
+             * @description `account`, `job`, or `user`.
+             * @example job
+             */
+            event: string;
+        };
         /** @description Everything stored about a user. */
         AccountExport: {
             checkouts: components["schemas"]["Checkout"][];
@@ -776,6 +849,22 @@ export interface components {
             conversion: string;
             /** @example AW-123 */
             id: string;
+        };
+        /** @description A model, and the pictures that it serves. */
+        BoundModel: {
+            /**
+             * Format: int32
+             * @description 2 or 4 if it serves only this factor; null otherwise.
+             */
+            factor?: number | null;
+            /**
+             * Format: int64
+             * @description The most pixels, width times height, of a picture; null for any size.
+             */
+            largestPixels?: number | null;
+            model: string;
+            /** @description The SHA-256 of its file. */
+            sha256: string;
         };
         /** @description An order. */
         Checkout: {
@@ -946,11 +1035,47 @@ export interface components {
              */
             y: number;
         };
+        /** @description A rectangle of an image, in pixels. */
+        ImageBox: {
+            /**
+             * Format: int32
+             * @description The number of rows.
+             */
+            height: number;
+            /**
+             * Format: int32
+             * @description The number of columns.
+             */
+            width: number;
+            /**
+             * Format: int32
+             * @description The first column.
+             */
+            x: number;
+            /**
+             * Format: int32
+             * @description The first row.
+             */
+            y: number;
+        };
         /** @description A list of images. */
         ImageList: {
             images: components["schemas"]["Image"][];
             /** @description Where the next page begins; only in full pages. */
             next?: string | null;
+        };
+        /** @description A pixel of an image: its column and row, from 0. */
+        ImagePoint: {
+            /**
+             * Format: int32
+             * @description The column.
+             */
+            x: number;
+            /**
+             * Format: int32
+             * @description The row.
+             */
+            y: number;
         };
         /** @description One run of a tool. */
         Job: {
@@ -997,6 +1122,7 @@ export interface components {
             state: components["schemas"]["JobState"];
             tier: components["schemas"]["Tier"];
             tool: components["schemas"]["Tool"];
+            waitsFor?: components["schemas"]["WaitsFor"] | null;
         };
         /** @description An event of the stream, for the `OpenAPI` document. */
         JobEvent: {
@@ -1102,11 +1228,18 @@ export interface components {
             demo: boolean;
             /** @description The modes that a model is installed for. */
             modes: components["schemas"]["FixMode"][];
+            /** @description How far each mode may change the picture beyond the mask. */
+            reach: components["schemas"]["Reach"][];
             /** @description The words that the text-guided model understands; null if it understands any, or is not installed. */
             vocabulary?: string[] | null;
         };
         /** @description The multipart body with a mask and a prompt, for the `OpenAPI` document. */
         MaskUpload: {
+            /**
+             * @description Whether no pixel outside the mask may change. Otherwise the result may differ a little around it, as the
+             *     configuration's `magicFix.reach` says. By default true for prompts that edit or add, and false for others.
+             */
+            exactMask?: boolean | null;
             /**
              * Format: binary
              * @description A PNG that marks the area to repaint: by opacity, or in white if the PNG is fully opaque. It has the size or
@@ -1229,6 +1362,20 @@ export interface components {
             fraction: number;
             stage: components["schemas"]["Stage"];
         };
+        /** @description What a prompt means. */
+        PromptMeaning: {
+            mode: components["schemas"]["FixMode"];
+            /**
+             * @description Why this installation cannot follow it, and what is possible instead; null if it can.
+             * @example This server cannot restore yet. Try “remove it”.
+             */
+            problem?: string | null;
+        };
+        /** @description A prompt to look at. */
+        PromptView: {
+            /** @example remove the object */
+            prompt: string;
+        };
         /** @description The hint for each sign-in option: null if the option is not offered, empty if it needs no hint. */
         Providers: {
             facebook?: string | null;
@@ -1244,6 +1391,22 @@ export interface components {
             height: number;
             service: string;
             url: string;
+        };
+        /**
+         * @description How far a mode may change the picture beyond the mask, in pixels: the longer side divided by `divisor`, between
+         *     `least` and `most`, but at most an eighth of the shorter side and at least 1. With an exact mask, nothing changes
+         *     beyond it.
+         */
+        Reach: {
+            /** Format: int32 */
+            divisor: number;
+            /** @description True if the mask is exact unless the request says otherwise. */
+            exactByDefault: boolean;
+            /** Format: int32 */
+            least: number;
+            mode: components["schemas"]["FixMode"];
+            /** Format: int32 */
+            most: number;
         };
         /** @description The state of each dependency. Workers are listed, but do not affect `ready`. */
         Readiness: {
@@ -1418,6 +1581,16 @@ export interface components {
             /** Format: int32 */
             width: number;
         };
+        /** @description What to select: the object at the positive points, the object in a box, or the subject of the picture. */
+        SelectRequest: {
+            box?: components["schemas"]["ImageBox"] | null;
+            /** @description Points that do not belong to it; what they mark is taken away. */
+            negative?: components["schemas"]["ImagePoint"][];
+            /** @description Points that belong to the selection. */
+            positive?: components["schemas"]["ImagePoint"][];
+            /** @description Selects the subject of the picture, wherever it is. */
+            subject?: boolean;
+        };
         /**
          * @description The status of a payment page.
          * @enum {string}
@@ -1427,6 +1600,10 @@ export interface components {
         Site: {
             adTag?: components["schemas"]["AdTag"] | null;
             contactEmail?: string | null;
+            /** @description Their postal address; lines end with a line feed. */
+            operatorAddress?: string | null;
+            /** @description Who runs this installation. */
+            operatorName?: string | null;
             rating?: components["schemas"]["Rating"] | null;
         };
         /**
@@ -1471,6 +1648,10 @@ export interface components {
         Tool: "remove-background" | "upscale" | "magic-fix";
         /** @description The model that serves a tool; null if none or several do. */
         ToolModels: {
+            /** @description The same for free runs. */
+            allFree: components["schemas"]["BoundModel"][];
+            /** @description Every model that serves paid runs, and for which pictures. */
+            allPaid: components["schemas"]["BoundModel"][];
             free?: string | null;
             paid?: string | null;
         };
@@ -1482,7 +1663,25 @@ export interface components {
             /** @description True if a worker serves free runs. */
             freeAvailable: boolean;
             models: components["schemas"]["ToolModels"];
+            /** @description The typical times of recent runs, by tier and model. */
+            times: components["schemas"]["TypicalTime"][];
             tool: components["schemas"]["Tool"];
+        };
+        /** @description The typical time of a run. */
+        TypicalTime: {
+            model: string;
+            /**
+             * Format: double
+             * @description The median over recent runs.
+             * @example 1.8
+             */
+            seconds: number;
+            /**
+             * Format: double
+             * @description The same for each megapixel of the picture.
+             */
+            secondsPerMegapixel: number;
+            tier: components["schemas"]["Tier"];
         };
         /** @description The caller. */
         User: {
@@ -1502,6 +1701,11 @@ export interface components {
              */
             reserved: number;
         };
+        /**
+         * @description What a queued job waits for.
+         * @enum {string}
+         */
+        WaitsFor: "turn" | "retry" | "worker" | "storage";
         /** @description A live worker process. */
         Worker: {
             /** @description The device its models run on. */
@@ -1623,6 +1827,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Config"];
+                };
+            };
+        };
+    };
+    account_events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["AccountEvent"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -2143,6 +2374,79 @@ export interface operations {
             };
         };
     };
+    select_in_image: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                imageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SelectRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_jobs: {
         parameters: {
             query?: {
@@ -2544,6 +2848,53 @@ export interface operations {
             };
             /** @description The server is busy. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    prompt_meaning: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptView"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptMeaning"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,6 +2,7 @@ import type { ComponentType } from 'react';
 import { Navigate, type RouteObject } from 'react-router';
 import { PageSkeleton } from '@/components/page-skeleton';
 import { Protected } from '@/features/auth/protected';
+import { loadWithRetry } from '@/lib/load-with-retry';
 import { paths } from '@/lib/paths';
 import { ErrorRoute } from './routes/error';
 import { Shell } from './shell/shell';
@@ -10,7 +11,7 @@ import { Shell } from './shell/shell';
 function page(path: string, load: () => Promise<{ default: ComponentType }>): RouteObject {
   return {
     path,
-    lazy: async () => ({ Component: (await load()).default }),
+    lazy: async () => ({ Component: (await loadWithRetry(load)).default }),
     hydrateFallbackElement: <PageSkeleton />,
     errorElement: <ErrorRoute />,
   };

@@ -21,6 +21,7 @@ export async function start(): Promise<ReactNode> {
       onExpired: () => void router.navigate(paths.login),
       // Another account must never see cached data of this one.
       onSignedOut: () => queryClient.clear(),
+      onUserChanged: () => window.location.reload(),
     });
     return <Provider config={config} session={session} queryClient={queryClient} router={router} />;
   } catch {

@@ -9,6 +9,9 @@ type ComparisonProps = {
   background?: string;
   className?: string;
   style?: CSSProperties;
+  /** The share of `before` that is visible, in percent. */
+  share?: number;
+  onShare?: (share: number) => void;
   /** Drawn above both pictures, below the slider. */
   children?: ReactNode;
 };
@@ -24,9 +27,12 @@ export function Comparison({
   background,
   className,
   style,
+  share: givenShare,
+  onShare,
   children,
 }: ComparisonProps) {
-  const [share, setShare] = useState(50);
+  const [ownShare, setOwnShare] = useState(50);
+  const share = givenShare ?? ownShare;
   return (
     <div
       className={classNames(
@@ -46,21 +52,7 @@ export function Comparison({
         aria-hidden="true"
         className="pointer-events-none absolute inset-y-0 left-(--share) w-0.5 -translate-x-1/2 bg-[#fff]"
       >
-        <svg
-          viewBox="0 0 40 40"
-          aria-hidden="true"
-          className="absolute top-1/2 left-1/2 size-8 -translate-1/2 @md:size-10 drop-shadow-md"
-        >
-          <circle cx="20" cy="20" r="18" fill="#fff" />
-          <path
-            d="m16 14-6 6 6 6m8-12 6 6-6 6"
-            fill="none"
-            stroke="#161819"
-            strokeWidth="2"
-            strokeLinecap="round"
-            strokeLinejoin="round"
-          />
-        </svg>
+        <ComparisonHandle />
       </div>
       {children}
       <input
@@ -69,10 +61,31 @@ export function Comparison({
         max={100}
         value={share}
         aria-label={label}
-        aria-valuetext={`${share} percent before`}
-        onChange={(event) => setShare(event.target.valueAsNumber)}
+        aria-valuetext={`${Math.round(share)} percent before`}
+        onChange={(event) => (onShare ?? setOwnShare)(event.target.valueAsNumber)}
         className="absolute inset-0 m-0 size-full cursor-ew-resize touch-pan-y appearance-none opacity-0 [&::-moz-range-thumb]:w-px [&::-webkit-slider-thumb]:w-px [&::-webkit-slider-thumb]:appearance-none"
       />
     </div>
+  );
+}
+
+/** The grip in the middle of the line between two pictures. */
+export function ComparisonHandle() {
+  return (
+    <svg
+      viewBox="0 0 40 40"
+      aria-hidden="true"
+      className="absolute top-1/2 left-1/2 size-8 -translate-1/2 @md:size-10 drop-shadow-md"
+    >
+      <circle cx="20" cy="20" r="18" fill="#fff" />
+      <path
+        d="m16 14-6 6 6 6m8-12 6 6-6 6"
+        fill="none"
+        stroke="#161819"
+        strokeWidth="2"
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
+    </svg>
   );
 }

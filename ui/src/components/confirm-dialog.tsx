@@ -1,12 +1,19 @@
 import * as Dialog from 'radix-ui/alert-dialog';
 import { buttonStyle } from './button-style';
 
-export type Question = { title: string; text: string; action: string; onConfirm: () => void };
+export type Question = {
+  title: string;
+  text: string;
+  action: string;
+  /** The action destroys nothing. */
+  isSafe?: boolean;
+  onConfirm: () => void;
+};
 
 type ConfirmDialogProps = Question & { onClose: () => void; onClosed: () => void };
 
 export default function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, text, action, onConfirm, onClose, onClosed } = props;
+  const { title, text, action, isSafe = false, onConfirm, onClose, onClosed } = props;
   return (
     <Dialog.Root defaultOpen onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Dialog.Portal>
@@ -23,7 +30,9 @@ export default function ConfirmDialog(props: ConfirmDialogProps) {
               className={buttonStyle(
                 'primary',
                 'md',
-                'bg-danger! text-on-danger! hover:bg-danger-strong! focus-visible:outline-danger',
+                isSafe
+                  ? ''
+                  : 'bg-danger! text-on-danger! hover:bg-danger-strong! focus-visible:outline-danger',
               )}
               onClick={onConfirm}
             >

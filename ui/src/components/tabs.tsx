@@ -1,13 +1,19 @@
 import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
 import { classNames } from '@/lib/class-names';
 
-type TabsProps = { label: string; tabs: { title: string; content: ReactNode }[] };
+type TabsProps = {
+  label: string;
+  tabs: { title: string; content: ReactNode }[];
+  /** The index of the tab that is open at first. */
+  first?: number;
+};
 
-const steps: Record<string, number> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+// Up and down scroll the page: the tabs are side by side.
+const steps: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
 
 /** Arrow keys move between tabs; Tab moves on to the panel. */
-export function Tabs({ label, tabs }: TabsProps) {
-  const [selected, setSelected] = useState(0);
+export function Tabs({ label, tabs, first = 0 }: TabsProps) {
+  const [selected, setSelected] = useState(first);
   const id = useId();
   // Three tabs fit side by side on a phone. If one wrapped onto its own row, it would look selected.
   const isRow = tabs.length === 3;

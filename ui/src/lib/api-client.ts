@@ -1,4 +1,4 @@
-import createClient, { type Middleware } from 'openapi-fetch';
+import createClient from 'openapi-fetch';
 import type { paths } from '@/api/schema';
 
 /** An error response of the API. `detail` is written for the user. */
@@ -19,35 +19,63 @@ export class ApiError extends Error {
 /** Shown if there was no response at all. */
 export const connectionLost = 'The connection was lost. Please try again.';
 
+type Credentials = {
+  /** Returns a valid token, or null without a user. */
+  token: () => Promise<string | null>;
+  /** Returns another token than a refused one; null if there is none. */
+  replaceToken: (refused: string | null) => Promise<string | null>;
+  /** The API has refused the only token there is. */
+  onRefused: () => void;
+};
+
 /** Authorizes the calls. Set once by the session, so that this file does not depend on the identity provider. */
-let credentials: { token: () => Promise<string | null>; onRefused: () => void } = {
+let credentials: Credentials = {
   token: async () => null,
+  replaceToken: async () => null,
   onRefused: () => {},
 };
 
-export function setCredentials(next: typeof credentials) {
+export function setCredentials(next: Credentials) {
   credentials = next;
 }
 
-const authorize: Middleware = {
-  async onRequest({ request }) {
-    const token = await credentials.token();
-    if (token) request.headers.set('Authorization', `Bearer ${token}`);
-    return request;
-  },
-  onResponse({ request, response }) {
-    if (response.status === 401 && request.headers.has('Authorization')) credentials.onRefused();
-    return response;
-  },
-};
+/**
+ * Sends a call with the user's token. If the API refuses the token, the call is sent once more with a renewed one. The
+ * same goes for a 404 to a call whose token has been replaced meanwhile: what belongs to a user looks missing to others.
+ */
+async function authorized<T extends { status: number }>(
+  send: (token: string | null) => Promise<T>,
+): Promise<T> {
+  const token = await credentials.token();
+  const answer = await send(token);
+  if (answer.status !== 401 && answer.status !== 404) return answer;
+  const current = await credentials.token();
+  const isRefused = answer.status === 401 && token !== null;
+  if (!isRefused && current === token) return answer;
+  const other = isRefused ? await credentials.replaceToken(token) : current;
+  if (!other) {
+    if (isRefused) credentials.onRefused();
+    return answer;
+  }
+  const second = await send(other);
+  if (second.status === 401) credentials.onRefused();
+  return second;
+}
+
+const bearer = (token: string | null): Record<string, string> =>
+  token ? { Authorization: `Bearer ${token}` } : {};
 
 export const api = createClient<paths>({
   // Absolute: outside a page, as in tests, a Request has no base URL.
   baseUrl: window.location.origin,
-  // Looked up for each call, so that tests can intercept it.
-  fetch: (request) => globalThis.fetch(request),
+  fetch: (request) =>
+    authorized((token) => {
+      const attempt = request.clone();
+      if (token) attempt.headers.set('Authorization', `Bearer ${token}`);
+      // Looked up for each call, so that tests can intercept it.
+      return globalThis.fetch(attempt);
+    }),
 });
-api.use(authorize);
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 
@@ -87,34 +115,49 @@ type SendFileOptions = {
   fields?: Record<string, string>;
 };
 
-/** Sends one file as multipart. Uses XMLHttpRequest because fetch does not report upload progress. */
+/** Sends one file as multipart. */
 export async function sendFile(
   path: '/api/images/upload' | `/api/magic-images/fix/${string}` | VisitorPath,
   file: File,
-  { onProgress, signal, headers = {}, fields = {} }: SendFileOptions = {},
+  options: SendFileOptions = {},
 ): Promise<{ status: number; body: Blob }> {
-  const token = await credentials.token();
   const form = new FormData();
   form.append('file', file);
-  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  for (const [name, value] of Object.entries(options.fields ?? {})) form.append(name, value);
+  const { status, body, header } = await authorized((token) => post(path, form, token, options));
+  if (status >= 200 && status < 300) return { status, body };
+  throw toApiError(status, await readProblem(body), header);
+}
 
+type RawAnswer = { status: number; body: Blob; header: (name: string) => string | null };
+
+/** Uses XMLHttpRequest because fetch does not report upload progress. */
+function post(
+  path: string,
+  form: FormData,
+  token: string | null,
+  { onProgress, signal, headers = {} }: SendFileOptions,
+): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
+    const aborted = () => new DOMException('Aborted', 'AbortError');
+    if (signal?.aborted) return reject(aborted());
     const request = new XMLHttpRequest();
     request.open('POST', path);
     request.responseType = 'blob';
-    if (token) request.setRequestHeader('Authorization', `Bearer ${token}`);
-    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+    for (const [name, value] of Object.entries({ ...bearer(token), ...headers })) {
+      request.setRequestHeader(name, value);
+    }
     request.upload.onprogress = (event) => {
       if (event.lengthComputable) onProgress?.(event.loaded / event.total);
     };
-    request.onload = async () => {
-      const body = request.response as Blob;
-      if (request.status >= 200 && request.status < 300) return resolve({ status: request.status, body });
-      if (request.status === 401 && token) credentials.onRefused();
-      reject(toApiError(request.status, await readProblem(body), (name) => request.getResponseHeader(name)));
-    };
+    request.onload = () =>
+      resolve({
+        status: request.status,
+        body: request.response as Blob,
+        header: (name) => request.getResponseHeader(name),
+      });
     request.onerror = () => reject(new TypeError('The connection was lost'));
-    request.onabort = () => reject(new DOMException('Aborted', 'AbortError'));
+    request.onabort = () => reject(aborted());
     signal?.addEventListener('abort', () => request.abort(), { once: true });
     request.send(form);
   });
@@ -129,15 +172,18 @@ async function readProblem(body: Blob): Promise<unknown> {
   }
 }
 
-/** Yields the data of a job's events. Not an EventSource, which cannot send the token in a header. */
-export async function* readJobEvents(jobId: string, signal: AbortSignal): AsyncGenerator<string> {
-  const token = await credentials.token();
-  const response = await globalThis.fetch(
-    `${window.location.origin}/api/jobs/${encodeURIComponent(jobId)}/events`,
-    {
-      headers: { Accept: 'text/event-stream', ...(token ? { Authorization: `Bearer ${token}` } : {}) },
+export type StreamEvent = { name: string; data: string };
+
+/** Yields the events of a stream, and null for each keep-alive. Not an EventSource, which cannot send the token. */
+export async function* readEvents(
+  path: '/api/events' | `/api/jobs/${string}/events`,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent | null> {
+  const response = await authorized((token) =>
+    globalThis.fetch(`${window.location.origin}${path}`, {
+      headers: { Accept: 'text/event-stream', ...bearer(token) },
       signal,
-    },
+    }),
   );
   if (!response.ok || !response.body) {
     throw toApiError(response.status, await response.text(), (name) => response.headers.get(name));
@@ -150,18 +196,28 @@ export async function* readJobEvents(jobId: string, signal: AbortSignal): AsyncG
       if (done) return;
       const blocks = (rest + value).replaceAll('\r\n', '\n').split('\n\n');
       rest = blocks.pop() ?? '';
-      for (const block of blocks) {
-        const data = block
-          .split('\n')
-          .filter((line) => line.startsWith('data:'))
-          .map((line) => line.slice(5).trimStart())
-          .join('\n');
-        if (data) yield data;
-      }
+      yield* blocks.map(parseEvent);
     }
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+function parseEvent(block: string): StreamEvent | null {
+  const lines = block.split('\n');
+  const field = (name: string) =>
+    lines
+      .filter((line) => line.startsWith(`${name}:`))
+      .map((line) => line.slice(name.length + 1).trimStart());
+  const data = field('data').join('\n');
+  return data ? { name: field('event').join(''), data } : null;
+}
+
+/** Fetches the page itself, as the server has it now. */
+export async function fetchPage(): Promise<string> {
+  const response = await globalThis.fetch(window.location.origin, { cache: 'no-store' });
+  if (!response.ok) throw toApiError(response.status, '', () => null);
+  return response.text();
 }
 
 /** Fetches a signed URL, which needs no token. */

@@ -9,6 +9,7 @@ export type Identity = Config['identity'];
 export type Pack = Config['packs'][number];
 export type ToolOffer = Config['tools'][number];
 export type ToolName = ToolOffer['tool'];
+export type BoundModel = Schemas['BoundModel'];
 export type User = Schemas['User'];
 export type Storage = Schemas['Storage'];
 export type Image = Schemas['Image'];
@@ -20,5 +21,8 @@ export type PaymentStatus = Schemas['PaymentStatus'];
 export type ApiKey = Schemas['KeyView'];
 export type NewApiKey = Schemas['NewKeyView'];
 
-/** A cached result. The API does not know `isNew`. */
+/** The first event of `/api/events`. */
+export type Account = { user: User; jobs: Job[] };
+
+/** A result in a list. The API does not know `isNew`. */
 export type ResultItem = Result & { isNew: boolean };

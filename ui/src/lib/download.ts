@@ -20,6 +20,16 @@ export async function downloadImage(
   saveFile(blob, `downloaded_image.${format}`);
 }
 
+/** Copies a picture as a PNG, the one format that every clipboard takes. Call it in a click. */
+export async function copyImage(url: string, backdrop: Backdrop = null): Promise<void> {
+  const png = async () => {
+    const original = await fetchFile(url);
+    return backdrop || original.type !== mime.png ? convert(original, 'png', backdrop) : original;
+  };
+  // Safari wants the promise itself: after a pause, the click no longer counts.
+  await navigator.clipboard.write([new ClipboardItem({ [mime.png]: png() })]);
+}
+
 async function convert(original: Blob, format: DownloadFormat, backdrop: Backdrop): Promise<Blob> {
   const bitmap = await createImageBitmap(original);
   const canvas = document.createElement('canvas');

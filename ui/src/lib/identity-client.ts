@@ -16,6 +16,9 @@ export function createIdentityClient(identity: Identity): UserManager {
     automaticSilentRenew: false,
     // The userinfo endpoint refuses tokens issued for the API. The email is in the ID token.
     loadUserInfo: false,
-    userStore: new WebStorageStateStore({ store: window.sessionStorage }),
+    // Shared by all tabs; see docs/decisions/0021-one-sign-in-for-all-tabs.md.
+    userStore: new WebStorageStateStore({ store: window.localStorage }),
+    // A call that never ends would keep the other tabs waiting for their turn to renew.
+    requestTimeoutInSeconds: 10,
   });
 }

@@ -25,8 +25,3 @@ export const storageKey = [...queryKeys.user, 'storage'] as const;
 
 /** The user's queued and running jobs on all images. */
 export const activeJobsKey = ['active-jobs'] as const;
-
-/** The active jobs of one image. Nested under the key of a result list, so that both are dropped together. */
-export function imageJobsKey(resultsKey: readonly unknown[]) {
-  return [...resultsKey, 'jobs'] as const;
-}

@@ -1,8 +1,10 @@
-import { HttpResponse, http } from 'msw';
+import { delay, HttpResponse, http } from 'msw';
 import { User, UserManager } from 'oidc-client-ts';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { aConfig } from '@/testing/builders';
+import { aLockManager } from '@/testing/lock-manager';
 import { server } from '@/testing/server';
+import { api } from './api-client';
 import { createIdentityClient } from './identity-client';
 import { Session } from './session';
 
@@ -10,18 +12,29 @@ const { identity } = aConfig();
 const onExpired = vi.fn();
 const onSignedOut = vi.fn();
 
-const createSession = () => new Session(identity, { onExpired, onSignedOut });
+const onUserChanged = vi.fn();
+const sessions: Session[] = [];
+
+function createSession() {
+  const session = new Session(identity, { onExpired, onSignedOut, onUserChanged });
+  sessions.push(session);
+  return session;
+}
+
+const storageKey = `oidc.user:${identity.issuer}:${identity.clientId}`;
+/** What a browser does in every other tab. */
+const tellOtherTabs = () => window.dispatchEvent(new StorageEvent('storage', { key: storageKey }));
 const now = () => Math.floor(Date.now() / 1000);
 
 /** Stores a user as the identity client does after a sign-in. */
-async function storeUser(expiresAt: number) {
+async function storeUser(expiresAt: number, refreshToken: string | undefined = 'refresh', sub = 'user-1') {
   await createIdentityClient(identity).storeUser(
     new User({
       access_token: 'first',
-      refresh_token: 'refresh',
+      refresh_token: refreshToken,
       token_type: 'Bearer',
       profile: {
-        sub: 'user-1',
+        sub,
         email: 'ada@example.com',
         iss: identity.issuer,
         aud: identity.clientId,
@@ -34,7 +47,7 @@ async function storeUser(expiresAt: number) {
 }
 
 /** Sets the provider's answer to token renewals. */
-function answerRenewal(answer: () => Response) {
+function answerRenewal(answer: () => Response | Promise<Response>) {
   server.use(
     http.get(`${identity.issuer}/.well-known/openid-configuration`, () =>
       HttpResponse.json({ issuer: identity.issuer, token_endpoint: `${identity.issuer}/token` }),
@@ -48,10 +61,13 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  for (const session of sessions.splice(0)) session.dispose();
   vi.clearAllTimers();
   vi.useRealTimers();
+  vi.unstubAllGlobals();
   onExpired.mockReset();
   onSignedOut.mockReset();
+  onUserChanged.mockReset();
 });
 
 test('restores the stored user at once', async () => {
@@ -61,9 +77,123 @@ test('restores the stored user at once', async () => {
   expect(isLoading).toBe(false);
 });
 
-test('ignores an expired user', async () => {
-  await storeUser(now() - 1);
+test('ignores an expired user without a refresh token', async () => {
+  await storeUser(now() - 1, '');
   expect(createSession().state.getState().user).toBeNull();
+});
+
+test('an expired token is renewed after a reload, and every call waits for the same renewal', async () => {
+  const answer = vi.fn(async () => {
+    await delay(50);
+    return HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 });
+  });
+  answerRenewal(answer);
+  await storeUser(now() - 7200);
+  const session = createSession();
+  expect(session.state.getState().user).not.toBeNull();
+  expect(await Promise.all([session.token(), session.token(), session.token()])).toEqual(
+    Array(3).fill('second'),
+  );
+  expect(answer).toHaveBeenCalledOnce();
+  expect(onExpired).not.toHaveBeenCalled();
+});
+
+test('a refused call is sent once more with a renewed token', async () => {
+  answerRenewal(() => HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }));
+  await storeUser(now() + 3600);
+  createSession();
+  const seen: (string | null)[] = [];
+  server.use(
+    http.post('*/api/upscale/upscale-ai-4', ({ request }) => {
+      seen.push(request.headers.get('Authorization'));
+      return seen.length === 1 ? new HttpResponse(null, { status: 401 }) : HttpResponse.json([]);
+    }),
+  );
+  const answer = await api.POST('/api/upscale/upscale-ai-4', { params: { query: { imageId: 'image-1' } } });
+  expect(answer.response.status).toBe(200);
+  expect(seen).toEqual(['Bearer first', 'Bearer second']);
+  expect(onExpired).not.toHaveBeenCalled();
+});
+
+test('a 404 while the renewal is due is asked again after it', async () => {
+  answerRenewal(async () => {
+    await delay(50);
+    return HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 });
+  });
+  await storeUser(now() + 30);
+  createSession();
+  const seen: (string | null)[] = [];
+  server.use(
+    http.get('*/api/jobs/:id', ({ request }) => {
+      seen.push(request.headers.get('Authorization'));
+      // The computer sleeps while the call is on its way.
+      if (seen.length === 1) vi.setSystemTime(Date.now() + 2 * 3_600_000);
+      return seen.length === 1 ? new HttpResponse(null, { status: 404 }) : HttpResponse.json({});
+    }),
+  );
+  const answer = await api.GET('/api/jobs/{jobId}', { params: { path: { jobId: 'job-1' } } });
+  expect(answer.response.status).toBe(200);
+  expect(seen).toEqual(['Bearer first', 'Bearer second']);
+});
+
+test('ends the session when the API refuses a renewed token', async () => {
+  answerRenewal(() => HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }));
+  await storeUser(now() + 3600);
+  createSession();
+  server.use(http.get('*/api/user/get', () => new HttpResponse(null, { status: 401 })));
+  await api.GET('/api/user/get');
+  expect(onExpired).toHaveBeenCalledOnce();
+});
+
+test('a tab takes the token that another one has renewed', async () => {
+  const answer = vi.fn(() =>
+    HttpResponse.json({
+      access_token: 'second',
+      refresh_token: 'rotated',
+      token_type: 'Bearer',
+      expires_in: 3600,
+    }),
+  );
+  answerRenewal(answer);
+  vi.stubGlobal('navigator', Object.assign(Object.create(navigator), { locks: aLockManager() }));
+  await storeUser(now() + 1);
+  const tabs = [createSession(), createSession(), createSession()];
+  expect(await Promise.all(tabs.map((tab) => tab.token()))).toEqual(Array(3).fill('second'));
+  // A second use of the refresh token would end the session.
+  expect(answer).toHaveBeenCalledOnce();
+});
+
+test('follows another tab that renews, signs out, and signs in', async () => {
+  await storeUser(now() + 3600);
+  const session = createSession();
+  const signedOut = createSession();
+  localStorage.setItem(
+    storageKey,
+    JSON.stringify({ ...session.state.getState().user, access_token: 'theirs' }),
+  );
+  tellOtherTabs();
+  expect(await session.token()).toBe('theirs');
+
+  localStorage.removeItem(storageKey);
+  tellOtherTabs();
+  expect(signedOut.state.getState()).toMatchObject({ user: null, hasSignedOut: true });
+  await vi.waitFor(() => expect(onSignedOut).toHaveBeenCalled());
+
+  await storeUser(now() + 3600);
+  tellOtherTabs();
+  expect(await session.token()).toBe('first');
+});
+
+test('another user in another tab replaces the whole page', async () => {
+  await storeUser(now() + 3600);
+  createSession();
+  await storeUser(now() + 3600, 'other', 'user-2');
+  localStorage.setItem(
+    storageKey,
+    (localStorage.getItem(storageKey) ?? '').replace('"access_token":"first"', '"access_token":"theirs"'),
+  );
+  tellOtherTabs();
+  expect(onUserChanged).toHaveBeenCalledOnce();
 });
 
 test('renews the token in its last minute, not earlier', async () => {
@@ -90,26 +220,34 @@ test('ends the session when the renewal is refused', async () => {
   vi.advanceTimersByTime(5_000);
   await vi.waitFor(() => expect(onExpired).toHaveBeenCalledOnce());
   expect(session.state.getState().user).toBeNull();
-  expect(sessionStorage).toHaveLength(0);
+  expect(localStorage).toHaveLength(0);
 });
 
-test('retries a renewal after network errors while the token is valid', async () => {
-  const answer = vi.fn(() => HttpResponse.error());
+test.each([
+  ['without a network', () => HttpResponse.error()],
+  ['while the provider is down', () => new HttpResponse('<h1>Bad gateway</h1>', { status: 502 })],
+  [
+    'while the provider is busy',
+    () => HttpResponse.json({ error: 'temporarily_unavailable' }, { status: 503 }),
+  ],
+])('retries a renewal %s for as long as it takes, also after the token has expired', async (_, fail) => {
+  const answer = vi.fn(fail);
   answerRenewal(answer);
-  await storeUser(now() + 30);
+  await storeUser(now() + 6);
   const session = createSession();
-  vi.advanceTimersByTime(5_000);
-  await vi.waitFor(() => expect(answer).toHaveBeenCalledOnce());
-  await vi.waitFor(() => {
-    vi.advanceTimersByTime(5_000);
-    expect(answer).toHaveBeenCalledTimes(2);
-  });
+  for (let attempt = 1; attempt <= 4; attempt += 1) {
+    await vi.waitFor(() => {
+      vi.advanceTimersByTime(5_000);
+      expect(answer.mock.calls.length).toBeGreaterThanOrEqual(attempt);
+    });
+  }
   expect(session.state.getState().user).not.toBeNull();
-  await vi.waitFor(() => {
-    vi.advanceTimersByTime(5_000);
-    expect(onExpired).toHaveBeenCalledOnce();
-  });
-  expect(session.state.getState().user).toBeNull();
+  await expect(session.token()).rejects.toThrow();
+
+  answerRenewal(() => HttpResponse.json({ access_token: 'second', token_type: 'Bearer', expires_in: 3600 }));
+  window.dispatchEvent(new Event('online'));
+  await vi.waitFor(() => expect(session.state.getState().user?.access_token).toBe('second'));
+  expect(onExpired).not.toHaveBeenCalled();
 });
 
 test('rejects a sign-in that cannot start', async () => {
@@ -146,6 +284,6 @@ test('signs out locally when the provider is unreachable', async () => {
   const session = createSession();
   await session.signOut();
   expect(session.state.getState()).toMatchObject({ user: null, isLoading: false, hasSignedOut: true });
-  expect(sessionStorage).toHaveLength(0);
+  expect(localStorage).toHaveLength(0);
   await vi.waitFor(() => expect(onSignedOut).toHaveBeenCalledOnce());
 });

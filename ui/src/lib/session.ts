@@ -1,16 +1,16 @@
-import type { User, UserManager } from 'oidc-client-ts';
+import type { UserManager } from 'oidc-client-ts';
 import { createContext, useContext } from 'react';
 import { createStore, useStore } from 'zustand';
 import { setCredentials } from './api-client';
 import type { Identity } from './api-types';
+import { loadWithRetry } from './load-with-retry';
 import { pathWithin } from './path-within';
 import { paths } from './paths';
+import { isRefusal, renewUser } from './renew-user';
 import { clearUserData } from './sign-out-cleanup';
+import { readStoredUser, removeStoredUser, type StoredUser, secondsLeft, storedUserKey } from './stored-user';
 
 export type Provider = 'google' | 'facebook' | 'password';
-
-/** The part of the identity client's stored user that the page needs without the client. */
-type StoredUser = Pick<User, 'access_token' | 'expires_at' | 'profile'>;
 
 type SessionState = {
   isLoading: boolean;
@@ -18,23 +18,28 @@ type SessionState = {
   error: unknown;
   /** The page that sent a visitor to sign in. */
   returnTo: string | null;
-  /** Whether a user signed out in this tab; the next one must not return to that user's page. */
+  /** Whether a user signed out in this browser; the next one must not return to that user's page. */
   hasSignedOut: boolean;
 };
 
 type SessionEvents = {
-  /** The API refused the token, or the token could not be renewed. */
+  /** The provider or the API refused the user's tokens. */
   onExpired: () => void;
   /** The user signed out: cached data has to go. */
   onSignedOut: () => void;
+  /** Another user has signed in in another tab: nothing of the page may stay. */
+  onUserChanged: () => void;
 };
 
 const CHECK_MS = 5_000;
+/** Renewals start this long before the token expires. */
 const RENEW_BEFORE_SECONDS = 60;
+/** A call with a token that expires sooner waits for the renewal. */
+const MIN_SECONDS_LEFT = 5;
 
 /**
- * The user's session in this tab. The identity client is an eighth of the page's code, so it loads only to begin or
- * finish a sign-in, to renew a token, or to sign out.
+ * The user's session, which all tabs of the browser share. The identity client is an eighth of the page's code, so it
+ * loads only to begin or finish a sign-in, to renew a token, or to sign out.
  */
 export class Session {
   readonly state = createStore<SessionState>(() => ({
@@ -45,19 +50,48 @@ export class Session {
     hasSignedOut: false,
   }));
   private readonly storageKey: string;
+  private readonly listeners = new AbortController();
   private client: Promise<UserManager> | null = null;
-  private isRenewing = false;
+  /** The renewal in progress. Every call that needs a token waits for the same one. */
+  private renewal: Promise<void> | null = null;
 
   constructor(
     private readonly identity: Identity,
     private readonly events: SessionEvents,
   ) {
-    this.storageKey = `oidc.user:${identity.issuer}:${identity.clientId}`;
+    this.storageKey = storedUserKey(identity);
     if (isCallback(window.location)) void this.finishSignIn();
-    else this.state.setState({ user: this.readStoredUser() });
-    setCredentials({ token: async () => this.token(), onRefused: this.expire });
-    setInterval(this.renew, CHECK_MS);
+    else this.state.setState({ user: readStoredUser(this.storageKey) });
+    setCredentials({ token: this.token, replaceToken: this.replaceToken, onRefused: this.expire });
+    this.watch();
   }
+
+  /** Stops renewing, and forgets the other tabs. */
+  dispose() {
+    this.listeners.abort();
+  }
+
+  /**
+   * Returns a valid token, or null if nobody is signed in. Waits for a renewal that is due; rejects if that fails for
+   * now, as without a network.
+   */
+  token = async (): Promise<string | null> => {
+    const { user } = this.state.getState();
+    if (user && secondsLeft(user) < MIN_SECONDS_LEFT) await this.renew();
+    return this.state.getState().user?.access_token ?? null;
+  };
+
+  /** Returns another token than the one the API has refused; null if there is none. */
+  private replaceToken = async (refused: string | null): Promise<string | null> => {
+    await this.renewal;
+    const { user } = this.state.getState();
+    if (user && user.access_token === refused) {
+      if (!user.refresh_token) return null;
+      await this.renew();
+    }
+    const token = await this.token();
+    return token === refused ? null : token;
+  };
 
   signIn = async (
     provider: Provider | null,
@@ -91,6 +125,8 @@ export class Session {
     this.state.setState({ isLoading: true });
     try {
       const client = await this.loadClient();
+      // The refresh token would otherwise outlive the session. Not every provider can revoke it.
+      await client.revokeTokens(['refresh_token']).catch(() => {});
       await client.signoutRedirect({ post_logout_redirect_uri: back });
     } catch {
       // The provider is unreachable; this browser ends the session anyway.
@@ -108,11 +144,7 @@ export class Session {
   };
 
   private clearUser() {
-    try {
-      sessionStorage.removeItem(this.storageKey);
-    } catch {
-      // Storage is blocked, so it holds nothing.
-    }
+    removeStoredUser(this.storageKey);
     this.state.setState({ isLoading: false, user: null });
   }
 
@@ -123,7 +155,7 @@ export class Session {
   };
 
   private loadClient(): Promise<UserManager> {
-    this.client ??= import('./identity-client')
+    this.client ??= loadWithRetry(() => import('./identity-client'))
       .then(({ createIdentityClient }) => createIdentityClient(this.identity))
       .catch((error) => {
         this.client = null;
@@ -145,36 +177,70 @@ export class Session {
     }
   }
 
-  private renew = async () => {
-    const { user } = this.state.getState();
-    if (!user || this.isRenewing || secondsLeft(user) > RENEW_BEFORE_SECONDS) return;
-    this.isRenewing = true;
-    try {
-      const client = await this.loadClient();
-      const renewed = await client.signinSilent();
-      // The user may have signed out in the meantime.
-      if (this.state.getState().user === user) this.state.setState({ user: renewed });
-      else this.clearUser();
-    } catch (error) {
-      // A network error is retried while the token is valid; a refusal is final.
-      if (!isNetworkError(error) || secondsLeft(user) <= 0) this.expire();
-    } finally {
-      this.isRenewing = false;
-    }
-  };
-
-  private token(): string | null {
-    const { user } = this.state.getState();
-    return user && secondsLeft(user) > 0 ? user.access_token : null;
+  /** Renews the token in time, and follows what other tabs do to the session. */
+  private watch() {
+    const { signal } = this.listeners;
+    const timer = setInterval(this.renewIfDue, CHECK_MS);
+    signal.addEventListener('abort', () => clearInterval(timer));
+    window.addEventListener('storage', this.readOtherTab, { signal });
+    window.addEventListener('online', this.renewIfDue, { signal });
+    // A page that was asleep has missed events.
+    const wake = () => {
+      if (document.visibilityState !== 'visible') return;
+      this.readOtherTab();
+      this.renewIfDue();
+    };
+    document.addEventListener('visibilitychange', wake, { signal });
+    window.addEventListener('pageshow', wake, { signal });
   }
 
-  private readStoredUser(): StoredUser | null {
-    try {
-      const user: StoredUser | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? 'null');
-      return user && secondsLeft(user) > 0 ? user : null;
-    } catch {
-      return null;
+  private renewIfDue = () => {
+    const { user } = this.state.getState();
+    if (!user || secondsLeft(user) > RENEW_BEFORE_SECONDS || !navigator.onLine) return;
+    // Tried again at the next check.
+    this.renew().catch(() => {});
+  };
+
+  private renew(): Promise<void> {
+    this.renewal ??= this.renewOnce().finally(() => {
+      this.renewal = null;
+    });
+    return this.renewal;
+  }
+
+  private async renewOnce() {
+    const { user } = this.state.getState();
+    if (!user) return;
+    if (!user.refresh_token) {
+      if (secondsLeft(user) <= 0) this.expire();
+      return;
     }
+    try {
+      const renewed = await renewUser(this.storageKey, user, () => this.loadClient());
+      // The user may have signed out in the meantime.
+      if (this.state.getState().user) this.take(renewed);
+      else this.clearUser();
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      this.expire();
+    }
+  }
+
+  private readOtherTab = () => {
+    // A sign-in that is being finished here is newer.
+    if (!this.state.getState().isLoading) this.take(readStoredUser(this.storageKey));
+  };
+
+  /** Takes what this or another tab has stored: renewed tokens, a sign-in, or a sign-out. */
+  private take(stored: StoredUser | null) {
+    const { user } = this.state.getState();
+    if (stored?.access_token === user?.access_token) return;
+    if (user && stored && user.profile.sub !== stored.profile.sub) {
+      clearUserData();
+      return this.events.onUserChanged();
+    }
+    if (stored) return this.state.setState({ user: stored });
+    this.signOutLocally();
   }
 }
 
@@ -207,12 +273,4 @@ function isCallback({ pathname, search }: Location): boolean {
     (answer.has('code') || answer.has('error')) &&
     answer.has('state')
   );
-}
-
-function secondsLeft({ expires_at }: StoredUser): number {
-  return expires_at === undefined ? Number.POSITIVE_INFINITY : expires_at - Date.now() / 1000;
-}
-
-function isNetworkError(error: unknown): boolean {
-  return error instanceof TypeError || (error instanceof Error && error.name === 'ErrorTimeout');
 }

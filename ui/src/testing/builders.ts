@@ -1,4 +1,14 @@
-import type { ApiKey, Checkout, Config, Image, Job, Result, Storage, User } from '@/lib/api-types';
+import type {
+  ApiKey,
+  BoundModel,
+  Checkout,
+  Config,
+  Image,
+  Job,
+  Result,
+  Storage,
+  User,
+} from '@/lib/api-types';
 
 // Plain, valid data. A test overrides only what matters to it.
 
@@ -31,7 +41,8 @@ export function aConfig(change: Partial<Config> = {}): Config {
         available: true,
         freeAvailable: true,
         costs: [{ factor: null, credits: 5 }],
-        models: { paid: 'isnet', free: 'u2netp' },
+        models: { paid: 'isnet', free: 'u2netp', allPaid: [aModel('isnet')], allFree: [aModel('u2netp')] },
+        times: [],
       },
       {
         tool: 'upscale',
@@ -41,21 +52,49 @@ export function aConfig(change: Partial<Config> = {}): Config {
           { factor: 2, credits: 3 },
           { factor: 4, credits: 6 },
         ],
-        models: { paid: 'compact', free: 'compact' },
+        models: {
+          paid: 'compact',
+          free: 'compact',
+          allPaid: [aModel('fine', { largestPixels: 512 * 512 }), aModel('compact')],
+          allFree: [aModel('compact', { factor: 2 })],
+        },
+        times: [],
       },
       {
         tool: 'magic-fix',
         available: true,
         freeAvailable: false,
         costs: [{ factor: null, credits: 8 }],
-        models: { paid: 'classical', free: null },
+        models: { paid: 'classical', free: null, allPaid: [aModel('classical')], allFree: [] },
+        times: [],
       },
     ],
     features: { payments: false },
-    site: { contactEmail: 'hello@example.com', adTag: null, rating: null },
-    magicFix: { modes: ['remove', 'restore', 'enhance'], vocabulary: null, demo: false },
+    site: {
+      operatorName: null,
+      operatorAddress: null,
+      contactEmail: 'hello@example.com',
+      adTag: null,
+      rating: null,
+    },
+    magicFix: {
+      modes: ['remove', 'restore', 'enhance'],
+      vocabulary: null,
+      demo: false,
+      reach: [
+        { mode: 'edit', divisor: 200, least: 4, most: 8, exactByDefault: true },
+        { mode: 'restore', divisor: 400, least: 2, most: 6, exactByDefault: false },
+        { mode: 'remove', divisor: 80, least: 8, most: 24, exactByDefault: false },
+        { mode: 'enhance', divisor: 100, least: 6, most: 16, exactByDefault: false },
+        { mode: 'add', divisor: 200, least: 4, most: 8, exactByDefault: true },
+      ],
+    },
     ...change,
   };
+}
+
+export function aModel(model: string, change: Partial<BoundModel> = {}): BoundModel {
+  return { model, sha256: model.repeat(8), factor: null, largestPixels: null, ...change };
 }
 
 export function aUser(change: Partial<User> = {}): User {

@@ -32,6 +32,16 @@ export class MockApi {
   idempotencyKeys: string[] = [];
   /** The prompts of Magic Fix runs. */
   prompts: string[] = [];
+  /** The requests of click to select. */
+  selections: unknown[] = [];
+  /** What every click selects. */
+  mask: Blob = new Blob();
+  /** Whether the account's event stream ends at once, as behind a proxy that drops it. */
+  isStreamBroken = false;
+  /** Open event streams of the account. */
+  streams = 0;
+  /** Their choices of an exact mask; null leaves it to the API. */
+  exactMasks: (string | null)[] = [];
   /** How long a job stays in each state. */
   stepMs = 0;
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
@@ -42,7 +52,7 @@ export class MockApi {
   /** Jobs created through the API. Jobs created by a test do not advance until they are followed. */
   private created = new Set<string>();
   private progressions = new Map<string, AsyncGenerator<Job>>();
-  private freeFiles = new Set<string>();
+  private freeFiles = new Map<string, Job>();
 
   private id(kind: string) {
     this.nextId += 1;
@@ -53,6 +63,18 @@ export class MockApi {
     const job = aJob({ id: this.id('job'), createdAt: new Date().toISOString(), ...change });
     this.jobs.push(job);
     return job;
+  }
+
+  /** Starts a job that advances, as if another tab had started it. */
+  runJob(change: Partial<Job>): Job {
+    const job = this.startJob(change);
+    this.created.add(job.id);
+    return job;
+  }
+
+  /** Lets a job run to its end. */
+  finish(job: Job) {
+    this.created.add(job.id);
   }
 
   private offerOf(name: ToolName) {
@@ -150,7 +172,42 @@ export class MockApi {
     yield update({ state: 'done', progress: null, results: [result], finishedAt: new Date().toISOString() });
   }
 
-  /** Advances a job by one state for each poll of the job list, or to its end if states take no time. */
+  /** Like the API: first the account, then whatever changes. Advances the jobs that were created through the API. */
+  private accountStream(signal: AbortSignal) {
+    const sent = new Map<string, string>();
+    let user = JSON.stringify(this.user);
+    const encoder = new TextEncoder();
+    const isActive = ({ state }: Job) => state === 'queued' || state === 'running';
+    const body = new ReadableStream({
+      start: async (controller) => {
+        const send = (name: string, data: string) =>
+          controller.enqueue(encoder.encode(`event: ${name}\ndata: ${data}\n\n`));
+        this.streams += 1;
+        const active = this.jobs.filter(isActive);
+        for (const job of active) sent.set(job.id, JSON.stringify(job));
+        for (const { id } of this.jobs) if (!sent.has(id)) sent.set(id, 'ended');
+        send('account', JSON.stringify({ user: this.user, jobs: active }));
+        while (!signal.aborted && !this.isStreamBroken) {
+          await new Promise((resolve) => setTimeout(resolve, Math.max(10, this.stepMs)));
+          for (const job of this.jobs) {
+            if (isActive(job)) await this.advance(job);
+            const text = JSON.stringify(job);
+            if (sent.get(job.id) === text || sent.get(job.id) === 'ended') continue;
+            sent.set(job.id, isActive(job) ? text : 'ended');
+            send('job', text);
+          }
+          if (user === JSON.stringify(this.user)) continue;
+          user = JSON.stringify(this.user);
+          send('user', user);
+        }
+        this.streams -= 1;
+        controller.close();
+      },
+    });
+    return new HttpResponse(body, { headers: { 'Content-Type': 'text/event-stream' } });
+  }
+
+  /** Advances a created job by one state, or to its end if states take no time. */
   private async advance(job: Job) {
     if (this.followed.has(job.id) || !this.created.has(job.id)) return;
     const progression = this.progressions.get(job.id) ?? this.progress(job);
@@ -186,9 +243,11 @@ export class MockApi {
       (tool: 'remove-background' | 'upscale', factor: 2 | null) =>
       async ({ request }: { request: Request }) => {
         const name = String((await request.text()).match(/filename="([^"]*)"/)?.[1]);
-        if (this.freeFiles.has(`${tool} ${name}`)) return problem(409, 'Free Exists');
-        this.freeFiles.add(`${tool} ${name}`);
-        const job = this.startJob({ tool, tier: 'visitor', factor, imageId: null, cost: 0, position: 2 });
+        // A repeat returns the run that the file already had.
+        const earlier = this.freeFiles.get(`${tool} ${name}`);
+        const change = { tool, tier: 'visitor' as const, factor, imageId: null, cost: 0, position: 2 };
+        const job = earlier ?? this.startJob(change);
+        this.freeFiles.set(`${tool} ${name}`, job);
         return HttpResponse.json(job, { status: 202 });
       };
 
@@ -210,6 +269,10 @@ export class MockApi {
       http.get('*/api/images/:id', ({ params }) => {
         const image = this.images.find(({ id }) => id === params.id);
         return image ? HttpResponse.json(image) : problem(404, 'Image not found');
+      }),
+      http.post('*/api/images/:id/select', async ({ request }) => {
+        this.selections.push(await request.json());
+        return new HttpResponse(this.mask, { headers: { 'Content-Type': 'image/png' } });
       }),
       http.delete('*/api/images/:id', ({ params }) => {
         this.images = this.images.filter(({ id }) => id !== params.id);
@@ -240,10 +303,19 @@ export class MockApi {
         this.idempotencyKeys.push(request.headers.get('Idempotency-Key') ?? '');
         if (!/name="file"; filename=/.test(form)) return problem(400, 'No mask');
         this.prompts.push(prompt);
+        this.exactMasks.push(form.match(/name="exactMask"\r\n\r\n(\w+)/)?.[1] ?? null);
         if (prompt.includes('castle')) return problem(422, 'No castles here.', 'prompt_not_possible');
         if (this.user.credits < 8) return problem(402, 'Not enough credits');
         const job = this.startJob({ tool: 'magic-fix', imageId: String(params.id), cost: 8, position: 2 });
+        this.created.add(job.id);
         return HttpResponse.json(job, { status: 202 });
+      }),
+      http.post('*/api/magic-images/meaning', async ({ request }) => {
+        const { prompt } = (await request.json()) as { prompt: string };
+        const verb = prompt.toLowerCase().split(' ')[0];
+        const mode = ['remove', 'restore', 'enhance', 'add'].find((one) => one === verb) ?? 'edit';
+        const isPossible = !prompt.includes('dragon');
+        return HttpResponse.json({ mode, problem: isPossible ? null : 'No dragons here. Try “remove it”.' });
       }),
       http.get('*/api/magic-images/:id', ({ params }) =>
         HttpResponse.json(this.fixed.filter(({ sourceImageId }) => sourceImageId === params.id)),
@@ -255,7 +327,9 @@ export class MockApi {
       http.get('*/api/jobs', async ({ request }) => {
         const imageId = new URL(request.url).searchParams.get('imageId');
         const isActive = (job: Job) => ['queued', 'running'].includes(job.state);
-        if (!imageId) await Promise.all(this.jobs.filter(isActive).map((job) => this.advance(job)));
+        // Without a stream, polling sees the jobs advance.
+        if (this.isStreamBroken)
+          await Promise.all(this.jobs.filter(isActive).map((job) => this.advance(job)));
         const active = this.jobs.filter((job) => isActive(job) && (!imageId || job.imageId === imageId));
         return HttpResponse.json({ jobs: active });
       }),
@@ -269,6 +343,7 @@ export class MockApi {
         job.state = 'cancelled';
         return HttpResponse.json(job);
       }),
+      http.get('*/api/events', ({ request }) => this.accountStream(request.signal)),
       http.get('*/api/jobs/:id/events', ({ params }) => {
         const job = this.jobs.find(({ id }) => id === params.id);
         if (!job) return problem(404, 'Job not found');

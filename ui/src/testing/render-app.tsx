@@ -1,5 +1,6 @@
 import { type RenderResult, render } from '@testing-library/react';
 import { createMemoryRouter } from 'react-router';
+import { onTestFinished } from 'vitest';
 import { Provider } from '@/app/provider';
 import { routes } from '@/app/router';
 import { createQueryClient } from '@/lib/query-client';
@@ -19,7 +20,9 @@ export function renderApp(path: string, { api = new MockApi(), signedIn = false 
   const session = new Session(api.config.identity, {
     onExpired: () => void router.navigate('/login'),
     onSignedOut: () => queryClient.clear(),
+    onUserChanged: () => {},
   });
+  onTestFinished(() => session.dispose());
   const screen: RenderResult = render(
     <Provider config={api.config} session={session} queryClient={queryClient} router={router} />,
   );

@@ -33,4 +33,5 @@ afterEach(() => {
   cleanup();
   server.resetHandlers();
   sessionStorage.clear();
+  localStorage.clear();
 });

@@ -1,4 +1,4 @@
-import { aCheckout, anImage, anOpenCheckout, aResult } from './builders';
+import { aCheckout, aConfig, anImage, anOpenCheckout, aResult } from './builders';
 import { MockApi } from './mock-api';
 
 /*
@@ -178,17 +178,25 @@ const pricing: SpecScreen[] = [
   },
 ];
 
+function withAllProviders() {
+  const config = aConfig();
+  config.identity.providers = { google: 'Google', facebook: 'Facebook', password: '' };
+  return Object.assign(new MockApi(), { config });
+}
+
 const signingIn: SpecScreen[] = [
   {
     name: 'the login page',
     at: '/login',
     as: 'visitor',
+    api: withAllProviders,
     shows: ['Google', 'Facebook', 'Username and Password'].map((name) => of('button', `Login with ${name}`)),
   },
   {
     name: 'the sign-up page',
     at: '/signup',
     as: 'visitor',
+    api: withAllProviders,
     shows: ['Google', 'Facebook', 'Username and Password'].map((name) =>
       of('button', `Continue with ${name}`),
     ),
@@ -501,7 +509,7 @@ const visitors: SpecScreen[] = [
     at: '/remove-background',
     as: 'visitor',
     steps: [aPhoto],
-    shows: [button('Remove Bg'), disabled('Remove Bg AI (Requires login)')],
+    shows: [button('Remove Bg'), link('Remove Bg AI (Requires login)', '/signup')],
   },
   {
     name: 'the free Remove Background at its other path',

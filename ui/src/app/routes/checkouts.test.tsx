@@ -30,10 +30,28 @@ describe('the list of orders', () => {
         .getAllByRole(role)
         .map(({ textContent }) => textContent);
     expect(cells(head, 'columnheader')).toEqual(['Date', 'Fulfilled', 'Quantity']);
-    expect(cells(first, 'cell').slice(1)).toEqual(['Not fulfilled', '55 credits']);
+    expect(cells(first, 'cell').slice(1)).toEqual(['Not completed$2Continue', '55 credits']);
     expect(cells(second, 'cell')).toEqual([formatDate(new Date(made)), 'Fulfilled', '20 credits']);
     const links = within(table).getAllByRole('link');
-    expect(links.map((link) => link.getAttribute('href'))).toEqual(['/checkouts/new', '/checkouts/old']);
+    expect(links.map((link) => link.getAttribute('href'))).toEqual([
+      '/checkouts/new',
+      '/checkout?session_id=cs_new',
+      '/checkouts/old',
+    ]);
+  });
+
+  test('an abandoned payment is not completed; only an open one continues', async () => {
+    const api = withOrders(
+      anOpenCheckout({ id: 'expired', status: 'expired', total_amount: 1500 }),
+      anOpenCheckout({ id: 'unpaid', status: 'unpaid' }),
+    );
+    renderApp('/checkouts', { api, signedIn: true });
+    await screen.findByText('Not completed');
+    const [expired, unpaid] = screen.getAllByRole('row').slice(-2);
+    expect(expired).toHaveTextContent('Not completed$15');
+    expect(screen.queryByRole('link', { name: 'Continue' })).toBeNull();
+    // A bank transfer on its way is no abandoned payment.
+    expect(unpaid).toHaveTextContent('Not fulfilled');
   });
 
   test('shows placeholder rows while loading', async () => {

@@ -99,7 +99,7 @@ describe('the sections', () => {
 
   test('a slider reveals more of the picture before', async () => {
     await openLanding();
-    const slider = screen.getByRole('slider', { name: /a lemur/ });
+    const slider = screen.getByRole('slider', { name: /: a lemur/ });
     fireEvent.change(slider, { target: { value: '80' } });
     expect(slider).toHaveAttribute('aria-valuetext', '80 percent before');
     expect(slider.parentElement?.style.getPropertyValue('--share')).toBe('80%');
@@ -127,7 +127,7 @@ describe('the sections', () => {
 describe('a pair that is still loading', () => {
   const boxOf = async () => {
     await openLanding();
-    const box = screen.getByRole('slider', { name: /a lemur/ }).parentElement;
+    const box = screen.getByRole('slider', { name: /: a lemur/ }).parentElement;
     if (!box) throw new Error('the slider has no box');
     return box;
   };

@@ -1,6 +1,7 @@
-import { lazy, Suspense, useId } from 'react';
+import { Suspense, useId } from 'react';
 import { Link, useParams } from 'react-router';
 import { Icon, type IconName } from '@/components/icon';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
 import { magicFix } from '@/features/catalog/magic-fix';
@@ -13,7 +14,7 @@ import { OriginalImage } from '@/features/images/original-image';
 import { ResultSection } from '@/features/results/result-section';
 import { paths } from '@/lib/paths';
 
-const ActiveJobsOfImage = lazy(() => import('@/features/runs/active-jobs-of-image'));
+const ActiveJobsOfImage = lazyWithRetry(() => import('@/features/runs/active-jobs-of-image'), null);
 
 export default function ImageRoute() {
   const { imageId = '' } = useParams();

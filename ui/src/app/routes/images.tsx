@@ -1,11 +1,12 @@
-import { lazy, Suspense } from 'react';
+import { Suspense } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PageHeader } from '@/components/page-header';
 import { ImageGrid } from '@/features/images/image-grid';
 import { UploadPanel } from '@/features/images/upload-panel';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 
-const ActiveJobsBadge = lazy(() => import('@/features/runs/active-jobs-badge'));
+const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
 
 export default function ImagesRoute() {
   const { limits } = useConfig();

@@ -11,9 +11,16 @@ import { server } from '@/testing/server';
 
 // jsdom has no canvas: the mock lists the shapes it would draw.
 vi.mock('@/features/mask/mask-layer', () => ({
-  default: ({ shapes }: { shapes: Shape[] }) => (
-    <p data-testid="mask">{shapes.map(({ kind }) => kind).join(' ')}</p>
+  default: ({ shapes, reach }: { shapes: Shape[]; reach: number }) => (
+    <p data-testid="mask" data-reach={reach}>
+      {shapes.map((shape) => (shape.kind === 'area' && shape.erases ? 'erased area' : shape.kind)).join(' ')}
+    </p>
   ),
+}));
+
+// It has no image decoder either: every mask marks three pixels.
+vi.mock('@/features/mask/read-mask', () => ({
+  readMask: async () => ({ kind: 'area', spans: [0, 0, 3] }),
 }));
 
 const open = (api: MockApi) => renderApp('/magic/image-1', { api, signedIn: true });
@@ -46,7 +53,7 @@ async function run(prompt = 'remove the object') {
 }
 
 beforeEach(() => {
-  useMaskStore.setState({ brush: 'paint', brushSize: 20, drafts: {} });
+  useMaskStore.setState({ brush: 'paint', brushSize: 20, takesAway: false, drafts: {} });
   // A frame of 600 × 400 px: the image of 1200 × 800 px is shown at half its size.
   vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
   vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
@@ -70,7 +77,7 @@ describe('a run', () => {
     const added = await screen.findByRole('img', { name: 'Result 2' });
     expect(added.closest('li')).toHaveTextContent('NEW');
     expect(screen.getByText('“remove the object”')).toBeVisible();
-    expect(screen.getByText('Removed · classical')).toBeVisible();
+    expect(screen.getByText('Removed')).toBeVisible();
     expect(screen.queryByText('Demo model')).toBeNull();
     expect(api.calls).toContain('POST /api/magic-images/fix/image-1');
     expect(api.prompts).toEqual(['remove the object']);
@@ -80,7 +87,7 @@ describe('a run', () => {
   test('shows its price', async () => {
     open(withImage());
     await enabledRunButton();
-    expect(screen.getByText('8 credits · classical')).toBeVisible();
+    expect(screen.getByText('8 credits')).toBeVisible();
   });
 
   test('keeps the strokes; the next stroke starts a new mask', async () => {
@@ -132,7 +139,7 @@ describe('a run', () => {
       withImage({ fixed: [aResult({ prompt: 'a red circle', mode: 'add', model: 'shapes', demo: true })] }),
     );
     expect(await screen.findByText('Demo model')).toBeVisible();
-    expect(screen.getByText('Added · shapes')).toBeVisible();
+    expect(screen.getByText('Added')).toBeVisible();
   });
 
   test('shows the result while the button is held', async () => {
@@ -142,8 +149,26 @@ describe('a run', () => {
     fireEvent.pointerDown(hold);
     expect((await surface()).querySelector('img')).toHaveAttribute('src', '/api/files/result-1');
     expect(screen.queryByTestId('mask')).toBeNull();
+    const later = Date.now() + 1000;
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(later);
     fireEvent.pointerUp(hold);
+    clock.mockRestore();
     expect((await surface()).querySelector('img')).toHaveAttribute('src', '/api/files/image-1');
+  });
+
+  test('a click switches the result on and off', async () => {
+    open(withImage({ fixed: [aResult()] }));
+    const button = await screen.findByRole('button', { name: 'Hold to see the result' });
+    await mask();
+    const shown = async () => (await surface()).querySelector('img')?.getAttribute('src');
+    await userEvent.click(button);
+    expect(await shown()).toBe('/api/files/result-1');
+    expect(button).toHaveAttribute('aria-pressed', 'true');
+    await userEvent.click(button);
+    expect(await shown()).toBe('/api/files/image-1');
+    button.focus();
+    await userEvent.keyboard('{Enter}');
+    expect(await shown()).toBe('/api/files/result-1');
   });
 });
 
@@ -267,6 +292,168 @@ describe('refusals', () => {
   });
 });
 
+describe('click to select', () => {
+  const tool = () => userEvent.click(screen.getByRole('radio', { name: 'Select' }));
+
+  async function clickAt(x: number, y: number, change: { altKey?: boolean } = {}) {
+    const image = await surface();
+    fireEvent.pointerDown(image, { pointerId: 1, clientX: x, clientY: y, button: 0, buttons: 1, ...change });
+    fireEvent.pointerUp(image, { pointerId: 1, clientX: x, clientY: y });
+  }
+
+  async function ready(change: Partial<MockApi> = {}) {
+    const api = withImage(change);
+    open(api);
+    await surface();
+    await mask();
+    return api;
+  }
+
+  test('adds what is clicked; further clicks correct it, and undo goes back click by click', async () => {
+    const api = await ready();
+    await tool();
+    await clickAt(100, 50);
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+    expect(api.selections).toEqual([{ positive: [{ x: 200, y: 100 }], negative: [] }]);
+    await clickAt(150, 60, { altKey: true });
+    await waitFor(() => expect(api.selections).toHaveLength(2));
+    expect(api.selections[1]).toEqual({
+      positive: [{ x: 200, y: 100 }],
+      negative: [{ x: 300, y: 120 }],
+    });
+    const draft = () => useMaskStore.getState().drafts['image-1'];
+    await waitFor(() => expect(draft()?.done).toHaveLength(2));
+    expect((await mask()).textContent).toBe('area');
+    await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
+    expect(draft()?.done).toHaveLength(1);
+    expect((await mask()).textContent).toBe('area');
+  });
+
+  test('refines with the brush, and the next click starts another selection', async () => {
+    const api = await ready();
+    await tool();
+    await clickAt(100, 50);
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+    await userEvent.click(screen.getByRole('radio', { name: 'Brush' }));
+    await draw();
+    await tool();
+    await clickAt(300, 200);
+    await waitFor(async () => expect((await mask()).textContent).toBe('area paint area'));
+    expect(api.selections[1]).toEqual({ positive: [{ x: 600, y: 400 }], negative: [] });
+  });
+
+  test('takes away from the brush’s marks, with Alt or by the button', async () => {
+    await ready();
+    await draw();
+    await tool();
+    await clickAt(100, 50, { altKey: true });
+    await waitFor(async () => expect((await mask()).textContent).toBe('paint erased area'));
+    await userEvent.click(screen.getByRole('button', { name: 'Take away' }));
+    expect(screen.getByRole('button', { name: 'Take away' })).toHaveAttribute('aria-pressed', 'true');
+    await clickAt(100, 50);
+    await waitFor(async () => expect((await mask()).textContent).toBe('paint erased area erased area'));
+  });
+
+  test('selects in a box that is dragged, within the image', async () => {
+    const api = await ready();
+    await tool();
+    const image = await surface();
+    fireEvent.pointerDown(image, { pointerId: 1, clientX: 500, clientY: 300, button: 0, buttons: 1 });
+    fireEvent.pointerMove(image, { pointerId: 1, clientX: 700, clientY: 350, buttons: 1 });
+    fireEvent.pointerUp(image, { pointerId: 1, clientX: 700, clientY: 350 });
+    await waitFor(() => expect(api.selections).toHaveLength(1));
+    const box = { x: 1000, y: 600, width: 200, height: 100 };
+    expect(api.selections).toEqual([{ positive: [], negative: [], box }]);
+  });
+
+  test('selects the subject with one button, whatever the tool', async () => {
+    const api = await ready();
+    await userEvent.click(screen.getByRole('button', { name: 'Select subject' }));
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+    expect(api.selections).toEqual([{ positive: [], negative: [], subject: true }]);
+  });
+
+  test('can be used with the keyboard', async () => {
+    const api = await ready();
+    (await surface()).focus();
+    await userEvent.keyboard('s{Enter}');
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+    expect(api.selections).toEqual([{ positive: [{ x: 600, y: 400 }], negative: [] }]);
+  });
+
+  test('a click before the answer of the last one contains it, and only the last answer counts', async () => {
+    const api = await ready();
+    let sent = 0;
+    server.use(
+      http.post('*/api/images/:id/select', async ({ request }) => {
+        api.selections.push(await request.json());
+        sent += 1;
+        if (sent === 1) await new Promise(() => {});
+        return new HttpResponse(new Blob(), { headers: { 'Content-Type': 'image/png' } });
+      }),
+    );
+    await tool();
+    await clickAt(100, 50);
+    await waitFor(() => expect(api.selections).toHaveLength(1));
+    expect(screen.getByRole('status')).toHaveTextContent('Selecting…');
+    await clickAt(200, 50);
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+    expect(api.selections[1]).toEqual({
+      positive: [
+        { x: 200, y: 100 },
+        { x: 400, y: 100 },
+      ],
+      negative: [],
+    });
+    expect(useMaskStore.getState().drafts['image-1']?.done).toHaveLength(1);
+  });
+
+  test('undo gives up a selection on its way', async () => {
+    const api = await ready();
+    server.use(
+      http.post('*/api/images/:id/select', async () => {
+        api.selections.push(null);
+        return new Promise<never>(() => {});
+      }),
+    );
+    await draw();
+    await tool();
+    await clickAt(100, 50);
+    await waitFor(() => expect(api.selections).toHaveLength(1));
+    await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
+    expect(screen.getByRole('status')).toBeEmptyDOMElement();
+    expect((await mask()).textContent).toBe('paint');
+  });
+
+  test('says in words why nothing was selected', async () => {
+    await ready();
+    const detail = 'Nothing stands out there. Click somewhere else.';
+    server.use(
+      http.post(
+        '*/api/images/:id/select',
+        () => HttpResponse.json({ code: 'nothing_found', detail }, { status: 422 }),
+        { once: true },
+      ),
+    );
+    await tool();
+    await clickAt(100, 50);
+    expect(await screen.findByText(detail)).toBeVisible();
+    expect((await mask()).textContent).toBe('');
+    server.use(http.post('*/api/images/:id/select', () => HttpResponse.error(), { once: true }));
+    await clickAt(100, 50);
+    expect(await screen.findByText('Failed to select, please try again')).toBeVisible();
+    await clickAt(100, 50);
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+  });
+
+  test('a click beside the image selects nothing', async () => {
+    const api = await ready();
+    await tool();
+    await clickAt(650, 50);
+    expect(api.selections).toEqual([]);
+  });
+});
+
 describe('the editor', () => {
   test('stores strokes in image pixels, with undo, redo and clear', async () => {
     open(withImage());
@@ -302,6 +489,46 @@ describe('the editor', () => {
     await userEvent.type(await field(), 'be{Control>}z{/Control}');
     expect(screen.getByRole('radio', { name: 'Brush' })).toBeChecked();
     expect((await mask()).textContent).toBe('paint');
+  });
+
+  test('has shortcuts on keyboards with other letters, by the place of the key', async () => {
+    open(withImage());
+    const target = await surface();
+    await draw();
+    fireEvent.keyDown(target, { key: 'у', code: 'KeyE' });
+    expect(screen.getByRole('radio', { name: 'Eraser' })).toBeChecked();
+    fireEvent.keyDown(target, { key: 'я', code: 'KeyZ', ctrlKey: true });
+    expect((await mask()).textContent).toBe('');
+  });
+
+  test('Space opens the list of shortcuts', async () => {
+    open(withImage());
+    const summary = await screen.findByText('Keyboard shortcuts');
+    summary.focus();
+    // Not prevented: the browser opens the list.
+    expect(fireEvent.keyDown(summary, { key: ' ', code: 'Space' })).toBe(true);
+  });
+
+  test('Invert selects everything else', async () => {
+    open(withImage());
+    await draw();
+    await userEvent.click(screen.getByRole('button', { name: 'Invert' }));
+    expect((await mask()).textContent).toBe('area');
+    await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
+    expect((await mask()).textContent).toBe('paint');
+  });
+
+  test('a refusal does not take the focus from somebody who is typing', async () => {
+    open(withImage());
+    await draw();
+    await userEvent.type(await field(), 'a castle');
+    const other = document.createElement('input');
+    document.body.append(other);
+    fireEvent.click(await enabledRunButton());
+    other.focus();
+    expect(await screen.findByText('No castles here.')).toBeVisible();
+    expect(other).toHaveFocus();
+    other.remove();
   });
 
   test('can be used with the keyboard', async () => {
@@ -345,6 +572,63 @@ describe('the editor', () => {
     expect(await field()).toHaveValue('Enhance details');
     expect(await field()).toHaveFocus();
   });
+});
+
+describe('the reach of a fix', () => {
+  const exactMask = () => screen.findByRole('switch', { name: 'Exact mask' });
+
+  test('follows the prompt: exact for edits, beyond the mask for removals', async () => {
+    const api = withImage();
+    open(api);
+    await draw();
+    await userEvent.type(await field(), 'a red circle');
+    await waitFor(async () => expect(await exactMask()).toBeChecked());
+    expect(await mask()).toHaveAttribute('data-reach', '0');
+    expect(screen.getByText('Every pixel outside your mask stays exactly as it is.')).toBeVisible();
+    await userEvent.clear(await field());
+    await userEvent.type(await field(), 'remove it');
+    await waitFor(async () => expect(await mask()).toHaveAttribute('data-reach', '15'));
+    expect(await exactMask()).not.toBeChecked();
+    expect(screen.getByText(/blend in up to 15 px beyond your mask, as far as the thin line/)).toBeVisible();
+    await userEvent.click(await enabledRunButton());
+    // The API has the same default.
+    await waitFor(() => expect(api.exactMasks).toEqual([null]));
+  });
+
+  test('is what the user chooses, whatever the prompt', async () => {
+    const api = withImage();
+    open(api);
+    await draw();
+    await userEvent.click(await exactMask());
+    await userEvent.type(await field(), 'remove it');
+    await userEvent.click(await enabledRunButton());
+    await waitFor(() => expect(api.exactMasks).toEqual(['true']));
+    expect(await mask()).toHaveAttribute('data-reach', '0');
+  });
+
+  test('does not hold up a run while nothing is known about the prompt', async () => {
+    const api = withImage();
+    open(api);
+    server.use(http.post('*/api/magic-images/meaning', () => HttpResponse.error()));
+    await run('remove it');
+    await waitFor(() => expect(api.prompts).toEqual(['remove it']));
+  });
+});
+
+test('a prompt that this server cannot follow is refused while typing', async () => {
+  const api = withImage();
+  open(api);
+  await draw();
+  await userEvent.type(await field(), 'a dragon');
+  expect(await screen.findByText(/No dragons here/)).toBeVisible();
+  expect(await field()).toBeInvalid();
+  await userEvent.click(await enabledRunButton());
+  expect(api.prompts).toEqual([]);
+  await userEvent.clear(await field());
+  await userEvent.type(await field(), 'remove it');
+  expect(await field()).toBeValid();
+  await userEvent.click(await enabledRunButton());
+  await waitFor(() => expect(api.prompts).toEqual(['remove it']));
 });
 
 describe('failures', () => {

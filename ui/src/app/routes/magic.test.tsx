@@ -26,10 +26,16 @@ describe('the start page of Magic Fix', () => {
       'Enhance Details',
       'Add Details',
     ]);
-    expect(screen.getByRole('tabpanel', { name: 'Edit Details' })).toHaveTextContent('“make it blue”');
+    // Not the one of the demo model.
+    expect(screen.getByRole('tabpanel', { name: 'Restore Images' })).toHaveTextContent(
+      '“restore the scratches”',
+    );
     await userEvent.click(screen.getByRole('tab', { name: 'Remove Details' }));
     expect(screen.getByRole('tabpanel', { name: 'Remove Details' })).toHaveTextContent('“remove the towers”');
     await userEvent.keyboard('{ArrowRight}');
+    expect(screen.getByRole('tab', { name: 'Enhance Details' })).toHaveFocus();
+    // Up and down scroll the page.
+    await userEvent.keyboard('{ArrowDown}{ArrowUp}{ArrowUp}');
     expect(screen.getByRole('tab', { name: 'Enhance Details' })).toHaveFocus();
     await userEvent.keyboard('{End}{ArrowRight}');
     expect(screen.getByRole('tab', { name: 'Edit Details' })).toHaveAttribute('aria-selected', 'true');

@@ -1,5 +1,6 @@
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { Button } from '@/components/button';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
 import { PageHeader } from '@/components/page-header';
 import { PageSkeleton } from '@/components/page-skeleton';
@@ -13,9 +14,9 @@ import { toolNames } from '@/lib/tool-names';
 import { Installed } from './installed';
 
 // Users need only the picker, visitors only the examples.
-const ImagePicker = lazy(() => import('@/features/images/image-picker'));
-const ActiveJobsBadge = lazy(() => import('@/features/runs/active-jobs-badge'));
-const FixTabs = lazy(() => import('@/features/examples/fix-tabs'));
+const ImagePicker = lazyWithRetry(() => import('@/features/images/image-picker'));
+const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
+const FixTabs = lazyWithRetry(() => import('@/features/examples/fix-tabs'));
 
 const placeholder = <Skeleton className="h-96 rounded-lg" />;
 
@@ -60,8 +61,9 @@ function MagicForVisitors() {
       <div className="grid justify-items-start gap-6 lg:pt-12">
         <h1 className="text-xl font-bold md:text-2xl">{title}</h1>
         <p className="text-soft">
-          Draw over an area and describe what should happen there. Everything outside your mask stays as it
-          is, and your account keeps the images you fix.
+          Draw over an area and describe what should happen there. With an exact mask, no pixel outside it
+          changes; without, the result blends in a few pixels beyond it. Your account keeps the images you
+          fix.
         </p>
         <Button
           size="lg"

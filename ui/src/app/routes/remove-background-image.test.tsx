@@ -122,7 +122,7 @@ describe('the background tool on a stored image', () => {
 
   test('follows a job that was running before the page loaded', async () => {
     const api = withImage();
-    api.startJob({ imageId: 'image-1' });
+    api.runJob({ imageId: 'image-1' });
     renderApp('/remove-background/image-1', { api, signedIn: true });
     expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
   });

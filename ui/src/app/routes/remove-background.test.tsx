@@ -1,4 +1,4 @@
-import { screen, waitFor } from '@testing-library/react';
+import { act, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -27,7 +27,10 @@ describe('the free tool of a visitor', () => {
   test('removes the background of one image, once', async () => {
     renderApp('/remove-background');
     const run = await chooseAFile();
-    expect(screen.getByRole('button', { name: 'Remove Bg AI (Requires login)' })).toBeDisabled();
+    expect(screen.getByRole('link', { name: 'Remove Bg AI (Requires login)' })).toHaveAttribute(
+      'href',
+      '/signup',
+    );
     await waitFor(() => expect(run).toBeEnabled());
     await userEvent.click(run);
     expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
@@ -64,6 +67,72 @@ describe('the free tool of a visitor', () => {
     const run = await chooseAFile();
     expect(await screen.findByText('Image dimensions too big (Max 6000x6000)')).toBeVisible();
     expect(run).toBeDisabled();
+  });
+});
+
+describe('a visitor who leaves', () => {
+  async function startRun() {
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+  }
+
+  test('finds the run and its result again, on another page and after a reload', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 60 });
+    const { router, unmount } = renderApp('/remove-background', { api });
+    await startRun();
+    await screen.findByRole('progressbar');
+    await act(() => router.navigate('/pricing'));
+    await screen.findByRole('heading', { name: 'Flexible Pricing. Full Control' });
+    await act(() => router.navigate('/remove-background'));
+    await screen.findByRole('progressbar');
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
+
+    unmount();
+    renderApp('/remove-background', { api });
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
+    // The original was only in the page that is gone.
+    expect(screen.queryByRole('button', { name: 'Compare' })).toBeNull();
+    expect(api.calls.filter((call) => call.startsWith('POST'))).toHaveLength(1);
+
+    await userEvent.click(screen.getByRole('button', { name: 'Choose another image' }));
+    expect(await screen.findByRole('button', { name: 'Choose a file' })).toBeVisible();
+  });
+
+  test('gets the same result for the same file, instead of a refusal', async () => {
+    const api = new MockApi();
+    renderApp('/remove-background', { api });
+    await startRun();
+    await userEvent.click(await screen.findByRole('button', { name: 'Choose another image' }));
+    await startRun();
+    expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
+    expect(screen.queryByText('Free background remove image already created')).toBeNull();
+    expect(api.jobs).toHaveLength(1);
+  });
+
+  test('is offered the result for an hour, and then a new run', async () => {
+    const at = Date.now() - 3_600_001;
+    sessionStorage.setItem('retouch-free-run-remove-background', JSON.stringify({ jobId: 'job-1', at }));
+    const { api } = renderApp('/remove-background');
+    expect(await screen.findByRole('button', { name: 'Choose a file' })).toBeVisible();
+    expect(api.calls).not.toContain('GET /api/jobs/job-1/events');
+  });
+
+  test('chooses another image if the server no longer has the run', async () => {
+    const kept = JSON.stringify({ jobId: 'gone', at: Date.now() });
+    sessionStorage.setItem('retouch-free-run-remove-background', kept);
+    renderApp('/remove-background');
+    expect(await screen.findByRole('button', { name: 'Choose a file' })).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+
+  test('gives the free run back by canceling it', async () => {
+    const api = Object.assign(new MockApi(), { stepMs: 200 });
+    renderApp('/remove-background', { api });
+    await startRun();
+    await screen.findByRole('progressbar');
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
+    await waitFor(() => expect(api.jobs[0]?.state).toBe('cancelled'));
   });
 });
 

@@ -6,7 +6,7 @@ import { Skeleton } from '@/components/skeleton';
 import type { Tool } from '@/features/catalog/tool';
 import { useImage } from '@/features/images/get-image';
 import { ImageNotFound } from '@/features/images/image-not-found';
-import { useActiveJob } from '@/features/runs/use-active-job';
+import { useActiveJobs } from '@/features/runs/get-active-jobs';
 import type { Image } from '@/lib/api-types';
 import { formatPercent } from '@/lib/format';
 import { toolNames } from '@/lib/tool-names';
@@ -30,7 +30,8 @@ export function ToolPage({ tool, children }: ToolPageProps) {
 function InstalledToolPage({ tool, children }: ToolPageProps) {
   const { imageId = '' } = useParams();
   const image = useImage(imageId);
-  const fraction = useActiveJob(tool, imageId)?.progress?.fraction;
+  const jobs = useActiveJobs().data?.filter((job) => job.imageId === imageId && job.tool === tool.name);
+  const fraction = jobs?.[0]?.progress?.fraction;
 
   if (image.isError && !image.data) {
     return (

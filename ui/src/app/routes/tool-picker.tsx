@@ -1,4 +1,5 @@
-import { lazy, Suspense } from 'react';
+import { Suspense } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Skeleton } from '@/components/skeleton';
 import { useBatches } from '@/features/batch/batch-store';
 import type { EditingTool } from '@/features/catalog/tool';
@@ -9,10 +10,10 @@ import { useConfig } from '@/lib/env';
 import { notifyError } from '@/lib/notify';
 import { useSession } from '@/lib/session';
 
-const ActiveJobsBadge = lazy(() => import('@/features/runs/active-jobs-badge'));
+const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
 const loadAddFiles = () => import('@/features/batch/add-files');
 const loadBatchPanel = () => import('@/features/batch/batch-panel');
-const BatchPanel = lazy(loadBatchPanel);
+const BatchPanel = lazyWithRetry(loadBatchPanel);
 
 /** Picks a stored image, a new one, or several files for a batch. */
 export default function ToolPicker({ tool }: { tool: EditingTool }) {

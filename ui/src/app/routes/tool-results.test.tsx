@@ -82,6 +82,33 @@ describe('the zoom view', () => {
     expect(await picture()).toBeVisible();
   });
 
+  test('compares the original with the result at the same zoom', async () => {
+    open();
+    await press('Compare');
+    const surface = await screen.findByRole('application');
+    const sources = () => Array.from(surface.querySelectorAll('img'), (img) => img.getAttribute('src'));
+    await waitFor(() => expect(sources()).toEqual(['/api/files/a', '/api/files/image-1']));
+    await press('1:1');
+    expect(Array.from(surface.querySelectorAll('img'), ({ style }) => style.width)).toEqual([
+      '1200px',
+      '1200px',
+    ]);
+    const slider = screen.getByRole('slider', { name: 'Compare the original with the result' });
+    fireEvent.change(slider, { target: { value: '80' } });
+    expect(slider).toHaveAttribute('aria-valuetext', '80 percent original');
+    await press('Side by side');
+    expect(sources()).toEqual(['/api/files/image-1']);
+    await press('Hold');
+    expect(sources()).toEqual(['/api/files/a']);
+    fireEvent.pointerDown(screen.getByRole('button', { name: 'Hold to see the original' }));
+    expect(sources()).toEqual(['/api/files/image-1']);
+    fireEvent.pointerUp(screen.getByRole('button', { name: 'Hold to see the original' }));
+    expect(sources()).toEqual(['/api/files/a']);
+    surface.focus();
+    await userEvent.keyboard('{Escape}');
+    expect(screen.getByRole('button', { name: 'Compare' })).toHaveFocus();
+  });
+
   test('is controlled with buttons', async () => {
     open();
     await press('Zoom');
@@ -177,7 +204,7 @@ describe('the background of a cut-out', () => {
 describe('the facts of a result', () => {
   test('are shown in one line, and in full on request', async () => {
     open();
-    const line = await screen.findByText('1200 × 800 px · isnet · cpu · 1.8 s · 5 credits');
+    const line = await screen.findByText('1200 × 800 px · 1.8 s · 5 credits');
     expect(screen.queryByText('CPU')).toBeNull();
     await userEvent.click(line);
     expect(await screen.findByText('CPU')).toBeVisible();
@@ -190,7 +217,7 @@ describe('the facts of a result', () => {
   test('label demo models and free runs', async () => {
     const results = [aResult({ credits: 0, demo: true, model: 'tiny', device: 'cuda' })];
     open(undefined, withResults({ results }));
-    await userEvent.click(await screen.findByText('1200 × 800 px · tiny · cuda · 1.8 s · free'));
+    await userEvent.click(await screen.findByText('1200 × 800 px · 1.8 s · free'));
     expect(await screen.findByText('tiny (demo)')).toBeVisible();
     expect(screen.getByText('GPU (CUDA)')).toBeVisible();
     expect(screen.getByText('Free')).toBeVisible();
@@ -314,18 +341,6 @@ describe('a run that cannot start', () => {
     await waitFor(() => expect(button).toBeEnabled());
     return button;
   }
-
-  test('says Authentication token is missing.', async () => {
-    const { api } = open();
-    const button = await run();
-    // The token expired while the computer was asleep.
-    const later = Date.now() + 2 * 3_600_000;
-    vi.spyOn(Date, 'now').mockReturnValue(later);
-    await userEvent.click(button);
-    expect(await screen.findByText('Authentication token is missing.')).toBeVisible();
-    expect(await screen.findByText('Failed to remove image background')).toBeVisible();
-    expect(api.calls.filter((call) => call.startsWith('POST'))).toEqual([]);
-  });
 
   test('shows the raw response if it has no detail', async () => {
     open();

@@ -1,4 +1,5 @@
-import { lazy, Suspense } from 'react';
+import { Suspense } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
 import type { EditingTool } from '@/features/catalog/tool';
@@ -7,8 +8,8 @@ import { toolNames } from '@/lib/tool-names';
 import { Installed } from './installed';
 
 // Users need only the picker, visitors only the free tool.
-const ToolPicker = lazy(() => import('./tool-picker'));
-const FreeTool = lazy(() => import('@/features/free/free-tool'));
+const ToolPicker = lazyWithRetry(() => import('./tool-picker'));
+const FreeTool = lazyWithRetry(() => import('@/features/free/free-tool'));
 
 /** The start page of a tool: the free tool for visitors, the image picker for users. */
 export function ToolStart({ tool }: { tool: EditingTool }) {

@@ -3,7 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { describe, expect, test } from 'vitest';
 import type { Job } from '@/lib/api-types';
-import { aConfig, aJob, anImage, aResult } from '@/testing/builders';
+import { aConfig, aJob, aModel, anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
@@ -18,7 +18,12 @@ function withoutUpscale() {
   const config = aConfig();
   config.tools = config.tools.map((offer) =>
     offer.tool === 'upscale'
-      ? { ...offer, available: false, freeAvailable: false, models: { paid: null, free: null } }
+      ? {
+          ...offer,
+          available: false,
+          freeAvailable: false,
+          models: { paid: null, free: null, allPaid: [], allFree: [] },
+        }
       : offer,
   );
   return config;
@@ -52,11 +57,49 @@ function holdRunsAt(job: Job) {
 }
 
 describe('the three actions', () => {
-  test('each shows its price and its model', async () => {
+  test('each shows its price', async () => {
+    open(withImage({ images: [anImage({ x: 500, y: 400 })] }));
+    expect(noteOf(await action('Upscale 2X'))).toHaveTextContent(/3 credits$/);
+    expect(noteOf(await action('Upscale 4X'))).toHaveTextContent(/6 credits$/);
+    expect(noteOf(await action('Free Upscale'))).toHaveTextContent(/Free, once per image · 2X$/);
+  });
+
+  test('each shows how long it takes on this image', async () => {
+    const config = aConfig();
+    for (const offer of config.tools) {
+      offer.times = [{ tier: 'paid', model: 'fine', seconds: 9, secondsPerMegapixel: 200 }];
+    }
+    open(withImage({ config, images: [anImage({ x: 500, y: 400 })] }));
+    expect(noteOf(await action('Upscale 2X'))).toHaveTextContent('3 credits · about 40 s');
+  });
+
+  test('a paid one that is no better than the free one says so and steps back', async () => {
     open(withImage());
-    expect(noteOf(await action('Upscale 2X'))).toHaveTextContent('3 credits · compact');
-    expect(noteOf(await action('Upscale 4X'))).toHaveTextContent('6 credits · compact');
-    expect(noteOf(await action('Free Upscale'))).toHaveTextContent('Free, once per image · 2X · compact');
+    const paid = await action('Upscale 2X');
+    expect(noteOf(paid)).toHaveTextContent('3 credits · same result as the free run');
+    expect(noteOf(await action('Upscale 4X'))).toHaveTextContent(/6 credits$/);
+    // The colors of the buttons tell which one to press.
+    expect((await action('Free Upscale')).className).toBe((await action('Upscale 4X')).className);
+    expect(paid.className).not.toBe((await action('Upscale 4X')).className);
+  });
+
+  test('a run that would repeat a result asks first', async () => {
+    const same = aModel('compact').sha256;
+    const upscaled = [aResult({ factor: 2, tier: 'free', credits: 0, modelSha256: same })];
+    const api = withImage({ upscaled });
+    open(api);
+    await screen.findByRole('img', { name: 'Result 1' });
+    const paidRuns = () => api.calls.filter((call) => call.includes('upscale-ai'));
+    await userEvent.click(await readyAction('Upscale 2X'));
+    expect(await screen.findByRole('alertdialog')).toHaveTextContent('You already have this result');
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
+    expect(paidRuns()).toEqual([]);
+    await userEvent.click(await readyAction('Upscale 2X'));
+    await userEvent.click(await screen.findByRole('button', { name: 'Run again' }));
+    await waitFor(() => expect(paidRuns()).toHaveLength(1));
+    // Another factor is another result.
+    await userEvent.click(await readyAction('Upscale 4X'));
+    await waitFor(() => expect(paidRuns()).toHaveLength(2));
   });
 
   test.each([
@@ -281,7 +324,7 @@ describe('a run in progress', () => {
 
   test('is followed after a reload', async () => {
     const api = withImage();
-    api.startJob({ tool: 'upscale', factor: 2, cost: 3, imageId: 'image-1' });
+    api.runJob({ tool: 'upscale', factor: 2, cost: 3, imageId: 'image-1' });
     open(api);
     expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
     expect(screen.getByRole('img', { name: 'Result 1' }).closest('li')).toHaveTextContent('2X');
@@ -372,8 +415,7 @@ describe('the results', () => {
   test('can be compared with the original', async () => {
     open(withImage({ upscaled: two() }));
     await userEvent.click(await screen.findByRole('button', { name: 'Compare' }));
-    expect(await screen.findByRole('img', { name: 'Before' })).toHaveAttribute('src', '/api/files/image-1');
-    expect(screen.getByRole('img', { name: 'After' })).toHaveAttribute('src', '/api/files/a');
+    expect(await screen.findByRole('slider', { name: 'Compare the original with the result' })).toBeVisible();
   });
 
   test('can be downloaded in three formats', async () => {

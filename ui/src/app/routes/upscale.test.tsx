@@ -38,18 +38,24 @@ describe('the free tool of a visitor', () => {
   test('upscales one image, once', async () => {
     const { api } = renderApp('/upscale');
     const run = await chooseAndFindRun();
-    expect(screen.getByRole('button', { name: 'Upscale 2X (Requires login)' })).toBeDisabled();
-    expect(screen.getByRole('button', { name: 'Upscale 4X (Requires login)' })).toBeDisabled();
+    expect(screen.getByRole('link', { name: 'Upscale 2X (Requires login)' })).toHaveAttribute(
+      'href',
+      '/signup',
+    );
+    expect(screen.getByRole('link', { name: 'Upscale 4X (Requires login)' })).toHaveAttribute(
+      'href',
+      '/signup',
+    );
     await waitFor(() => expect(run).toBeEnabled());
     await userEvent.click(run);
     expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
     const result = screen.getByRole('img', { name: 'Upscaled result' }).closest('figure');
-    expect(result).toHaveTextContent(/^2X.*2400 × 1600 px · compact/);
+    expect(result).toHaveTextContent(/^2X.*2400 × 1600 px/);
     expect(screen.getByRole('button', { name: 'Free Upscale' })).toHaveAttribute('aria-disabled', 'true');
     expect(api.calls).toContain('POST /api/free/upscale-fr');
 
     await userEvent.click(screen.getByRole('button', { name: 'Compare' }));
-    expect(await screen.findByRole('img', { name: 'Before' })).toBeVisible();
+    expect(await screen.findByRole('slider', { name: 'Compare the original with the result' })).toBeVisible();
   });
 
   test('shows the size of a picture that the API returns at once', async () => {

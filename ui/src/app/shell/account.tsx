@@ -1,21 +1,23 @@
-import { lazy, Suspense, useState } from 'react';
+import { Suspense } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { useOpenWhenLoaded } from '@/lib/use-open-when-loaded';
 import { AccountButton } from './account-button';
 
 const loadMenu = () => import('./account-menu');
-const AccountMenu = lazy(loadMenu);
+const AccountMenu = lazyWithRetry(loadMenu, null);
 
 /** The account button. The menu's code loads on hover or focus and then replaces the button. */
 export function Account() {
-  const [hasMenu, setHasMenu] = useState(false);
+  const menu = useOpenWhenLoaded(loadMenu);
   const button = (
     <AccountButton
       aria-haspopup="menu"
-      onPointerEnter={loadMenu}
-      onFocus={loadMenu}
-      onClick={() => setHasMenu(true)}
+      onPointerEnter={menu.prefetch}
+      onFocus={menu.prefetch}
+      onClick={() => menu.open()}
     />
   );
-  return hasMenu ? (
+  return menu.isLoaded ? (
     <Suspense fallback={button}>
       <AccountMenu />
     </Suspense>

@@ -1,7 +1,8 @@
-import { lazy, Suspense } from 'react';
+import { Suspense } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { useConsent, useNeedsConsent } from '@/lib/consent';
 
-const ConsentBanner = lazy(() => import('./consent-banner'));
+const ConsentBanner = lazyWithRetry(() => import('./consent-banner'), null);
 
 /** The banner loads only on installations that need consent. */
 export function Consent() {

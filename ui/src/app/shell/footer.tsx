@@ -8,13 +8,21 @@ const link =
   'inline-flex min-h-11 items-center px-3 rounded-md underline-offset-4 hover:text-ink hover:underline';
 
 export function Footer() {
-  const address = useConfig().site.contactEmail;
+  const { contactEmail: address, operatorName, operatorAddress } = useConfig().site;
   const needsConsent = useNeedsConsent();
   const decide = useConsent((state) => state.decide);
   return (
     <footer className="mt-16 border-t border-line">
       <div className="page flex flex-wrap items-center justify-between gap-x-8 gap-y-2 py-6 text-sm text-soft">
-        <p>Retouch edits your images on this server. They stay here until you delete them.</p>
+        <div className="grid gap-1">
+          <p>Retouch edits your images on this server. They stay here until you delete them.</p>
+          {operatorName && (
+            <p>
+              Run by {operatorName}
+              {operatorAddress && `, ${operatorAddress.split('\n').join(', ')}`}
+            </p>
+          )}
+        </div>
         <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 sm:flex sm:flex-wrap">
           <ThemeToggle />
           <Link to={paths.privacy} className={link}>

@@ -1,10 +1,15 @@
 import { useEffect, useRef } from 'react';
 import { Outlet, ScrollRestoration, useLocation, useNavigation } from 'react-router';
+import { UploadsNotice } from '@/features/images/uploads-notice';
+import { FollowRuns } from '@/features/runs/follow-runs';
 import { Consent } from './consent';
 import { useDropGuard } from './drop-guard';
 import { Footer } from './footer';
 import { OfflineNotice } from './offline-notice';
 import { TopBar } from './top-bar';
+import { UpdateNotice } from './update-notice';
+import { usePasteAnywhere } from './use-paste-anywhere';
+import { usePictureRenewal } from './use-picture-renewal';
 
 export function Shell() {
   const { pathname } = useLocation();
@@ -13,6 +18,8 @@ export function Shell() {
   const shown = useRef(pathname);
 
   useDropGuard();
+  usePictureRenewal();
+  usePasteAnywhere();
 
   // After a navigation, keyboard and screen reader users start from the new page, not from the old link.
   useEffect(() => {
@@ -40,7 +47,10 @@ export function Shell() {
         <Outlet />
       </main>
       <Footer />
+      <FollowRuns />
+      <UploadsNotice />
       <OfflineNotice />
+      <UpdateNotice />
       <Consent />
       <ScrollRestoration />
     </div>

@@ -1,10 +1,11 @@
-import { lazy, Suspense, useEffect } from 'react';
+import { Suspense, useEffect } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { loadToasts, useToasts } from '@/lib/notify';
 
-const Container = lazy(async () => {
+const Container = lazyWithRetry(async () => {
   const { ToastContainer } = await loadToasts();
   return { default: ToastContainer };
-});
+}, null);
 
 /** Relies on the library's defaults: top right, 5 s, Alt+T. */
 export function Toasts() {

@@ -1,7 +1,8 @@
-import { lazy, Suspense, useRef, useState } from 'react';
+import { Suspense, useRef, useState } from 'react';
 import { Link, NavLink } from 'react-router';
 import { ButtonLink } from '@/components/button-link';
 import { Icon } from '@/components/icon';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Logo } from '@/components/logo';
 import { Skeleton } from '@/components/skeleton';
 import { CreditsButton } from '@/features/credits/credits-button';
@@ -9,20 +10,20 @@ import { Promotion } from '@/features/credits/promotion';
 import { classNames } from '@/lib/class-names';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { useOpenWhenLoaded } from '@/lib/use-open-when-loaded';
 import { Account } from './account';
 import { ownLinks, publicLinks } from './navigation-links';
 
 // Loads on hover, to keep it out of the first load.
 const loadDrawer = () => import('./mobile-drawer');
-const MobileDrawer = lazy(loadDrawer);
-// Only users have runs. If it cannot be loaded, the bar renders without it rather than failing.
-const ActiveJobsIndicator = lazy(() =>
-  import('@/features/runs/active-jobs-indicator').catch(() => ({ default: () => null })),
-);
+const MobileDrawer = lazyWithRetry(loadDrawer, null);
+// Only users have runs. If it cannot be loaded, the bar renders without it.
+const ActiveJobsIndicator = lazyWithRetry(() => import('@/features/runs/active-jobs-indicator'), null);
 
 export function TopBar() {
   const { isLoading, isSignedIn } = useSession();
   const [isDrawerOpen, setDrawerOpen] = useState(false);
+  const drawer = useOpenWhenLoaded(loadDrawer);
   const opener = useRef<HTMLButtonElement>(null);
   const links = isSignedIn ? [...publicLinks, ...ownLinks] : publicLinks;
 
@@ -38,8 +39,7 @@ export function TopBar() {
           <Logo />
         </Link>
 
-        {/* Users have more links than visitors, so the links replace the drawer at a larger width. */}
-        <nav aria-label="Main" className={classNames('hidden', isSignedIn ? 'xl:block' : 'lg:block')}>
+        <nav aria-label="Main" className="hidden lg:block">
           <ul className="flex">
             {links.map(({ to, label }) => (
               <li key={to}>
@@ -68,14 +68,15 @@ export function TopBar() {
               <Suspense>
                 <ActiveJobsIndicator />
               </Suspense>
-              <span className="hidden md:block">
+              {/* Between the drawer and a wide bar, the links take its room. */}
+              <span className="hidden md:max-lg:block xl:block">
                 <ButtonLink to={paths.pricing} variant="quiet" size="sm">
                   <Promotion />
                 </ButtonLink>
               </span>
               <CreditsButton />
               {/* A long email is the first item to shrink. */}
-              <span className="hidden min-w-0 xl:block">
+              <span className="hidden min-w-0 lg:block">
                 <Account />
               </span>
             </>
@@ -97,12 +98,9 @@ export function TopBar() {
             aria-label="Open menu"
             aria-haspopup="dialog"
             aria-expanded={isDrawerOpen}
-            className={classNames(
-              'grid size-11 place-items-center rounded-md hover:bg-sunken',
-              isSignedIn ? 'xl:hidden' : 'lg:hidden',
-            )}
-            onPointerEnter={loadDrawer}
-            onClick={() => setDrawerOpen(true)}
+            className="grid size-11 place-items-center rounded-md hover:bg-sunken lg:hidden"
+            onPointerEnter={drawer.prefetch}
+            onClick={() => drawer.open(() => setDrawerOpen(true))}
           >
             <Icon name="menu" />
           </button>

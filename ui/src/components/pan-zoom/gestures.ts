@@ -11,7 +11,7 @@ export type PanZoomTarget = {
 /** What a single pointer does while it is down. */
 export type Drag = {
   /** `points` are the positions since the last call, oldest first. */
-  move: (points: Point[]) => void;
+  move: (points: Point[], pointer: Pointer) => void;
   end: () => void;
   /** The system took the pointer away: discards the drag. */
   cancel: () => void;
@@ -57,7 +57,7 @@ export function createGestures(
     if (!before) return;
     if (mode === 'pinch') pinch(before, pointer);
     down.set(pointer.id, pointer);
-    if (mode === 'drag') drag?.move(points);
+    if (mode === 'drag') drag?.move(points, pointer);
   }
 
   function release({ id }: { id: number }) {

@@ -2,11 +2,19 @@ import type { PointerEvent } from 'react';
 import type { Point } from './view';
 
 /** The parts of a pointer event that gestures need. Coordinates are pixels of the frame. */
-export type Pointer = Point & { id: number; type: string; button: number; buttons: number };
+export type Pointer = Point & {
+  id: number;
+  type: string;
+  button: number;
+  buttons: number;
+  /** Whether the Alt key was down. */
+  alt?: boolean;
+  isShift?: boolean;
+};
 
 export function toPointer(event: PointerEvent<HTMLElement>): Pointer {
-  const { pointerId: id, pointerType: type, button, buttons } = event;
-  return { id, type, button, buttons, ...pointIn(event.currentTarget, event) };
+  const { pointerId: id, pointerType: type, button, buttons, altKey: alt, shiftKey: isShift } = event;
+  return { id, type, button, buttons, alt, isShift, ...pointIn(event.currentTarget, event) };
 }
 
 /** Converts window coordinates to coordinates in `element`. */

@@ -1,15 +1,18 @@
-import { lazy, Suspense, useRef, useState } from 'react';
+import { Suspense, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { useOpenWhenLoaded } from '@/lib/use-open-when-loaded';
 import { Section } from './section';
 
 const loadDialog = () => import('./delete-account-dialog');
-const DeleteAccountDialog = lazy(loadDialog);
+const DeleteAccountDialog = lazyWithRetry(loadDialog, null);
 
 type DeleteAccountSectionProps = { email: string | null; creditsLeft: number | null };
 
 export function DeleteAccountSection({ email, creditsLeft }: DeleteAccountSectionProps) {
   const [isAsking, setAsking] = useState(false);
+  const dialog = useOpenWhenLoaded(loadDialog);
   const trigger = useRef<HTMLButtonElement>(null);
   return (
     <Section
@@ -21,9 +24,9 @@ export function DeleteAccountSection({ email, creditsLeft }: DeleteAccountSectio
           ref={trigger}
           variant="danger"
           aria-haspopup="dialog"
-          onPointerEnter={loadDialog}
-          onFocus={loadDialog}
-          onClick={() => setAsking(true)}
+          onPointerEnter={dialog.prefetch}
+          onFocus={dialog.prefetch}
+          onClick={() => dialog.open(() => setAsking(true))}
         >
           <Icon name="trash" />
           Delete my account

@@ -1,10 +1,11 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { useLocation } from 'react-router';
+import { useLocation, useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { Notice } from '@/components/notice';
 import { Skeleton } from '@/components/skeleton';
 import { useConfig } from '@/lib/env';
 import { pathWithin } from '@/lib/path-within';
+import { paths } from '@/lib/paths';
 import { type Provider, useSession } from '@/lib/session';
 import { authTexts, providerNames } from './texts';
 
@@ -19,22 +20,26 @@ type SignInPanelProps = {
 
 export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
   const { identity } = useConfig();
-  // Configured providers come first.
-  const isOffered = (provider: Provider) => identity.providers[provider] != null;
-  const providers = [...order.filter(isOffered), ...order.filter((provider) => !isOffered(provider))];
+  const providers = order.filter((provider) => identity.providers[provider] != null);
   const { isLoading, isSignedIn, signIn, signOut } = useSession();
   // The page to return to, set by `Protected`.
   const { state } = useLocation();
   const [pending, setPending] = useState<Provider | null>(null);
   const [hasFailed, setFailed] = useState(false);
-  const isSigningOut = useRef(false);
+  const navigate = useNavigate();
+  /** Whether the user who opened this page was signed in; null while that is unknown. */
+  const wasSignedIn = useRef<boolean | null>(null);
 
-  // A signed-in user who comes here wants to switch accounts: end the session without asking.
   useEffect(() => {
-    if (isLoading || !isSignedIn || isSigningOut.current) return;
-    isSigningOut.current = true;
-    void signOut();
-  }, [isLoading, isSignedIn, signOut]);
+    if (isLoading) return;
+    const isArrival = wasSignedIn.current === null;
+    wasSignedIn.current ??= isSignedIn;
+    if (!isSignedIn) return;
+    // A signed-in user who comes here wants to switch accounts: end the session without asking.
+    if (wasSignedIn.current) return void (isArrival && signOut());
+    // The sign-in was finished in another tab.
+    void navigate(pathWithin(state) ?? paths.dashboard, { replace: true });
+  }, [isLoading, isSignedIn, signOut, navigate, state]);
 
   async function startSignIn(provider: Provider) {
     setPending(provider);
@@ -64,7 +69,6 @@ export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
                 key={provider}
                 provider={provider}
                 label={`${verb} ${providerNames[provider]}`}
-                isOffered={isOffered(provider)}
                 isPending={pending === provider}
                 isBlocked={pending !== null}
                 onClick={() => startSignIn(provider)}
@@ -82,32 +86,22 @@ export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
 type ProviderButtonProps = {
   provider: Provider;
   label: string;
-  isOffered: boolean;
   isPending: boolean;
   isBlocked: boolean;
   onClick: () => void;
 };
 
-function ProviderButton({ provider, label, isOffered, isPending, isBlocked, onClick }: ProviderButtonProps) {
-  const reason = `${provider}-reason`;
+function ProviderButton({ provider, label, isPending, isBlocked, onClick }: ProviderButtonProps) {
   return (
-    <div>
-      <Button
-        variant={provider === 'password' ? 'primary' : 'secondary'}
-        size="lg"
-        className="w-full"
-        disabled={!isOffered || isBlocked}
-        isBusy={isPending}
-        aria-describedby={isOffered ? undefined : reason}
-        onClick={onClick}
-      >
-        {label}
-      </Button>
-      {!isOffered && (
-        <p id={reason} className="mt-1 text-center text-xs text-soft">
-          {authTexts.unavailable(providerNames[provider])}
-        </p>
-      )}
-    </div>
+    <Button
+      variant={provider === 'password' ? 'primary' : 'secondary'}
+      size="lg"
+      className="w-full"
+      disabled={isBlocked}
+      isBusy={isPending}
+      onClick={onClick}
+    >
+      {label}
+    </Button>
   );
 }

@@ -2,7 +2,6 @@ import type { Provider } from '@/lib/session';
 
 export const authTexts = {
   loginFailed: 'Login Failed',
-  unavailable: (name: string) => `Signing in with ${name} is not set up on this server`,
   unreachable: 'We can’t reach the sign-in service. Please try again later.',
 };
 

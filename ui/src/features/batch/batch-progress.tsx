@@ -4,6 +4,7 @@ import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { NotEnoughCredits } from '@/components/not-enough-credits';
 import { ProgressBar } from '@/components/progress-bar';
+import { prefetch } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
 import { type Batch, type BatchItem, isFinished } from './batch-store';
 import { resultNames } from './file-names';
@@ -110,7 +111,7 @@ function ZipButton({ batch, fileName }: { batch: Batch; fileName: string }) {
       ),
   });
   return (
-    <Button isBusy={zip.isPending} onPointerEnter={loadZip} onClick={() => zip.mutate()}>
+    <Button isBusy={zip.isPending} onPointerEnter={prefetch(loadZip)} onClick={() => zip.mutate()}>
       {!zip.isPending && <Icon name="download" />}
       {zip.isPending ? `Fetching ${fetched} of ${done.length}` : 'Download all (ZIP)'}
     </Button>

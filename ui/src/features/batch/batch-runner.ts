@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { EditingTool } from '@/features/catalog/tool';
 import { isFinal, secondsLeft } from '@/features/runs/job-state';
-import { updateActiveJobs } from '@/features/runs/update-active-jobs';
+import { followerOf } from '@/features/runs/run-follower';
 import { ApiError, api, isProblem, sendFile, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
 import { failureText } from '@/lib/failure-text';
@@ -256,7 +256,7 @@ class BatchRunner {
   private applyJob(item: BatchItem, job: Job) {
     // The user has signed out.
     if (!this.batch()) return;
-    updateActiveJobs(this.queryClient, job);
+    followerOf(this.queryClient).update(job);
     if (job.state === 'done') return this.finish({ ...item, jobId: job.id }, job.results[0]);
     this.set(item, { jobId: job.id, state: itemState(job) });
     if (isFinal(job)) this.refreshBalance();

@@ -1,16 +1,31 @@
 import type { ToolOffer } from '@/lib/api-types';
-import { credits } from '@/lib/format';
+import { credits, formatSeconds } from '@/lib/format';
+import type { ImageSize } from '@/lib/image-size';
+import { isPaidLikeFree, typicalSeconds } from './bound-models';
 import type { ToolAction } from './tool';
 
-/** The note under the button of a paid run: its price and its model. */
-export function costNote(offer: ToolOffer | undefined, factor: number | null): string {
+/** The note under the button of a paid run: its price and, for one image, what to expect of it. */
+export function costNote(offer: ToolOffer | undefined, factor: 2 | 4 | null, image?: ImageSize): string {
   if (!offer?.available) return 'Not installed on this server';
   const cost = offer.costs.find((candidate) => (candidate.factor ?? null) === factor);
-  return [cost && credits(cost.credits), offer.models.paid].filter(Boolean).join(' · ');
+  const isLikeFree = image && isPaidLikeFree(offer, factor, image);
+  return joined(
+    cost && credits(cost.credits),
+    isLikeFree && 'same result as the free run',
+    timeNote(offer, 'paid', factor, image),
+  );
 }
 
 /** The note under the button of a free run. */
-export function freeNote({ factor }: ToolAction, offer: ToolOffer | undefined): string {
+export function freeNote({ factor }: ToolAction, offer: ToolOffer | undefined, image?: ImageSize): string {
   if (!offer?.freeAvailable) return 'No free runs on this server';
-  return ['Free, once per image', factor && `${factor}X`, offer.models.free].filter(Boolean).join(' · ');
+  return joined('Free, once per image', factor && `${factor}X`, timeNote(offer, 'free', factor, image));
 }
+
+function timeNote(offer: ToolOffer, tier: 'paid' | 'free', factor: 2 | 4 | null, image?: ImageSize) {
+  const seconds = image ? typicalSeconds(offer, tier, factor, image) : null;
+  return seconds !== null && `about ${formatSeconds(seconds)}`;
+}
+
+const joined = (...parts: (string | number | false | null | undefined)[]) =>
+  parts.filter(Boolean).join(' · ');

@@ -24,7 +24,8 @@ export const upscale: EditingTool = {
     freeExists: 'Free upscale image already created',
     section: 'Upscaled',
     result: 'Upscaled result',
-    visitorIntro: 'Double the size of one image, free and without an account. We delete it after an hour.',
+    visitorIntro:
+      'Double the size of one image, free and without an account. Made for drawings and small previews: skin and fur look drawn. We delete it after an hour.',
     withAccount: 'With an account you can go up to 4X.',
     postprocess: 'Joining the tiles',
     patience: 'The larger the image, the longer it takes',

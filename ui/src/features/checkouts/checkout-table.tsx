@@ -8,9 +8,9 @@ import { LoadFailure } from '@/components/load-failure';
 import { Skeleton } from '@/components/skeleton';
 import type { Checkout } from '@/lib/api-types';
 import { useConfig } from '@/lib/env';
-import { credits } from '@/lib/format';
+import { credits, formatMoney } from '@/lib/format';
 import { paths } from '@/lib/paths';
-import { checkoutPath } from './addresses';
+import { checkoutPath, paymentPath } from './addresses';
 import { useCheckouts } from './get-checkouts';
 import { checkoutTexts } from './texts';
 
@@ -62,17 +62,55 @@ function Row({ checkout }: { checkout: Checkout }) {
         </Link>
       </td>
       <td className="px-3 py-4 md:px-6">
-        {checkout.fulfilled ? (
-          <Icon name="check" className="size-5 text-accent" />
+        {isNotCompleted(checkout) ? (
+          <NotCompleted checkout={checkout} />
         ) : (
-          <Icon name="close" className="size-5 text-danger" />
+          <Fulfillment checkout={checkout} />
         )}
-        <span className="sr-only">{checkout.fulfilled ? 'Fulfilled' : 'Not fulfilled'}</span>
       </td>
       <td className="px-3 py-4 text-right whitespace-nowrap tabular-nums md:px-6">
         {credits(checkout.credits)}
       </td>
     </tr>
+  );
+}
+
+/** Whether the payment of an order was begun but never made. */
+function isNotCompleted({ status, fulfilled }: Checkout): boolean {
+  return !fulfilled && (status === 'open' || status === 'expired');
+}
+
+function Fulfillment({ checkout }: { checkout: Checkout }) {
+  return (
+    <>
+      {checkout.fulfilled ? (
+        <Icon name="check" className="size-5 text-accent" />
+      ) : (
+        <Icon name="close" className="size-5 text-danger" />
+      )}
+      <span className="sr-only">{checkout.fulfilled ? 'Fulfilled' : 'Not fulfilled'}</span>
+    </>
+  );
+}
+
+/** A payment that was begun but not made: nothing has gone wrong, and nothing was charged. */
+function NotCompleted({ checkout }: { checkout: Checkout }) {
+  const { status, session_id: sessionId, total_amount: amount, currency } = checkout;
+  return (
+    <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+      <p>
+        {checkoutTexts.notCompleted}
+        {amount != null && currency && (
+          <span className="block text-sm text-soft tabular-nums">{formatMoney(amount, currency)}</span>
+        )}
+      </p>
+      {status === 'open' && sessionId && (
+        // Above the link that covers the row.
+        <ButtonLink to={paymentPath(sessionId)} variant="secondary" size="sm" className="relative z-10">
+          Continue
+        </ButtonLink>
+      )}
+    </div>
   );
 }
 

@@ -65,7 +65,7 @@ function PackAction({ variant, description, onChoose }: PackActionProps) {
   if (!isSignedIn) {
     return (
       <>
-        <ButtonLink to={paths.signup} variant={variant}>
+        <ButtonLink to={paths.signup} state={paths.pricing} variant={variant}>
           Try for free
         </ButtonLink>
         <p className="text-center text-xs text-soft">Starts with {newUserCredits} free credits</p>

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { Comparison } from '@/components/comparison';
 import { Icon } from '@/components/icon';
 import { pictureUrl } from './picture-url';
+import { useOpening } from './use-opening';
 
 /** A before and an after picture of the same shape, made by `examples/make.py`. */
 export type ExamplePair = {
@@ -16,10 +17,16 @@ export type ExamplePair = {
 
 const tag = 'absolute bottom-3 rounded-sm bg-surface px-2 py-1 text-xs font-medium text-ink';
 
-type ExampleComparisonProps = { pair: ExamplePair; isFirst?: boolean };
+type ExampleComparisonProps = {
+  pair: ExamplePair;
+  isFirst?: boolean;
+  /** What was asked for; shown on the result. */
+  prompt?: string;
+};
 
-export function ExampleComparison({ pair, isFirst = false }: ExampleComparisonProps) {
+export function ExampleComparison({ pair, isFirst = false, prompt }: ExampleComparisonProps) {
   const [settledCount, setSettledCount] = useState(0);
+  const opening = useOpening(settledCount >= 2, isFirst);
   const { id, width, height, alt, result } = pair;
   const settle = () => setSettledCount((count) => count + 1);
   const picture = {
@@ -39,10 +46,11 @@ export function ExampleComparison({ pair, isFirst = false }: ExampleComparisonPr
       label={`Compare before and after: ${alt}`}
       className="relative rounded-lg border border-line bg-sunken has-focus-visible:outline-offset-2"
       style={{ aspectRatio: `${width} / ${height}` }}
+      {...opening}
       after={
         <>
           <img src={pictureUrl(id, 'after')} alt={`After: ${result}`} {...picture} />
-          <span className={`${tag} right-3`}>After</span>
+          <span className={`${tag} right-3`}>{prompt ? `After “${prompt}”` : 'After'}</span>
         </>
       }
       before={

@@ -2,11 +2,18 @@ import { Tabs } from '@/components/tabs';
 import { FixExample } from './fix-example';
 import fixes from './fixes.json';
 
+/** What a demo model made comes last to mind, so another example is open at first. */
+const first = Math.max(
+  0,
+  fixes.findIndex(({ isDemo }) => !isDemo),
+);
+
 /** One tab for each of Magic Fix's uses. */
 export default function FixTabs({ label }: { label: string }) {
   return (
     <Tabs
       label={label}
+      first={first}
       tabs={fixes.map((example) => ({
         title: example.title,
         content: <FixExample example={example} />,

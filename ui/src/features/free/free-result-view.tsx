@@ -5,7 +5,7 @@ import { ResultPreview, type View } from '@/features/results/result-preview';
 import type { Backdrop } from '@/lib/download';
 import type { FreeResult } from './use-free-run';
 
-type FreeResultViewProps = { result: FreeResult; alt: string; original: string; isCutOut: boolean };
+type FreeResultViewProps = { result: FreeResult; alt: string; original: string | null; isCutOut: boolean };
 
 export default function FreeResultView({ result, alt, original, isCutOut }: FreeResultViewProps) {
   const [view, setView] = useState<View>('result');

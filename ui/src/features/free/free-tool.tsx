@@ -1,21 +1,27 @@
-import { lazy, Suspense } from 'react';
+import { Suspense } from 'react';
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
 import { ChosenPreview } from '@/components/chosen-preview';
 import { FileDrop } from '@/components/file-drop';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
 import { ProgressBar } from '@/components/progress-bar';
+import { Skeleton } from '@/components/skeleton';
 import type { EditingTool } from '@/features/catalog/tool';
 import { resultReady } from '@/features/runs/announcements';
 import { useConfig, useTool } from '@/lib/env';
 import { formatBytes } from '@/lib/format';
+import { keepPicture } from '@/lib/kept-picture';
 import { paths } from '@/lib/paths';
 import { useChosenImage } from '@/lib/use-chosen-image';
+import { useKeptPicture } from '@/lib/use-kept-picture';
 import { useFreeRun } from './use-free-run';
 
 const loadResultView = () => import('./free-result-view');
-const FreeResultView = lazy(loadResultView);
-const JobProgress = lazy(() => import('@/features/runs/job-progress'));
+const FreeResultView = lazyWithRetry(loadResultView);
+const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
+
+const placeholder = <Skeleton className="h-96 rounded-lg" />;
 
 /** A tool for visitors: one image, and nothing is saved. */
 export default function FreeTool({ tool }: { tool: EditingTool }) {
@@ -24,12 +30,13 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   const offer = useTool(tool.name);
   const { chosen, choose, clear } = useChosenImage(maxDimension);
   const run = useFreeRun(tool);
+  useKeptPicture(run.isBusy || run.result ? null : choose);
 
   if (!offer?.freeAvailable) {
     return (
       <Notice>
         This server offers no free runs.{' '}
-        <ButtonLink to={paths.signup} variant="quiet" size="sm" className="underline">
+        <ButtonLink to={paths.signup} state={tool.pagePath} variant="quiet" size="sm" className="underline">
           Sign up
         </ButtonLink>
       </Notice>
@@ -42,6 +49,16 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
     run.start(file);
   }
 
+  /** A run from before the page was left: the file is gone, its result is not. */
+  const isResumed = !chosen && (run.isBusy || run.result !== null);
+
+  /** The sign-up comes back to this tool, with the picture. */
+  const toSignUp = {
+    to: paths.signup,
+    state: tool.pagePath,
+    onClick: () => void (chosen && keepPicture(chosen.file)),
+  };
+
   function startOver() {
     run.reset();
     clear();
@@ -50,39 +67,43 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   return (
     <div className="grid gap-6 lg:grid-cols-[1fr_20rem] lg:gap-8">
       <div className="min-w-0">
-        {!chosen ? (
+        {!chosen && !isResumed ? (
           <FileDrop
             hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
             onFile={choose}
           />
         ) : run.result ? (
-          <Suspense fallback={<ChosenPreview chosen={chosen} />}>
+          <Suspense fallback={chosen ? <ChosenPreview chosen={chosen} /> : placeholder}>
             <FreeResultView
               result={run.result}
               alt={tool.texts.result}
-              original={chosen.url}
+              original={chosen?.url ?? null}
               isCutOut={tool.isCutOut}
             />
           </Suspense>
-        ) : (
+        ) : chosen ? (
           <ChosenPreview chosen={chosen} />
+        ) : (
+          placeholder
         )}
       </div>
       <div className="grid content-start gap-6">
-        {chosen && (
+        {(chosen || isResumed) && (
           <div className="grid gap-3">
-            <Button
-              size="lg"
-              disabled={!chosen.size || chosen.problem !== null || run.isRefused || run.result !== null}
-              isBusy={run.isBusy}
-              onClick={() => start(chosen.file)}
-            >
-              {tool.free.label}
-            </Button>
-            {tool.paid.map(({ path, label }) => (
-              <Button key={path} disabled>
-                {`${label} (Requires login)`}
+            {chosen && (
+              <Button
+                size="lg"
+                disabled={!chosen.size || chosen.problem !== null || run.isRefused || run.result !== null}
+                isBusy={run.isBusy}
+                onClick={() => start(chosen.file)}
+              >
+                {tool.free.label}
               </Button>
+            )}
+            {tool.paid.map(({ path, label }) => (
+              <ButtonLink key={path} variant="secondary" {...toSignUp}>
+                {`${label} (Requires login)`}
+              </ButtonLink>
             ))}
             <Button variant="secondary" onClick={startOver}>
               {run.result ? 'Choose another image' : 'Cancel'}
@@ -107,7 +128,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
             <strong>{tool.texts.withAccount}</strong> New accounts start with {newUserCredits} free credits,
             and we keep your images.
           </p>
-          <ButtonLink to={paths.signup} size="sm">
+          <ButtonLink size="sm" {...toSignUp}>
             Try for free
           </ButtonLink>
         </div>

@@ -1,42 +1,55 @@
-import { useMutation } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { type UseMutationResult, useMutation } from '@tanstack/react-query';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { EditingTool } from '@/features/catalog/tool';
+import { followJob } from '@/features/runs/follow-job';
 import { isFinal } from '@/features/runs/job-state';
-import { loadFollowJob } from '@/features/runs/load-follow-job';
-import { ApiError, isProblem, sendFile } from '@/lib/api-client';
+import { ApiError, api, isProblem, sendFile } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
 import { failureText } from '@/lib/failure-text';
 import { readImageSize } from '@/lib/image-size';
 import { notifyError } from '@/lib/notify';
+import { forgetRun, keepRun, keptRun } from './kept-run';
 
 /** The full result or, if the API answered with the picture itself, only what the picture shows. */
 export type FreeResult = Pick<Result, 'url' | 'width' | 'height'> & Partial<Result>;
 
-/** A visitor's run: uploads the file, follows the job without a token, and returns one picture. */
+/** A file to run on, or the id of a run that was started before the page was left. */
+type Request = { file: File } | { jobId: string };
+
+/**
+ * A visitor's run: uploads the file, follows the job without a token, and returns one picture. A run of this tab is
+ * taken up again after a reload, and after a visit to another page.
+ */
 export function useFreeRun(tool: EditingTool) {
   const [uploadFraction, setUploadFraction] = useState<number | null>(null);
   const [job, setJob] = useState<Job | null>(null);
   const [isRefused, setRefused] = useState(false);
   const current = useRef<AbortController | null>(null);
 
-  const run = useMutation({
-    mutationFn: async (file: File): Promise<FreeResult> => {
+  const run: UseMutationResult<FreeResult, Error, Request> = useMutation({
+    mutationFn: async (request: Request): Promise<FreeResult> => {
       const stop = new AbortController();
       current.current = stop;
       setJob(null);
+      if ('jobId' in request) return resultOf(await follow(request.jobId, stop.signal, setJob));
       setUploadFraction(0);
-      void loadFollowJob().catch(() => {});
-      const { status, body } = await sendFile(tool.visitorPath, file, {
+      const { status, body } = await sendFile(tool.visitorPath, request.file, {
         onProgress: setUploadFraction,
         signal: stop.signal,
         headers: { Prefer: 'respond-async' },
       });
       setUploadFraction(null);
       if (status !== 202) return measure(URL.createObjectURL(body), tool.free.factor);
-      return resultOf(await follow(JSON.parse(await body.text()) as Job, stop.signal, setJob));
+      const started: Job = JSON.parse(await body.text());
+      keepRun(tool.name, started.id);
+      setJob(started);
+      return resultOf(isFinal(started) ? started : await follow(started.id, stop.signal, setJob));
     },
-    onError: (error) => {
+    onError: (error, request) => {
       if (error.name === 'AbortError') return;
+      forgetRun(tool.name);
+      // The server no longer has the earlier run.
+      if ('jobId' in request && isProblem(error, 404)) return run.reset();
       if (isProblem(error, 409, 'Free Exists')) {
         setRefused(true);
         return notifyError(tool.texts.freeExists);
@@ -49,8 +62,14 @@ export function useFreeRun(tool: EditingTool) {
     },
   });
 
+  const resume = useEffectEvent(() => {
+    const jobId = keptRun(tool.name);
+    if (jobId) run.mutate({ jobId });
+  });
+  useEffect(() => resume(), []);
+
   return {
-    start: run.mutate,
+    start: (file: File) => run.mutate({ file }),
     isBusy: run.isPending,
     uploadFraction,
     job,
@@ -59,6 +78,9 @@ export function useFreeRun(tool: EditingTool) {
     advice: run.error && !isRefused ? adviceFor(run.error) : null,
     reset: () => {
       current.current?.abort();
+      // A run that nobody waits for gives the image's free run back.
+      if (job) void api.DELETE('/api/jobs/{jobId}', { params: { path: { jobId: job.id } } }).catch(() => {});
+      forgetRun(tool.name);
       run.reset();
       setRefused(false);
     },
@@ -66,17 +88,13 @@ export function useFreeRun(tool: EditingTool) {
 }
 
 /** Returns the job's final state. */
-async function follow(first: Job, signal: AbortSignal, onJob: (job: Job) => void): Promise<Job> {
-  let last = first;
-  onJob(first);
-  if (!isFinal(first)) {
-    const { followJob } = await loadFollowJob();
-    await followJob(first.id, signal, (job) => {
-      last = job;
-      onJob(job);
-    });
-  }
-  if (signal.aborted) throw new DOMException('Aborted', 'AbortError');
+async function follow(jobId: string, signal: AbortSignal, onJob: (job: Job) => void): Promise<Job> {
+  let last: Job | null = null;
+  await followJob(jobId, signal, (job) => {
+    last = job;
+    onJob(job);
+  });
+  if (signal.aborted || !last) throw new DOMException('Aborted', 'AbortError');
   return last;
 }
 

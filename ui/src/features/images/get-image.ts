@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
+import { renewPictures } from '@/lib/picture-urls';
 import { queryKeys } from '@/lib/query-keys';
 import { imageTexts } from './texts';
 
@@ -8,6 +9,7 @@ export function useImage(imageId: string) {
     queryKey: queryKeys.userImage(imageId),
     queryFn: async ({ signal }) =>
       unwrap(await api.GET('/api/images/{imageId}', { params: { path: { imageId } }, signal })),
+    ...renewPictures,
     meta: { failure: imageTexts.imageFailedToast },
   });
 }

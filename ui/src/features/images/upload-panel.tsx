@@ -1,4 +1,3 @@
-import { useRef } from 'react';
 import { useNavigate } from 'react-router';
 import { Button } from '@/components/button';
 import { ChosenPreview } from '@/components/chosen-preview';
@@ -9,7 +8,8 @@ import { useConfig } from '@/lib/env';
 import { failureText } from '@/lib/failure-text';
 import { formatBytes } from '@/lib/format';
 import { useChosenImage } from '@/lib/use-chosen-image';
-import { useUploadImage } from './upload-image';
+import { useKeptPicture } from '@/lib/use-kept-picture';
+import { useUpload } from './use-upload';
 
 type UploadPanelProps = {
   prefix: string;
@@ -23,8 +23,9 @@ export function UploadPanel({ prefix, maxDimension, onFiles }: UploadPanelProps)
   const { limits } = useConfig();
   const navigate = useNavigate();
   const { chosen, choose, clear } = useChosenImage(maxDimension);
-  const upload = useUploadImage((image) => void navigate(`${prefix}/${image.id}`));
-  const sending = useRef<AbortController | null>(null);
+  const upload = useUpload(prefix, (image) => void navigate(`${prefix}/${image.id}`));
+
+  useKeptPicture(upload.isSending ? null : choose);
 
   if (!chosen) {
     return (
@@ -36,34 +37,26 @@ export function UploadPanel({ prefix, maxDimension, onFiles }: UploadPanelProps)
     );
   }
 
-  const reason = upload.error && upload.error.name !== 'AbortError' && failureText(upload.error);
-
-  function send(file: File) {
-    sending.current = new AbortController();
-    upload.mutate({ file, signal: sending.current.signal });
-  }
-
   function cancel() {
-    sending.current?.abort();
-    upload.reset();
+    upload.cancel();
     clear();
   }
 
   return (
     <div className="grid gap-4">
       <ChosenPreview chosen={chosen} />
-      {upload.isPending && (
+      {upload.isSending && (
         <ProgressBar label="Upload" fraction={upload.fraction < 1 ? upload.fraction : null} />
       )}
-      {reason && <Notice tone="error">{reason}</Notice>}
+      {upload.error && <Notice tone="error">{failureText(upload.error)}</Notice>}
       <div className="flex justify-end gap-3">
         <Button variant="secondary" onClick={cancel}>
           Cancel
         </Button>
         <Button
           disabled={!chosen.size || chosen.problem !== null}
-          isBusy={upload.isPending}
-          onClick={() => send(chosen.file)}
+          isBusy={upload.isSending}
+          onClick={() => upload.start(chosen.file)}
         >
           Upload
         </Button>

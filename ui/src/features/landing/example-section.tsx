@@ -1,7 +1,9 @@
 import { type ReactNode, useId } from 'react';
 import { ButtonLink } from '@/components/button-link';
+import { medianSeconds } from '@/features/catalog/bound-models';
 import { classNames } from '@/lib/class-names';
 import { useTool } from '@/lib/env';
+import { formatSeconds } from '@/lib/format';
 import { toolNames } from '@/lib/tool-names';
 import type { SectionTexts } from './texts';
 
@@ -12,6 +14,7 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
   const id = useId();
   const offer = useTool(texts.tool);
   const prices = offer?.costs.map(({ credits }) => credits).join(' or ');
+  const seconds = offer && medianSeconds(offer);
   return (
     <section aria-labelledby={id} className={classNames(isRaised && 'border-y border-line bg-surface')}>
       <div className="page grid gap-8 py-12 md:py-20">
@@ -32,7 +35,9 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
                 >
                   Try now
                 </ButtonLink>
-                <span className="text-sm text-soft tabular-nums">{prices} credits per image</span>
+                <span className="text-sm text-soft tabular-nums">
+                  {prices} credits per image{seconds != null && ` · typically ${formatSeconds(seconds)}`}
+                </span>
               </>
             ) : (
               <span className="text-sm text-soft">Not installed on this server yet</span>

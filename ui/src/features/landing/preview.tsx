@@ -4,8 +4,10 @@ import { ExampleComparison } from '@/features/examples/example-comparison';
 import fixes from '@/features/examples/fixes.json';
 import upscales from '@/features/examples/upscales.json';
 
+const removal = fixes.find(({ id }) => id === 'remove');
+
 const previews = [
-  { title: 'Magic Fix', example: fixes.find(({ id }) => id === 'remove') },
+  { title: 'Magic Fix', example: removal, prompt: removal?.prompt },
   { title: 'Remove Background', example: cutOuts[0] },
   { title: 'Upscale image', example: upscales[0] },
 ];
@@ -14,9 +16,11 @@ export function Preview() {
   return (
     <Tabs
       label="What Retouch does"
-      tabs={previews.map(({ title, example }, index) => ({
+      tabs={previews.map(({ title, example, prompt }, index) => ({
         title,
-        content: example && <ExampleComparison key={example.id} pair={example} isFirst={index === 0} />,
+        content: example && (
+          <ExampleComparison key={example.id} pair={example} isFirst={index === 0} prompt={prompt} />
+        ),
       }))}
     />
   );

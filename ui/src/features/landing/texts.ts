@@ -15,7 +15,7 @@ export const sections = {
     tool: 'magic-fix',
     to: paths.magic,
     title: 'AI-Powered Image Magic Fix',
-    text: 'Paint over part of an image and say what should happen there. Every pixel outside your mask stays exactly as it was.',
+    text: 'Paint over part of an image and say what should happen there. With an exact mask, no pixel outside it changes; without, the result blends in a few pixels beyond it.',
   },
   cutOuts: {
     tool: 'remove-background',

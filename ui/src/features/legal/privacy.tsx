@@ -99,9 +99,10 @@ export const privacySections: LegalSection[] = [
     title: 'In your browser',
     content: (
       <p>
-        Your sign-in and unfinished masks are stored in the browser tab and disappear when you close it. Your
-        browser remembers the color theme and your consent until you clear its storage. We set no tracking
-        cookies.
+        Your sign-in is stored in your browser until you log out or it expires. Unfinished masks, and the run
+        that you started without an account, are stored in the browser tab and disappear when you close it.
+        Your browser remembers the color theme, your consent, and which results you have seen until you clear
+        its storage. We set no tracking cookies.
       </p>
     ),
   },

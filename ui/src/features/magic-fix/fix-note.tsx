@@ -1,6 +1,6 @@
-import type { ResultItem } from '@/lib/api-types';
+import type { Result } from '@/lib/api-types';
 
-const verbs: Record<NonNullable<ResultItem['mode']>, string> = {
+const verbs: Record<NonNullable<Result['mode']>, string> = {
   edit: 'Edited',
   restore: 'Restored',
   remove: 'Removed',
@@ -8,14 +8,13 @@ const verbs: Record<NonNullable<ResultItem['mode']>, string> = {
   add: 'Added',
 };
 
-/** The prompt of a fix, the mode it was run in, and the model. */
-export function FixNote({ result }: { result: ResultItem }) {
-  const facts = [result.mode && verbs[result.mode], result.model].filter(Boolean).join(' · ');
+/** The prompt of a fix and the mode it was run in. */
+export function FixNote({ result }: { result: Result }) {
   return (
     <div className="mt-3 grid gap-1">
       {result.prompt && <p className="font-semibold">{`“${result.prompt}”`}</p>}
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-soft">
-        {facts}
+        {result.mode && verbs[result.mode]}
         {result.demo && (
           <span className="rounded-full bg-warning-wash px-2 py-0.5 text-xs font-bold text-warning">
             Demo model

@@ -8,6 +8,7 @@ import { isDrawn, shapesOf } from '@/features/mask/marks';
 import { MaskEditor } from '@/features/mask/mask-editor';
 import { maskFile } from '@/features/mask/mask-file';
 import { draftActions, useDraft } from '@/features/mask/mask-store';
+import { reachPixels } from '@/features/mask/reach';
 import { useResults } from '@/features/results/get-results';
 import { ResultsSide, scrollToResults } from '@/features/results/results-side';
 import { useSelectedResult } from '@/features/results/use-selected-result';
@@ -17,10 +18,12 @@ import type { Image } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
 import { notifyError } from '@/lib/notify';
+import { ExactSwitch } from './exact-switch';
 import { FixNote } from './fix-note';
 import { PromptField } from './prompt-field';
 import { promptProblem, promptTexts } from './prompt-rules';
 import { useFixRun } from './use-fix-run';
+import { usePromptMeaning } from './use-prompt-meaning';
 
 type Problems = { prompt: string | null; mask: string | null };
 
@@ -30,9 +33,9 @@ const NARROW = '(width < 64rem)';
 /** The mask editor and the prompt on the left, the results on the right. */
 export function MagicFixTool({ image }: { image: Image }) {
   const offer = useTool('magic-fix');
-  const { limits } = useConfig();
+  const { limits, magicFix: abilities } = useConfig();
   const [draft] = useState(() => draftActions(image.id));
-  const { done, prompt } = useDraft(image.id);
+  const { done, prompt, isExact: chosenExact } = useDraft(image.id);
   const shapes = useMemo(() => shapesOf(done), [done]);
   const [problems, setProblems] = useState(noProblems);
   const [isPreparing, setPreparing] = useState(false);
@@ -50,6 +53,10 @@ export function MagicFixTool({ image }: { image: Image }) {
     onRefused: ({ field }) => field === 'prompt' && promptField.current?.focus(),
   });
 
+  const meaning = usePromptMeaning(prompt, limits.maxPromptLength);
+  const rule = abilities.reach.find(({ mode }) => mode === meaning?.mode);
+  const isExact = chosenExact ?? rule?.exactByDefault ?? false;
+  const reach = rule ? reachPixels(rule, image) : null;
   const isOversize = isTooBig(image, limits.maxDimension);
   const isBlocked = run.isBusy || isPreparing || isOversize || !offer?.available;
   const selected = list.data?.find(({ imageId }) => imageId === selectedId) ?? list.data?.[0];
@@ -57,7 +64,7 @@ export function MagicFixTool({ image }: { image: Image }) {
   async function start() {
     if (isBlocked) return;
     const found: Problems = {
-      prompt: promptProblem(prompt, limits.maxPromptLength),
+      prompt: promptProblem(prompt, limits.maxPromptLength) ?? meaning?.problem ?? null,
       mask: isDrawn(shapes) ? null : promptTexts.noArea,
     };
     if (found.prompt || found.mask) return refuse(found);
@@ -67,7 +74,7 @@ export function MagicFixTool({ image }: { image: Image }) {
       // The user has erased everything again.
       if (!mask) return refuse({ prompt: null, mask: promptTexts.noArea });
       setProblems(noProblems);
-      run.start({ shapes, mask, prompt: prompt.trim() });
+      run.start({ shapes, mask, prompt: prompt.trim(), isExact: chosenExact });
     } catch {
       notifyError(magicFix.texts.runFailed);
     } finally {
@@ -100,18 +107,20 @@ export function MagicFixTool({ image }: { image: Image }) {
           shapes={shapes}
           problem={problemOf('mask')}
           onChange={() => clearProblem('mask')}
+          reach={isExact ? 0 : (reach ?? 0)}
           resultUrl={selected?.url ?? null}
         />
         <PromptField
           ref={promptField}
           prompt={prompt}
-          problem={problemOf('prompt')}
+          problem={problemOf('prompt') ?? meaning?.problem ?? null}
           onPrompt={(next) => {
             draft.setPrompt(next);
             clearProblem('prompt');
           }}
           onSubmit={start}
         />
+        <ExactSwitch isExact={isExact} reach={reach} onChange={draft.setExact} />
         <div className="grid gap-1.5">
           <Button
             size="lg"
@@ -122,7 +131,7 @@ export function MagicFixTool({ image }: { image: Image }) {
             <Icon name="magic" />
             Magic Fix
           </Button>
-          <p className="text-center text-xs text-soft">{costNote(offer, null)}</p>
+          <p className="text-center text-xs text-soft">{costNote(offer, null, image)}</p>
         </div>
         {isOversize && <Notice tone="error">{tooBigText(limits.maxDimension)}</Notice>}
         <RunProblemNotice problem={run.problem} />

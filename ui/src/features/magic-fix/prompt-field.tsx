@@ -21,7 +21,7 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
   const field = useRef<HTMLTextAreaElement>(null);
   const maxLetters = limits.maxPromptLength;
   const letters = countLetters(prompt);
-  useImperativeHandle(ref, () => ({ focus: () => field.current?.focus() }));
+  useImperativeHandle(ref, () => ({ focus: () => isTyping() || field.current?.focus() }));
 
   return (
     <div className="grid gap-2">
@@ -92,6 +92,11 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
       </ul>
     </div>
   );
+}
+
+/** Whether the user is in a text field, from which nothing may take the focus: a refusal may come at any time. */
+function isTyping(): boolean {
+  return document.activeElement?.matches('textarea, input:not([type=radio], [type=checkbox])') ?? false;
 }
 
 /** Isolates quoted words: without `<bdi>`, several words of a right-to-left script would swap places. */

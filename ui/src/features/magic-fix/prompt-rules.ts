@@ -1,6 +1,6 @@
 import type { Config } from '@/lib/api-types';
 
-type Offer = Config['magicFix'];
+type Offer = Pick<Config['magicFix'], 'modes' | 'vocabulary' | 'demo'>;
 type Mode = Offer['modes'][number];
 
 export const promptTexts = {

@@ -5,7 +5,13 @@ import { useRun } from '@/features/runs/use-run';
 import { sendFile } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
 
-type FixRequest = { shapes: Shape[]; mask: File; prompt: string };
+type FixRequest = {
+  shapes: Shape[];
+  mask: File;
+  prompt: string;
+  /** Whether nothing outside the mask may change; undefined leaves it to the API. */
+  isExact: boolean | undefined;
+};
 
 /** The API's explanation of a refusal, and the field it belongs to. */
 type FixRefusal = { field: 'prompt' | 'mask'; detail: string };
@@ -35,11 +41,14 @@ export function useFixRun(imageId: string, events: FixEvents) {
     tool: magicFix,
     imageId,
     onDone,
-    isRetry: (request, earlier) => request.prompt === earlier.prompt && request.shapes === earlier.shapes,
-    send: async ({ mask, prompt }, idempotencyKey) => {
+    isRetry: (request, earlier) =>
+      request.prompt === earlier.prompt &&
+      request.shapes === earlier.shapes &&
+      request.isExact === earlier.isExact,
+    send: async ({ mask, prompt, isExact }, idempotencyKey) => {
       const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(imageId)}`, mask, {
         headers: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
-        fields: { prompt },
+        fields: isExact === undefined ? { prompt } : { prompt, exactMask: String(isExact) },
       });
       const answer: Job | Result[] = JSON.parse(await body.text());
       onAccepted();

@@ -1,13 +1,17 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Pointer } from '@/components/pan-zoom/pointer';
-import { createMaskGestures } from './gestures';
-import type { Stroke } from './marks';
+import { type Box, createMaskGestures, type Picked } from './gestures';
+import type { Area, Stroke } from './marks';
 
 const zoom = vi.fn();
 const move = vi.fn();
-let committed: Stroke[];
+let committed: (Stroke | Area)[];
+let isLasso: boolean;
 let active: Stroke | null;
 let isMoving: boolean;
+let isSelecting: boolean;
+let activeBox: Box | null;
+let picked: Picked[];
 let kind: Stroke['kind'];
 let view: { scale: number; x: number; y: number };
 
@@ -20,12 +24,17 @@ function start() {
       zoom,
       move,
     },
-    brush: () => ({ kind, size: 20 }),
+    brush: () => ({ kind, size: 20, isLasso }),
     isMoving: () => isMoving,
     setActiveStroke: (stroke) => {
       active = stroke;
     },
-    commit: (stroke) => committed.push(stroke),
+    commit: (mark) => committed.push(mark),
+    isSelecting: () => isSelecting,
+    setActiveBox: (box) => {
+      activeBox = box;
+    },
+    select: (pick) => picked.push(pick),
   });
 }
 
@@ -41,11 +50,17 @@ const at = (x: number, y: number, change: Partial<Pointer> = {}): Pointer => ({
 const finger = (id: number, x: number, y: number) => at(x, y, { id, type: 'touch' });
 const pen = (x: number, y: number, buttons = 1) => at(x, y, { id: 9, type: 'pen', buttons });
 
+const pointsOf = (mark: Stroke | Area) => (mark.kind === 'area' ? null : mark.points);
+
 beforeEach(() => {
   committed = [];
   active = null;
   isMoving = false;
+  isSelecting = false;
+  activeBox = null;
+  picked = [];
   kind = 'paint';
+  isLasso = false;
   view = { scale: 0.5, x: 0, y: 0 };
   zoom.mockReset();
   move.mockReset();
@@ -77,7 +92,7 @@ describe('one pointer', () => {
     gestures.press(at(10, 10));
     gestures.move(at(10.5, 10));
     gestures.release({ id: 1 });
-    expect(committed.map(({ points }) => points)).toEqual([[20, 20]]);
+    expect(committed.map(pointsOf)).toEqual([[20, 20]]);
   });
 
   test('includes the points the browser coalesced into one event', () => {
@@ -89,6 +104,37 @@ describe('one pointer', () => {
       { x: 30, y: 0 },
     ]);
     expect(active?.points).toEqual([0, 0, 20, 0, 40, 10, 60, 0]);
+  });
+
+  test('draws a straight line while Shift is down', () => {
+    const gestures = start();
+    gestures.press(at(0, 0));
+    gestures.move(at(10, 0));
+    gestures.move(at(20, 7, { isShift: true }));
+    gestures.move(at(50, 30, { isShift: true }));
+    expect(active?.points).toEqual([0, 0, 20, 0, 100, 60]);
+    gestures.move(at(60, 30));
+    gestures.release({ id: 1 });
+    expect(committed[0]).toMatchObject({ points: [0, 0, 20, 0, 100, 60, 120, 60] });
+  });
+
+  test('a lasso selects what its line surrounds; a click selects nothing', () => {
+    isLasso = true;
+    const gestures = start();
+    gestures.press(at(0, 0));
+    gestures.release({ id: 1 });
+    expect(committed).toEqual([]);
+    gestures.press(at(0, 0));
+    for (const [x, y] of [
+      [4, 0],
+      [4, 2],
+      [0, 2],
+    ] as const) {
+      gestures.move(at(x, y));
+    }
+    gestures.release({ id: 1 });
+    const spans = [0, 1, 2, 3].flatMap((y) => [y, 0, 8]);
+    expect(committed).toEqual([{ kind: 'area', spans }]);
   });
 
   test('erases with the eraser, and with the eraser end of a pen', () => {
@@ -189,7 +235,7 @@ describe('a pen', () => {
     gestures.move(pen(30, 0));
     gestures.release({ id: 1 });
     gestures.release({ id: 9 });
-    expect(committed.map(({ points }) => points)).toEqual([[0, 0, 60, 0]]);
+    expect(committed.map(pointsOf)).toEqual([[0, 0, 60, 0]]);
     expect(zoom).not.toHaveBeenCalled();
   });
 
@@ -201,6 +247,64 @@ describe('a pen', () => {
     gestures.move(pen(30, 0));
     gestures.release({ id: 9 });
     gestures.release({ id: 1 });
-    expect(committed.map(({ points }) => points)).toEqual([[0, 0, 60, 0]]);
+    expect(committed.map(pointsOf)).toEqual([[0, 0, 60, 0]]);
+  });
+});
+
+describe('the select tool', () => {
+  beforeEach(() => {
+    isSelecting = true;
+  });
+
+  test('picks a point with a click, even if the hand trembles', () => {
+    const gestures = start();
+    gestures.press(at(10, 20));
+    gestures.move(at(13, 22));
+    expect(activeBox).toBeNull();
+    gestures.release({ id: 1 });
+    expect(picked).toEqual([{ at: { x: 10, y: 20 }, takesAway: false }]);
+    expect(committed).toEqual([]);
+  });
+
+  test('takes away with Alt or with the eraser of a pen', () => {
+    const gestures = start();
+    gestures.press(at(10, 20, { alt: true }));
+    gestures.release({ id: 1 });
+    gestures.press({ ...pen(30, 40, 32), button: 5 });
+    gestures.release({ id: 9 });
+    expect(picked).toEqual([
+      { at: { x: 10, y: 20 }, takesAway: true },
+      { at: { x: 30, y: 40 }, takesAway: true },
+    ]);
+  });
+
+  test('picks a box with a drag in any direction', () => {
+    const gestures = start();
+    gestures.press(at(50, 60));
+    gestures.move(at(20, 10));
+    expect(activeBox).toEqual({ x: 20, y: 10, width: 30, height: 50 });
+    gestures.release({ id: 1 });
+    expect(activeBox).toBeNull();
+    expect(picked).toEqual([{ box: { x: 20, y: 10, width: 30, height: 50 } }]);
+  });
+
+  test('picks nothing when a second finger starts a pinch, or the system takes the pointer away', () => {
+    const gestures = start();
+    gestures.press(finger(1, 10, 10));
+    gestures.press(finger(2, 50, 50));
+    gestures.release({ id: 1 });
+    gestures.release({ id: 2 });
+    gestures.press(at(10, 10));
+    gestures.cancel({ id: 1 });
+    expect(picked).toEqual([]);
+  });
+
+  test('leaves the middle button to moving', () => {
+    const gestures = start();
+    gestures.press(at(10, 10, { button: 1 }));
+    gestures.move(at(30, 10, { button: 1 }));
+    gestures.release({ id: 1 });
+    expect(picked).toEqual([]);
+    expect(move).toHaveBeenCalledWith(20, 0);
   });
 });

@@ -1,40 +1,79 @@
 import { createGestures, type Drag, type PanZoomTarget, pan } from '@/components/pan-zoom/gestures';
 import type { Pointer } from '@/components/pan-zoom/pointer';
 import { type Point, toImage } from '@/components/pan-zoom/view';
-import type { Stroke } from './marks';
+import { areaInside } from './area-inside';
+import type { Area, Stroke } from './marks';
 
 /** What the gestures of the mask editor act on. */
 type MaskSurface = {
   control: PanZoomTarget;
-  /** `size` is in screen pixels. */
-  brush: () => { kind: Stroke['kind']; size: number };
+  /** `size` is in screen pixels. A lasso selects what the line surrounds. */
+  brush: () => { kind: Stroke['kind']; size: number; isLasso?: boolean };
   /** Whether the next press moves the image instead of drawing on it. */
   isMoving: () => boolean;
   /** Shows the stroke in progress; null when it ends. */
   setActiveStroke: (stroke: Stroke | null) => void;
-  commit: (stroke: Stroke) => void;
+  commit: (mark: Stroke | Area) => void;
+  /** Whether a press selects instead of drawing. */
+  isSelecting: () => boolean;
+  /** Shows the box that is being dragged; null when it ends. */
+  setActiveBox: (box: Box | null) => void;
+  select: (picked: Picked) => void;
 };
+
+/** A rectangle in pixels of the frame. */
+export type Box = Point & { width: number; height: number };
+
+/** What somebody picked, in pixels of the frame. */
+export type Picked = { at: Point; takesAway: boolean } | { box: Box };
 
 /** Screen pixels between two points of a stroke; closer points are noise. */
 const MIN_STEP = 1.5;
 /** A touch that drew less than this before a second finger came down was the start of a pinch. */
 const MIN_STROKE = 24;
+/** The width of the line of a lasso, in screen pixels. */
+const LASSO_WIDTH = 2;
 /** The bit in `buttons` for the eraser end of a pen. */
 const PEN_ERASER = 32;
 const MIDDLE_BUTTON = 1;
+/** Screen pixels from which a drag is a box rather than a click. */
+const MIN_BOX = 8;
 
 /** One pointer draws; the middle button pans; two fingers zoom and pan. */
 export function createMaskGestures(surface: MaskSurface) {
   return createGestures(surface.control, (pointer) => {
     if (pointer.button === MIDDLE_BUTTON || surface.isMoving()) return pan(surface.control, pointer);
     const isEraser = (pointer.buttons & PEN_ERASER) !== 0;
-    return pointer.button === 0 || isEraser ? draw(surface, pointer, isEraser) : null;
+    if (pointer.button !== 0 && !isEraser) return null;
+    return surface.isSelecting() ? pick(surface, pointer, isEraser) : draw(surface, pointer, isEraser);
   });
+}
+
+/** A click picks a point, a drag picks a box. With Alt or the eraser of a pen, a click takes away. */
+function pick({ setActiveBox, select }: MaskSurface, start: Pointer, isEraser: boolean): Drag {
+  let box: Box | null = null;
+  const stop = () => setActiveBox(null);
+  return {
+    move: (points) => {
+      const now = points.at(-1) ?? start;
+      const [width, height] = [Math.abs(now.x - start.x), Math.abs(now.y - start.y)];
+      const isBox = Math.min(width, height) >= MIN_BOX;
+      box = isBox ? { x: Math.min(now.x, start.x), y: Math.min(now.y, start.y), width, height } : null;
+      setActiveBox(box);
+    },
+    end: () => {
+      stop();
+      const at = { x: start.x, y: start.y };
+      select(box ? { box } : { at, takesAway: isEraser || start.alt === true });
+    },
+    cancel: stop,
+    interrupt: stop,
+  };
 }
 
 function draw(surface: MaskSurface, start: Pointer, isEraser: boolean): Drag {
   const { control, brush, setActiveStroke, commit } = surface;
-  const { kind, size } = brush();
+  const { kind, size, isLasso } = brush();
   const place = (point: Point) => {
     const { x, y } = toImage(control.view, point);
     return [rounded(x), rounded(y)];
@@ -43,18 +82,30 @@ function draw(surface: MaskSurface, start: Pointer, isEraser: boolean): Drag {
   let length = 0;
   let stroke: Stroke = {
     kind: isEraser ? 'erase' : kind,
-    size: rounded(size / control.view.scale),
+    size: rounded((isLasso ? LASSO_WIDTH : size) / control.view.scale),
     points: place(start),
   };
+  /** The points up to where Shift was pressed, from which the line is straight. */
+  let fixed: number[] | null = null;
   setActiveStroke(stroke);
 
   function end() {
-    commit(stroke);
+    const mark = isLasso ? areaInside(stroke.points) : stroke;
+    if (mark) commit(mark);
     setActiveStroke(null);
   }
 
   return {
-    move: (points) => {
+    move: (points, pointer) => {
+      if (pointer.isShift) {
+        const to = points.at(-1) ?? pointer;
+        fixed ??= stroke.points;
+        length += Math.hypot(to.x - last.x, to.y - last.y);
+        last = to;
+        stroke = { ...stroke, points: [...fixed, ...place(to)] };
+        return setActiveStroke(stroke);
+      }
+      fixed = null;
       const added: number[] = [];
       for (const point of points) {
         const step = Math.hypot(point.x - last.x, point.y - last.y);

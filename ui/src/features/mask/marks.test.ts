@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { add, emptyHistory, isDrawn, type Mark, redo, type Stroke, shapesOf, undo } from './marks';
+import {
+  type Area,
+  add,
+  emptyHistory,
+  isDrawn,
+  lastClicks,
+  type Mark,
+  redo,
+  type Stroke,
+  shapesOf,
+  undo,
+} from './marks';
 
 const stroke = (x: number, change: Partial<Stroke> = {}): Stroke => ({
   kind: 'paint',
@@ -7,6 +18,8 @@ const stroke = (x: number, change: Partial<Stroke> = {}): Stroke => ({
   points: [x, 0],
   ...change,
 });
+const clicks = { positive: [{ x: 1, y: 2 }], negative: [] };
+const area = (x: number, change: Partial<Area> = {}): Area => ({ kind: 'area', spans: [0, 0, x], ...change });
 const historyOf = (...marks: Mark[]) => marks.reduce(add, emptyHistory);
 
 describe('the history of a mask', () => {
@@ -45,11 +58,34 @@ describe('the history of a mask', () => {
   });
 });
 
+describe('a selection', () => {
+  test('is replaced by its next click, and undoing that restores it', () => {
+    const history = historyOf(stroke(1), area(1, { clicks }), area(2, { clicks, refines: true }));
+    expect(shapesOf(history.done)).toEqual([stroke(1), area(2, { clicks, refines: true })]);
+    expect(shapesOf(undo(history).done)).toEqual([stroke(1), area(1, { clicks })]);
+  });
+
+  test('that starts a new mask still does when it is refined', () => {
+    const refined = area(2, { clicks, refines: true });
+    const history = historyOf(stroke(1), area(1, { clicks, startsNewMask: true }), refined);
+    expect(shapesOf(history.done)).toEqual([refined]);
+  });
+
+  test('is continued only while it is the last mark', () => {
+    const selected = historyOf(area(1, { clicks }));
+    expect(lastClicks(selected.done)).toEqual(clicks);
+    expect(lastClicks(add(selected, stroke(1)).done)).toBeNull();
+    expect(lastClicks(historyOf(area(1)).done)).toBeNull();
+    expect(lastClicks(historyOf(area(1, { clicks, erases: true })).done)).toBeNull();
+  });
+});
+
 describe('whether anything is drawn', () => {
   test.each([
     [[stroke(1)], true],
     [[{ kind: 'area', spans: [0, 0, 1] }] as Mark[], true],
     [[stroke(1, { kind: 'erase' })], false],
+    [[area(1, { erases: true })], false],
     [[stroke(1), { kind: 'clear' }] as Mark[], false],
     [[], false],
   ])('%j: %s', (marks, expected) => {

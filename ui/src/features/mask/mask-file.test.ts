@@ -56,6 +56,14 @@ describe('the mask as a file', () => {
     expect([at(50, 40), at(46, 40), at(44, 40), at(50, 46), at(0, 0)]).toEqual([1, 1, 0, 0, 0]);
   });
 
+  test('an area that takes away clears its pixels, and later marks paint over it', async () => {
+    const area = (erases: boolean): Shape => ({ kind: 'area', spans: [2, 0, 6, 3, 0, 6], erases });
+    const spot: Shape = { kind: 'area', spans: [2, 1, 2] };
+    const file = await maskFile([paint(20, 0, 0, 10, 10), area(true), spot], { x: 10, y: 8 });
+    const { at } = await decode(file);
+    expect([at(0, 2), at(1, 2), at(5, 3), at(6, 2), at(1, 1)]).toEqual([0, 1, 0, 1, 1]);
+  });
+
   test.each([
     ['a slanted line', [20, 70, 90, 15]],
     ['a horizontal line', [10.3, 40.2, 88.8, 40.2]],

@@ -90,20 +90,45 @@ export function MaskFooter({
   );
 }
 
+/** A press shorter than this toggles; a longer one shows the result only while it lasts. */
+const SHORT_MS = 300;
+
 function HoldButton({ onHold }: { onHold: (isHeld: boolean) => void }) {
-  const release = () => onHold(false);
+  const [isOn, setOn] = useState(false);
+  const pressedAt = useRef<number | null>(null);
+  const wasOn = useRef(false);
+
+  function show(isShown: boolean) {
+    setOn(isShown);
+    onHold(isShown);
+  }
+
+  function press() {
+    wasOn.current = isOn;
+    pressedAt.current = Date.now();
+    show(true);
+  }
+
+  function release() {
+    if (pressedAt.current === null) return;
+    const isShort = Date.now() - pressedAt.current < SHORT_MS;
+    pressedAt.current = null;
+    show(isShort && !wasOn.current);
+  }
+
   return (
     <button
       type="button"
-      title="Hold to see the result"
-      className={`${textButton} touch-none`}
-      onPointerDown={() => onHold(true)}
+      title="Hold to see the result, or click to switch"
+      aria-pressed={isOn}
+      className={`${textButton} touch-none aria-pressed:bg-accent-wash aria-pressed:text-accent`}
+      onPointerDown={press}
       onPointerUp={release}
       onPointerLeave={release}
       onPointerCancel={release}
       onContextMenu={(event) => event.preventDefault()}
-      onKeyDown={({ key }) => (key === ' ' || key === 'Enter') && onHold(true)}
-      onKeyUp={release}
+      onKeyDown={({ key, repeat }) => (key === ' ' || key === 'Enter') && !repeat && press()}
+      onKeyUp={({ key }) => (key === ' ' || key === 'Enter') && release()}
       onBlur={release}
     >
       <MaskIcon name="eye" />

@@ -6,14 +6,20 @@ import type { Box, View } from '@/components/pan-zoom/view';
 import type { ImageSize } from '@/lib/image-size';
 import { areaCanvas, MASK_COLOR } from './area-canvas';
 import type { Area, Shape, Stroke } from './marks';
+import { reachCanvas } from './reach-canvas';
 
 type MaskLayerProps = {
   image: ImageSize;
   shapes: Shape[];
   activeStroke: Stroke | null;
+  /** How far the result may change beyond the mask, in image pixels. */
+  reach: number;
   box: Box;
   view: View;
 };
+
+/** The width of the line that shows the reach, in screen pixels. */
+const REACH_LINE = 1.5;
 
 /**
  * Draws the mask over the image. The only file that imports the drawing library, so that it loads separately.
@@ -21,7 +27,7 @@ type MaskLayerProps = {
  * The stroke in progress has its own layer, so that a long mask is not redrawn with every point. An eraser has to be on
  * the layer it erases.
  */
-export default function MaskLayer({ image, shapes, activeStroke, box, view }: MaskLayerProps) {
+export default function MaskLayer({ image, shapes, activeStroke, reach, box, view }: MaskLayerProps) {
   const inImage = {
     x: view.x,
     y: view.y,
@@ -48,20 +54,44 @@ export default function MaskLayer({ image, shapes, activeStroke, box, view }: Ma
   );
   const erasing = activeStroke?.kind === 'erase' ? activeStroke : null;
   return (
-    <div data-mask className="pointer-events-none absolute inset-0 opacity-55">
-      <Stage width={box.width} height={box.height} listening={false}>
-        <Layer listening={false}>
-          <Group {...inImage}>
-            {finished}
-            {erasing && <StrokeLine stroke={erasing} />}
-          </Group>
-        </Layer>
-        <Layer listening={false}>
-          <Group {...inImage}>{activeStroke && !erasing && <StrokeLine stroke={activeStroke} />}</Group>
-        </Layer>
-      </Stage>
-    </div>
+    <>
+      <div data-mask className="pointer-events-none absolute inset-0 opacity-55">
+        <Stage width={box.width} height={box.height} listening={false}>
+          <Layer listening={false}>
+            <Group {...inImage}>
+              {finished}
+              {erasing && <StrokeLine stroke={erasing} />}
+            </Group>
+          </Layer>
+          <Layer listening={false}>
+            <Group {...inImage}>{activeStroke && !erasing && <StrokeLine stroke={activeStroke} />}</Group>
+          </Layer>
+        </Stage>
+      </div>
+      {reach > 0 && shapes.length > 0 && !activeStroke && (
+        <div
+          data-reach={reach}
+          // The shadow keeps the white line visible on a white image.
+          className="pointer-events-none absolute inset-0 drop-shadow-[0_0_1px_rgb(0_0_0/0.9)]"
+        >
+          <Stage width={box.width} height={box.height} listening={false}>
+            <Layer listening={false}>
+              <Group {...inImage}>
+                <ReachLine shapes={shapes} image={image} reach={reach} line={REACH_LINE / view.scale} />
+              </Group>
+            </Layer>
+          </Stage>
+        </div>
+      )}
+    </>
   );
+}
+
+type ReachLineProps = { shapes: Shape[]; image: ImageSize; reach: number; line: number };
+
+function ReachLine({ shapes, image, reach, line }: ReachLineProps) {
+  const picture = useMemo(() => reachCanvas(shapes, image, reach, line), [shapes, image, reach, line]);
+  return <Image image={picture} width={image.x} height={image.y} />;
 }
 
 function StrokeLine({ stroke: { kind, size, points } }: { stroke: Stroke }) {
@@ -83,5 +113,12 @@ function StrokeLine({ stroke: { kind, size, points } }: { stroke: Stroke }) {
 
 function AreaShape({ area, image }: { area: Area; image: ImageSize }) {
   const picture = useMemo(() => areaCanvas(area, image), [area, image]);
-  return <Image image={picture} width={image.x} height={image.y} />;
+  return (
+    <Image
+      image={picture}
+      width={image.x}
+      height={image.y}
+      globalCompositeOperation={area.erases ? 'destination-out' : 'source-over'}
+    />
+  );
 }

@@ -1,6 +1,11 @@
 const shortcuts: [keys: string[], action: string][] = [
   [['B'], 'Brush'],
   [['E'], 'Eraser'],
+  [['S'], 'Select what you click on'],
+  [['Alt'], 'Take away with a click (or Alt+Enter)'],
+  [['L'], 'Lasso'],
+  [['I'], 'Invert: select everything else'],
+  [['Shift'], 'Straight line (while drawing)'],
   [['H'], 'Move the image (or hold Space)'],
   [['[', ']'], 'Smaller or larger brush'],
   [['Ctrl+Z'], 'Undo'],
@@ -8,7 +13,7 @@ const shortcuts: [keys: string[], action: string][] = [
   [['+', '−'], 'Zoom in or out'],
   [['0'], 'Fit'],
   [['Arrow keys'], 'Move the brush (Shift: fine steps)'],
-  [['Enter'], 'Start and end a stroke'],
+  [['Enter'], 'Start and end a stroke, or select'],
   [['Ctrl+Enter'], 'Start the run (in the prompt)'],
 ];
 

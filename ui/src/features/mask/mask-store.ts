@@ -4,12 +4,14 @@ import { add, emptyHistory, type History, type Mark, redo, type Stroke, undo } f
 
 export const brushSizes = [10, 20, 30] as const;
 type BrushSize = (typeof brushSizes)[number];
-/** What the pointer does: paint, erase, or move the image in its frame. */
-export type Brush = Stroke['kind'] | 'move';
+/** What the pointer does: paint, erase, draw around an area, select what it clicks on, or move the image in its frame. */
+export type Brush = Stroke['kind'] | 'lasso' | 'select' | 'move';
 
 /** The mask and the prompt that the user is preparing for one image. */
 type Draft = History & {
   prompt: string;
+  /** Whether nothing outside the mask may change; undefined leaves it to what the prompt means. */
+  isExact?: boolean;
   /** A run was started with this mask: the next stroke starts a new one. */
   isSubmitted: boolean;
 };
@@ -17,6 +19,8 @@ type Draft = History & {
 type MaskStore = {
   brushSize: BrushSize;
   brush: Brush;
+  /** A click of the select tool takes away instead of adding. */
+  takesAway: boolean;
   /** By image id, the most recently changed last. */
   drafts: Record<string, Draft>;
 };
@@ -27,14 +31,16 @@ const WRITE_DELAY_MS = 250;
 
 const emptyDraft: Draft = { ...emptyHistory, prompt: '', isSubmitted: false };
 
+const emptyStore: MaskStore = { brushSize: 20, brush: 'paint', takesAway: false, drafts: {} };
+
 export const useMaskStore = create<MaskStore>()(
-  persist((): MaskStore => ({ brushSize: 20, brush: 'paint', drafts: {} }), {
+  persist((): MaskStore => emptyStore, {
     name: STORAGE_KEY,
     version: 2,
     // What an older version stored in this tab does not fit: start over.
-    migrate: (): MaskStore => ({ brushSize: 20, brush: 'paint', drafts: {} }),
+    migrate: (): MaskStore => emptyStore,
     storage: tabStorage(),
-    partialize: ({ brushSize, drafts }) => ({ brushSize, brush: 'paint' as const, drafts }),
+    partialize: ({ brushSize, drafts }) => ({ ...emptyStore, brushSize, drafts }),
   }),
 );
 
@@ -56,12 +62,14 @@ export function draftActions(imageId: string) {
     mark: (mark: Mark) =>
       update((draft) => {
         // Erasing continues the submitted mask; anything that adds to it starts a new one.
-        const startsNewMask = draft.isSubmitted && (mark.kind === 'paint' || mark.kind === 'area');
+        const isAdded = mark.kind === 'paint' || (mark.kind === 'area' && !mark.erases);
+        const startsNewMask = draft.isSubmitted && isAdded;
         return { ...add(draft, startsNewMask ? { ...mark, startsNewMask } : mark), isSubmitted: false };
       }),
     undo: () => update((draft) => ({ ...undo(draft), isSubmitted: false })),
     redo: () => update((draft) => ({ ...redo(draft), isSubmitted: false })),
     setPrompt: (prompt: string) => update(() => ({ prompt })),
+    setExact: (isExact: boolean) => update(() => ({ isExact })),
     setSubmitted: (isSubmitted: boolean) => update(() => ({ isSubmitted })),
   };
 }

@@ -4,8 +4,10 @@ import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
-import type { Shape, Stroke } from './marks';
+import type { Picked } from './gestures';
+import type { Area, Clicks, Shape, Stroke } from './marks';
 import { useMaskStore } from './mask-store';
+import { SelectMarks } from './select-marks';
 import { useDrawing } from './use-drawing';
 
 const MaskLayer = lazy(() => import('./mask-layer'));
@@ -15,22 +17,32 @@ type MaskSurfaceProps = {
   shapes: Shape[];
   /** The next stroke starts a new mask and hides this one. */
   isSubmitted: boolean;
+  /** How far the result may change beyond the mask, in image pixels. */
+  reach: number;
   frame: RefObject<HTMLDivElement | null>;
   placement: Placement | null;
   control: ViewControl;
   isSpaceDown: RefObject<boolean>;
-  onStroke: (stroke: Stroke) => void;
+  onStroke: (mark: Stroke | Area) => void;
+  onPick: (picked: Picked) => void;
+  /** The clicks of the selection in progress. */
+  clicks: Clicks | null;
+  isSelecting: boolean;
   /** Shown instead of the image and its mask, for comparison. */
   comparedUrl: string | null;
 };
 
 const noShapes: Shape[] = [];
+/** The ring of the select tool, in screen pixels. */
+const POINTER_SIZE = 12;
 
 /** The image with the mask over it and the brush cursor. */
 export function MaskSurface(props: MaskSurfaceProps) {
-  const { image, shapes, isSubmitted, frame, placement, control, isSpaceDown, onStroke, comparedUrl } = props;
+  const { image, shapes, isSubmitted, reach, frame, placement, control, isSpaceDown, comparedUrl } = props;
+  const { onStroke, onPick, clicks, isSelecting } = props;
   const { brush, brushSize } = useMaskStore();
-  const { activeStroke, ring, handlers } = useDrawing(control, isSpaceDown, onStroke);
+  const { activeStroke, activeBox, ring, handlers } = useDrawing(control, isSpaceDown, onStroke, onPick);
+  const ringSize = brush === 'select' ? POINTER_SIZE : brushSize;
   useWheelZoom(frame, control);
   const shown = isSubmitted && activeStroke?.kind === 'paint' ? noShapes : shapes;
 
@@ -46,7 +58,11 @@ export function MaskSurface(props: MaskSurfaceProps) {
       {...handlers}
       className={classNames(
         'absolute inset-0 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
-        brush === 'move' ? 'cursor-grab active:cursor-grabbing' : 'cursor-crosshair pointer-fine:cursor-none',
+        brush === 'move'
+          ? 'cursor-grab active:cursor-grabbing'
+          : brush === 'lasso'
+            ? 'cursor-crosshair'
+            : 'cursor-crosshair pointer-fine:cursor-none',
         'group-data-moving/editor:cursor-grab',
       )}
     >
@@ -55,8 +71,22 @@ export function MaskSurface(props: MaskSurfaceProps) {
           <PlacedImage src={comparedUrl ?? image.url} size={image} view={placement.view} />
           {!comparedUrl && (
             <Suspense>
-              <MaskLayer image={image} shapes={shown} activeStroke={activeStroke} {...placement} />
+              <MaskLayer
+                image={image}
+                shapes={shown}
+                activeStroke={activeStroke}
+                reach={reach}
+                {...placement}
+              />
             </Suspense>
+          )}
+          {brush === 'select' && !comparedUrl && (
+            <SelectMarks
+              clicks={clicks}
+              activeBox={activeBox}
+              isPending={isSelecting}
+              view={placement.view}
+            />
           )}
         </>
       )}
@@ -66,11 +96,11 @@ export function MaskSurface(props: MaskSurfaceProps) {
         data-ring
         className={classNames(
           'pointer-events-none absolute top-0 left-0 rounded-full border-[1.5px] border-white shadow-[0_0_0_1.5px_rgb(0_0_0/0.7),inset_0_0_0_1px_rgb(0_0_0/0.45)]',
-          brush === 'move' && 'invisible',
+          (brush === 'move' || brush === 'lasso') && 'invisible',
           brush === 'erase' && 'border-dashed',
           'group-data-moving/editor:invisible',
         )}
-        style={{ width: brushSize, height: brushSize, margin: -brushSize / 2 }}
+        style={{ width: ringSize, height: ringSize, margin: -ringSize / 2 }}
       />
     </div>
   );

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { IconButton } from '@/components/icon-button';
+import { Spinner } from '@/components/spinner';
 import { classNames } from '@/lib/class-names';
 import { MaskIcon, type MaskIconName } from './mask-icon';
 import { type Brush, brushSizes, useMaskStore } from './mask-store';
@@ -7,6 +8,8 @@ import { type Brush, brushSizes, useMaskStore } from './mask-store';
 const brushes: { brush: Brush; icon: MaskIconName; label: string; key: string }[] = [
   { brush: 'paint', icon: 'brush', label: 'Brush', key: 'B' },
   { brush: 'erase', icon: 'eraser', label: 'Eraser', key: 'E' },
+  { brush: 'lasso', icon: 'lasso', label: 'Lasso', key: 'L' },
+  { brush: 'select', icon: 'select', label: 'Select', key: 'S' },
   { brush: 'move', icon: 'hand', label: 'Move', key: 'H' },
 ];
 
@@ -17,11 +20,19 @@ type MaskToolbarProps = {
   onUndo: () => void;
   onRedo: () => void;
   onClear: () => void;
+  onInvert: () => void;
+  onSelectSubject: () => void;
+  isSelecting: boolean;
 };
 
-/** The brush, its size, and undo. */
-export function MaskToolbar({ canUndo, canRedo, canClear, onUndo, onRedo, onClear }: MaskToolbarProps) {
-  const { brush, brushSize } = useMaskStore();
+const textButton =
+  'inline-flex min-h-10 thumb:min-h-11 items-center gap-2 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60';
+
+/** The brush, its size, selecting, and undo. */
+export function MaskToolbar(props: MaskToolbarProps) {
+  const { canUndo, canRedo, canClear, onUndo, onRedo, onClear, onInvert, onSelectSubject, isSelecting } =
+    props;
+  const { brush, brushSize, takesAway } = useMaskStore();
   return (
     <div className="flex flex-wrap items-center gap-2">
       <RadioGroup label="Tool">
@@ -52,6 +63,29 @@ export function MaskToolbar({ canUndo, canRedo, canClear, onUndo, onRedo, onClea
           </RadioOption>
         ))}
       </RadioGroup>
+      {/* biome-ignore lint/a11y/useSemanticElements: two buttons are not a form. */}
+      <div
+        role="group"
+        aria-label="Selection"
+        className="flex rounded-md border border-line bg-surface p-0.5"
+      >
+        <button type="button" disabled={isSelecting} onClick={onSelectSubject} className={textButton}>
+          {isSelecting ? <Spinner /> : <MaskIcon name="subject" />}
+          Select subject
+        </button>
+        {brush === 'select' && (
+          <button
+            type="button"
+            aria-pressed={takesAway}
+            title="Clicks take away (or hold Alt)"
+            onClick={() => useMaskStore.setState({ takesAway: !takesAway })}
+            className={classNames(textButton, takesAway && 'bg-accent-wash text-accent')}
+          >
+            <MaskIcon name="minus" />
+            Take away
+          </button>
+        )}
+      </div>
       {/* biome-ignore lint/a11y/useSemanticElements: three buttons are not a form. */}
       <div role="group" aria-label="History" className="flex rounded-md border border-line bg-surface p-0.5">
         <IconButton label="Undo" title="Undo (Ctrl+Z)" disabled={!canUndo} onClick={onUndo}>
@@ -60,13 +94,11 @@ export function MaskToolbar({ canUndo, canRedo, canClear, onUndo, onRedo, onClea
         <IconButton label="Redo" title="Redo (Ctrl+Shift+Z)" disabled={!canRedo} onClick={onRedo}>
           <MaskIcon name="redo" />
         </IconButton>
-        <button
-          type="button"
-          disabled={!canClear}
-          onClick={onClear}
-          className="min-h-10 thumb:min-h-11 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
-        >
+        <button type="button" disabled={!canClear} onClick={onClear} className={textButton}>
           Clear
+        </button>
+        <button type="button" title="Select everything else (I)" onClick={onInvert} className={textButton}>
+          Invert
         </button>
       </div>
     </div>

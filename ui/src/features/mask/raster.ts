@@ -32,11 +32,11 @@ export function* maskRows(shapes: Shape[], { x: width, y: height }: ImageSize): 
   }
 }
 
-function areaPieces({ spans }: Area): Piece[] {
+function areaPieces({ spans, erases }: Area): Piece[] {
   const pieces: Piece[] = [];
   for (let at = 0; at + 2 < spans.length; at += 3) {
     const [y = 0, from = 0, to = 0] = spans.slice(at, at + 3);
-    pieces.push({ value: 1, top: y, bottom: y, span: () => [from, to] });
+    pieces.push({ value: erases ? 0 : 1, top: y, bottom: y, span: () => [from, to] });
   }
   return pieces;
 }

@@ -15,7 +15,7 @@ const BAND = 256;
  * Reads the area that a picture marks: its opaque pixels or, if it has no transparency, its bright ones. This accepts
  * both exported masks and the black and white masks of other programs.
  */
-export async function readMask(file: File, image: ImageSize): Promise<Area> {
+export async function readMask(file: Blob, image: ImageSize): Promise<Area> {
   const picture = await createImageBitmap(file).catch(() => {
     throw new UnusableMask('We can’t read this file as an image. Choose a PNG.');
   });

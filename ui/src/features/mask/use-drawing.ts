@@ -2,8 +2,8 @@ import { type KeyboardEvent, type PointerEvent, type RefObject, useRef, useState
 import { capturePointer, type Pointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
 import type { Point } from '@/components/pan-zoom/view';
-import { createMaskGestures } from './gestures';
-import type { Stroke } from './marks';
+import { type Box, createMaskGestures, type Picked } from './gestures';
+import type { Area, Stroke } from './marks';
 import { useMaskStore } from './mask-store';
 
 /** The pointer id of the keyboard, which draws like any other pointer. */
@@ -23,9 +23,11 @@ const arrows: Record<string, [x: number, y: number]> = {
 export function useDrawing(
   control: ViewControl,
   isSpaceDown: RefObject<boolean>,
-  onStroke: (stroke: Stroke) => void,
+  onStroke: (mark: Stroke | Area) => void,
+  onPick: (picked: Picked) => void,
 ) {
   const [activeStroke, setActiveStroke] = useState<Stroke | null>(null);
+  const [activeBox, setActiveBox] = useState<Box | null>(null);
   /** The circle that shows the brush's position and size; moved without a render. */
   const ring = useRef<HTMLDivElement>(null);
   const cursor = useRef<Point | null>(null);
@@ -35,11 +37,18 @@ export function useDrawing(
       control,
       brush: () => {
         const { brush, brushSize } = useMaskStore.getState();
-        return { kind: brush === 'erase' ? 'erase' : 'paint', size: brushSize };
+        return {
+          kind: brush === 'erase' ? 'erase' : 'paint',
+          size: brushSize,
+          isLasso: brush === 'lasso',
+        };
       },
       isMoving: () => useMaskStore.getState().brush === 'move' || isSpaceDown.current,
       setActiveStroke,
       commit: onStroke,
+      isSelecting: () => useMaskStore.getState().brush === 'select',
+      setActiveBox,
+      select: onPick,
     }),
   );
 
@@ -69,12 +78,14 @@ export function useDrawing(
 
   function key(event: KeyboardEvent) {
     const at = cursor.current ?? control.middle;
-    const pointer: Pointer = { id: KEYBOARD, type: 'key', button: 0, buttons: 1, ...at };
+    const pointer: Pointer = { id: KEYBOARD, type: 'key', button: 0, buttons: 1, alt: event.altKey, ...at };
     if (event.key === 'Enter') {
       event.preventDefault();
       showRing(at);
       if (gestures.isDown(KEYBOARD)) gestures.release(pointer);
       else gestures.press(pointer);
+      // A stroke ends with another Enter, a click at once.
+      if (useMaskStore.getState().brush === 'select') gestures.release(pointer);
     }
     const arrow = arrows[event.key];
     if (!arrow) return;
@@ -87,6 +98,7 @@ export function useDrawing(
 
   return {
     activeStroke,
+    activeBox,
     ring,
     handlers: {
       onPointerDown: press,

@@ -2,7 +2,7 @@ import { type RefObject, useEffect, useEffectEvent, useRef } from 'react';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
 import { brushSizes, useMaskStore } from './mask-store';
 
-type ShortcutActions = { undo: () => void; redo: () => void; control: ViewControl };
+type ShortcutActions = { undo: () => void; redo: () => void; invert: () => void; control: ViewControl };
 
 /**
  * Ctrl+Z or ⌘Z works on the whole page except in text fields, which have their own undo. Letter keys work only while
@@ -14,20 +14,22 @@ export function useShortcuts(editor: RefObject<HTMLElement | null>, actions: Sho
   const press = useEffectEvent((event: KeyboardEvent) => {
     if (isTextField(event.target)) return;
     if (event.ctrlKey || event.metaKey) {
-      const isRedo = event.key === 'y' || (event.shiftKey && event.key.toLowerCase() === 'z');
-      if (!isRedo && event.key !== 'z') return;
+      const letter = latinLetter(event);
+      const isRedo = letter === 'y' || (event.shiftKey && letter === 'z');
+      if (!isRedo && letter !== 'z') return;
       event.preventDefault();
       return isRedo ? actions.redo() : actions.undo();
     }
     if (event.altKey || !editor.current?.contains(document.activeElement)) return;
     if (event.key === ' ') {
-      // On a button, Space is a click.
-      if (event.target instanceof HTMLElement && event.target.closest('button, label, input')) return;
+      // There, Space is a click.
+      if (event.target instanceof HTMLElement && event.target.closest('button, label, input, summary'))
+        return;
       event.preventDefault();
       isSpaceDown.current = true;
       editor.current.dataset.moving = '';
     }
-    const action = letterActions(actions.control)[event.key.toLowerCase()];
+    const action = letterActions(actions)[latinLetter(event)];
     if (!action) return;
     event.preventDefault();
     action();
@@ -53,10 +55,28 @@ export function useShortcuts(editor: RefObject<HTMLElement | null>, actions: Sho
   return isSpaceDown;
 }
 
-function letterActions(control: ViewControl): Record<string, () => void> {
+/** The letter of a shortcut. Where the keyboard types other letters, the place of the key counts. */
+function latinLetter({ key, code }: KeyboardEvent): string {
+  const isLatin = key.length > 1 || key.charCodeAt(0) < 128;
+  if (isLatin) return key.toLowerCase();
+  return code.startsWith('Key') ? code.slice(3).toLowerCase() : (placesOfSigns[code] ?? '');
+}
+
+const placesOfSigns: Record<string, string> = {
+  BracketLeft: '[',
+  BracketRight: ']',
+  Equal: '=',
+  Minus: '-',
+  Digit0: '0',
+};
+
+function letterActions({ control, invert }: ShortcutActions): Record<string, () => void> {
   return {
     b: () => useMaskStore.setState({ brush: 'paint' }),
     e: () => useMaskStore.setState({ brush: 'erase' }),
+    s: () => useMaskStore.setState({ brush: 'select' }),
+    l: () => useMaskStore.setState({ brush: 'lasso' }),
+    i: invert,
     h: () => useMaskStore.setState({ brush: 'move' }),
     '[': () => changeSize(-1),
     ']': () => changeSize(1),

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Tool } from '@/features/catalog/tool';
 import { api, unwrap } from '@/lib/api-client';
-import type { ResultItem } from '@/lib/api-types';
+import type { Result } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
 
 export function useDeleteResult(tool: Tool, imageId: string, onDeleted?: () => void) {
@@ -10,7 +10,7 @@ export function useDeleteResult(tool: Tool, imageId: string, onDeleted?: () => v
     mutationFn: async (resultId: string) =>
       unwrap(await api.DELETE(tool.resultsPath, { params: { path: { imageId: resultId } } })),
     onSuccess: (_, resultId) => {
-      queryClient.setQueryData<ResultItem[]>(tool.resultsKey(imageId), (old) =>
+      queryClient.setQueryData<Result[]>(tool.resultsKey(imageId), (old) =>
         old?.filter((result) => result.imageId !== resultId),
       );
       onDeleted?.();

@@ -1,19 +1,45 @@
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
+import { isProblem } from '@/lib/api-client';
 import type { Backdrop, DownloadFormat } from '@/lib/download';
-import { notifyError } from '@/lib/notify';
+import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
+import { notifyError, notifyInfo } from '@/lib/notify';
+import { renewPictureUrl } from '@/lib/picture-urls';
 
 const labels: Record<DownloadFormat, string> = { png: 'PNG', jpg: 'JPG', webp: 'WebP' };
 const loadDownload = () => import('@/lib/download');
 
 export function DownloadControl({ url, backdrop }: { url: string; backdrop: Backdrop }) {
   const [format, setFormat] = useState<DownloadFormat>('png');
+  const queryClient = useQueryClient();
   const download = useMutation({
-    mutationFn: async () => (await loadDownload()).downloadImage(url, format, backdrop),
+    mutationFn: async () => {
+      const { downloadImage } = await loadWithRetry(loadDownload);
+      await renewing((current) => downloadImage(current, format, backdrop));
+    },
     onError: () => notifyError('Failed to download image'),
   });
+  const copy = useMutation({
+    mutationFn: async () => {
+      const { copyImage } = await loadWithRetry(loadDownload);
+      await renewing((current) => copyImage(current, backdrop));
+    },
+    onSuccess: () => notifyInfo('Copied to the clipboard'),
+    onError: () => notifyError('Failed to copy the image'),
+  });
+
+  /** Does it again with a new URL if this one has expired. */
+  async function renewing(work: (current: string) => Promise<void>) {
+    try {
+      await work(url);
+    } catch (error) {
+      const renewed = isProblem(error, 403) && (await renewPictureUrl(queryClient, url));
+      if (!renewed) throw error;
+      await work(renewed);
+    }
+  }
 
   return (
     <div className="flex gap-2">
@@ -29,10 +55,24 @@ export function DownloadControl({ url, backdrop }: { url: string; backdrop: Back
           </option>
         ))}
       </select>
-      <Button isBusy={download.isPending} onPointerEnter={loadDownload} onClick={() => download.mutate()}>
+      <Button
+        isBusy={download.isPending}
+        onPointerEnter={prefetch(loadDownload)}
+        onClick={() => download.mutate()}
+      >
         <Icon name="download" />
         Download
       </Button>
+      {'ClipboardItem' in window && (
+        <Button
+          variant="secondary"
+          isBusy={copy.isPending}
+          onPointerEnter={prefetch(loadDownload)}
+          onClick={() => copy.mutate()}
+        >
+          Copy
+        </Button>
+      )}
     </div>
   );
 }

@@ -1,11 +1,13 @@
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { type ReactNode, Suspense, useState } from 'react';
 import { Button } from '@/components/button';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import type { Backdrop } from '@/lib/download';
+import { prefetch } from '@/lib/load-with-retry';
 import { backdropCss } from './backdrop-css';
 import { DownloadControl } from './download-control';
 
 const loadPanel = () => import('./backdrop-panel');
-const BackdropPanel = lazy(loadPanel);
+const BackdropPanel = lazyWithRetry(loadPanel);
 
 type DownloadRowProps = {
   url: string;
@@ -27,7 +29,7 @@ export function DownloadRow({ url, backdrop, onBackdrop, children }: DownloadRow
           <Button
             variant="secondary"
             aria-expanded={isOpen}
-            onPointerEnter={loadPanel}
+            onPointerEnter={prefetch(loadPanel)}
             onClick={() => setOpen(!isOpen)}
           >
             <span

@@ -1,17 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Tool } from '@/features/catalog/tool';
 import { api, unwrap } from '@/lib/api-client';
-import type { ResultItem } from '@/lib/api-types';
+import type { Result } from '@/lib/api-types';
+import { renewPictures } from '@/lib/picture-urls';
 
 export function useResults(tool: Tool, imageId: string) {
   return useQuery({
     queryKey: tool.resultsKey(imageId),
-    queryFn: async ({ signal }): Promise<ResultItem[]> => {
+    queryFn: async ({ signal }): Promise<Result[]> => {
       const results = unwrap(await api.GET(tool.resultsPath, { params: { path: { imageId } }, signal }));
-      return results
-        .toSorted((a, b) => a.createdAt.localeCompare(b.createdAt))
-        .map((result) => ({ ...result, isNew: false }));
+      return results.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
     },
+    ...renewPictures,
     meta: { failure: tool.texts.listFailed, ignoreNotFound: true },
   });
 }

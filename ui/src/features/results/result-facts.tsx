@@ -1,18 +1,18 @@
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { Icon } from '@/components/icon';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { credits as formatCredits, formatDuration } from '@/lib/format';
+import { prefetch } from '@/lib/load-with-retry';
 import type { DisplayedResult } from './displayed-result';
 
 const loadDetails = () => import('./result-details');
-const ResultDetails = lazy(loadDetails);
+const ResultDetails = lazyWithRetry(loadDetails);
 
 /** The main facts in one line, and all of them on demand. */
-export function ResultFacts({ result, hasNote }: { result: DisplayedResult; hasNote: boolean }) {
+export function ResultFacts({ result }: { result: DisplayedResult }) {
   const [isOpen, setOpen] = useState(false);
   const facts = [
     `${result.width} × ${result.height} px`,
-    hasNote ? null : result.model,
-    result.device,
     result.durationMs === undefined ? null : formatDuration(result.durationMs),
     result.credits === 0 ? 'free' : formatCredits(result.credits),
   ]
@@ -26,7 +26,7 @@ export function ResultFacts({ result, hasNote }: { result: DisplayedResult; hasN
       onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
     >
       <summary
-        onPointerEnter={loadDetails}
+        onPointerEnter={prefetch(loadDetails)}
         className="inline-flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-1 rounded-sm text-soft tabular-nums hover:text-ink"
       >
         {facts}

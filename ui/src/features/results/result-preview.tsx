@@ -1,27 +1,31 @@
-import { lazy, type ReactNode, Suspense, useRef } from 'react';
-import { Comparison } from '@/components/comparison';
+import { type ReactNode, type RefObject, Suspense, useRef } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PictureBox } from '@/components/picture-box';
 import { classNames } from '@/lib/class-names';
+import { prefetch } from '@/lib/load-with-retry';
 import type { DisplayedResult } from './displayed-result';
 import { FactorBadge } from './factor-badge';
 import { NewBadge } from './new-badge';
 import { ResultFacts } from './result-facts';
 
 const loadZoom = () => import('./zoom-view');
-const ZoomView = lazy(loadZoom);
+const ZoomView = lazyWithRetry(loadZoom);
+const loadCompare = () => import('./compare-view');
+const CompareView = lazyWithRetry(loadCompare);
 
 export type View = 'result' | 'compare' | 'zoom';
 
 const views: { view: View; label: string; load?: () => Promise<unknown> }[] = [
   { view: 'result', label: 'Result' },
-  { view: 'compare', label: 'Compare' },
+  { view: 'compare', label: 'Compare', load: loadCompare },
   { view: 'zoom', label: 'Zoom', load: loadZoom },
 ];
 
 type ResultPreviewProps = {
   result: DisplayedResult;
   alt: string;
-  originalUrl: string;
+  /** Null if the page no longer has the original. */
+  originalUrl: string | null;
   view: View;
   onView: (view: View) => void;
   /** CSS `background` behind a transparent picture. */
@@ -36,6 +40,7 @@ export function ResultPreview(props: ResultPreviewProps) {
   const { result, alt, originalUrl, view, onView, background, progress, note } = props;
   const { url, width, height } = result;
   const zoom = useRef<HTMLButtonElement>(null);
+  const compare = useRef<HTMLButtonElement>(null);
   const picture = (
     // biome-ignore lint/a11y/noStaticElementInteractions: the Zoom button does the same.
     // biome-ignore lint/a11y/useKeyWithClickEvents: as above.
@@ -48,10 +53,10 @@ export function ResultPreview(props: ResultPreviewProps) {
     </div>
   );
 
-  function leaveZoom() {
+  function leave(button: RefObject<HTMLButtonElement | null>) {
     onView('result');
-    // The focused element disappears with the zoomed picture.
-    zoom.current?.focus();
+    // The focused element disappears with the enlarged picture.
+    button.current?.focus();
   }
 
   return (
@@ -64,13 +69,27 @@ export function ResultPreview(props: ResultPreviewProps) {
             {view === 'zoom' && (
               <Suspense>
                 <ZoomView
-                  key={url}
+                  // A renewed URL shows the same picture.
+                  key={url.split('?')[0]}
                   url={url}
                   alt={alt}
                   width={width}
                   height={height}
                   background={background}
-                  onLeave={leaveZoom}
+                  onLeave={() => leave(zoom)}
+                />
+              </Suspense>
+            )}
+            {view === 'compare' && originalUrl && (
+              <Suspense>
+                <CompareView
+                  key={url.split('?')[0]}
+                  originalUrl={originalUrl}
+                  url={url}
+                  width={width}
+                  height={height}
+                  background={background}
+                  onLeave={() => leave(compare)}
                 />
               </Suspense>
             )}
@@ -83,41 +102,34 @@ export function ResultPreview(props: ResultPreviewProps) {
         }
       >
         {view === 'result' && picture}
-        {view === 'compare' && (
-          <Comparison
-            label="Compare the original with the result"
-            className="absolute inset-0 isolate -outline-offset-2!"
-            before={<img src={originalUrl} alt="Before" className="size-full object-contain" />}
-            after={<img src={url} alt="After" className="size-full object-contain" />}
-            background={background}
-          />
-        )}
       </PictureBox>
       {note}
       <div className="mt-3 flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
         <figcaption className="contents">
-          <ResultFacts result={result} hasNote={note !== undefined} />
+          <ResultFacts result={result} />
         </figcaption>
         <fieldset
           aria-label="View"
           className="flex rounded-md border border-line bg-surface p-0.5 max-sm:order-first max-sm:w-full"
         >
-          {views.map((option) => (
-            <button
-              key={option.view}
-              ref={option.view === 'zoom' ? zoom : null}
-              type="button"
-              aria-pressed={view === option.view}
-              onPointerEnter={option.load}
-              onClick={() => onView(option.view)}
-              className={classNames(
-                'min-h-9 thumb:min-h-11 rounded-sm px-3 text-sm font-medium max-sm:flex-1',
-                view === option.view ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
-              )}
-            >
-              {option.label}
-            </button>
-          ))}
+          {views
+            .filter(({ view }) => view !== 'compare' || originalUrl)
+            .map((option) => (
+              <button
+                key={option.view}
+                ref={option.view === 'zoom' ? zoom : option.view === 'compare' ? compare : null}
+                type="button"
+                aria-pressed={view === option.view}
+                onPointerEnter={option.load && prefetch(option.load)}
+                onClick={() => onView(option.view)}
+                className={classNames(
+                  'min-h-9 thumb:min-h-11 rounded-sm px-3 text-sm font-medium max-sm:flex-1',
+                  view === option.view ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
+                )}
+              >
+                {option.label}
+              </button>
+            ))}
         </fieldset>
       </div>
     </figure>

@@ -1,8 +1,8 @@
-import type { ResultItem } from '@/lib/api-types';
+import type { Result } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 
 /** Fits the square and keeps its aspect ratio, so that the empty sides do not look transparent. */
-export function ResultThumbnail({ result, alt }: { result: ResultItem; alt: string }) {
+export function ResultThumbnail({ result, alt }: { result: Result; alt: string }) {
   const { thumbnailUrl, width, height } = result;
   return (
     <img

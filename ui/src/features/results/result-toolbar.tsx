@@ -1,11 +1,11 @@
 import { ConfirmButton } from '@/components/confirm-button';
 import { Icon } from '@/components/icon';
-import type { ResultItem } from '@/lib/api-types';
+import type { Result } from '@/lib/api-types';
 import type { Backdrop } from '@/lib/download';
 import { DownloadRow } from './download-row';
 
 type ResultToolbarProps = {
-  result: ResultItem;
+  result: Result;
   backdrop: Backdrop;
   onBackdrop: ((backdrop: Backdrop) => void) | null;
   isDeleting: boolean;

@@ -3,10 +3,11 @@ import { LoadFailure } from '@/components/load-failure';
 import { PictureBox } from '@/components/picture-box';
 import { Skeleton } from '@/components/skeleton';
 import type { Tool } from '@/features/catalog/tool';
-import type { Image, ResultItem } from '@/lib/api-types';
+import type { Image, Result } from '@/lib/api-types';
 import { useDeleteResult } from './delete-result';
 import { useResults } from './get-results';
 import { ResultGallery } from './result-gallery';
+import { useNewMarks } from './use-new-marks';
 
 type ResultsPanelProps = {
   tool: Tool;
@@ -15,7 +16,7 @@ type ResultsPanelProps = {
   onSelect: (resultId: string | null) => void;
   onDeleted: () => void;
   progress: ReactNode;
-  describe?: (result: ResultItem) => ReactNode;
+  describe?: (result: Result) => ReactNode;
 };
 
 /** The results of one tool for the image. */
@@ -28,6 +29,8 @@ export function ResultsPanel(props: ResultsPanelProps) {
     onDeleted();
   });
 
+  const marked = useNewMarks(`${tool.name} ${image.id}`, results.data);
+
   if (results.isPending) {
     return (
       <PictureBox width={image.x} height={image.y}>
@@ -35,14 +38,14 @@ export function ResultsPanel(props: ResultsPanelProps) {
       </PictureBox>
     );
   }
-  if (!results.data) {
+  if (!marked) {
     return (
       <LoadFailure text={tool.texts.listFailed} isTrying={results.isFetching} onTryAgain={results.refetch} />
     );
   }
   return (
     <ResultGallery
-      results={results.data}
+      results={marked}
       original={image}
       alt={tool.texts.result}
       isCutOut={tool.isCutOut}

@@ -1,10 +1,11 @@
-import { lazy, type ReactNode, type Ref, Suspense, useEffectEvent, useLayoutEffect, useRef } from 'react';
+import { type ReactNode, type Ref, Suspense, useEffectEvent, useLayoutEffect, useRef } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import type { Tool } from '@/features/catalog/tool';
 import { useCancelJob } from '@/features/runs/cancel-job';
-import type { Image, Job, ResultItem } from '@/lib/api-types';
+import type { Image, Job, Result } from '@/lib/api-types';
 import { ResultsPanel } from './results-panel';
 
-const JobProgress = lazy(() => import('@/features/runs/job-progress'));
+const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
 
 type ResultsSideProps = {
   ref: Ref<HTMLElement>;
@@ -14,7 +15,7 @@ type ResultsSideProps = {
   selectedId: string | null;
   onSelect: (resultId: string | null) => void;
   /** Adds what only this tool shows about a result. */
-  describe?: (result: ResultItem) => ReactNode;
+  describe?: (result: Result) => ReactNode;
 };
 
 /** The results of a tool and the progress of the current run. */

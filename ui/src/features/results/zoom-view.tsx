@@ -1,10 +1,10 @@
-import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
+import { type PointerEvent, useEffect, useRef, useState } from 'react';
 import { createGestures } from '@/components/pan-zoom/gestures';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import { capturePointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
-import { useView, type ViewControl } from '@/components/pan-zoom/use-view';
+import { useView } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
-import { ZoomControls } from '@/components/pan-zoom/zoom-controls';
+import { actualScale, handleZoomKey, ZoomBar } from './zoom-bar';
 
 type ZoomViewProps = {
   url: string;
@@ -15,9 +15,6 @@ type ZoomViewProps = {
   background?: string;
   onLeave: () => void;
 };
-
-/** Screen pixels per press of an arrow key. */
-const KEY_STEP = 48;
 
 /** An enlarged picture. Wheel, pinch, keys and buttons zoom; dragging pans. */
 export default function ZoomView({ url, alt, width, height, background, onLeave }: ZoomViewProps) {
@@ -39,15 +36,6 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
     gestures.press(toPointer(event));
   }
 
-  function handleKey(event: KeyboardEvent) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = event.key === 'Escape' ? onLeave : keyActions(control)[event.key];
-    if (!action) return;
-    event.preventDefault();
-    action();
-  }
-
-  const scale = placement?.view.scale ?? 1;
   return (
     <>
       <div
@@ -61,7 +49,7 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
         onPointerUp={({ pointerId }) => gestures.release({ id: pointerId })}
         onPointerCancel={({ pointerId }) => gestures.cancel({ id: pointerId })}
         onDoubleClick={(event) => control.zoom(2, pointIn(event.currentTarget, event))}
-        onKeyDown={handleKey}
+        onKeyDown={(event) => handleZoomKey(event, control, onLeave)}
         className="absolute inset-0 touch-none cursor-grab overflow-hidden rounded-lg select-none -outline-offset-2! active:cursor-grabbing"
       >
         {placement && (
@@ -73,53 +61,7 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
           />
         )}
       </div>
-      {/* biome-ignore lint/a11y/useSemanticElements: buttons are not a form. */}
-      <div
-        role="group"
-        aria-label="Zoom"
-        className="absolute top-3 right-3 flex items-center rounded-md border border-line bg-surface p-0.5 shadow-raised"
-      >
-        <ZoomControls
-          control={control}
-          level={
-            <span className="min-w-12 text-center text-sm tabular-nums" role="status">
-              {`${Math.round((scale / actualScale()) * 100)}%`}
-            </span>
-          }
-        >
-          <button
-            type="button"
-            title="Actual pixels (1)"
-            onClick={() => zoomToActual(control)}
-            className="min-h-10 thumb:min-h-11 rounded-sm px-2 text-sm font-medium tabular-nums hover:bg-sunken"
-          >
-            1:1
-          </button>
-        </ZoomControls>
-      </div>
+      <ZoomBar control={control} placement={placement} />
     </>
   );
-}
-
-function keyActions(control: ViewControl): Record<string, () => void> {
-  return {
-    '+': control.zoomIn,
-    '=': control.zoomIn,
-    '-': control.zoomOut,
-    '0': control.fit,
-    '1': () => zoomToActual(control),
-    ArrowLeft: () => control.move(KEY_STEP, 0),
-    ArrowRight: () => control.move(-KEY_STEP, 0),
-    ArrowUp: () => control.move(0, KEY_STEP),
-    ArrowDown: () => control.move(0, -KEY_STEP),
-  };
-}
-
-function zoomToActual(control: ViewControl) {
-  control.zoom(actualScale() / control.view.scale);
-}
-
-/** The scale in CSS pixels at which one image pixel covers one screen pixel. */
-function actualScale(): number {
-  return 1 / (window.devicePixelRatio || 1);
 }

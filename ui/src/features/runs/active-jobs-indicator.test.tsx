@@ -1,9 +1,11 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import { HttpResponse, http } from 'msw';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { anImage, aResult, aUser } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
 
 const POLL_MS = 3_000;
 
@@ -24,30 +26,63 @@ function withRuns(...images: string[]) {
 describe('the indicator of active jobs', () => {
   afterEach(() => vi.useRealTimers());
 
-  test('is hidden without jobs, and stops polling', async () => {
+  test('is hidden without jobs, and asks no more than once', async () => {
     fakeIntervals();
     const { api } = renderApp('/pricing', { signedIn: true });
-    await waitFor(() => expect(polls(api)).toBe(1));
+    await waitFor(() => expect(api.streams).toBe(1));
     await act(() => vi.advanceTimersByTimeAsync(10 * POLL_MS));
-    expect(polls(api)).toBe(1);
+    expect(polls(api)).toBeLessThanOrEqual(1);
     noIndicator();
   });
 
-  test('polls a job and links to its page', async () => {
-    fakeIntervals();
+  test('shows progress from the event stream and links to the page of the job', async () => {
     const { api, router } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
     const button = await indicator(1);
-    expect(polls(api)).toBe(1);
-    await act(() => vi.advanceTimersByTimeAsync(POLL_MS));
-    await waitFor(() => expect(polls(api)).toBe(2));
-    vi.useRealTimers();
+    await waitFor(() => expect(api.streams).toBe(1));
+    Object.assign(api.jobs[0] as object, { position: 1, etaSeconds: 3 });
     api.images = [anImage()];
     await userEvent.click(button);
     const item = await screen.findByRole('menuitem', { name: /^Upscale 4X/ });
-    expect(item).toHaveTextContent('2 ahead · about 4 s left');
+    await waitFor(() => expect(item).toHaveTextContent('1 ahead · about 3 s left'));
+    expect(polls(api)).toBeLessThanOrEqual(1);
     await userEvent.click(item);
     await waitFor(() => expect(router.state.location.pathname).toBe('/upscale/image-1'));
     expect(screen.queryByRole('menu')).toBeNull();
+  });
+
+  test('polls while the event stream is silent', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'], shouldAdvanceTime: true });
+    const api = Object.assign(withRuns('image-1'), { isStreamBroken: true });
+    renderApp('/pricing', { api, signedIn: true });
+    await indicator(1);
+    const before = polls(api);
+    server.use(http.get('*/api/events', () => new HttpResponse(null, { status: 502 })));
+    await act(() => vi.advanceTimersByTimeAsync(10 * POLL_MS));
+    await waitFor(() => expect(polls(api)).toBeGreaterThan(before));
+  });
+
+  test('a run of another tab appears, and its result and the credits with it', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()], stepMs: 20 });
+    renderApp('/upscale/image-1', { api, signedIn: true });
+    await waitFor(() => expect(api.streams).toBe(1));
+    expect(await screen.findByRole('link', { name: 'credits 20' })).toBeVisible();
+    api.runJob({ tool: 'upscale', factor: 4, cost: 6, imageId: 'image-1' });
+    await screen.findByRole('progressbar');
+    expect(await screen.findByRole('img', { name: 'Result 1' })).toBeVisible();
+    expect(await screen.findByRole('link', { name: 'credits 14' })).toBeVisible();
+  });
+
+  test('a run that cannot be read stays in sight until it can', async () => {
+    const { api, queryClient } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    await indicator(1);
+    await waitFor(() => expect(api.streams).toBe(1));
+    const [job] = api.jobs;
+    server.use(http.get('*/api/jobs/:id', () => new HttpResponse(null, { status: 503 })));
+    // A list without the job, such as one from before it was submitted.
+    act(() => void queryClient.setQueryData(['active-jobs'], []));
+    await waitFor(noIndicator);
+    server.use(http.get('*/api/jobs/:id', () => HttpResponse.json(job)));
+    expect(await indicator(1)).toBeVisible();
   });
 
   test('links each job to the page of its image', async () => {
@@ -84,13 +119,12 @@ describe('the indicator of active jobs', () => {
     renderApp('/upscale/image-1', { api, signedIn: true });
     const run = await screen.findByRole('button', { name: 'Upscale 2X' });
     await waitFor(() => expect(run).toBeEnabled());
-    await waitFor(() => expect(polls(api)).toBe(1));
     await userEvent.click(run);
     expect(await indicator(1)).toBeVisible();
     await screen.findByRole('img', { name: 'Result 1' });
-    noIndicator();
-    // The page follows the job's events; no poll was needed.
-    expect(polls(api)).toBe(1);
+    await waitFor(noIndicator);
+    // The page follows the account's events; no poll was needed.
+    expect(polls(api)).toBeLessThanOrEqual(1);
   });
 
   test('shows a toast for a run that ends on another page, and refreshes its results and the credits', async () => {
@@ -125,9 +159,10 @@ describe('the indicator of active jobs', () => {
   });
 
   test('shows no toast for a run that was deleted with its image', async () => {
-    const { api } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
+    const { api, queryClient } = renderApp('/pricing', { api: withRuns('image-1'), signedIn: true });
     await indicator(1);
     api.jobs = [];
+    await act(() => queryClient.invalidateQueries({ queryKey: ['active-jobs'] }));
     await waitFor(noIndicator);
     await waitFor(() => expect(api.calls).toContain('GET /api/jobs/job-2'));
     expect(screen.queryByRole('alert')).toBeNull();

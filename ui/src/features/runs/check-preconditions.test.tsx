@@ -7,19 +7,23 @@ import { storeSession } from '@/testing/session';
 import { usePreconditionCheck } from './check-preconditions';
 
 function checkFor(imageId: string) {
-  const session = new Session(aConfig().identity, { onExpired: () => {}, onSignedOut: () => {} });
+  const session = new Session(aConfig().identity, {
+    onExpired: () => {},
+    onSignedOut: () => {},
+    onUserChanged: () => {},
+  });
   const wrapper = ({ children }: { children: ReactNode }) => (
     <SessionContext value={session}>{children}</SessionContext>
   );
   return renderHook(() => usePreconditionCheck(imageId), { wrapper }).result.current;
 }
 
-test('a run needs a token', () => {
-  expect(checkFor('image-1')).toThrow('Authentication token is missing.');
+test('a run needs a token', async () => {
+  await expect(checkFor('image-1')()).rejects.toThrow('Authentication token is missing.');
 });
 
-test('a run needs an image', () => {
+test('a run needs an image', async () => {
   storeSession(aConfig().identity);
-  expect(checkFor('')).toThrow('Image ID is missing.');
-  expect(checkFor('image-1')).not.toThrow();
+  await expect(checkFor('')()).rejects.toThrow('Image ID is missing.');
+  await checkFor('image-1')();
 });

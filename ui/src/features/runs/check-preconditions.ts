@@ -2,13 +2,11 @@ import { useContext } from 'react';
 import { UserError } from '@/lib/failure-text';
 import { SessionContext } from '@/lib/session';
 
-/** Returns a check to call on the click: the token may have expired since the last render. */
+/** Returns a check to await before a run. It waits for a token that is being renewed. */
 export function usePreconditionCheck(imageId: string) {
   const session = useContext(SessionContext);
-  return () => {
-    const user = session?.state.getState().user;
-    const isExpired = user?.expires_at !== undefined && user.expires_at * 1000 <= Date.now();
-    if (!user?.access_token || isExpired) throw new UserError('Authentication token is missing.');
+  return async () => {
+    if (!(await session?.token())) throw new UserError('Authentication token is missing.');
     if (!imageId) throw new UserError('Image ID is missing.');
   };
 }

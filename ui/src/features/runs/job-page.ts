@@ -11,9 +11,3 @@ const imagePage: Record<ToolName, (imageId: string) => string> = {
 export function jobPage({ tool, imageId }: Job): string {
   return imageId ? imagePage[tool](imageId) : paths.images;
 }
-
-/** Whether `pathname` is the page that shows the job. */
-export function isJobPage(job: Job, pathname: string): boolean {
-  // The background tool has two paths.
-  return pathname.replace(/^\/background\//, `${paths.removeBackground}/`) === jobPage(job);
-}

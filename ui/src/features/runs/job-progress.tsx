@@ -4,6 +4,7 @@ import type { Tool } from '@/features/catalog/tool';
 import type { Job } from '@/lib/api-types';
 import { formatCount, formatPercent, formatSeconds } from '@/lib/format';
 import { secondsLeft } from './job-state';
+import { waits } from './waits';
 
 type Texts = Pick<Tool['texts'], 'postprocess' | 'patience'>;
 type Stage = NonNullable<Job['progress']>['stage'];
@@ -55,14 +56,16 @@ export default function JobProgress({ job, texts, onCancel, isCanceling = false 
   );
 }
 
-function headline({ state, position, progress }: Job, { postprocess }: Texts): string {
+function headline({ state, position, progress, waitsFor }: Job, { postprocess }: Texts): string {
   if (state === 'running') return progress ? { ...stages, postprocess }[progress.stage] : 'Starting';
+  if (waitsFor && waitsFor !== 'turn') return waits[waitsFor].short;
   if (!position) return 'Next in line';
   return position === 1 ? '1 image is ahead of yours' : `${position} images are ahead of yours`;
 }
 
 function remaining(job: Job, { patience }: Texts): string {
   const seconds = secondsLeft(job);
+  if (job.waitsFor && job.waitsFor !== 'turn') return waits[job.waitsFor].long;
   if (seconds !== null) return `About ${formatSeconds(seconds)} left`;
   return job.state === 'queued' ? 'Waiting for a free worker' : patience;
 }

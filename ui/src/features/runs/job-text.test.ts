@@ -9,6 +9,10 @@ const steps = { unit: 'steps' as const, done: 3, total: 20 };
 test.each<[Job, string]>([
   [aJob({ position: 2, etaSeconds: 30 }), '2 ahead · about 30 s left'],
   [aJob({ position: 0, etaSeconds: null }), 'Next in line'],
+  [aJob({ position: 0, waitsFor: 'turn', etaSeconds: 9 }), 'Next in line · about 9 s left'],
+  [aJob({ position: 0, waitsFor: 'worker', etaSeconds: null }), 'Waiting for a worker'],
+  [aJob({ position: 3, waitsFor: 'storage', etaSeconds: null }), 'Waiting for storage'],
+  [aJob({ position: 0, waitsFor: 'retry', etaSeconds: null }), 'Trying again soon'],
   [running({ progress: null, etaSeconds: null }), 'Starting'],
   [
     running({ progress: { stage: 'infer', fraction: 0.15, count: steps }, etaSeconds: 150 }),

@@ -2,6 +2,7 @@ import type { Job } from '@/lib/api-types';
 import { formatCount, formatPercent, formatTimeLeft } from '@/lib/format';
 import { toolNames } from '@/lib/tool-names';
 import { secondsLeft } from './job-state';
+import { waits } from './waits';
 
 /** The name of the tool and, for an upscale, the factor. */
 export function jobTitle({ tool, factor }: Job): string {
@@ -9,8 +10,9 @@ export function jobTitle({ tool, factor }: Job): string {
 }
 
 /** The progress in a word or two. */
-export function shortProgress({ state, position, progress }: Job): string {
+export function shortProgress({ state, position, progress, waitsFor }: Job): string {
   if (state === 'running') return progress ? formatPercent(progress.fraction) : 'Starting';
+  if (waitsFor && waitsFor !== 'turn') return waits[waitsFor].short;
   return position ? `${position} ahead` : 'Next in line';
 }
 

@@ -8,8 +8,7 @@ import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
-import { loadFollowJob } from './load-follow-job';
-import { useFollowActiveJob } from './use-active-job';
+import { useImageRuns } from './use-image-runs';
 
 export type RunProblem = { kind: 'not-enough-credits' } | { kind: 'refused'; detail: string };
 
@@ -41,10 +40,9 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     setProblem(detail ? { kind: 'refused', detail } : null);
   }
 
-  const active = useFollowActiveJob({
+  const active = useImageRuns({
     imageId,
     tool: tool.name,
-    resultsKey: tool.resultsKey(imageId),
     onDone: (results) => {
       setAnnouncement(resultReady);
       onDone(results);
@@ -56,9 +54,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
 
   const submit = useMutation({
     mutationFn: async ({ request, key }: { request: Request; key: string }) => {
-      checkPreconditions();
-      // Loads in parallel with the request.
-      void loadFollowJob().catch(() => {});
+      await checkPreconditions();
       return send(request, key);
     },
     onSuccess: (answer) => {

@@ -1,14 +1,18 @@
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { Notice } from '@/components/notice';
+import { isPaidLikeFree, isRepeat } from '@/features/catalog/bound-models';
 import { costNote, freeNote } from '@/features/catalog/cost-note';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
+import { useResults } from '@/features/results/get-results';
 import { RunProblemNotice } from '@/features/runs/run-problem-notice';
 import type { Image } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
 import type { useToolRun } from './use-tool-run';
+
+const ConfirmDialog = lazy(() => import('@/components/confirm-dialog'));
 
 type RunPanelProps = {
   tool: EditingTool;
@@ -25,31 +29,45 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
   const isFreeUsed = image.freeRuns[tool.freeRun] || run.isFreeRefused;
   const isOversize = isTooBig(image, maxDimension);
   const isBlocked = run.isBusy || isOversize;
+  const results = useResults(tool, image.id);
+  const [repeated, setRepeated] = useState<ToolAction | null>(null);
+  const buttons = useRef<HTMLUListElement>(null);
 
   function start(action: ToolAction) {
     run.start(action);
     onStart();
   }
 
+  function startPaid(action: ToolAction) {
+    if (offer && isRepeat(offer, action.factor, image, results.data ?? [])) setRepeated(action);
+    else start(action);
+  }
+
+  /** A paid run that is no better than the free one must not look like the better choice. */
+  const isBetterFree = (action: ToolAction) =>
+    offer?.freeAvailable === true && isPaidLikeFree(offer, action.factor, image);
+  const isFreeBest = !isFreeUsed && tool.paid.some(isBetterFree);
+
   return (
     <div className="grid gap-3">
-      <ul className="grid gap-x-3 gap-y-4 sm:grid-cols-2 md:grid-cols-1 lg:grid-cols-2">
+      <ul ref={buttons} className="grid gap-x-3 gap-y-4 sm:grid-cols-2 md:grid-cols-1 lg:grid-cols-2">
         {tool.paid.map((action) => (
-          <Action key={action.path} note={costNote(offer, action.factor)}>
+          <Action key={action.path} note={costNote(offer, action.factor, image)}>
             <Button
+              variant={isBetterFree(action) ? 'secondary' : 'primary'}
               size="lg"
               disabled={isBlocked || !offer?.available}
               isBusy={run.starting === action}
-              onClick={() => start(action)}
+              onClick={() => startPaid(action)}
             >
               <Icon name={tool.icon} />
               {action.label}
             </Button>
           </Action>
         ))}
-        <Action note={isFreeUsed ? 'Free run used for this image' : freeNote(tool.free, offer)}>
+        <Action note={isFreeUsed ? 'Free run used for this image' : freeNote(tool.free, offer, image)}>
           <Button
-            variant="secondary"
+            variant={isFreeBest ? 'primary' : 'secondary'}
             size="lg"
             disabled={isBlocked || isFreeUsed || !offer?.freeAvailable}
             isBusy={run.starting === tool.free}
@@ -61,6 +79,19 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
       </ul>
       {isOversize && <Notice tone="error">{tooBigText(maxDimension)}</Notice>}
       <RunProblemNotice problem={run.problem} />
+      {repeated && (
+        <Suspense>
+          <ConfirmDialog
+            title="You already have this result"
+            text={`Another run makes the same picture again: nothing has changed since. It costs ${costNote(offer, repeated.factor)}.`}
+            action="Run again"
+            isSafe
+            onConfirm={() => start(repeated)}
+            onClose={() => setRepeated(null)}
+            onClosed={() => buttons.current?.querySelector('button')?.focus()}
+          />
+        </Suspense>
+      )}
     </div>
   );
 }

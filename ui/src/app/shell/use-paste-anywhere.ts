@@ -1,0 +1,40 @@
+import { useEffect, useEffectEvent } from 'react';
+import { useLocation, useNavigate } from 'react-router';
+import { keepPicture, PICTURE_KEPT } from '@/lib/kept-picture';
+import { paths } from '@/lib/paths';
+import { useSession } from '@/lib/session';
+
+const tools = [paths.removeBackground, paths.upscale, paths.magic];
+
+/**
+ * Takes an image that is pasted on a page without an upload panel to the next one that has one: the start page of the
+ * tool at hand, or a page that everybody may use.
+ */
+export function usePasteAnywhere() {
+  const navigate = useNavigate();
+  const { pathname } = useLocation();
+  const { isSignedIn } = useSession();
+
+  const paste = useEffectEvent(async (event: ClipboardEvent) => {
+    const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
+    const image = Array.from(event.clipboardData?.files ?? []).find(({ type }) => type.startsWith('image/'));
+    // An upload panel has taken it already.
+    if (event.defaultPrevented || isInField || !image) return;
+    event.preventDefault();
+    await keepPicture(image);
+    const isHere = (path: string) => pathname === path || pathname.startsWith(`${path}/`);
+    // Only users have Magic Fix and a page of images.
+    const tool = tools.find((path) => isHere(path) && (isSignedIn || path !== paths.magic));
+    const target = tool ?? (isSignedIn ? paths.images : paths.removeBackground);
+    // A panel that shows another picture takes this one instead.
+    if (target === pathname) window.dispatchEvent(new Event(PICTURE_KEPT));
+    else void navigate(target);
+  });
+
+  useEffect(() => {
+    const handlePaste = (event: ClipboardEvent) => void paste(event);
+    // On the window, after the upload panels, which listen on the document.
+    window.addEventListener('paste', handlePaste);
+    return () => window.removeEventListener('paste', handlePaste);
+  }, []);
+}

@@ -1,0 +1,73 @@
+import { render, screen } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { HttpResponse, http } from 'msw';
+import { Suspense } from 'react';
+import { afterEach, expect, test, vi } from 'vitest';
+import { useBuild } from '@/lib/load-with-retry';
+import { server } from '@/testing/server';
+import { lazyWithRetry } from './lazy-with-retry';
+
+const Part = () => <p>The part</p>;
+const missing = () => Promise.reject(new TypeError('Failed to fetch dynamically imported module'));
+
+function show(load: Parameters<typeof lazyWithRetry>[0], failure?: null) {
+  vi.useFakeTimers({ shouldAdvanceTime: true, advanceTimeDelta: 200 });
+  const Lazy = lazyWithRetry(load, failure);
+  render(
+    <>
+      <p>The rest of the page</p>
+      <Suspense>
+        <Lazy />
+      </Suspense>
+    </>,
+  );
+}
+
+function serveBuild(script: string) {
+  const html = `<script type="module" src="${script}"></script>`;
+  server.use(http.get(window.location.origin, () => HttpResponse.html(html)));
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+  useBuild.setState({ isOutdated: false });
+  for (const script of document.head.querySelectorAll('script')) script.remove();
+});
+
+test('code that is missing for a moment is loaded again', async () => {
+  const load = vi.fn(missing).mockImplementationOnce(missing);
+  load.mockImplementationOnce(missing).mockImplementationOnce(async () => ({ default: Part }) as never);
+  show(load as never);
+  expect(await screen.findByText('The part')).toBeVisible();
+  expect(load).toHaveBeenCalledTimes(3);
+});
+
+test('only the part fails, and can be tried again', async () => {
+  vi.spyOn(console, 'error').mockImplementation(() => {});
+  let isThere = false;
+  show(() => (isThere ? Promise.resolve({ default: Part }) : missing()));
+  expect(await screen.findByText(/could not be loaded/)).toBeVisible();
+  expect(screen.getByText('The rest of the page')).toBeVisible();
+  isThere = true;
+  await userEvent
+    .setup({ advanceTimers: vi.advanceTimersByTime })
+    .click(screen.getByRole('button', { name: 'Try again' }));
+  expect(await screen.findByText('The part')).toBeVisible();
+});
+
+test.each([
+  ['/assets/index-new.js', true],
+  ['/assets/index-old.js', false],
+])('a missing part asks for a reload if the server has another build: %s', async (served, isOutdated) => {
+  vi.spyOn(console, 'error').mockImplementation(() => {});
+  const script = document.createElement('script');
+  script.type = 'module';
+  // jsdom does not run it.
+  script.src = '/assets/index-old.js';
+  document.head.append(script);
+  serveBuild(served);
+  show(missing);
+  expect(await screen.findByText(/could not be loaded/)).toBeVisible();
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  expect(useBuild.getState().isOutdated).toBe(isOutdated);
+});

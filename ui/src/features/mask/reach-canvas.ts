@@ -1,0 +1,66 @@
+import type { ImageSize } from '@/lib/image-size';
+import { areaCanvas } from './area-canvas';
+import type { Shape } from './marks';
+
+/** Limits the canvas, in pixels per side. */
+const MAX_SIDE = 2048;
+/** Copies of an imported area, placed on a circle around it to widen it. */
+const COPIES = 24;
+
+/** Draws the line around everything within `reach` image pixels of the mask. `line` is its width in image pixels. */
+export function reachCanvas(
+  shapes: Shape[],
+  image: ImageSize,
+  reach: number,
+  line: number,
+): HTMLCanvasElement {
+  const outline = widened(shapes, image, reach + line / 2);
+  const context = outline.getContext('2d');
+  if (context) {
+    context.globalCompositeOperation = 'destination-out';
+    context.drawImage(widened(shapes, image, reach - line / 2), 0, 0);
+  }
+  return outline;
+}
+
+/** Draws the mask, wider by `by` image pixels on every side. */
+function widened(shapes: Shape[], image: ImageSize, by: number): HTMLCanvasElement {
+  const scale = Math.min(1, MAX_SIDE / Math.max(image.x, image.y));
+  const canvas = document.createElement('canvas');
+  canvas.width = Math.ceil(image.x * scale);
+  canvas.height = Math.ceil(image.y * scale);
+  const context = canvas.getContext('2d');
+  if (!context) return canvas;
+  context.scale(scale, scale);
+  context.lineCap = 'round';
+  context.lineJoin = 'round';
+  for (const shape of shapes) {
+    context.globalCompositeOperation = shape.kind === 'erase' ? 'destination-out' : 'source-over';
+    if (shape.kind === 'area') {
+      const area = areaCanvas(shape, image);
+      for (let copy = 0; copy < COPIES; copy += 1) {
+        const angle = (2 * Math.PI * copy) / COPIES;
+        context.drawImage(area, by * Math.cos(angle), by * Math.sin(angle), image.x, image.y);
+      }
+      continue;
+    }
+    const { kind, size, points } = shape;
+    const width = kind === 'erase' ? size - 2 * by : size + 2 * by;
+    if (width <= 0) continue;
+    context.lineWidth = width;
+    context.beginPath();
+    const [x = 0, y = 0] = points;
+    context.moveTo(x, y);
+    // A line of length zero draws nothing.
+    context.lineTo(x + 0.01, y);
+    for (let at = 2; at + 1 < points.length; at += 2) context.lineTo(points[at] ?? 0, points[at + 1] ?? 0);
+    context.stroke();
+  }
+  if (context) {
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.globalCompositeOperation = 'source-in';
+    context.fillStyle = '#fff';
+    context.fillRect(0, 0, canvas.width, canvas.height);
+  }
+  return canvas;
+}

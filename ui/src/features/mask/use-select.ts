@@ -1,0 +1,118 @@
+import { useEffect, useRef, useState } from 'react';
+import type { ViewControl } from '@/components/pan-zoom/use-view';
+import { type Point, toImage } from '@/components/pan-zoom/view';
+import { ApiError } from '@/lib/api-client';
+import type { Image } from '@/lib/api-types';
+import { notifyError } from '@/lib/notify';
+import type { Picked } from './gestures';
+import { type Area, type Clicks, type ImagePoint, lastClicks } from './marks';
+import { useMaskStore } from './mask-store';
+import { selectArea } from './select-area';
+
+/** What to select, and what becomes of it. */
+type Step = { clicks: Clicks; erases?: boolean; refines?: boolean };
+type Pending = Step & { request: AbortController };
+
+/** Selects what somebody clicks on, and marks it. */
+export function useSelect(image: Image, control: ViewControl, mark: (area: Area) => void) {
+  // Also outside React, because the gestures are created once: a click must see the one before it.
+  const latest = useRef<Pending | null>(null);
+  const [pending, setPending] = useState<Pending | null>(null);
+
+  function setLatest(next: Pending | null) {
+    latest.current = next;
+    setPending(next);
+  }
+
+  // Leaving the page ends the wait.
+  useEffect(() => () => latest.current?.request.abort(), []);
+
+  async function send(step: Step) {
+    // It contains the clicks of the request before.
+    latest.current?.request.abort();
+    const own: Pending = { ...step, request: new AbortController() };
+    setLatest(own);
+    try {
+      const { spans } = await selectArea(image, step.clicks, own.request.signal);
+      if (latest.current === own) mark(areaOf(step, spans));
+    } catch (error) {
+      if (latest.current === own) notifyError(reasonOf(error));
+    } finally {
+      if (latest.current === own) setLatest(null);
+    }
+  }
+
+  /** Clicks of the selection that is on its way or was made last; null if the next click starts a new one. */
+  function current(): Step | null {
+    if (latest.current) return latest.current.erases ? null : latest.current;
+    const clicks = shownClicks(image.id);
+    return clicks && { clicks, refines: true };
+  }
+
+  function pick(picked: Picked) {
+    if ('box' in picked) {
+      const box = boxIn(image, control, picked.box);
+      if (box) send({ clicks: { positive: [], negative: [], box } });
+      return;
+    }
+    const at = pointIn(image, control, picked.at);
+    if (!at) return;
+    const step = current();
+    const { positive, negative, ...rest } = step?.clicks ?? { positive: [], negative: [] };
+    if (picked.takesAway === useMaskStore.getState().takesAway) {
+      send({ ...step, clicks: { ...rest, positive: [...positive, at], negative } });
+    } else if (step) {
+      send({ ...step, clicks: { ...rest, positive, negative: [...negative, at] } });
+    } else {
+      // There is no selection to correct: takes away from what the brush or an earlier selection marked.
+      send({ clicks: { positive: [at], negative: [] }, erases: true });
+    }
+  }
+
+  function areaOf({ clicks, erases, refines }: Step, spans: number[]): Area {
+    // A stroke or an undo may have come in between.
+    const canRefine = refines && shownClicks(image.id) !== null;
+    return { kind: 'area', spans, clicks, ...(erases && { erases }), ...(canRefine && { refines }) };
+  }
+
+  return {
+    pick,
+    selectSubject: () => send({ clicks: { positive: [], negative: [], subject: true } }),
+    /** Gives up the selection on its way. Returns false if there is none. */
+    cancel: () => {
+      const isPending = latest.current !== null;
+      latest.current?.request.abort();
+      setLatest(null);
+      return isPending;
+    },
+    pending: pending?.clicks ?? null,
+    isSelecting: pending !== null,
+  };
+}
+
+/** The clicks of the last mark, unless a run was started with it. */
+function shownClicks(imageId: string): Clicks | null {
+  const draft = useMaskStore.getState().drafts[imageId];
+  return draft && !draft.isSubmitted ? lastClicks(draft.done) : null;
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ApiError && error.detail) return error.detail;
+  return 'Failed to select, please try again';
+}
+
+/** Returns the pixel under a point of the frame; null beside the image. */
+function pointIn(image: Image, { view }: ViewControl, point: Point): ImagePoint | null {
+  const { x, y } = toImage(view, point);
+  const isInside = x >= 0 && y >= 0 && x < image.x && y < image.y;
+  return isInside ? { x: Math.floor(x), y: Math.floor(y) } : null;
+}
+
+/** Returns the pixels that a rectangle of the frame touches; null if it lies beside the image. */
+function boxIn(image: Image, { view }: ViewControl, box: Point & { width: number; height: number }) {
+  const first = toImage(view, box);
+  const last = toImage(view, { x: box.x + box.width, y: box.y + box.height });
+  const [left, top] = [Math.max(0, Math.floor(first.x)), Math.max(0, Math.floor(first.y))];
+  const [right, bottom] = [Math.min(image.x, Math.ceil(last.x)), Math.min(image.y, Math.ceil(last.y))];
+  return right > left && bottom > top ? { x: left, y: top, width: right - left, height: bottom - top } : null;
+}

@@ -1,0 +1,195 @@
+import { type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
+import { ComparisonHandle } from '@/components/comparison';
+import { createGestures, type Drag, pan } from '@/components/pan-zoom/gestures';
+import { PlacedImage } from '@/components/pan-zoom/placed-image';
+import { capturePointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
+import { useView } from '@/components/pan-zoom/use-view';
+import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
+import type { Point } from '@/components/pan-zoom/view';
+import { classNames } from '@/lib/class-names';
+import { handleZoomKey, ZoomBar } from './zoom-bar';
+
+type CompareViewProps = {
+  originalUrl: string;
+  url: string;
+  width: number;
+  height: number;
+  /** CSS `background` behind a transparent result. */
+  background?: string;
+  onLeave: () => void;
+};
+
+type Mode = 'slider' | 'side' | 'hold';
+
+const modes: [Mode, string][] = [
+  ['slider', 'Slider'],
+  ['side', 'Side by side'],
+  ['hold', 'Hold'],
+];
+/** A press this close to the line takes it; elsewhere an enlarged picture pans. In screen pixels. */
+const REACH = 28;
+
+/** The original and the result at the same zoom: with a line between them, side by side, or one after the other. */
+export default function CompareView(props: CompareViewProps) {
+  const { originalUrl, url, width, height, background, onLeave } = props;
+  // The original is stretched to the size of the result, so that the same places lie over each other.
+  const size = useMemo(() => ({ x: width, y: height }), [width, height]);
+  const { frame, placement, control } = useView(size);
+  const [mode, setMode] = useState<Mode>('slider');
+  const [share, setShare] = useState(50);
+  const line = useRef(share);
+  const [isOriginal, setOriginal] = useState(false);
+  useWheelZoom(frame, control);
+
+  const gestures = useMemo(() => {
+    const room = () => frame.current?.clientWidth || 1;
+    const moveLine = ({ x }: Point) => {
+      line.current = Math.min(100, Math.max(0, (x / room()) * 100));
+      setShare(line.current);
+    };
+    const drag = (move: (point: Point) => void): Drag => ({
+      move: (points) => points.slice(-1).forEach(move),
+      end: () => {},
+      cancel: () => {},
+      interrupt: () => {},
+    });
+    return createGestures(control, (pointer) => {
+      const isNear = Math.abs(pointer.x - (line.current / 100) * room()) < REACH;
+      if (mode !== 'slider' || !(control.isFitted || isNear)) return pan(control, pointer);
+      moveLine(pointer);
+      return drag(moveLine);
+    });
+  }, [control, frame, mode]);
+
+  const handlers = {
+    onPointerDown: (event: PointerEvent<HTMLElement>) => {
+      capturePointer(event);
+      gestures.press(toPointer(event));
+    },
+    onPointerMove: (event: PointerEvent<HTMLElement>) => gestures.move(toPointer(event)),
+    onPointerUp: ({ pointerId }: PointerEvent) => gestures.release({ id: pointerId }),
+    onPointerCancel: ({ pointerId }: PointerEvent) => gestures.cancel({ id: pointerId }),
+    onDoubleClick: (event: React.MouseEvent<HTMLElement>) =>
+      control.zoom(2, pointIn(event.currentTarget, event)),
+  };
+  const place = (src: string, behind?: string) =>
+    placement && <PlacedImage src={src} size={size} view={placement.view} background={behind} />;
+  const isSide = mode === 'side';
+  const showsOriginal = isSide || (mode === 'hold' && isOriginal);
+  const hold = (isHeld: boolean) => setOriginal(isHeld);
+
+  return (
+    <>
+      <div className="absolute inset-0 flex overflow-hidden rounded-lg bg-sunken">
+        <div
+          ref={frame}
+          role="application"
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also move the pictures with the keyboard.
+          tabIndex={0}
+          aria-label="The original and the result: plus and minus zoom, arrow keys pan, Escape closes"
+          onKeyDown={(event) => handleZoomKey(event, control, onLeave)}
+          {...handlers}
+          className={classNames(
+            'relative h-full flex-1 touch-none overflow-hidden select-none -outline-offset-2!',
+            mode === 'slider' ? 'cursor-ew-resize' : 'cursor-grab active:cursor-grabbing',
+          )}
+        >
+          {showsOriginal ? place(originalUrl) : place(url, background)}
+          {mode === 'slider' && (
+            <>
+              <div
+                className="absolute inset-0 bg-sunken"
+                style={{ clipPath: `inset(0 ${100 - share}% 0 0)` }}
+              >
+                {place(originalUrl)}
+              </div>
+              <div
+                aria-hidden="true"
+                className="pointer-events-none absolute inset-y-0 w-0.5 -translate-x-1/2 bg-[#fff] shadow-[0_0_2px_rgb(0_0_0/0.6)]"
+                style={{ left: `${share}%` }}
+              >
+                <ComparisonHandle />
+              </div>
+            </>
+          )}
+          <Tag side="left">{showsOriginal || mode === 'slider' ? 'Original' : 'Result'}</Tag>
+          {mode === 'slider' && <Tag side="right">Result</Tag>}
+        </div>
+        {isSide && (
+          <div
+            {...handlers}
+            className="relative h-full flex-1 touch-none cursor-grab overflow-hidden border-l-2 border-surface select-none active:cursor-grabbing"
+          >
+            {place(url, background)}
+            <Tag side="right">Result</Tag>
+          </div>
+        )}
+      </div>
+      {mode === 'slider' && (
+        <input
+          type="range"
+          min={0}
+          max={100}
+          value={Math.round(share)}
+          aria-label="Compare the original with the result"
+          aria-valuetext={`${Math.round(share)} percent original`}
+          onChange={({ target }) => {
+            line.current = target.valueAsNumber;
+            setShare(target.valueAsNumber);
+          }}
+          className="absolute bottom-16 left-3 w-40 accent-accent not-focus-visible:sr-only"
+        />
+      )}
+      <ZoomBar control={control} placement={placement} />
+      <div className="absolute bottom-3 left-3 flex flex-wrap gap-2">
+        <fieldset
+          aria-label="Compare as"
+          className="flex rounded-md border border-line bg-surface p-0.5 shadow-raised"
+        >
+          {modes.map(([name, label]) => (
+            <button
+              key={name}
+              type="button"
+              aria-pressed={mode === name}
+              onClick={() => setMode(name)}
+              className={classNames(
+                'min-h-9 thumb:min-h-11 rounded-sm px-2.5 text-sm font-medium',
+                mode === name ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
+              )}
+            >
+              {label}
+            </button>
+          ))}
+        </fieldset>
+        {mode === 'hold' && (
+          <button
+            type="button"
+            aria-pressed={isOriginal}
+            onPointerDown={() => hold(true)}
+            onPointerUp={() => hold(false)}
+            onPointerLeave={() => hold(false)}
+            onPointerCancel={() => hold(false)}
+            onContextMenu={(event) => event.preventDefault()}
+            onKeyDown={({ key, repeat }) => (key === ' ' || key === 'Enter') && !repeat && hold(!isOriginal)}
+            className="min-h-9 thumb:min-h-11 touch-none rounded-md border border-line bg-surface px-3 text-sm font-medium shadow-raised"
+          >
+            Hold to see the original
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Tag({ side, children }: { side: 'left' | 'right'; children: ReactNode }) {
+  return (
+    <span
+      className={classNames(
+        'pointer-events-none absolute top-16 rounded-sm bg-surface px-2 py-1 text-xs font-medium text-ink',
+        side === 'left' ? 'left-3' : 'right-3',
+      )}
+    >
+      {children}
+    </span>
+  );
+}

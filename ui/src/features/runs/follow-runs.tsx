@@ -1,0 +1,20 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useEffectEvent } from 'react';
+import { useNavigate } from 'react-router';
+import type { Job } from '@/lib/api-types';
+import { useSession } from '@/lib/session';
+import { followerOf } from './run-follower';
+import { showRunToast } from './run-toast';
+
+/** Follows the user's runs on every page, and shows a toast for those that end while their page is not open. */
+export function FollowRuns() {
+  const { userId } = useSession();
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  const show = useEffectEvent((job: Job) => showRunToast(job, (to, state) => void navigate(to, { state })));
+
+  useEffect(() => {
+    if (userId) return followerOf(queryClient).start(userId, (job) => show(job));
+  }, [queryClient, userId]);
+  return null;
+}

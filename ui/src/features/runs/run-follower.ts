@@ -1,0 +1,185 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { api, isProblem, type StreamEvent, unwrap } from '@/lib/api-client';
+import type { Account, Job, Result, ToolName } from '@/lib/api-types';
+import { activeJobsKey, queryKeys } from '@/lib/query-keys';
+import { followAccount } from './follow-account';
+import { activeJobsQuery } from './get-active-jobs';
+import { isFinal } from './job-state';
+import { leadTabs } from './lead-tabs';
+
+const CHECK_MS = 3_000;
+/** Without news for this long, the list of jobs is polled. */
+const MAX_SILENCE_MS = 20_000;
+
+const resultsKey: Record<ToolName, (imageId: string) => readonly string[]> = {
+  'remove-background': queryKeys.rmbgImages,
+  upscale: queryKeys.upscaledImages,
+  'magic-fix': queryKeys.magicImages,
+};
+
+type Listener = { imageId: string; tool: ToolName; onEnd: (job: Job) => void };
+
+const followers = new WeakMap<QueryClient, RunFollower>();
+
+export function followerOf(queryClient: QueryClient): RunFollower {
+  const follower = followers.get(queryClient) ?? new RunFollower(queryClient);
+  followers.set(queryClient, follower);
+  return follower;
+}
+
+/**
+ * Follows all runs of the account to their end, and keeps the cache up to date: the active jobs, the balance, the
+ * results. One tab of the browser reads the account's event stream and passes it on; if it is silent, each tab polls.
+ *
+ * A job that disappears from the list has not thereby ended: its own state decides, however long it takes to read it.
+ */
+class RunFollower {
+  private active = new Map<string, Job>();
+  private ended = new Set<string>();
+  /** Jobs that disappeared from the list and could not be read since. */
+  private missing = new Map<string, Job>();
+  private listeners = new Set<Listener>();
+  private heardAt = 0;
+  private onEndElsewhere: (job: Job) => void = () => {};
+
+  constructor(private readonly queryClient: QueryClient) {}
+
+  /** Follows until the returned function is called. `onEndElsewhere` gets the ends that nobody listens for. */
+  start(userId: string, onEndElsewhere: (job: Job) => void): () => void {
+    const stop = new AbortController();
+    const channel = new BroadcastChannel(`retouch-runs:${userId}`);
+    channel.onmessage = ({ data }: MessageEvent<StreamEvent | null>) => this.hear(data);
+    this.onEndElsewhere = onEndElsewhere;
+    const unsubscribe = this.queryClient.getQueryCache().subscribe(({ type, query }) => {
+      if (type === 'updated' && query.queryKey[0] === activeJobsKey[0])
+        this.compare(query.state.data as Job[]);
+    });
+    const timer = setInterval(this.check, CHECK_MS);
+    leadTabs(`retouch-runs:${userId}`, stop.signal, (leading) =>
+      followAccount(leading, (event) => {
+        channel.postMessage(event);
+        this.hear(event);
+      }),
+    );
+    return () => {
+      stop.abort();
+      channel.close();
+      unsubscribe();
+      clearInterval(timer);
+      for (const jobs of [this.active, this.ended, this.missing]) jobs.clear();
+    };
+  }
+
+  /** Calls `onEnd` for every run of a tool on an image that ends. Returns a function that stops this. */
+  listen(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Records a state of a job. */
+  update = (job: Job) => {
+    if (isFinal(job)) return this.end(job);
+    // A late answer.
+    if (this.ended.has(job.id)) return;
+    const others = this.list().filter(({ id }) => id !== job.id);
+    const isKnown = others.length < this.list().length;
+    this.setList(isKnown ? this.list().map((one) => (one.id === job.id ? job : one)) : [...others, job]);
+  };
+
+  /** Records the results of an API that answered without a job. */
+  complete(imageId: string, tool: ToolName, results: Result[]) {
+    this.refreshBalance(imageId);
+    this.append(resultsKey[tool](imageId), results);
+  }
+
+  private list(): Job[] {
+    return this.queryClient.getQueryData<Job[]>(activeJobsKey) ?? [];
+  }
+
+  private setList(jobs: Job[]) {
+    this.queryClient.setQueryData<Job[]>(activeJobsKey, jobs);
+  }
+
+  private hear(event: StreamEvent | null) {
+    this.heardAt = Date.now();
+    if (!event) return;
+    const data: unknown = JSON.parse(event.data);
+    if (event.name === 'job') this.update(data as Job);
+    if (event.name === 'user') this.queryClient.setQueryData(queryKeys.user, data);
+    if (event.name === 'account') {
+      const { user, jobs } = data as Account;
+      this.queryClient.setQueryData(queryKeys.user, user);
+      this.setList(jobs);
+    }
+  }
+
+  private check = () => {
+    for (const job of this.missing.values()) void this.read(job);
+    const isSilent = Date.now() - this.heardAt > MAX_SILENCE_MS;
+    if (!isSilent || this.active.size === 0) return;
+    // Tried again at the next check.
+    this.queryClient.fetchQuery({ ...activeJobsQuery, staleTime: 0 }).catch(() => {});
+  };
+
+  /** Looks after the jobs that a new list lacks. */
+  private compare(jobs: Job[] = []) {
+    const gone = [...this.active.values()].filter(({ id }) => !jobs.some((job) => job.id === id));
+    this.active = new Map(jobs.map((job) => [job.id, job]));
+    for (const { id } of jobs) this.missing.delete(id);
+    for (const job of gone) {
+      if (this.ended.has(job.id) || this.missing.has(job.id)) continue;
+      this.missing.set(job.id, job);
+      void this.read(job);
+    }
+  }
+
+  private async read(job: Job) {
+    try {
+      const path = { jobId: job.id };
+      const now = unwrap(await api.GET('/api/jobs/{jobId}', { params: { path } }));
+      if (this.missing.delete(job.id)) this.update(now);
+    } catch (error) {
+      // Tried again by `check`, unless the job was deleted together with its image.
+      if (isProblem(error, 404) && this.missing.delete(job.id)) this.refresh(job);
+    }
+  }
+
+  private end(job: Job) {
+    if (this.ended.has(job.id)) return;
+    this.ended.add(job.id);
+    this.missing.delete(job.id);
+    this.setList(this.list().filter(({ id }) => id !== job.id));
+    const listeners = [...this.listeners].filter(
+      ({ imageId, tool }) => imageId === job.imageId && tool === job.tool,
+    );
+    if (listeners.length === 0) {
+      this.refresh(job);
+      return this.onEndElsewhere(job);
+    }
+    this.refreshBalance(job.imageId);
+    if (job.imageId && job.state === 'done') this.append(resultsKey[job.tool](job.imageId), job.results);
+    for (const { onEnd } of listeners) onEnd(job);
+  }
+
+  private refresh({ imageId, tool }: Job) {
+    this.refreshBalance(imageId);
+    if (imageId) void this.queryClient.invalidateQueries({ queryKey: resultsKey[tool](imageId) });
+  }
+
+  /** Every end of a run debits or releases its hold, and may use the image's free run. */
+  private refreshBalance(imageId: string | null | undefined) {
+    void this.queryClient.invalidateQueries({ queryKey: queryKeys.user, exact: true });
+    if (imageId) void this.queryClient.invalidateQueries({ queryKey: queryKeys.userImage(imageId) });
+  }
+
+  private append(key: readonly string[], results: Result[]) {
+    const isListFetching = this.queryClient.isFetching({ queryKey: key, exact: true }) > 0;
+    const ids = new Set(results.map(({ imageId }) => imageId));
+    this.queryClient.setQueryData<Result[]>(key, (old = []) => [
+      ...old.filter(({ imageId }) => !ids.has(imageId)),
+      ...results,
+    ]);
+    // The response on its way may predate the new results and would remove them again.
+    if (isListFetching) void this.queryClient.invalidateQueries({ queryKey: key, exact: true });
+  }
+}

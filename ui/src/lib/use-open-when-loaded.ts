@@ -1,0 +1,23 @@
+import { useState } from 'react';
+import { connectionLost } from './api-client';
+import { loadWithRetry, prefetch } from './load-with-retry';
+import { notifyError } from './notify';
+
+/** Loads code on a click, such as that of a menu, and then opens it. Says so if that fails; another click tries again. */
+export function useOpenWhenLoaded(load: () => Promise<unknown>) {
+  const [isLoaded, setLoaded] = useState(false);
+  return {
+    isLoaded,
+    /** Loads ahead of the click. */
+    prefetch: prefetch(load),
+    open: async (onLoaded: () => void = () => {}) => {
+      try {
+        await loadWithRetry(load);
+        setLoaded(true);
+        onLoaded();
+      } catch {
+        notifyError(connectionLost);
+      }
+    },
+  };
+}
