@@ -254,11 +254,7 @@ mod tests {
             ("other/model", "https://hub/model", "source.files.repository is"),
             ("0123456789abcdef0123", "v1", "must be a commit of 40 lower-case hexadecimal digits"),
             ("unet/model.onnx", "../model.onnx", "must be a relative path without `..`"),
-            (
-                "source_sha256 = \"00",
-                "source_sha256 = \"",
-                "source.files.source_sha256 must have 64",
-            ),
+            ("source_sha256 = \"00", "source_sha256 = \"", "but must have 64 lower-case"),
             ("\"moments\"", "\"mean\"", "unknown variant `mean`, expected `moments`"),
             ("terms", "version = \"1\"\nterms", "takes `repository`, `revision`, `terms`"),
             ("path = \"unet/model.onnx\"", "", "requires `path` or `file`"),
