@@ -134,13 +134,15 @@ async fn with_an_exact_mask_no_pixel_outside_it_changes() {
     ] {
         let engines = only(tiny(model).await);
         let mask = disc(width, height, 22);
-        let exact = fix_with(input.clone(), mask.clone(), true, prompt, &engines).await;
+        let exact = fix_with(input.clone(), mask, true, prompt, &engines).await;
         let (outside, inside) = changed(&input, &exact.expect("it is fixed").png, 22);
         assert_eq!(outside, 0, "{model}: {prompt}");
         assert!(inside > 200, "{model}: {prompt} changed {inside} pixels of the mask");
-        let reaching = fix_with(input.clone(), mask, false, prompt, &engines).await;
-        let (outside, _) = changed(&input, &reaching.expect("it is fixed").png, 22);
-        assert!(outside > 0, "{model}: without it, {prompt} fades into the surroundings");
+        // This one leaves a rim of the red disc, which a fix that reaches further changes too.
+        let reaching =
+            fix_with(input.clone(), disc(width, height, 12), false, prompt, &engines).await;
+        let (outside, _) = changed(&input, &reaching.expect("it is fixed").png, 12);
+        assert!(outside > 0, "{model}: without it, {prompt} changes the surroundings");
     }
 }
 
