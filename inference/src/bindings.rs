@@ -1,4 +1,4 @@
-//! `tools.toml`: which model serves which tool, for whom, on which device.
+//! `tools.toml`: which model serves which tool, for whom, on which device; and which one answers clicks.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use retouch_catalog::{Factor, FixMode, JobClass, Tier, Tool, ToolName};
 use serde::Deserialize;
 
 use crate::device::Device;
-use crate::manifest::{Manifest, ManifestError, is_plain_name, read_text, readable};
+use crate::manifest::{Manifest, ManifestError, Task, is_plain_name, read_text, readable};
 
 /// The key by which a model is looked up: a tool and a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +92,20 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The `[[bind]]` entries of `tools.toml`, in order.
+/// The entries of `tools.toml`, in order.
 #[derive(Clone, Debug)]
-pub struct Bindings(Vec<Binding>);
+pub struct Bindings {
+    tools: Vec<Binding>,
+    selectors: Vec<Selector>,
+}
+
+/// A `[[select]]` entry: a model that answers clicks on a device.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Selector {
+    device: BoundDevice,
+    model: String,
+}
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -191,10 +202,12 @@ impl Bindings {
         struct File {
             #[serde(default)]
             bind: Vec<Binding>,
+            #[serde(default)]
+            select: Vec<Selector>,
         }
         let file: File = toml::from_str(text).map_err(|error| readable(&error))?;
         // A file that is being written, or a full disk, must not withdraw every tool.
-        if file.bind.is_empty() {
+        if file.bind.is_empty() && file.select.is_empty() {
             let what =
                 if text.trim().is_empty() { "the file is empty" } else { "it has no [[bind]]" };
             return Err(format!(
@@ -204,7 +217,10 @@ impl Bindings {
         for binding in &file.bind {
             binding.check_fields()?;
         }
-        let bindings = Self(file.bind);
+        for Selector { model, .. } in &file.select {
+            check_model_name(model)?;
+        }
+        let bindings = Self { tools: file.bind, selectors: file.select };
         bindings.check_sizes()?;
         Ok(bindings)
     }
@@ -219,12 +235,12 @@ impl Bindings {
 
     /// Returns the entries that fit, in order.
     fn fitting(&self, demand: Demand, device: Device) -> impl Iterator<Item = &Binding> {
-        self.0.iter().filter(move |binding| binding.fits(demand, device))
+        self.tools.iter().filter(move |binding| binding.fits(demand, device))
     }
 
     /// Checks that wherever an entry stops at a size, another one serves larger pictures.
     fn check_sizes(&self) -> Result<(), String> {
-        for binding in self.0.iter().filter(|binding| binding.largest_pixels.is_some()) {
+        for binding in self.tools.iter().filter(|binding| binding.largest_pixels.is_some()) {
             let demands = Demand::of_class(JobClass { tier: binding.tier, tool: binding.tool });
             for device in [Device::Cpu, Device::Cuda] {
                 let is_open = |demand: &&Demand| {
@@ -245,7 +261,7 @@ impl Bindings {
     /// Returns the classes of jobs that can be taken on a device.
     pub fn classes(&self, device: Device) -> Vec<JobClass> {
         let mut classes: Vec<_> = self
-            .0
+            .tools
             .iter()
             .map(Binding::class)
             .filter(|class| {
@@ -272,9 +288,17 @@ impl Bindings {
         served
     }
 
+    /// Returns the model that answers clicks on a device: that of the first fitting `[[select]]`. Without one, the net
+    /// that finds subjects does.
+    pub fn selector_on(&self, device: Device) -> Option<&str> {
+        let fits = |selector: &&Selector| selector.device.includes(device);
+        self.selectors.iter().find(fits).map(|selector| selector.model.as_str())
+    }
+
     /// Returns the names of the models that are needed on a device, each once.
     pub fn models_on(&self, device: Device) -> Vec<&str> {
         let mut names: Vec<_> = self.served(device).into_iter().map(|(_, model)| model).collect();
+        names.extend(self.selector_on(device));
         names.sort_unstable();
         names.dedup();
         names
@@ -282,7 +306,8 @@ impl Bindings {
 
     /// Returns the names of all bound models, on any device, each once.
     pub fn all_models(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.0.iter().map(|binding| binding.model.as_str()).collect();
+        let mut names: Vec<_> = self.tools.iter().map(|binding| binding.model.as_str()).collect();
+        names.extend(self.selectors.iter().map(|selector| selector.model.as_str()));
         names.sort_unstable();
         names.dedup();
         names
@@ -290,30 +315,56 @@ impl Bindings {
 
     /// Returns whether an entry binds a model on a device.
     pub fn is_bound_on(&self, model: &str, device: Device) -> bool {
-        self.0.iter().any(|binding| binding.model == model && binding.device.includes(device))
+        self.tools.iter().any(|binding| binding.model == model && binding.device.includes(device))
+            || self.selectors.iter().any(|own| own.model == model && own.device.includes(device))
     }
 
     /// Describes the entries that bind a model, by their number in the file (from 1) and what they bind.
     pub fn describe_entries(&self, model: &str) -> Vec<String> {
-        let numbered = (1..).zip(&self.0).filter(|(_, binding)| binding.model == model);
-        numbered.map(|(number, binding)| format!("[[bind]] {number} ({binding})")).collect()
+        let tools = (1..).zip(&self.tools).filter(|(_, binding)| binding.model == model);
+        let selectors = (1..).zip(&self.selectors).filter(|(_, selector)| selector.model == model);
+        tools
+            .map(|(number, binding)| format!("[[bind]] {number} ({binding})"))
+            .chain(selectors.map(|(number, Selector { device, .. })| {
+                format!("[[select]] {number} (clicks on {device})")
+            }))
+            .collect()
     }
 
     /// Returns the problems of the entries that bind a model, one sentence each.
     pub fn problems(&self, manifest: &Manifest) -> Vec<String> {
-        let indexes = (0..self.0.len()).filter(|index| self.0[*index].model == manifest.name);
-        indexes
-            .filter_map(|index| {
-                let problem = self.0[index].check(manifest).err();
-                let problem = problem.or_else(|| self.why_unreached(index))?;
-                Some(format!("[[bind]] {}: {problem}", index + 1))
-            })
-            .collect()
+        let is_own = |model: &str| model == manifest.name;
+        let tools = (0..self.tools.len()).filter(|index| is_own(&self.tools[*index].model));
+        let tools = tools.filter_map(|index| {
+            let problem = self.tools[index].check(manifest).err();
+            let problem = problem.or_else(|| self.why_unreached(index))?;
+            Some(format!("[[bind]] {}: {problem}", index + 1))
+        });
+        let selectors =
+            (0..self.selectors.len()).filter(|index| is_own(&self.selectors[*index].model));
+        let selectors = selectors.filter_map(|index| {
+            let problem = check_selects(manifest).err();
+            let problem = problem.or_else(|| self.why_selector_unreached(index))?;
+            Some(format!("[[select]] {}: {problem}", index + 1))
+        });
+        tools.chain(selectors).collect()
+    }
+
+    /// Explains why a `[[select]]` answers no click; `None` if it answers some.
+    fn why_selector_unreached(&self, index: usize) -> Option<String> {
+        let (before, from) = self.selectors.split_at(index);
+        let device = from.first()?.device;
+        let is_answered = |on: Device| before.iter().any(|earlier| earlier.device.includes(on));
+        let mut devices = [Device::Cpu, Device::Cuda].into_iter().filter(|on| device.includes(*on));
+        devices.all(is_answered).then(|| {
+            "it is never reached, because the first entry that fits wins; remove one of them, or move this entry up"
+                .to_owned()
+        })
     }
 
     /// Explains why an entry serves no job; `None` if it serves some.
     fn why_unreached(&self, index: usize) -> Option<String> {
-        let binding = &self.0[index];
+        let binding = &self.tools[index];
         let on = |device: &Device| binding.device.includes(*device);
         let devices = [Device::Cpu, Device::Cuda].into_iter().filter(on);
         let demands = Demand::of_class(binding.class());
@@ -326,7 +377,7 @@ impl Bindings {
         }
         let mut earlier = Vec::new();
         for (demand, device) in fitting {
-            let first = self.0[..index].iter().position(|first| first.fits(demand, device))?;
+            let first = self.tools[..index].iter().position(|first| first.fits(demand, device))?;
             if !earlier.contains(&first) {
                 earlier.push(first);
             }
@@ -335,7 +386,12 @@ impl Bindings {
         let earlier: Vec<_> = earlier
             .into_iter()
             .map(|first| {
-                format!("[[bind]] {} ({}, {})", first + 1, self.0[first].model, self.0[first])
+                format!(
+                    "[[bind]] {} ({}, {})",
+                    first + 1,
+                    self.tools[first].model,
+                    self.tools[first]
+                )
             })
             .collect();
         Some(format!(
@@ -351,13 +407,36 @@ impl Bindings {
     /// If the manifest of a bound model is invalid, or the model cannot serve a tool.
     pub fn check(&self, models_dir: &Path) -> Result<(), ManifestError> {
         let file = models_dir.join("tools.toml");
-        for binding in &self.0 {
+        let refused = |problem| ManifestError { file: file.clone(), problem };
+        for binding in &self.tools {
             let manifest = Manifest::read(&models_dir.join(&binding.model))?;
-            binding
-                .check(&manifest)
-                .map_err(|problem| ManifestError { file: file.clone(), problem })?;
+            binding.check(&manifest).map_err(refused)?;
+        }
+        for Selector { model, .. } in &self.selectors {
+            let manifest = Manifest::read(&models_dir.join(model))?;
+            check_selects(&manifest).map_err(refused)?;
         }
         Ok(())
+    }
+}
+
+/// Checks that a model can answer clicks.
+fn check_selects(manifest: &Manifest) -> Result<(), String> {
+    let Manifest { name, task, .. } = manifest;
+    match task {
+        Task::SegmentAnything(_) => Ok(()),
+        other => Err(format!(
+            "[[select]] names {name}, which cannot answer clicks: its task is {}, not segment-anything",
+            other.as_str()
+        )),
+    }
+}
+
+fn check_model_name(model: &str) -> Result<(), String> {
+    if is_plain_name(model) {
+        Ok(())
+    } else {
+        Err(format!("model is {model:?}, but must be the name of a folder next to tools.toml"))
     }
 }
 
@@ -365,11 +444,7 @@ impl Binding {
     /// Checks the fields without looking at the model.
     fn check_fields(&self) -> Result<(), String> {
         let Self { tool, model, factor, mode, .. } = self;
-        if !is_plain_name(model) {
-            return Err(format!(
-                "model is {model:?}, but must be the name of a folder next to tools.toml"
-            ));
-        }
+        check_model_name(model)?;
         if factor.is_some_and(|factor| Factor::from_number(factor.into()).is_none()) {
             return Err(format!("factor of the entry for {model} must be 2 or 4"));
         }

@@ -16,5 +16,6 @@ pub mod painter;
 pub mod registry;
 pub mod runs;
 pub mod safety;
+pub mod segment_anything;
 pub mod session;
 pub mod tensor;

@@ -6,6 +6,7 @@
 mod contract;
 mod paint;
 mod safety;
+mod segment_anything;
 mod segmentation;
 mod source;
 mod task;
@@ -24,6 +25,7 @@ pub use paint::{
     Exemplar, Fill, FillElement, FillImage, FillMask, Inpaint, ReferenceHole, Sampling,
 };
 pub use safety::{ChannelOrder, Safety, SafetyInput};
+pub use segment_anything::{DecoderPorts, SegmentAnything};
 pub use segmentation::{InputFit, PictureInput, Postprocess, Resize, Segmentation};
 use source::Source;
 pub use task::{NetTask, Task};

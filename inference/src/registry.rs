@@ -8,14 +8,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retouch_catalog::{FixMode, JobClass};
-use tokio::sync::OnceCell;
-
 use crate::bindings::{Bindings, Demand, Scope};
 use crate::device::Device;
 use crate::manifest::Manifest;
 use crate::runs::Runs;
 use crate::session::Runtime;
+use retouch_catalog::{FixMode, JobClass};
 
 mod checks;
 mod engine;
@@ -67,16 +65,17 @@ impl Registry {
         for (scope, name) in bindings.served(runtime.device()) {
             let known = slots.iter().find(|slot| slot.name == name).cloned();
             let slot = known.unwrap_or_else(|| {
-                let slot = Arc::new(Slot { name: name.to_owned(), model: OnceCell::new() });
+                let slot = Arc::new(Slot::empty(name));
                 slots.push(Arc::clone(&slot));
                 slot
             });
             routes.push((scope, slot));
         }
+        let selector = bindings.selector_on(runtime.device()).map(Slot::empty).map(Arc::new);
         Ok(Self {
             models_dir: models_dir.to_owned(),
             runtime,
-            table: Mutex::new(Arc::new(Table { routes, problems: Vec::new() })),
+            table: Mutex::new(Arc::new(Table { routes, selector, problems: Vec::new() })),
             opened: (snapshot, bindings),
         })
     }
@@ -150,6 +149,22 @@ impl Registry {
         self.filled(slot).await
     }
 
+    /// Returns whether a model that answers clicks is bound on this device.
+    pub fn has_selector(&self) -> bool {
+        self.table().selector.is_some()
+    }
+
+    /// Returns the model that answers clicks, or `None` if none is bound on this device.
+    ///
+    /// # Errors
+    /// If the load fails.
+    pub async fn selector(&self) -> Result<Option<ModelHandle>, LoadError> {
+        match &self.table().selector {
+            Some(slot) => self.filled(slot).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     async fn filled(&self, slot: &Slot) -> Result<ModelHandle, LoadError> {
         slot.model.get_or_try_init(|| self.load(&slot.name)).await.cloned()
     }
@@ -181,7 +196,7 @@ impl Registry {
     /// # Errors
     /// The first load that fails.
     pub async fn load_all(&self) -> Result<(), LoadError> {
-        for (_, slot) in &self.table().routes {
+        for slot in self.table().slots() {
             self.filled(slot).await?;
         }
         Ok(())
@@ -189,8 +204,9 @@ impl Registry {
 
     /// Returns the loaded models, each once.
     pub fn loaded(&self) -> Vec<ModelIdentity> {
-        let serving = self.serving().into_iter();
-        let mut loaded: Vec<_> = serving.map(|(_, model)| model.identity().clone()).collect();
+        let table = self.table();
+        let models = table.slots().filter_map(|slot| slot.model.get());
+        let mut loaded: Vec<_> = models.map(|model| model.identity().clone()).collect();
         loaded.sort_by(|a, b| a.name.cmp(&b.name));
         loaded.dedup();
         loaded

@@ -196,6 +196,28 @@ mean = [104.0, 117.0, 123.0]
 name = "scores"
 """
 
+# The contract of SAM 2: the decoder takes the encoder's features by their names.
+SEGMENT_ANYTHING = """\
+# Written by models/tiny/make.py: change it there.
+name = "segment-anything"
+task = "segment-anything"
+licence = "Apache-2.0"
+commercial_use = true
+attribution = "made for the tests of Retouch"
+homepage = "https://onnx.ai"
+{files}
+[input]
+name = "image"
+layout = "nchw"
+width = 32
+height = 32
+element = "f32"
+resize = "bilinear"
+divide_by = 255
+mean = [0.0, 0.0, 0.0]
+std = [1.0, 1.0, 1.0]
+"""
+
 UPSCALE_GOLDEN = (
     UPSCALE
     + """
@@ -226,6 +248,7 @@ def main() -> None:
     write("fill-floats", "fill", fill_floats(), FILL_FLOATS)
     write("fill-bytes", "fill", fill_bytes(), FILL_BYTES)
     write("safety", "safety", safety(), SAFETY)
+    write_segment_anything()
 
 
 def write(name: str, task: str, graph: Graph, manifest: str) -> onnxruntime.InferenceSession:
@@ -237,6 +260,18 @@ def write(name: str, task: str, graph: Graph, manifest: str) -> onnxruntime.Infe
     (folder / "model.toml").write_text(SHARED.format(**facts) + manifest)
     print(f"{name}: {len(data)} bytes")
     return onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+
+
+def write_segment_anything() -> None:
+    folder, files = HERE / "segment-anything", ""
+    for part, graph in (("encoder", picture_encoder()), ("decoder", point_decoder())):
+        data, file = graph.to_bytes(), f"{part}/model.onnx"
+        (folder / part).mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(data)
+        files += f'\n[[extra]]\nfile = "{file}"\nsha256 = "{hashlib.sha256(data).hexdigest()}"\nsize_bytes = {len(data)}\n'
+        onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+        print(f"segment-anything/{part}: {len(data)} bytes")
+    (folder / "model.toml").write_text(SEGMENT_ANYTHING.format(files=files))
 
 
 def changed(manifest: str, changes: dict) -> str:
@@ -320,6 +355,87 @@ def segment_contract(name: str) -> Graph:
         graph.node("AveragePool", ["share"], "half", kernel_shape=[2, 2], strides=[2, 2])
         graph.node("Transpose", ["half"], "mask", perm=[0, 2, 3, 1])
         graph.output("mask", [1, 16, 16, 1])
+    return graph
+
+
+def picture_encoder() -> Graph:
+    """The features are the picture itself, and its colors at a quarter of the size."""
+    graph = Graph("encoder")
+    graph.input("image", [1, 3, 32, 32])
+    graph.node("Identity", ["image"], "high_res_feats_0")
+    graph.node("AveragePool", ["image"], "image_embed", kernel_shape=[4, 4], strides=[4, 4])
+    graph.output("high_res_feats_0", [1, 3, 32, 32])
+    graph.output("image_embed", [1, 3, 8, 8])
+    return graph
+
+
+def point_decoder() -> Graph:
+    """Selects what has the color of a positive point and not that of a negative one, within the box.
+
+    It returns three masks: the opposite, the right one, and a part of it, of which the right one has the highest score.
+    """
+    graph = Graph("decoder")
+    graph.input("image_embed", [1, 3, 8, 8])
+    graph.input("high_res_feats_0", [1, 3, 32, 32])
+    graph.input("point_coords", [1, "points", 2])
+    graph.input("point_labels", [1, "points"])
+    graph.input("mask_input", [1, 1, 16, 16])
+    graph.input("has_mask_input", [1])
+    scalars = {"zero": 0, "half": 0.5, "one": 1, "two": 2, "three": 3, "four": 4, "far": 8, "never": -8, "steep": 16, "shrink": 2 / 32}
+    for name, value in scalars.items():
+        graph.constant(name, [1], np.float32([value]).tobytes())
+    for name, axes in (("axis_1", [1]), ("axis_2", [2]), ("axis_4", [4]), ("axes_23", [2, 3])):
+        graph.constant(name, [len(axes)], axes, INT64)
+    for name, axis in (("column", 0), ("row", 1)):
+        graph.constant(f"which_{name}", [1], [axis], INT64)
+    graph.constant("columns", [1, 1, 1, 32], (np.arange(32, dtype="<f4") + 0.5).tobytes())
+    graph.constant("rows", [1, 1, 32, 1], (np.arange(32, dtype="<f4") + 0.5).tobytes())
+    # How much each pixel differs from the color at each point: [1, points, 32, 32].
+    graph.node("Mul", ["point_coords", "shrink"], "scaled")
+    graph.node("Sub", ["scaled", "one"], "places")
+    graph.node("Unsqueeze", ["places", "axis_1"], "grid")
+    graph.node("GridSample", ["image_embed", "grid"], "sampled", mode="bilinear", padding_mode="border", align_corners=0)
+    graph.node("Transpose", ["sampled"], "by_point", perm=[0, 3, 1, 2])
+    graph.node("Unsqueeze", ["by_point", "axis_4"], "colors")
+    graph.node("Unsqueeze", ["high_res_feats_0", "axis_1"], "pixels")
+    graph.node("Sub", ["pixels", "colors"], "differences")
+    graph.node("Abs", ["differences"], "distances")
+    graph.node("ReduceSum", ["distances", "axis_2"], "distance", keepdims=0)
+    graph.node("Mul", ["distance", "steep"], "unlike")
+    graph.node("Sub", ["four", "unlike"], "alike_logit")
+    graph.node("Sub", ["unlike", "four"], "unlike_logit")
+    graph.node("Unsqueeze", ["point_labels", "axes_23"], "labels")
+    for kind, label in (("negative", "zero"), ("positive", "one"), ("first", "two"), ("last", "three")):
+        graph.node("Equal", ["labels", label], f"is_{kind}")
+    graph.node("Where", ["is_positive", "alike_logit", "never"], "alike_each")
+    graph.node("ReduceMax", ["alike_each"], "alike", axes=[1])
+    graph.node("Where", ["is_positive", "one", "zero"], "positives")
+    graph.node("ReduceMax", ["positives"], "most_positive", axes=[1])
+    graph.node("Greater", ["most_positive", "half"], "has_positive")
+    graph.node("Where", ["has_positive", "alike", "far"], "wanted")
+    graph.node("Where", ["is_negative", "unlike_logit", "far"], "unlike_each")
+    graph.node("ReduceMin", ["unlike_each"], "not_unwanted", axes=[1])
+    for name, line in (("column", "columns"), ("row", "rows")):
+        graph.node("Gather", ["point_coords", f"which_{name}"], f"{name}_of_points", axis=2)
+        graph.node("Unsqueeze", [f"{name}_of_points", "axis_2"], f"{name}_at")
+        graph.node("Sub", [line, f"{name}_at"], f"after_{name}")
+        graph.node("Sub", [f"{name}_at", line], f"before_{name}")
+    graph.node("Min", ["after_column", "after_row"], "after")
+    graph.node("Min", ["before_column", "before_row"], "before")
+    graph.node("Where", ["is_last", "before", "far"], "within_last")
+    graph.node("Where", ["is_first", "after", "within_last"], "within_each")
+    graph.node("ReduceMin", ["within_each"], "within", axes=[1])
+    graph.node("Min", ["wanted", "not_unwanted", "within"], "full")
+    graph.node("AveragePool", ["full"], "pooled", kernel_shape=[2, 2], strides=[2, 2])
+    graph.node("Mul", ["mask_input", "has_mask_input"], "earlier")
+    graph.node("Add", ["pooled", "earlier"], "right")
+    graph.node("Neg", ["right"], "opposite")
+    graph.node("Sub", ["right", "two"], "part")
+    graph.node("Concat", ["opposite", "right", "part"], "masks", axis=1)
+    graph.constant("scores", [1, 3], np.float32([0.2, 0.9, 0.4]).tobytes())
+    graph.node("Identity", ["scores"], "iou_predictions")
+    graph.output("masks", [1, 3, 16, 16])
+    graph.output("iou_predictions", [1, 3])
     return graph
 
 

@@ -6,6 +6,7 @@
 mod cache;
 mod engine;
 mod known;
+mod pointing;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

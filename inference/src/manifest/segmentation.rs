@@ -120,7 +120,8 @@ impl PictureInput {
         tensor::to_tensor(picture, size, self.framing(), self.divide_by, self.mean, self.std)
     }
 
-    fn framing(&self) -> Framing {
+    /// Returns how a picture lies in the input.
+    pub fn framing(&self) -> Framing {
         match (self.fit, self.pad_color) {
             (InputFit::Letterbox, Some(color)) => {
                 Framing::Letterbox { color, align: self.align.unwrap_or_default() }
@@ -130,7 +131,7 @@ impl PictureInput {
         }
     }
 
-    fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         check_size("input", (self.width, self.height))?;
         check_picture_layout("input.layout", self.layout)?;
         match (self.fit, self.pad_color, self.align) {

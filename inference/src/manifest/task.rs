@@ -5,6 +5,7 @@ use retouch_pixels::patch::Canvas;
 
 use super::paint::{Exemplar, Fill, Inpaint};
 use super::safety::Safety;
+use super::segment_anything::SegmentAnything;
 use super::segmentation::Segmentation;
 use super::text::readable;
 use super::upscale::Upscale;
@@ -27,6 +28,8 @@ pub enum Task {
     Flux2Klein(Inpaint),
     /// Takes a picture and returns the probability that it is unsafe to show.
     Safety(Safety),
+    /// Takes a picture and clicks, and returns a mask of what was clicked.
+    SegmentAnything(SegmentAnything),
 }
 
 /// A task of one net with one input tensor and one output tensor.
@@ -83,7 +86,8 @@ impl Task {
             | Self::Fill(_)
             | Self::SdInpaint(_)
             | Self::Flux2Klein(_)
-            | Self::Safety(_) => None,
+            | Self::Safety(_)
+            | Self::SegmentAnything(_) => None,
         }
     }
 
@@ -97,12 +101,13 @@ impl Task {
             Self::SdInpaint(_) => "sd-inpaint",
             Self::Flux2Klein(_) => "flux2-klein",
             Self::Safety(_) => "safety",
+            Self::SegmentAnything(_) => "segment-anything",
         }
     }
 
     /// Returns whether the model is a folder of several nets.
     pub const fn is_pipeline(&self) -> bool {
-        matches!(self, Self::SdInpaint(_) | Self::Flux2Klein(_))
+        matches!(self, Self::SdInpaint(_) | Self::Flux2Klein(_) | Self::SegmentAnything(_))
     }
 
     /// Returns the canvas, if the model paints.
@@ -111,7 +116,10 @@ impl Task {
             Self::Exemplar(model) => Some(model.canvas),
             Self::Fill(model) => Some(model.canvas),
             Self::SdInpaint(model) | Self::Flux2Klein(model) => Some(model.canvas),
-            Self::Segmentation(_) | Self::Upscale(_) | Self::Safety(_) => None,
+            Self::Segmentation(_)
+            | Self::Upscale(_)
+            | Self::Safety(_)
+            | Self::SegmentAnything(_) => None,
         }
     }
 
@@ -135,7 +143,7 @@ impl Task {
 
     fn can_fix(&self, mode: FixMode) -> bool {
         match self {
-            Self::Segmentation(_) | Self::Safety(_) => false,
+            Self::Segmentation(_) | Self::Safety(_) | Self::SegmentAnything(_) => false,
             Self::Upscale(model) => match mode {
                 FixMode::Enhance => true,
                 // A net that does not enlarge was trained to clean.
@@ -157,7 +165,13 @@ impl Task {
             (Self::Segmentation(_), Tool::RemoveBackground) => Ok(()),
             (Self::Upscale(model), Tool::Upscale(factor)) => model.can_make(factor.get().into()),
             (_, Tool::MagicFix(mode)) if self.can_fix(mode) => Ok(()),
-            (Self::Segmentation(_) | Self::Upscale(_) | Self::Safety(_), Tool::MagicFix(_))
+            (
+                Self::Segmentation(_)
+                | Self::Upscale(_)
+                | Self::Safety(_)
+                | Self::SegmentAnything(_),
+                Tool::MagicFix(_),
+            )
             | (_, Tool::RemoveBackground | Tool::Upscale(_)) => {
                 Err(format!("its task is {}", self.as_str()))
             }
@@ -175,10 +189,11 @@ impl Task {
             "sd-inpaint" => Self::SdInpaint(own.try_into().map_err(on_one_line)?),
             "flux2-klein" => Self::Flux2Klein(own.try_into().map_err(on_one_line)?),
             "safety" => Self::Safety(own.try_into().map_err(on_one_line)?),
+            "segment-anything" => Self::SegmentAnything(own.try_into().map_err(on_one_line)?),
             other => {
                 return Err(format!(
                     "task {other:?} is unknown; accepted are \"segmentation\", \"upscale\", \"exemplar-fill\", \
-                     \"fill\", \"sd-inpaint\", \"flux2-klein\" and \"safety\""
+                     \"fill\", \"sd-inpaint\", \"flux2-klein\", \"safety\" and \"segment-anything\""
                 ));
             }
         };
@@ -198,6 +213,7 @@ impl Task {
                 inpaint.check_klein()?;
             }
             Self::Safety(safety) => safety.check()?,
+            Self::SegmentAnything(model) => model.check()?,
         }
         Ok(task)
     }

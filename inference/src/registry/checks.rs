@@ -8,10 +8,11 @@ use retouch_pixels::patch::Canvas;
 use super::engine::Engine;
 use super::steps::{CheckMode, LoadStep, Outcome, Refusal, StepReport};
 use crate::manifest::{
-    Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Safety, Task, TilingMode,
+    self, Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Safety, Task, TilingMode,
 };
 use crate::painter::{ExemplarPainter, FillPainter, InpaintPainter, Painter};
 use crate::safety::SafetyChecker;
+use crate::segment_anything::SegmentAnything;
 use crate::session::{ExtraFile, Runtime, Session, SessionError};
 
 mod checksum;
@@ -51,6 +52,7 @@ pub fn load(
         Task::Safety(contract) => steps.load_safety_net(manifest, contract, runtime),
         Task::Exemplar(contract) => steps.load_exemplar(contract),
         Task::Fill(contract) => steps.load_fill(manifest, contract, runtime),
+        Task::SegmentAnything(contract) => steps.load_segment_anything(manifest, contract, runtime),
         Task::SdInpaint(contract) | Task::Flux2Klein(contract) => {
             steps.load_pipeline(manifest, contract, runtime)
         }
@@ -167,6 +169,30 @@ impl<R: FnMut(StepReport)> Steps<R> {
             })?;
         }
         Some(engine)
+    }
+
+    /// An encoder of pictures and a decoder of clicks.
+    fn load_segment_anything(
+        &mut self,
+        manifest: &Manifest,
+        contract: &manifest::SegmentAnything,
+        runtime: &Runtime,
+    ) -> Option<Engine> {
+        let mode = self.mode;
+        self.take(LoadStep::Checksum, || checksum::check(manifest, mode))?;
+        let mut model = self.take(LoadStep::Open, || {
+            match SegmentAnything::open(&manifest.folder, contract, runtime) {
+                Ok(model) => {
+                    let finding =
+                        format!("{}, opened on {}", model.description(), runtime.device());
+                    Outcome::passed(finding, model)
+                }
+                Err(reasons) => Outcome::refused_for(reasons),
+            }
+        })?;
+        self.may_run()?;
+        self.take(LoadStep::WarmUp, || warm_up::run_segment_anything(&mut model, contract))?;
+        Some(Engine::SegmentAnything(Box::new(model)))
     }
 
     fn warm_up_painter(

@@ -2,6 +2,7 @@
 
 use crate::painter::Painter;
 use crate::safety::SafetyChecker;
+use crate::segment_anything::SegmentAnything;
 use crate::session::Session;
 
 /// An opened model, by the kind of work that it does.
@@ -12,4 +13,6 @@ pub enum Engine {
     Painter(Box<dyn Painter>),
     /// A safety net.
     SafetyChecker(Box<SafetyChecker>),
+    /// A model that segments what somebody points at.
+    SegmentAnything(Box<SegmentAnything>),
 }

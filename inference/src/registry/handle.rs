@@ -12,6 +12,7 @@ use super::request::{Inference, PaintControl, PaintResult, Request, Work};
 use super::version;
 use crate::manifest::{Manifest, Task};
 use crate::painter::{PaintError, Painting};
+use crate::segment_anything::{Features, ObjectMask, Prompt};
 use crate::session::SessionError;
 
 /// A handle to a loaded model. Cheap to clone; the model's thread ends with the last clone.
@@ -80,6 +81,30 @@ impl ModelHandle {
     pub async fn check_safety(&self, rgb: Vec<u8>, size: (u32, u32)) -> Result<f32, SessionError> {
         let (answer, answered) = oneshot::channel();
         self.send(Work::CheckSafety { rgb, size, answer }).await?;
+        answered.await.unwrap_or_else(|_| Err(self.stopped()))
+    }
+
+    /// Returns the features of a picture, for [`Self::find_mask`]. `picture` is the encoder's input tensor.
+    ///
+    /// # Errors
+    /// Same as [`ModelHandle::infer`].
+    pub async fn find_features(&self, picture: Array4<f32>) -> Result<Features, SessionError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Work::FindFeatures { picture, answer }).await?;
+        answered.await.unwrap_or_else(|_| Err(self.stopped()))
+    }
+
+    /// Returns the mask of what somebody points at.
+    ///
+    /// # Errors
+    /// Same as [`ModelHandle::infer`].
+    pub async fn find_mask(
+        &self,
+        features: Arc<Features>,
+        prompt: Prompt,
+    ) -> Result<ObjectMask, SessionError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Work::FindMask { features, prompt, answer }).await?;
         answered.await.unwrap_or_else(|_| Err(self.stopped()))
     }
 

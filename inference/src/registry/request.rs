@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use crate::painter::{PaintError, Painting};
+use crate::segment_anything::{Features, ObjectMask, Prompt};
 use crate::session::SessionError;
 
 /// A request to a model's thread.
@@ -49,6 +50,22 @@ pub enum Work {
         /// Sends the result back.
         answer: oneshot::Sender<Result<f32, SessionError>>,
     },
+    /// Find the features of a picture, for clicks.
+    FindFeatures {
+        /// The encoder's input tensor.
+        picture: Array4<f32>,
+        /// Sends the result back.
+        answer: oneshot::Sender<Result<Features, SessionError>>,
+    },
+    /// Find the mask of what somebody points at.
+    FindMask {
+        /// The features of the picture.
+        features: Arc<Features>,
+        /// What somebody points at.
+        prompt: Prompt,
+        /// Sends the result back.
+        answer: oneshot::Sender<Result<ObjectMask, SessionError>>,
+    },
 }
 
 impl Work {
@@ -58,6 +75,8 @@ impl Work {
             Self::Infer { answer, .. } => answer.is_closed(),
             Self::Paint { answer, .. } => answer.is_closed(),
             Self::CheckSafety { answer, .. } => answer.is_closed(),
+            Self::FindFeatures { answer, .. } => answer.is_closed(),
+            Self::FindMask { answer, .. } => answer.is_closed(),
         }
     }
 }

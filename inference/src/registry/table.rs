@@ -14,6 +14,8 @@ use crate::bindings::{Demand, Scope};
 pub struct Table {
     /// For each demand, the first scope that includes a picture wins.
     pub routes: Vec<(Scope, Arc<Slot>)>,
+    /// The model that answers clicks, if one is bound.
+    pub selector: Option<Arc<Slot>>,
     pub problems: Vec<Problem>,
 }
 
@@ -24,6 +26,11 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// Returns a slot whose model is not loaded yet.
+    pub fn empty(name: &str) -> Self {
+        Self { name: name.to_owned(), model: OnceCell::new() }
+    }
+
     /// Returns a slot that holds a loaded model.
     pub fn loaded(name: &str, model: &ModelHandle) -> Self {
         Self { name: name.to_owned(), model: OnceCell::from(model.clone()) }
@@ -45,6 +52,11 @@ impl Table {
     /// Returns the slot of the model that serves exactly this scope.
     pub fn slot(&self, scope: Scope) -> Option<&Arc<Slot>> {
         self.routes.iter().find(|(served, _)| *served == scope).map(|(_, slot)| slot)
+    }
+
+    /// Returns every slot; a model that serves several scopes is in it several times.
+    pub fn slots(&self) -> impl Iterator<Item = &Arc<Slot>> {
+        self.routes.iter().map(|(_, slot)| slot).chain(&self.selector)
     }
 
     /// Returns everything that is served.

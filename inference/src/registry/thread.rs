@@ -12,6 +12,7 @@ use super::request::{Inference, PaintControl, PaintResult, Request, Work};
 use crate::manifest::Task;
 use crate::painter::{PaintError, Painting, Watch};
 use crate::runs::Run;
+use crate::segment_anything::SegmentAnything;
 use crate::session::{Runtime, Session, SessionError};
 use crate::tensor::Tensors;
 
@@ -72,6 +73,12 @@ impl Thread<'_> {
                 }
                 Work::CheckSafety { rgb, size, answer } => {
                     let _ = answer.send(self.check_safety(&rgb, size));
+                }
+                Work::FindFeatures { picture, answer } => {
+                    let _ = answer.send(self.point_at(|model| model.features(&picture)));
+                }
+                Work::FindMask { features, prompt, answer } => {
+                    let _ = answer.send(self.point_at(|model| model.mask(&features, &prompt)));
                 }
             }
         }
@@ -179,6 +186,18 @@ impl Thread<'_> {
         };
         let _run = self.runtime.runs().start(self.name);
         note_device_loss(self.runtime, checker.unsafety(rgb, size.0, size.1))
+    }
+
+    fn point_at<T>(
+        &mut self,
+        work: impl FnOnce(&mut SegmentAnything) -> Result<T, SessionError>,
+    ) -> Result<T, SessionError> {
+        let Engine::SegmentAnything(model) = &mut self.engine else {
+            return Err(self.unsupported("segment what somebody points at"));
+        };
+        let run = self.runtime.runs().start(self.name);
+        let found = inject_fault(self.runtime, &run).and_then(|()| work(model));
+        note_device_loss(self.runtime, found)
     }
 
     fn unsupported(&self, work: &str) -> SessionError {

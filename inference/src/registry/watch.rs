@@ -15,7 +15,7 @@ use super::snapshot::{Snapshot, Stamps};
 use super::steps::LoadStep;
 use super::table::{Slot, Table};
 use crate::bindings::Bindings;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Task};
 
 /// The result of checking a model's files.
 struct Checked {
@@ -41,7 +41,7 @@ impl Watcher {
     pub fn new(registry: Arc<Registry>) -> Self {
         let (snapshot, bindings) = registry.opened.clone();
         let mut checked = BTreeMap::new();
-        for (_, slot) in &registry.table().routes {
+        for slot in registry.table().slots() {
             if let Some(model) = slot.model.get() {
                 metrics::gauge!("retouch_model_refused", "model" => slot.name.clone()).set(0.0);
                 let stamps = snapshot.stamps(&slot.name);
@@ -94,7 +94,12 @@ impl Watcher {
         self.check_models(now, &old).await;
         let new = self.build_table(&old, problems);
         let swapped = swaps(&old, &new);
-        if swapped.is_empty() && new.problems == old.problems && new.scopes().eq(old.scopes()) {
+        let is_same_selector = match (&old.selector, &new.selector) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        let is_same = swapped.is_empty() && new.scopes().eq(old.scopes()) && is_same_selector;
+        if is_same && new.problems == old.problems {
             return false;
         }
         report_changes(&old, &new, &swapped);
@@ -125,7 +130,7 @@ impl Watcher {
         let refused = |step, reason| Problem { model: name.to_owned(), step, reason };
         let manifest = Manifest::read(&self.registry.models_dir.join(name))
             .map_err(|error| refused(LoadStep::Manifest, error.to_string()))?;
-        let serving = old.routes.iter().filter_map(|(_, slot)| slot.model.get().cloned());
+        let serving = old.slots().filter_map(|slot| slot.model.get().cloned());
         let serving: Vec<_> = serving.filter(|model| model.identity().name == name).collect();
         if !serving.is_empty() {
             let manifest = manifest.clone();
@@ -145,7 +150,7 @@ impl Watcher {
     /// newly bound scope whose model is refused stays unserved, and so does its class if the rest does not suffice.
     fn build_table(&self, old: &Table, problems: Vec<Problem>) -> Table {
         let mut fresh: BTreeMap<&str, Arc<Slot>> = BTreeMap::new();
-        let mut new = Table { routes: Vec::new(), problems };
+        let mut new = Table { routes: Vec::new(), selector: None, problems };
         for (scope, name) in self.bindings.served(self.registry.device()) {
             let before = old.slot(scope);
             let outcome = self.checked.get(name).map(|checked| &checked.outcome);
@@ -176,9 +181,37 @@ impl Watcher {
             };
             new.routes.extend(slot.map(|slot| (scope, slot)));
         }
+        new.selector = self.build_selector(old, &mut new.problems);
         let complete = new.classes();
         new.routes.retain(|(scope, _)| complete.contains(&scope.demand.class()));
         new
+    }
+
+    /// Returns the slot of the bound model that answers clicks; that of before if the model is refused.
+    fn build_selector(&self, old: &Table, problems: &mut Vec<Problem>) -> Option<Arc<Slot>> {
+        let name = self.bindings.selector_on(self.registry.device())?;
+        let before = old.selector.clone();
+        match &self.checked.get(name)?.outcome {
+            Ok(model) => match model.task() {
+                Task::SegmentAnything(_) => match before {
+                    Some(slot) if slot.holds(model) => Some(slot),
+                    _ => Some(Arc::new(Slot::loaded(name, model))),
+                },
+                other => {
+                    let reason =
+                        format!("it is bound to answer clicks, but its task is {}", other.as_str());
+                    let (model, step) = (name.to_owned(), LoadStep::Bindings);
+                    problems.push(Problem { model, step, reason });
+                    before
+                }
+            },
+            Err(problem) => {
+                if !problems.contains(problem) {
+                    problems.push(problem.clone());
+                }
+                before
+            }
+        }
     }
 }
 
@@ -197,12 +230,13 @@ fn report_refusal(problem: &Problem) {
 /// Returns the names of the models that replaced another one, each once.
 fn swaps(old: &Table, new: &Table) -> Vec<String> {
     let mut swapped = Vec::new();
-    for (scope, slot) in &new.routes {
-        let before = old.slot(*scope).and_then(|slot| slot.model.get());
-        if let (Some(was), Some(is)) = (before, slot.model.get())
+    let tools = new.routes.iter().map(|(scope, slot)| (scope.to_string(), old.slot(*scope), slot));
+    let clicks = new.selector.iter().map(|slot| ("clicks".to_owned(), old.selector.as_ref(), slot));
+    for (what, before, slot) in tools.chain(clicks) {
+        if let (Some(was), Some(is)) = (before.and_then(|slot| slot.model.get()), slot.model.get())
             && !was.is_same(is)
         {
-            info!("Switched {scope} from {} to {}", was.identity(), is.identity());
+            info!("Switched {what} from {} to {}", was.identity(), is.identity());
             swapped.push(slot.name.clone());
         }
     }
@@ -213,6 +247,11 @@ fn swaps(old: &Table, new: &Table) -> Vec<String> {
 
 /// Reports the changes of a new table, in the log and as metrics.
 fn report_changes(old: &Table, new: &Table, swapped: &[String]) {
+    match (&old.selector, &new.selector) {
+        (None, Some(slot)) => info!("Started answering clicks with {}", slot.name),
+        (Some(slot), None) => info!("Stopped answering clicks with {}", slot.name),
+        (None, None) | (Some(_), Some(_)) => {}
+    }
     for scope in new.scopes().filter(|scope| old.slot(*scope).is_none()) {
         info!("Started serving {scope}");
     }

@@ -31,7 +31,7 @@ def unbind(catalog, name, words, device):
     before = text_of(tools)
     after = tools_text.unbound(before, name, parsed(words, device))
     if after == before:
-        bound = sorted({line["model"] for line in catalog.bindings()})
+        bound = sorted(catalog.bound())
         raise Problem(f"tools.toml does not bind {name} to {', '.join(words) or 'anything'}. It binds {', '.join(bound)}.")
     if not demand.served(after):
         raise Problem(f"Without {name}, tools.toml would bind nothing, and workers refuse such a file. Bind another model first.")

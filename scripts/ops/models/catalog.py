@@ -59,9 +59,18 @@ class Catalog:
                 stated(line, field, str, f"A line of {path}", f": {line}")
         return lines
 
+    def selectors(self):
+        """Returns the lines of tools.toml that say which model answers clicks."""
+        path = self.folder / "tools.toml"
+        lines = tables(read_toml(path), "select", path)
+        for line in lines:
+            for field in ("device", "model"):
+                stated(line, field, str, f"A [[select]] of {path}", f": {line}")
+        return lines
+
     def bound(self):
         """Returns the models that tools.toml binds, each once, in its order."""
-        return list(dict.fromkeys(line["model"] for line in self.bindings()))
+        return list(dict.fromkeys(line["model"] for line in [*self.bindings(), *self.selectors()]))
 
 
 @dataclass(frozen=True)

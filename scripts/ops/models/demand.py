@@ -1,4 +1,4 @@
-"""What a line of tools.toml binds a model to: a tool or a mode of Magic Fix, a tier, a device."""
+"""What a line of tools.toml binds a model to: a tool or a mode of Magic Fix, a tier, a device; or to clicks on a device."""
 
 import tomllib
 from dataclasses import dataclass
@@ -11,6 +11,9 @@ MODES = ("edit", "restore", "remove", "enhance", "add")
 TIERS = {"remove-background": ("paid", "free", "visitor"), "upscale": ("paid", "free", "visitor"), "magic-fix": ("paid",)}
 FACTORS = {"paid": (2, 4), "free": (2,), "visitor": (2,)}
 DEVICES = ("cpu", "cuda")
+# The word for the model that answers clicks. Its lines are [[select]], those of tools [[bind]].
+SELECT = "select"
+TABLES = ("bind", "select")
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Scope:
     """The demands that a line is for. A mode or a factor of None means all of them, and the device may be "any"."""
 
     tool: str
-    tier: str
+    tier: str | None
     device: str
     mode: str | None = None
     factor: int | None = None
@@ -27,6 +30,8 @@ class Scope:
         """Returns each single demand: a name as `models check` prints it, and a device."""
         devices = DEVICES if self.device == "any" else (self.device,)
         match self.tool:
+            case "select":
+                names = ["clicks"]
             case "magic-fix":
                 names = [f"magic-fix:{self.tier}:{mode}" for mode in MODES if self.mode in (None, mode)]
             case "upscale":
@@ -35,17 +40,25 @@ class Scope:
                 names = [f"{self.tool}:{self.tier}"]
         return set(product(names, devices))
 
+    @property
+    def table(self):
+        return "select" if self.tool == SELECT else "bind"
+
     def fields(self):
+        if self.tool == SELECT:
+            return {"device": self.device}
         found = {"tool": self.tool, "tier": self.tier, "mode": self.mode, "factor": self.factor, "device": self.device}
         return {name: value for name, value in found.items() if value is not None}
 
 
 def parse(word, device):
     """Returns the scopes of a word such as `edit`, `upscale:paid`, or `upscale:paid:4x`."""
+    if word == SELECT:
+        return [Scope(SELECT, None, device)]
     first, *rest = word.split(":")
     tool, mode = ("magic-fix", first) if first in MODES else (first, None)
     if tool not in TIERS:
-        raise Problem(f"{word!r} names neither a tool nor a mode of Magic Fix; the tools are {', '.join(TIERS)}, the modes {', '.join(MODES)}.")
+        raise Problem(f"{word!r} names neither a tool nor a mode of Magic Fix; the tools are {', '.join(TIERS)}, the modes {', '.join(MODES)}, and {SELECT} is for clicks.")
     tier = rest.pop(0) if rest else None
     if tier not in (None, *TIERS[tool]):
         raise Problem(f"{word!r}: {tier!r} is not a tier of {tool}; its tiers are {', '.join(TIERS[tool])}.")
@@ -62,8 +75,12 @@ def parse(word, device):
     return [Scope(tool, tier, device, mode, factor) for tier in ((tier,) if tier else TIERS[tool])]
 
 
-def scope_of(line):
+def scope_of(line, table="bind"):
     """Returns the scope of a line of tools.toml."""
+    if table == SELECT:
+        if line.get("device") not in (*DEVICES, "any"):
+            raise Problem(f"tools.toml has a [[select]] whose device is {line.get('device')!r}; accepted are {', '.join(DEVICES)}, any. Correct it first.")
+        return Scope(SELECT, None, line["device"])
     for field, accepted in (("tool", TIERS), ("tier", TIERS.get(line.get("tool"), ())), ("device", (*DEVICES, "any"))):
         if line.get(field) not in accepted:
             raise Problem(f"tools.toml has a line whose {field} is {line.get(field)!r}; accepted are {', '.join(accepted)}. Correct that line first.")
@@ -72,8 +89,9 @@ def scope_of(line):
 
 def served(text):
     """Returns the model that serves each single demand: that of the first line that fits."""
-    found = {}
-    for line in tomllib.loads(text).get("bind", []):
-        for point in scope_of(line).points():
-            found.setdefault(point, line["model"])
+    found, document = {}, tomllib.loads(text)
+    for table in TABLES:
+        for line in document.get(table, []):
+            for point in scope_of(line, table).points():
+                found.setdefault(point, line["model"])
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from common import python_tools
 
-from .demand import scope_of
+from .demand import TABLES, scope_of
 
 REQUIREMENTS = Path(__file__).with_name("tomlkit.txt")
 
@@ -20,13 +20,15 @@ def bound(text, name, scopes):
 
 
 def bind(document, name, scope):
-    lines = document.get("bind")
+    lines = document.get(scope.table)
     if lines is None:
-        lines = document["bind"] = toml().aot()
-    points = scope.points()
-    replaced = [at for at, line in enumerate(lines) if scope_of(line).points() <= points]
+        if document.body:
+            document.add(toml().nl())
+        lines = document[scope.table] = toml().aot()
+    points, own = scope.points(), [scope_of(line, scope.table).points() for line in lines]
+    replaced = [at for at, of_line in enumerate(own) if of_line <= points]
     # A wider line before the new one would win.
-    wider = next((at for at, line in enumerate(lines) if at not in replaced and scope_of(line).points() & points), None)
+    wider = next((at for at, of_line in enumerate(own) if at not in replaced and of_line & points), None)
     if replaced and (wider is None or replaced[0] < wider):
         change(lines[replaced.pop(0)], name, scope)
     else:
@@ -57,11 +59,12 @@ def new_line(name, scope):
 def unbound(text, name, scopes):
     """Returns the text without the lines that bind a model: all of them, or those for these scopes."""
     document = toml().parse(text)
-    lines = document.get("bind", [])
     wanted = set().union(*(scope.points() for scope in scopes))
-    for at in reversed(range(len(lines))):
-        if lines[at].get("model") == name and (not scopes or scope_of(lines[at]).points() <= wanted):
-            del lines[at]
+    for table in TABLES:
+        lines = document.get(table, [])
+        for at in reversed(range(len(lines))):
+            if lines[at].get("model") == name and (not scopes or scope_of(lines[at], table).points() <= wanted):
+                del lines[at]
     return tidy(document.as_string(), text)
 
 

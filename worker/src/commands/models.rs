@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
@@ -12,7 +13,9 @@ use ndarray::Array4;
 use retouch_inference::bindings::Bindings;
 use retouch_inference::device::Device;
 use retouch_inference::diffusion::verify::{Tolerance, Verification, verify};
-use retouch_inference::manifest::{Manifest, ManifestError, NetTask, Task, dead_link};
+use retouch_inference::manifest::{
+    Manifest, ManifestError, NetTask, PictureInput, Task, dead_link,
+};
 use retouch_inference::registry::{
     Inspection, ModelHandle, PaintControl, StepReport, inspect_files, inspect_model, load_model,
     sample_painting,
@@ -253,6 +256,9 @@ fn print_served(bindings: &Bindings, here: Device) {
     for (scope, model) in bindings.served(here) {
         println!("{:<26} {model}", scope.to_string());
     }
+    if let Some(model) = bindings.selector_on(here) {
+        println!("{:<26} {model}", "clicks");
+    }
     let elsewhere = match here {
         Device::Cpu => Device::Cuda,
         Device::Cuda => Device::Cpu,
@@ -262,6 +268,11 @@ fn print_served(bindings: &Bindings, here: Device) {
         if !served.contains(&(scope, model)) {
             println!("{:<26} {model}, on {elsewhere}", scope.to_string());
         }
+    }
+    if let Some(model) = bindings.selector_on(elsewhere)
+        && bindings.selector_on(here) != Some(model)
+    {
+        println!("{:<26} {model}, on {elsewhere}", "clicks");
     }
 }
 
@@ -284,7 +295,7 @@ fn is_compared(manifest: &Manifest) -> bool {
         Task::Segmentation(_) | Task::Upscale(_) => !manifest.golden.is_empty(),
         Task::SdInpaint(pipeline) | Task::Flux2Klein(pipeline) => pipeline.reference.is_some(),
         Task::Exemplar(_) => true,
-        Task::Fill(_) | Task::Safety(_) => false,
+        Task::Fill(_) | Task::Safety(_) | Task::SegmentAnything(_) => false,
     }
 }
 
@@ -357,6 +368,9 @@ async fn measured_speed(model: &ModelHandle) -> Option<Speed> {
 /// # Errors
 /// Why the model cannot run.
 pub async fn measure(model: &ModelHandle) -> Result<Speed, String> {
+    if let Task::SegmentAnything(contract) = model.task() {
+        return measure_encoder(model, &contract.input).await;
+    }
     let Some((shape, unit)) = model.task().net().map(sample_input) else {
         return measure_painter(model).await;
     };
@@ -368,6 +382,20 @@ pub async fn measure(model: &ModelHandle) -> Result<Speed, String> {
         sum_ms += ran_ms;
     }
     Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, unit })
+}
+
+/// Measures the encoder, which is what somebody waits for before the first answer to a click.
+async fn measure_encoder(model: &ModelHandle, input: &PictureInput) -> Result<Speed, String> {
+    let (mut best_ms, mut sum_ms) = (f64::INFINITY, 0.0);
+    for _ in 0..SPEED_RUNS {
+        let picture = Array4::zeros((1, 3, input.height as usize, input.width as usize));
+        let started = Instant::now();
+        model.find_features(picture).await.map_err(|error| error.to_string())?;
+        let ran_ms = millis(started.elapsed());
+        best_ms = best_ms.min(ran_ms);
+        sum_ms += ran_ms;
+    }
+    Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, unit: "new picture" })
 }
 
 async fn measure_painter(model: &ModelHandle) -> Result<Speed, String> {

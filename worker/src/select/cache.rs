@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use retouch_core::ImageId;
-use retouch_pixels::select::Scene;
 
 use super::known::Known;
 
@@ -59,17 +58,14 @@ impl Cache {
     }
 
     fn bytes(&self) -> u64 {
-        let bytes = |entry: &Entry| {
-            let (width, height) = entry.known.scene().size();
-            Scene::memory_bytes(width, height)
-        };
-        self.entries.iter().map(bytes).sum()
+        self.entries.iter().map(|entry| entry.known.memory_bytes()).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use retouch_pixels::Picture;
+    use retouch_pixels::select::Scene;
 
     use super::*;
 

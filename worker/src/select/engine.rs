@@ -1,5 +1,5 @@
-//! Selects with the net that finds subjects: in the whole picture, and again in a crop around what was found there or
-//! around the click.
+//! Selects with a model that takes clicks, if one is bound. Otherwise with the net that finds subjects: in the whole
+//! picture, and again in a crop around what was found there or around the click.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use retouch_pixels::Picture;
 use retouch_pixels::select::{Map, Marks, Point, Prior, Region, Subject};
 
 use super::known::Known;
+use super::pointing;
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 
@@ -54,7 +55,7 @@ impl Engine {
 
     /// Returns whether a model is bound that can select.
     pub fn is_available(&self) -> bool {
-        self.demand().is_some()
+        self.registry.has_selector() || self.demand().is_some()
     }
 
     fn demand(&self) -> Option<Demand> {
@@ -86,8 +87,22 @@ impl Engine {
         self.pixels.run(finish).await?
     }
 
+    async fn selector(&self) -> Result<Option<ModelHandle>, ToolError> {
+        self.registry.selector().await.map_err(|error| ToolError::Model(error.to_string()))
+    }
+
     /// Returns roughly what is wanted.
     async fn prior(&self, known: &mut Known, wanted: &Wanted) -> Result<Prior, ToolError> {
+        let is_pointed = !wanted.marks.positive.is_empty() || wanted.marks.area.is_some();
+        if is_pointed
+            && !wanted.subject
+            && let Some(model) = self.selector().await?
+        {
+            let Task::SegmentAnything(contract) = model.task().clone() else {
+                return Err(ToolError::Model(format!("{} takes no clicks", model.identity())));
+            };
+            return pointing::prior(&self.pixels, &model, &contract, known, &wanted.marks).await;
+        }
         let Some(demand) = self.demand() else {
             return Err(ToolError::Model("no model for Remove Background is bound".to_owned()));
         };

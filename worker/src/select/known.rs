@@ -1,8 +1,9 @@
-//! What is known of a picture: its pixels and what the net found in its regions.
+//! What is known of a picture: its pixels, and what models found in it.
 
 use std::sync::Arc;
 
 use retouch_inference::registry::ModelHandle;
+use retouch_inference::segment_anything::Features;
 use retouch_pixels::select::{Map, Region, Scene};
 
 /// The maps of a picture are kept up to this number of values, which is four maps of the whole reduced copy.
@@ -15,17 +16,37 @@ pub struct Known {
     model: Option<ModelHandle>,
     /// The most recently made last.
     maps: Vec<Arc<Map>>,
+    /// What a model that takes clicks found in the picture, and that model.
+    features: Option<(ModelHandle, Arc<Features>)>,
 }
 
 impl Known {
     /// Creates an entry without maps.
     pub fn new(scene: Scene) -> Self {
-        Self { scene: Arc::new(scene), model: None, maps: Vec::new() }
+        Self { scene: Arc::new(scene), model: None, maps: Vec::new(), features: None }
     }
 
     /// Returns the picture.
     pub const fn scene(&self) -> &Arc<Scene> {
         &self.scene
+    }
+
+    /// Returns the most memory in bytes that the picture takes while something is selected in it.
+    pub fn memory_bytes(&self) -> u64 {
+        let (width, height) = self.scene.size();
+        let features = self.features.as_ref().map_or(0, |(_, features)| features.bytes());
+        Scene::memory_bytes(width, height) + features
+    }
+
+    /// Returns the features that `model` found.
+    pub fn features(&self, model: &ModelHandle) -> Option<Arc<Features>> {
+        let of_model = self.features.iter().filter(|(known, _)| known.is_same(model));
+        of_model.map(|(_, features)| features.clone()).next()
+    }
+
+    /// Keeps the features that `model` found.
+    pub fn keep_features(&mut self, model: &ModelHandle, features: Arc<Features>) {
+        self.features = Some((model.clone(), features));
     }
 
     /// Returns the map of a region that `model` made.

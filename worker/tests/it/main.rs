@@ -13,6 +13,7 @@ mod manifests;
 mod models_check;
 mod onnx;
 mod pipeline_swap;
+mod pointing;
 mod process;
 mod select;
 mod upscale;

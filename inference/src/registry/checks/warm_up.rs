@@ -1,5 +1,7 @@
 //! The warm-up step: one run gives finite, plausible values.
 
+use std::ops::Range;
+
 use ndarray::Array4;
 use retouch_catalog::FixMode;
 use retouch_pixels::alpha::MapRange;
@@ -8,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::run::{run, side_in_one_tile, tile_tensor, whole_of};
 use super::samples::{SAMPLE_SIDE, disc_on_gradient, sample_painting};
-use crate::manifest::NetTask;
+use crate::manifest::{self, NetTask};
 use crate::painter::{Painter, Watch};
 use crate::registry::steps::Outcome;
 use crate::safety::SafetyChecker;
+use crate::segment_anything::{Prompt, SegmentAnything};
 use crate::session::Session;
 
 /// Runs a net on a disc on a gradient.
@@ -116,6 +119,35 @@ pub fn run_safety_net(checker: &mut SafetyChecker) -> Outcome<()> {
         Ok(score) => Outcome::passed(format!("a disc is unsafe with probability {score:.3}"), ()),
         Err(error) => Outcome::refused(error.to_string()),
     }
+}
+
+/// Clicks on the disc of a disc on a gradient. The mask must tell the disc from the rest.
+pub fn run_segment_anything(
+    model: &mut SegmentAnything,
+    contract: &manifest::SegmentAnything,
+) -> Outcome<()> {
+    let input = &contract.input;
+    let picture = disc_on_gradient(SAMPLE_SIDE);
+    let frame = input.framing().frame((SAMPLE_SIDE, SAMPLE_SIDE), (input.width, input.height));
+    let middle = |range: &Range<u32>| (range.start + range.end) as f32 / 2.0;
+    let click = (middle(&frame.x), middle(&frame.y));
+    let prompt = Prompt { positive: vec![click], ..Prompt::default() };
+    let found = model
+        .features(&input.to_tensor(&picture))
+        .and_then(|features| model.mask(&features, &prompt));
+    let mask = match found {
+        Ok(mask) => mask,
+        Err(error) => return Outcome::refused(error.to_string()),
+    };
+    let above = mask.logits.iter().filter(|logit| **logit > 0.0).count();
+    if above == 0 || above == mask.logits.len() {
+        let selected = if above == 0 { "nothing" } else { "the whole picture" };
+        return Outcome::refused(format!(
+            "a click on a disc selects {selected}; check input.divide_by, input.mean, input.std, and decoder.masks"
+        ));
+    }
+    let percent = above as f32 * 100.0 / mask.logits.len() as f32;
+    Outcome::passed(format!("a click on a disc selects {percent:.0} % of the picture"), ())
 }
 
 /// Paints a sample crop. The result must have the size of the crop and be neither black, white nor a single color.

@@ -44,6 +44,16 @@ class ToolsTextTest(unittest.TestCase):
         text = self.bound("edit", "add")
         self.assertEqual(text, SHIPPED.replace('"shapes-demo"', '"new"'))
 
+    def test_clicks_are_bound_and_unbound_in_tables_of_their_own(self):
+        text = self.bound("select")
+        self.assertEqual(text, SHIPPED.rstrip("\n") + '\n\n[[select]]\ndevice = "any"\nmodel = "new"\n')
+        self.assertEqual(demand.served(text)["clicks", "cuda"], "new")
+        narrower = tools_text.bound(text, "newer", scopes("select", device="cuda"))
+        served = demand.served(narrower)
+        self.assertEqual((served["clicks", "cpu"], served["clicks", "cuda"]), ("new", "newer"))
+        self.assertEqual(tomllib.loads(tools_text.unbound(narrower, "newer", [])), tomllib.loads(text))
+        self.assertEqual(tools_text.bound("", "new", scopes("select")), '[[select]]\ndevice = "any"\nmodel = "new"\n')
+
     def test_every_binding_serves_what_it_says_and_nothing_else(self):
         every = {(f"remove-background:{tier}", device) for tier in ("paid", "free", "visitor") for device in ("cpu", "cuda")}
         for words, device, changed in (
