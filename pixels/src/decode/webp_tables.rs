@@ -28,7 +28,7 @@ const LENGTHS_ORDER: [usize; 19] =
 pub(super) fn bytes(file: &[u8]) -> u64 {
     let (mut most, mut size) = (0, (0, 0));
     for (kind, content) in chunks(file.get(12..).unwrap_or_default()) {
-        match kind {
+        match &kind {
             b"VP8X" => size = (number(content, 4) + 1, number(content, 7) + 1),
             b"ANMF" => {
                 size = (number(content, 6) + 1, number(content, 9) + 1);
@@ -44,14 +44,14 @@ pub(super) fn bytes(file: &[u8]) -> u64 {
 }
 
 /// Iterates over the chunks of a file or a frame: four letters and the content (RFC 9649, 2.3).
-fn chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
+fn chunks(mut rest: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
     std::iter::from_fn(move || {
-        let (kind, after) = rest.split_first_chunk()?;
+        let (kind, after) = rest.split_first_chunk::<4>()?;
         let (length, content) = after.split_first_chunk()?;
         let length = u32::from_le_bytes(*length) as usize;
         // Content of an odd length is padded.
         rest = content.get(length.saturating_add(length & 1)..).unwrap_or_default();
-        Some((kind, &content[..length.min(content.len())]))
+        Some((*kind, &content[..length.min(content.len())]))
     })
 }
 
@@ -61,10 +61,10 @@ fn number(content: &[u8], at: usize) -> u32 {
     bytes.iter().rev().fold(0, |number, byte| (number << 8) | u32::from(*byte))
 }
 
-fn chunk_bytes(kind: &[u8; 4], content: &[u8], (width, height): (u32, u32)) -> u64 {
+fn chunk_bytes(kind: [u8; 4], content: &[u8], (width, height): (u32, u32)) -> u64 {
     let mut stream = Stream { bits: Bits { bytes: content, at: 0 }, allocated: 0 };
     // The decoder meets a broken stream at the same place, and has allocated this much by then.
-    let _: Read<()> = match (kind, content.first()) {
+    let _: Read<()> = match (&kind, content.first()) {
         (b"VP8L", _) => stream.read_picture(),
         // The first two bits say whether transparency is compressed (2.7.1.2); its stream has no header.
         (b"ALPH", Some(info)) if info & 3 == 1 => {
@@ -359,10 +359,10 @@ mod tests {
     ];
 
     fn read(file: &[u8]) -> Read<u64> {
-        let streams = chunks(&file[12..]).filter(|(kind, _)| matches!(*kind, b"VP8L" | b"ALPH"));
+        let streams = chunks(&file[12..]).filter(|(kind, _)| matches!(kind, b"VP8L" | b"ALPH"));
         let (kind, content) = streams.last().expect("it is lossless");
         let mut stream = Stream { bits: Bits { bytes: content, at: 0 }, allocated: 0 };
-        if kind == b"VP8L" {
+        if &kind == b"VP8L" {
             stream.read_picture()?;
         } else {
             stream.bits.at = 8;
