@@ -309,8 +309,8 @@ fn best(masks: ArrayD<f32>, scores: ArrayD<f32>) -> Result<ObjectMask, SessionEr
     if masks.dim().0 != 1 || scores.dim() != (1, count) {
         return Err(failed(format!("{:?} masks with {:?} scores", masks.dim(), scores.dim())));
     }
-    let scored = scores.row(0).into_iter().copied().enumerate();
-    let Some((at, score)) = scored.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+    let numbered = scores.row(0).into_iter().copied().enumerate();
+    let Some((at, score)) = numbered.max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Err(failed("there is no mask".to_owned()));
     };
     Ok(ObjectMask { logits: masks.slice(s![.., at..=at, .., ..]).to_owned(), score })

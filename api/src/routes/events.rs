@@ -28,7 +28,7 @@ const IDLE_POLL: Duration = Duration::from_secs(4);
 /// The minimum time between two looks at the account.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// A stream ends after this time, so that nobody follows an account for longer than their token is trusted.
-const MAX_AGE: Duration = Duration::from_secs(15 * 60);
+const MAX_AGE: Duration = Duration::from_mins(15);
 
 /// Streams the caller's runs and credits. The first event, `account`, has the caller and the unfinished jobs. Then comes
 /// `job` for every new, changed or ended job, and `user` for every change of the balance. The stream ends after 15
