@@ -314,16 +314,15 @@ impl TestRequest<'_> {
     /// Sets the multipart body of Magic Fix, with further text fields before the file.
     pub fn fix_with(mut self, mask: &[u8], prompt: &str, fields: &[(&str, &str)]) -> Self {
         let fields = [&[("prompt", prompt)], fields].concat();
-        let texts: String = fields
-            .iter()
-            .map(|(name, text)| {
-                format!("--frontier\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
-            })
-            .collect();
-        let mut body = format!(
-            "{texts}--frontier\r\ncontent-disposition: form-data; name=\"file\"; filename=\"mask.png\"\r\n\r\n"
-        )
-        .into_bytes();
+        let mut body = Vec::new();
+        for (name, text) in fields {
+            let head =
+                format!("--frontier\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n");
+            body.extend([head.as_bytes(), text.as_bytes(), b"\r\n"].concat());
+        }
+        body.extend_from_slice(
+            b"--frontier\r\ncontent-disposition: form-data; name=\"file\"; filename=\"mask.png\"\r\n\r\n",
+        );
         body.extend_from_slice(mask);
         body.extend_from_slice(b"\r\n--frontier--\r\n");
         self.body = body.into();

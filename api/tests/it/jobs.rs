@@ -140,7 +140,7 @@ async fn account_events(
                 if let (Some(name), Some(data)) = (field("event: "), field("data: ")) {
                     events.push((name.to_owned(), serde_json::from_str(data).unwrap()));
                 }
-                text = rest.to_owned();
+                text = rest.to_string();
             }
             if events.iter().any(|(name, data)| is_last(name, data)) {
                 return;

@@ -71,7 +71,7 @@ struct Editor {
 impl Editor {
     fn open(models: &Path) -> Self {
         let registry = Arc::new(Registry::open(models, runtime()).unwrap());
-        let scene = Scene::new(decode(&picture().into(), &Limits::default()).unwrap());
+        let scene = Scene::new(decode(&picture(), &Limits::default()).unwrap());
         Self { engine: Engine::new(registry, PixelPool::new(2).unwrap()), known: Known::new(scene) }
     }
 
