@@ -148,7 +148,7 @@ test.describe('pictures of the main screens', () => {
     await expect(page.getByRole('link', { name: /^Select/ })).toBeVisible();
     await snapshot(page, 'images', ['phone', 'desk']);
     await page.goto('/upscale');
-    await page.getByRole('button', { name: /Image of/ }).click();
+    await page.getByRole('button', { name: 'astronaut.jpg' }).click();
     await snapshot(page, 'picker', ['phone', 'desk']);
 
     await page.goto('/pricing');

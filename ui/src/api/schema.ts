@@ -165,6 +165,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/images/archive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Several images, their results, or both as a ZIP file. */
+        post: operations["archive_images"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/images/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Deletes several images and all their results. */
+        post: operations["delete_images"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/images/upload": {
         parameters: {
             query?: never;
@@ -850,6 +884,12 @@ export interface components {
             /** @example AW-123 */
             id: string;
         };
+        /** @enum {string} */
+        ArchiveContent: "originals" | "results" | "all";
+        ArchiveRequest: {
+            imageIds: string[];
+            include: components["schemas"]["ArchiveContent"];
+        };
         /** @description A model, and the pictures that it serves. */
         BoundModel: {
             /**
@@ -964,6 +1004,9 @@ export interface components {
          * @enum {string}
          */
         CountUnit: "tiles" | "steps";
+        DeletedImages: {
+            deleted: string[];
+        };
         /** @description Why a job failed. */
         Failure: {
             /** @description For programs, for example `image_unreadable`. */
@@ -1017,6 +1060,11 @@ export interface components {
              * @description The same as `id`.
              */
             imageId: string;
+            madeFrom?: components["schemas"]["MadeFrom"] | null;
+            /** @description The name of the uploaded file, without its folder. */
+            name?: string | null;
+            /** @description A lossy WebP of at most 1,600 pixels on the longer side; null if `url` is no larger. */
+            previewUrl?: string | null;
             /** Format: int64 */
             sizeBytes: number;
             thumbnailUrl: string;
@@ -1058,11 +1106,19 @@ export interface components {
              */
             y: number;
         };
+        ImageIds: {
+            imageIds: string[];
+        };
         /** @description A list of images. */
         ImageList: {
             images: components["schemas"]["Image"][];
             /** @description Where the next page begins; only in full pages. */
             next?: string | null;
+            /**
+             * Format: int64
+             * @description How many images there are in all; only on the first page.
+             */
+            total?: number | null;
         };
         /** @description A pixel of an image: its column and row, from 0. */
         ImagePoint: {
@@ -1077,6 +1133,8 @@ export interface components {
              */
             y: number;
         };
+        /** @enum {string} */
+        ImageSort: "newest" | "oldest" | "name" | "largest";
         /** @description One run of a tool. */
         Job: {
             /**
@@ -1222,6 +1280,20 @@ export interface components {
          * @enum {string}
          */
         LogoutStyle: "end_session" | "cognito";
+        /** @description The result that an image was made from. */
+        MadeFrom: {
+            /**
+             * Format: uuid
+             * @description The image that the run worked on; null once it is deleted.
+             */
+            imageId?: string | null;
+            /**
+             * Format: uuid
+             * @description Null once it is deleted.
+             */
+            resultId?: string | null;
+            tool: components["schemas"]["Tool"];
+        };
         /** @description What Magic Fix can do with the installed models. */
         MagicFix: {
             /** @description True if the text-guided model is a demo with limited abilities. */
@@ -1565,6 +1637,8 @@ export interface components {
             model: string;
             /** @description The SHA-256 of the model file. */
             modelSha256: string;
+            /** @description A lossy WebP of at most 1,600 pixels on the longer side; null if `url` is no larger. */
+            previewUrl?: string | null;
             /** @description The prompt of a Magic Fix. */
             prompt?: string | null;
             /** Format: int64 */
@@ -2182,6 +2256,10 @@ export interface operations {
                 limit?: number;
                 /** @description Where to go on: `next` of the page before. */
                 before?: string;
+                /** @description A part of the name, in any case. */
+                search?: string;
+                /** @description The order; `newest` by default. */
+                sort?: components["schemas"]["ImageSort"];
             };
             header?: never;
             path?: never;
@@ -2206,6 +2284,116 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    archive_images: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ArchiveRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_images: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImageIds"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedImages"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

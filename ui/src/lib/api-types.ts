@@ -1,4 +1,4 @@
-import type { components } from '@/api/schema';
+import type { components, paths } from '@/api/schema';
 
 // Short names for the API's generated types. Only this file reads the schema's components.
 type Schemas = components['schemas'];
@@ -13,6 +13,11 @@ export type BoundModel = Schemas['BoundModel'];
 export type User = Schemas['User'];
 export type Storage = Schemas['Storage'];
 export type Image = Schemas['Image'];
+export type ImageList = Schemas['ImageList'];
+type ImageQuery = NonNullable<paths['/api/images']['get']['parameters']['query']>;
+export type ImageSort = NonNullable<ImageQuery['sort']>;
+type ArchiveRequest = paths['/api/images/archive']['post']['requestBody']['content']['application/json'];
+export type ArchiveContent = ArchiveRequest['include'];
 export type Result = Schemas['Result'];
 export type Job = Schemas['Job'];
 export type Count = Schemas['Count'];

@@ -117,6 +117,9 @@ export function anImage(change: Partial<Image> = {}): Image {
     sizeBytes: 345_678,
     createdAt: '2026-11-20T10:00:00Z',
     freeRuns: { removeBackground: false, upscale: false },
+    name: null,
+    previewUrl: null,
+    madeFrom: null,
     ...change,
   };
 }
@@ -129,6 +132,7 @@ export function aResult(change: Partial<Result> = {}): Result {
     jobId: 'job-1',
     url: `/api/files/${id}`,
     thumbnailUrl: `/api/files/${id}?thumbnail`,
+    previewUrl: null,
     width: 1200,
     height: 800,
     sizeBytes: 456_789,

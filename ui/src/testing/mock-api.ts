@@ -12,6 +12,7 @@ import type {
   User,
 } from '@/lib/api-types';
 import { aConfig, aJob, anApiKey, anImage, anOpenCheckout, aResult, aStorage, aUser } from './builders';
+import { pageOf } from './image-pages';
 
 /** An in-memory API for the tests and `npm run dev:mock`. */
 export class MockApi {
@@ -32,6 +33,8 @@ export class MockApi {
   idempotencyKeys: string[] = [];
   /** The prompts of Magic Fix runs. */
   prompts: string[] = [];
+  /** The bodies of requests for a ZIP file. */
+  archives: unknown[] = [];
   /** The requests of click to select. */
   selections: unknown[] = [];
   /** What every click selects. */
@@ -259,12 +262,26 @@ export class MockApi {
       http.get('*/api/config', () => HttpResponse.json(this.config)),
       http.get('*/api/user/get', () => HttpResponse.json(this.user)),
       http.get('*/api/user/storage', () => HttpResponse.json(this.storage)),
-      http.get('*/api/images', () => HttpResponse.json({ images: this.images })),
-      http.post('*/api/images/upload', async () => {
+      http.get('*/api/images', ({ request }) =>
+        HttpResponse.json(pageOf(this.images, new URL(request.url).searchParams)),
+      ),
+      http.post('*/api/images/upload', async ({ request }) => {
         const id = this.id('image');
-        const image = anImage({ id, url: this.pictureOf(id), thumbnailUrl: this.pictureOf(id) });
+        const name = (await request.text()).match(/filename="([^"]*)"/)?.[1] ?? null;
+        const [url, createdAt] = [this.pictureOf(id), new Date().toISOString()];
+        const image = anImage({ id, name, url, thumbnailUrl: url, createdAt });
         this.images = [image, ...this.images];
         return HttpResponse.json(image, { status: 201 });
+      }),
+      http.post('*/api/images/delete', async ({ request }) => {
+        const { imageIds } = (await request.json()) as { imageIds: string[] };
+        const deleted = imageIds.filter((one) => this.images.some(({ id }) => id === one));
+        this.images = this.images.filter(({ id }) => !deleted.includes(id));
+        return HttpResponse.json({ deleted });
+      }),
+      http.post('*/api/images/archive', async ({ request }) => {
+        this.archives.push(await request.json());
+        return new HttpResponse('PK', { headers: { 'Content-Type': 'application/zip' } });
       }),
       http.get('*/api/images/:id', ({ params }) => {
         const image = this.images.find(({ id }) => id === params.id);

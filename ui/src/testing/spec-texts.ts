@@ -225,7 +225,7 @@ const images: SpecScreen[] = [
     name: 'the images of a new user',
     at: '/images',
     as: 'user',
-    shows: [text('No images to show'), button('Choose a file')],
+    shows: [text('No images to show'), button('Choose files')],
   },
   {
     name: 'the images',

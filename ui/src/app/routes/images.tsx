@@ -3,26 +3,30 @@ import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PageHeader } from '@/components/page-header';
 import { ImageGrid } from '@/features/images/image-grid';
 import { UploadPanel } from '@/features/images/upload-panel';
+import { useImageFilter } from '@/features/images/use-image-filter';
+import { useUploadQueue } from '@/features/images/use-upload-queue';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 
 const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
 
+const badge = (imageId: string) => (
+  <Suspense>
+    <ActiveJobsBadge imageId={imageId} />
+  </Suspense>
+);
+
 export default function ImagesRoute() {
   const { limits } = useConfig();
+  const { filter, setFilter } = useImageFilter();
+  const uploadAll = useUploadQueue(paths.images, limits.maxDimension);
   return (
     <div className="page py-8 md:py-12">
       <PageHeader title="My Images" text="Your uploads, kept until you delete them." />
       <div className="mb-12">
-        <UploadPanel prefix={paths.images} maxDimension={limits.maxDimension} />
+        <UploadPanel prefix={paths.images} maxDimension={limits.maxDimension} onFiles={uploadAll} />
       </div>
-      <ImageGrid
-        badge={(imageId) => (
-          <Suspense>
-            <ActiveJobsBadge imageId={imageId} />
-          </Suspense>
-        )}
-      />
+      <ImageGrid filter={filter} onFilter={setFilter} badge={badge} />
     </div>
   );
 }

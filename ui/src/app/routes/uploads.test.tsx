@@ -1,7 +1,7 @@
-import { act, screen, waitFor, within } from '@testing-library/react';
+import { act, fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { delay, HttpResponse, http } from 'msw';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { delay, HttpResponse, http, type RequestHandler } from 'msw';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { useUploads } from '@/features/images/uploads';
 import { readImageSize } from '@/lib/image-size';
 import { anImage } from '@/testing/builders';
@@ -78,4 +78,68 @@ test('an upload whose page was left says why it failed', async () => {
   expect(await notice.findByText('Your storage is full.')).toBeVisible();
   await userEvent.click(notice.getByRole('button', { name: 'Close' }));
   expect(screen.queryByRole('list', { name: 'Uploads' })).toBeNull();
+});
+
+describe('several files', () => {
+  const aFile = (name: string) => new File(['bytes'], name, { type: 'image/png' });
+
+  /** Drops files on My Images. */
+  async function drop(names: string[], ...handlers: RequestHandler[]) {
+    const view = renderApp('/images', { signedIn: true });
+    server.use(...handlers);
+    const zone = (await screen.findByText('Drop images here')).closest('.border-dashed') as Element;
+    fireEvent.drop(zone, { dataTransfer: { files: names.map(aFile), types: ['Files'] } });
+    return { ...view, list: within(await screen.findByRole('list', { name: 'Uploads' })) };
+  }
+
+  test('are uploaded while My Images stays open, and appear there by name', async () => {
+    const { router } = await drop(['one.png', 'two.png', 'three.png']);
+    expect(await screen.findByText('3 of 3 uploaded')).toBeVisible();
+    for (const name of ['one.png', 'two.png', 'three.png']) {
+      expect(await screen.findByRole('link', { name: `Select ${name}` })).toBeVisible();
+    }
+    expect(router.state.location.pathname).toBe('/images');
+    await userEvent.click(screen.getByRole('button', { name: 'Close' }));
+    expect(screen.queryByRole('list', { name: 'Uploads' })).toBeNull();
+  });
+
+  test('can be chosen in the file dialog', async () => {
+    renderApp('/images', { signedIn: true });
+    await userEvent.upload(await screen.findByLabelText('Image file'), [aFile('one.png'), aFile('two.png')]);
+    expect(await screen.findByText('2 of 2 uploaded')).toBeVisible();
+  });
+
+  test('a failed one says why, and is sent again on request', async () => {
+    vi.mocked(readImageSize).mockResolvedValueOnce({ x: 6001, y: 10 }).mockResolvedValue({ x: 800, y: 600 });
+    const { list, api } = await drop(
+      ['huge.png', 'two.png'],
+      http.post('*/api/images/upload', () => HttpResponse.json({ detail: 'Full.' }, { status: 422 })),
+    );
+    expect(await screen.findByText('0 of 2 uploaded, 2 failed')).toBeVisible();
+    expect(list.getByText('Image dimensions too big (Max 6000x6000)')).toBeVisible();
+    expect(list.getByText('Full.')).toBeVisible();
+    expect(list.queryByRole('button', { name: 'Retry huge.png' })).toBeNull();
+    server.resetHandlers(...api.handlers());
+    await userEvent.click(list.getByRole('button', { name: 'Retry two.png' }));
+    expect(await screen.findByText('1 of 2 uploaded, 1 failed')).toBeVisible();
+    expect(list.getByRole('link', { name: 'Show it: two.png' })).toBeVisible();
+  });
+
+  test('wait and go on if the server is busy', async () => {
+    const busy = () => new HttpResponse(null, { status: 429, headers: { 'Retry-After': '1' } });
+    await drop(['one.png', 'two.png'], http.post('*/api/images/upload', busy, { once: true }));
+    expect(await screen.findByText(/waits, because the server is busy/)).toBeVisible();
+    expect(await screen.findByText('2 of 2 uploaded')).toBeVisible();
+  });
+
+  test('can all be canceled', async () => {
+    const { api } = await drop(
+      ['one.png', 'two.png', 'three.png'],
+      http.post('*/api/images/upload', () => delay('infinite')),
+    );
+    await waitFor(() => expect(screen.getAllByRole('progressbar', { name: /^Upload of/ })).toHaveLength(2));
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel all' }));
+    expect(screen.queryByRole('list', { name: 'Uploads' })).toBeNull();
+    expect(api.images).toEqual([]);
+  });
 });

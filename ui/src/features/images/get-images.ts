@@ -1,16 +1,44 @@
-import { useQuery } from '@tanstack/react-query';
+import { infiniteQueryOptions, keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import { api, unwrap } from '@/lib/api-client';
+import type { ImageSort } from '@/lib/api-types';
 import { renewPictures } from '@/lib/picture-urls';
 import { cacheTime } from '@/lib/query-client';
 import { queryKeys } from '@/lib/query-keys';
 import { imageTexts } from './texts';
 
-export function useImages() {
-  return useQuery({
-    queryKey: queryKeys.userImages,
-    queryFn: async ({ signal }) => unwrap(await api.GET('/api/images', { signal })).images,
+export type ImageFilter = {
+  /** A part of the name; empty for all images. */
+  search: string;
+  sort: ImageSort;
+};
+
+export const allImages: ImageFilter = { search: '', sort: 'newest' };
+
+/** Fills whole rows of 2, 3, 4, 6 and 8 columns. */
+const PAGE_SIZE = 48;
+
+export function imagesQuery({ search, sort }: ImageFilter) {
+  return infiniteQueryOptions({
+    queryKey: [...queryKeys.userImages, { search, sort }] as const,
+    queryFn: async ({ signal, pageParam: before }) => {
+      const query = { limit: PAGE_SIZE, before, search: search || undefined, sort };
+      return unwrap(await api.GET('/api/images', { params: { query }, signal }));
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
     gcTime: cacheTime.account,
     ...renewPictures,
     meta: { failure: imageTexts.listFailedToast },
   });
+}
+
+export type Images = ReturnType<typeof useImages>;
+
+/** The user's images, page by page. The images of the last search stay until those of the next one are there. */
+export function useImages(filter: ImageFilter) {
+  const query = useInfiniteQuery({ ...imagesQuery(filter), placeholderData: keepPreviousData });
+  const pages = query.data?.pages;
+  const images = useMemo(() => pages?.flatMap(({ images }) => images), [pages]);
+  return { ...query, images, total: pages?.[0]?.total ?? images?.length ?? 0 };
 }

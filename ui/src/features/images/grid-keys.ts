@@ -1,13 +1,23 @@
 import type { KeyboardEvent } from 'react';
 
-/** Moves the focus through the links or buttons of a grid with the arrow keys, Home and End. */
-export function moveInGrid(event: KeyboardEvent<HTMLElement>) {
-  const items = Array.from(event.currentTarget.querySelectorAll<HTMLElement>('a, button'));
-  const at = items.indexOf(event.target as HTMLElement);
-  const next = items[targetIndex(event.key, at, items.length, countColumns(items))];
-  if (at < 0 || !next) return;
+/** A step through a grid, by positions. */
+type Step = { from: number; to: number };
+
+/**
+ * Moves the focus through a grid with the arrow keys, Home and End: from checkbox to checkbox, otherwise through the
+ * links or buttons. Returns the step; null for other keys.
+ */
+export function moveInGrid(event: KeyboardEvent<HTMLElement>): Step | null {
+  const focused = event.target as HTMLElement;
+  const kind = focused.matches('input') ? 'input' : 'a, button';
+  const items = Array.from(event.currentTarget.querySelectorAll<HTMLElement>(kind));
+  const from = items.indexOf(focused);
+  const to = targetIndex(event.key, from, items.length, countColumns(items));
+  const next = items[to];
+  if (from < 0 || !next) return null;
   event.preventDefault();
   next.focus();
+  return { from, to };
 }
 
 function targetIndex(key: string, at: number, count: number, columns: number): number {

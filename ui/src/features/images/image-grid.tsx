@@ -1,56 +1,142 @@
-import type { ReactNode } from 'react';
-import { ButtonLink } from '@/components/button-link';
+import { type KeyboardEvent, type ReactNode, useMemo, useRef } from 'react';
 import { EmptyState } from '@/components/empty-state';
 import { LoadFailure } from '@/components/load-failure';
 import { SkeletonGrid } from '@/components/skeleton-grid';
-import { paths } from '@/lib/paths';
-import { useImages } from './get-images';
+import type { Image } from '@/lib/api-types';
+import { classNames } from '@/lib/class-names';
+import { useDeleteImages } from './delete-images';
+import { type ImageFilter, useImages } from './get-images';
 import { moveInGrid } from './grid-keys';
-import { imageName } from './image-name';
-import { ImageThumbnail } from './image-thumbnail';
+import { ImageCard } from './image-card';
+import { ImageCount } from './image-count';
+import { ImageSearch } from './image-search';
+import { ImageSortSelect } from './image-sort';
+import { MoreImages } from './more-images';
+import { NoHits } from './no-hits';
+import { SelectionTools } from './selection-tools';
 import { imageTexts } from './texts';
+import { useDownloadImages } from './use-download-images';
+import { useEscape } from './use-escape';
+import { useSelection } from './use-selection';
 
-const grid = 'grid grid-cols-2 gap-4 sm:grid-cols-3 md:grid-cols-4 lg:grid-cols-6 xl:grid-cols-8';
+const grid = 'grid grid-cols-2 gap-x-4 gap-y-6 sm:grid-cols-3 md:grid-cols-4 lg:grid-cols-6 xl:grid-cols-8';
+const none: Image[] = [];
 
-/** All stored images with links to their pages. `badge` adds an overlay to an image. */
-export function ImageGrid({ badge }: { badge?: (imageId: string) => ReactNode }) {
-  const images = useImages();
+type ImageGridProps = {
+  filter: ImageFilter;
+  onFilter: (change: Partial<ImageFilter>) => void;
+  /** Adds an overlay to an image. */
+  badge: (imageId: string) => ReactNode;
+};
 
-  if (images.isPending) {
-    return <SkeletonGrid className={grid} count={8} label="Loading images" hasButton />;
+/** The stored images with links to their pages, and actions on several of them. */
+export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
+  const query = useImages(filter);
+  const images = query.images ?? none;
+  const ids = useMemo(() => images.map(({ id }) => id), [images]);
+  const { selected, toggle, extend, select, clear } = useSelection(ids);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const remove = useDeleteImages();
+  const download = useDownloadImages();
+  const isSelecting = selected.size > 0 || download.isPending;
+  const isEmpty = query.images?.length === 0 && !query.hasNextPage;
+
+  useEscape(isSelecting, endSelection);
+
+  function endSelection() {
+    clear();
+    download.forgetError();
   }
-  if (images.isError && !images.data) {
-    return (
-      <LoadFailure text={imageTexts.listFailed} isTrying={images.isFetching} onTryAgain={images.refetch} />
-    );
+
+  function changeFilter(change: Partial<ImageFilter>) {
+    // What is not shown must not be deleted.
+    endSelection();
+    onFilter(change);
   }
-  if (images.data.length === 0) {
+
+  /** Loads the pages that are missing, and selects everything. */
+  async function selectAll() {
+    let { data, hasNextPage } = query;
+    while (hasNextPage) {
+      const next = await query.fetchNextPage();
+      // A failure says so itself; what is there is selected.
+      if (next.isError) break;
+      ({ data, hasNextPage } = next);
+    }
+    select(data?.pages.flatMap((page) => page.images.map(({ id }) => id)) ?? []);
+  }
+
+  function move(event: KeyboardEvent<HTMLElement>) {
+    const step = moveInGrid(event);
+    const [from, to] = [ids[step?.from ?? -1], ids[step?.to ?? -1]];
+    if (event.shiftKey && from && to) extend(from, to);
+  }
+
+  if (query.isError && !query.data) {
     return (
-      <EmptyState icon="image" title={imageTexts.noImages}>
-        Upload your first one above.
-      </EmptyState>
+      <LoadFailure text={imageTexts.listFailed} isTrying={query.isFetching} onTryAgain={query.refetch} />
     );
   }
   return (
-    <ul aria-label="Your images" className={grid} onKeyDown={moveInGrid}>
-      {images.data.map((image) => (
-        <li key={image.id} className="group relative grid content-start gap-2">
-          <div className="relative">
-            <ImageThumbnail image={image} alt={imageName(image)} />
-            {badge?.(image.id)}
-          </div>
-          <ButtonLink
-            to={paths.image(image.id)}
-            variant="secondary"
-            size="sm"
-            // The link's hit area includes the picture.
-            className="after:absolute after:inset-0 after:rounded-md group-hover:bg-sunken"
-            aria-label={`Select ${imageName(image)}`}
-          >
-            Select
-          </ButtonLink>
-        </li>
-      ))}
-    </ul>
+    <section aria-labelledby="your-images">
+      <div className="flex flex-wrap items-baseline gap-x-3">
+        <h2 id="your-images" ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
+          Your images
+        </h2>
+        {query.data && <ImageCount total={query.total} search={filter.search} />}
+      </div>
+      {(!isEmpty || filter.search) && (
+        <div className="sticky top-16 z-20 -mx-1 mb-3 flex min-h-17 items-center bg-canvas px-1 py-3">
+          {isSelecting ? (
+            <SelectionTools
+              images={images.filter(({ id }) => selected.has(id))}
+              isAll={selected.size === query.total}
+              download={download}
+              onSelectAll={selectAll}
+              onDelete={(imageIds) => remove.mutate(imageIds)}
+              onEnd={endSelection}
+              onLeft={() => heading.current?.focus({ preventScroll: true })}
+            />
+          ) : (
+            <div className="flex w-full justify-between gap-3">
+              <ImageSearch
+                search={filter.search}
+                onSearch={(search) => changeFilter({ search })}
+                className="w-full max-w-80"
+              />
+              <ImageSortSelect sort={filter.sort} onSort={(sort) => changeFilter({ sort })} />
+            </div>
+          )}
+        </div>
+      )}
+      {query.isPending ? (
+        <SkeletonGrid className={grid} count={8} label="Loading images" hasButton />
+      ) : !isEmpty ? (
+        <ul
+          aria-labelledby="your-images"
+          aria-busy={query.isPlaceholderData}
+          className={classNames(grid, query.isPlaceholderData && 'opacity-60')}
+          onKeyDown={move}
+        >
+          {images.map((image) => (
+            <ImageCard
+              key={image.id}
+              image={image}
+              isSelected={selected.has(image.id)}
+              isSelecting={isSelecting}
+              onToggle={toggle}
+              badge={badge}
+            />
+          ))}
+        </ul>
+      ) : filter.search ? (
+        <NoHits search={filter.search} onShowAll={() => changeFilter({ search: '' })} />
+      ) : (
+        <EmptyState icon="image" title={imageTexts.noImages}>
+          Upload your first one above.
+        </EmptyState>
+      )}
+      <MoreImages query={query} />
+    </section>
   );
 }

@@ -1,7 +1,26 @@
-import type { Image } from '@/lib/api-types';
+import type { Image, ToolName } from '@/lib/api-types';
 
-/** Names an image by date and size, because uploads keep no file name. */
-export function imageName({ createdAt, x, y }: Image): string {
-  const date = new Date(createdAt).toLocaleString('en-US', { dateStyle: 'medium', timeStyle: 'short' });
-  return `Image of ${date}, ${x} × ${y} px`;
+/** The name of an image's file. One that was uploaded without a name is named by its date and size. */
+export function imageName({ name, createdAt, x, y }: Image): string {
+  return name ?? `Image of ${formatDate(createdAt)}, ${x} × ${y} px`;
+}
+
+/** The name where space is short. */
+export function shortImageName({ name, createdAt }: Image): string {
+  return name ?? formatDate(createdAt);
+}
+
+function formatDate(date: string): string {
+  return new Date(date).toLocaleString('en-US', { dateStyle: 'medium', timeStyle: 'short' });
+}
+
+const origins: Record<ToolName, string> = {
+  'remove-background': 'a cut-out',
+  upscale: 'an upscale',
+  'magic-fix': 'a fix',
+};
+
+/** What kind of result an image was made from; null for an upload. */
+export function imageOrigin({ madeFrom }: Image): string | null {
+  return madeFrom ? `Made from ${origins[madeFrom.tool]}` : null;
 }

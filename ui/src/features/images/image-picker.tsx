@@ -7,12 +7,19 @@ import { PictureBox } from '@/components/picture-box';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
-import { useImages } from './get-images';
+import { allImages, useImages } from './get-images';
 import { moveInGrid } from './grid-keys';
+import { ImageCount } from './image-count';
 import { imageName } from './image-name';
+import { ImageSearch } from './image-search';
 import { ImageThumbnail } from './image-thumbnail';
+import { MoreImages } from './more-images';
+import { NoHits } from './no-hits';
 import { imageTexts } from './texts';
 import { UploadPanel } from './upload-panel';
+
+/** Fewer images are quicker to look at. */
+const MIN_FOR_SEARCH = 9;
 
 type ImagePickerProps = {
   prefix: string;
@@ -38,7 +45,7 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
           <div className="grid gap-4">
             <PictureBox width={selected.x} height={selected.y}>
               <img
-                src={selected.url}
+                src={selected.previewUrl ?? selected.url}
                 alt={imageName(selected)}
                 className="checkerboard absolute inset-0 size-full"
               />
@@ -69,36 +76,65 @@ type PickerGridProps = {
 };
 
 function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
-  const images = useImages();
+  const [search, setSearch] = useState('');
+  const query = useImages({ ...allImages, search });
+  const { images, total } = query;
   const grid = 'grid grid-cols-2 gap-3 sm:grid-cols-3';
 
-  if (images.isPending) {
+  if (query.isPending) {
     return <SkeletonGrid className={grid} count={6} label="Loading images" />;
   }
-  if (images.isError && !images.data) {
+  if (!images) {
     return (
-      <LoadFailure text={imageTexts.listFailed} isTrying={images.isFetching} onTryAgain={images.refetch} />
+      <LoadFailure text={imageTexts.listFailed} isTrying={query.isFetching} onTryAgain={query.refetch} />
     );
   }
-  if (images.data.length === 0) return <EmptyState icon="image" title={imageTexts.noImages} />;
+  const isEmpty = images.length === 0 && !query.hasNextPage;
+  if (isEmpty && !search) return <EmptyState icon="image" title={imageTexts.noImages} />;
   return (
-    <ul className={grid} onKeyDown={moveInGrid}>
-      {images.data.map((image) => (
-        <li key={image.id} className="relative">
-          <button
-            type="button"
-            aria-pressed={selected?.id === image.id}
-            onClick={() => onSelect(image)}
-            className={classNames(
-              'block w-full overflow-hidden rounded-md ring-offset-2 ring-offset-canvas',
-              selected?.id === image.id ? 'ring-2 ring-accent' : 'hover:ring-2 hover:ring-control',
-            )}
-          >
-            <ImageThumbnail image={image} alt={imageName(image)} />
-          </button>
-          {badge?.(image.id)}
-        </li>
-      ))}
-    </ul>
+    <>
+      {(search || total > MIN_FOR_SEARCH) && (
+        <div className="mb-4 grid gap-2">
+          <ImageSearch search={search} onSearch={setSearch} />
+          <ImageCount total={total} search={search} />
+        </div>
+      )}
+      {isEmpty ? (
+        <NoHits search={search} onShowAll={() => setSearch('')} />
+      ) : (
+        <ul
+          aria-busy={query.isPlaceholderData}
+          className={classNames(grid, query.isPlaceholderData && 'opacity-60')}
+          onKeyDown={moveInGrid}
+        >
+          {images.map((image) => (
+            <li key={image.id} className="min-w-0">
+              <div className="relative">
+                <button
+                  type="button"
+                  aria-pressed={selected?.id === image.id}
+                  onClick={() => onSelect(image)}
+                  title={imageName(image)}
+                  className={classNames(
+                    'block w-full overflow-hidden rounded-md ring-offset-2 ring-offset-canvas',
+                    selected?.id === image.id ? 'ring-2 ring-accent' : 'hover:ring-2 hover:ring-control',
+                  )}
+                >
+                  <ImageThumbnail image={image} alt={imageName(image)} />
+                </button>
+                {badge?.(image.id)}
+              </div>
+              {image.name && (
+                // The picture has the same name.
+                <p aria-hidden="true" className="mt-1 truncate text-xs text-soft">
+                  {image.name}
+                </p>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      <MoreImages query={query} />
+    </>
   );
 }

@@ -1,6 +1,8 @@
+import { Link } from 'react-router';
 import type { Image } from '@/lib/api-types';
 import { formatBytes } from '@/lib/format';
-import { imageName } from './image-name';
+import { paths } from '@/lib/paths';
+import { imageName, imageOrigin } from './image-name';
 
 /** The uploaded image. Its size is known in advance, so nothing shifts when it loads. */
 export function OriginalImage({ image }: { image: Image }) {
@@ -8,7 +10,7 @@ export function OriginalImage({ image }: { image: Image }) {
     <figure>
       <div className="grid min-h-40 place-items-center overflow-hidden rounded-lg border border-line bg-sunken">
         <img
-          src={image.url}
+          src={image.previewUrl ?? image.url}
           alt={imageName(image)}
           width={image.x}
           height={image.y}
@@ -17,9 +19,27 @@ export function OriginalImage({ image }: { image: Image }) {
           style={{ maxWidth: `min(${image.x}px, calc(60dvh * ${image.x / image.y}))` }}
         />
       </div>
-      <figcaption className="mt-2 text-sm text-soft tabular-nums">
-        {image.x} × {image.y} px · {formatBytes(image.sizeBytes)}
+      <figcaption className="mt-2 grid gap-1 text-sm text-soft tabular-nums">
+        {image.name && <span className="font-medium wrap-anywhere text-ink">{image.name}</span>}
+        <span>{`${image.x} × ${image.y} px · ${formatBytes(image.sizeBytes)}`}</span>
+        <Origin image={image} />
       </figcaption>
     </figure>
+  );
+}
+
+/** What the image was made from, with a link as long as that exists. */
+function Origin({ image }: { image: Image }) {
+  const text = imageOrigin(image);
+  const sourceId = image.madeFrom?.imageId;
+  if (!text) return null;
+  if (!sourceId) return <span>{text}</span>;
+  return (
+    <span>
+      {text} of{' '}
+      <Link to={paths.image(sourceId)} className="underline underline-offset-4 hover:text-ink">
+        this image
+      </Link>
+    </span>
   );
 }

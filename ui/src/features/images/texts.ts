@@ -5,5 +5,6 @@ export const imageTexts = {
   imageFailedToast: 'Failed to load your original image',
   notFound: 'Failed to find your image',
   uploadFailed: 'Failed to upload image',
+  downloadFailed: 'Failed to download images, try again later',
   deleteFailed: 'Failed to delete image, try again later',
 };

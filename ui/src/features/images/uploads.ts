@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { create } from 'zustand';
-import { sendFile } from '@/lib/api-client';
+import { isProblem, sendFile } from '@/lib/api-client';
 import type { Image } from '@/lib/api-types';
 import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
@@ -11,45 +11,76 @@ import { imageTexts } from './texts';
 /** One file on its way to the server. */
 export type Upload = {
   id: string;
-  name: string;
+  file: File;
   /** The start of the path of the page that the image was uploaded for. */
   prefix: string;
-  fraction: number;
-  image: Image | null;
-  error: Error | null;
+  state: UploadState;
   /** Whether the page that started it is still open: it shows the upload itself, and the image after it. */
   isAttended: boolean;
 };
 
+type UploadState =
+  /** Behind others of the queue. */
+  | { kind: 'waiting' }
+  /** The server asked for a pause. */
+  | { kind: 'paused' }
+  | { kind: 'sending'; fraction: number }
+  | { kind: 'done'; image: Image }
+  /** A file that cannot be used is not worth another attempt. */
+  | { kind: 'failed'; error: Error; canRetry: boolean };
+
 /** Outside the component tree, so that an upload goes on while another page is open. */
 export const useUploads = create<{ uploads: Upload[] }>(() => ({ uploads: [] }));
+
+const DEFAULT_PAUSE_SECONDS = 10;
 
 const sending = new Map<string, AbortController>();
 
 /** Starts an upload on the page that shows it, and returns its id. */
 export function startUpload(queryClient: QueryClient, file: File, prefix: string): string {
-  const id = newId();
-  const upload = { id, name: file.name, prefix, fraction: 0, image: null, error: null, isAttended: true };
-  useUploads.setState(({ uploads }) => ({ uploads: [...uploads, upload] }));
-  void send(queryClient, file, id);
-  return id;
+  const [id] = addUploads([file], prefix, { kind: 'sending', fraction: 0 }, true);
+  if (id) void send(queryClient, id);
+  return id ?? '';
 }
 
-async function send(queryClient: QueryClient, file: File, id: string) {
+/** Adds uploads to the list, and returns their ids. */
+export function addUploads(files: File[], prefix: string, state: UploadState, isAttended: boolean): string[] {
+  const added = files.map((file) => ({ id: newId(), file, prefix, state, isAttended }));
+  useUploads.setState(({ uploads }) => ({ uploads: [...uploads, ...added] }));
+  return added.map(({ id }) => id);
+}
+
+type SendOptions = {
+  /** Waits if the server is busy, and leaves the upload waiting. */
+  isPatient?: boolean;
+};
+
+/** Sends the file of an upload. Never rejects: the upload has the failure. */
+export async function send(queryClient: QueryClient, id: string, { isPatient = false }: SendOptions = {}) {
+  const upload = findUpload(id);
+  if (!upload) return;
   const stop = new AbortController();
   sending.set(id, stop);
+  setUploadState(id, { kind: 'sending', fraction: 0 });
   try {
-    const { body } = await sendFile('/api/images/upload', file, {
-      onProgress: (fraction) => update(id, { fraction }),
+    const { body } = await sendFile('/api/images/upload', upload.file, {
+      onProgress: (fraction) => setUploadState(id, { kind: 'sending', fraction }),
       signal: stop.signal,
     });
     const image: Image = JSON.parse(await body.text());
-    // Not awaited: the new image's page does not need the list.
-    void queryClient.invalidateQueries({ queryKey: queryKeys.userImages });
-    update(id, { image });
+    setUploadState(id, { kind: 'done', image });
+    // Not awaited: the new image's page does not need the list. Many uploads do not ask for it all at once.
+    const cancelRefetch = !useUploads.getState().uploads.some(isUnfinished);
+    void queryClient.invalidateQueries({ queryKey: queryKeys.userImages }, { cancelRefetch });
   } catch (error) {
     if (stop.signal.aborted) return;
-    update(id, { error: error as Error });
+    if (isPatient && (isProblem(error, 429) || isProblem(error, 503))) {
+      setUploadState(id, { kind: 'paused' });
+      const seconds = error.retryAfterSeconds ?? DEFAULT_PAUSE_SECONDS;
+      await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+      return setUploadState(id, { kind: 'waiting' });
+    }
+    setUploadState(id, { kind: 'failed', error: error as Error, canRetry: true });
     notifyError(imageTexts.uploadFailed);
   } finally {
     sending.delete(id);
@@ -68,8 +99,16 @@ export function removeUpload(id: string) {
   useUploads.setState(({ uploads }) => ({ uploads: uploads.filter((upload) => upload.id !== id) }));
 }
 
-export function isSending({ image, error }: Upload): boolean {
-  return !image && !error;
+export function isUnfinished({ state }: Upload): boolean {
+  return state.kind !== 'done' && state.kind !== 'failed';
+}
+
+export function findUpload(id: string): Upload | undefined {
+  return useUploads.getState().uploads.find((upload) => upload.id === id);
+}
+
+export function setUploadState(id: string, state: UploadState) {
+  update(id, { state });
 }
 
 function update(id: string, change: Partial<Upload>) {

@@ -1,17 +1,18 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useState } from 'react';
 import type { Image } from '@/lib/api-types';
-import { attendUpload, isSending, removeUpload, startUpload, useUploads } from './uploads';
+import { attendUpload, isUnfinished, removeUpload, startUpload, useUploads } from './uploads';
 
 /** The upload of this page. If the page is left, the upload goes on in the shell, and `onUploaded` is not called. */
 export function useUpload(prefix: string, onUploaded: (image: Image) => void) {
   const queryClient = useQueryClient();
   const [id, setId] = useState<string | null>(null);
   const upload = useUploads(({ uploads }) => uploads.find((one) => one.id === id)) ?? null;
+  const state = upload?.state;
 
   useEffect(() => (id ? attendUpload(id) : undefined), [id]);
 
-  const image = upload?.image;
+  const image = state?.kind === 'done' ? state.image : null;
   const finish = useEffectEvent((image: Image) => {
     if (id) removeUpload(id);
     onUploaded(image);
@@ -21,9 +22,9 @@ export function useUpload(prefix: string, onUploaded: (image: Image) => void) {
   }, [image]);
 
   return {
-    isSending: upload !== null && isSending(upload),
-    fraction: upload?.fraction ?? 0,
-    error: upload?.error ?? null,
+    isSending: upload !== null && isUnfinished(upload),
+    fraction: state?.kind === 'sending' ? state.fraction : 0,
+    error: state?.kind === 'failed' ? state.error : null,
     start: (file: File) => {
       // The failed attempt before.
       if (id) removeUpload(id);

@@ -1,0 +1,66 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { api, unwrap } from '@/lib/api-client';
+import { notifyError } from '@/lib/notify';
+import { queryKeys } from '@/lib/query-keys';
+import { forgetImage, removeFromLists } from './image-lists';
+
+/** The API deletes this many images in one call. */
+const MAX_PER_CALL = 500;
+
+/** Some of the images may be deleted when a call fails. */
+class NotAllDeleted extends Error {
+  constructor(readonly deleted: string[]) {
+    super('Not all images were deleted');
+  }
+}
+
+/** Deletes several images and all their results. They disappear at once; those that could not be deleted come back. */
+export function useDeleteImages() {
+  const queryClient = useQueryClient();
+
+  function forget(imageIds: string[]) {
+    for (const imageId of imageIds) forgetImage(queryClient, imageId);
+  }
+
+  return useMutation({
+    mutationFn: deleteImages,
+    onMutate: async (imageIds) => {
+      // A list that was asked for before would bring them back.
+      await queryClient.cancelQueries({ queryKey: queryKeys.userImages });
+      return { undo: removeFromLists(queryClient, imageIds) };
+    },
+    onSuccess: (deleted, imageIds) => {
+      forget(deleted);
+      const missing = imageIds.length - deleted.length;
+      if (missing === 0) return;
+      notifyError(
+        `Deleted ${deleted.length} of ${imageIds.length} images. ` +
+          (missing === 1 ? 'The other one was not found.' : `The other ${missing} were not found.`),
+      );
+    },
+    onError: (error, imageIds, context) => {
+      const deleted = error instanceof NotAllDeleted ? error.deleted : [];
+      context?.undo();
+      removeFromLists(queryClient, deleted);
+      forget(deleted);
+      const left = imageIds.length - deleted.length;
+      const count = imageIds.length === 1 ? 'image' : `${left} of ${imageIds.length} images`;
+      notifyError(`Failed to delete ${count}, try again later`);
+    },
+    onSettled: () => queryClient.invalidateQueries({ queryKey: queryKeys.userImages }),
+  });
+}
+
+/** Resolves to the images that were there and are gone. */
+async function deleteImages(imageIds: string[]): Promise<string[]> {
+  const deleted: string[] = [];
+  for (let at = 0; at < imageIds.length; at += MAX_PER_CALL) {
+    const body = { imageIds: imageIds.slice(at, at + MAX_PER_CALL) };
+    try {
+      deleted.push(...unwrap(await api.POST('/api/images/delete', { body })).deleted);
+    } catch {
+      throw new NotAllDeleted(deleted);
+    }
+  }
+  return deleted;
+}

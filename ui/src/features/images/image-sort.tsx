@@ -1,0 +1,25 @@
+import type { ImageSort } from '@/lib/api-types';
+
+export const sorts: Record<ImageSort, string> = {
+  newest: 'Newest',
+  oldest: 'Oldest',
+  name: 'Name',
+  largest: 'Largest',
+};
+
+export function ImageSortSelect({ sort, onSort }: { sort: ImageSort; onSort: (sort: ImageSort) => void }) {
+  return (
+    <select
+      aria-label="Sort by"
+      value={sort}
+      onChange={(event) => onSort(event.target.value as ImageSort)}
+      className="min-h-11 rounded-md border border-control bg-surface px-3 text-sm font-medium"
+    >
+      {Object.entries(sorts).map(([value, label]) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+    </select>
+  );
+}

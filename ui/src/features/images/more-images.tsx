@@ -1,0 +1,27 @@
+import { useRef } from 'react';
+import { Button } from '@/components/button';
+import { Notice } from '@/components/notice';
+import type { Images } from './get-images';
+import { imageTexts } from './texts';
+import { useInView } from './use-in-view';
+
+/** Loads the next page when it comes near the window. The button is for keyboards, and after a failure. */
+export function MoreImages({ query }: { query: Images }) {
+  const { images = [], total, hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage } = query;
+  const place = useRef<HTMLDivElement>(null);
+
+  useInView(place, images.length, () => {
+    if (hasNextPage && !isFetchingNextPage && !isFetchNextPageError) void fetchNextPage();
+  });
+
+  if (!hasNextPage) return null;
+  return (
+    <div ref={place} className="mt-6 grid justify-items-center gap-3">
+      {isFetchNextPageError && !isFetchingNextPage && <Notice tone="error">{imageTexts.listFailed}</Notice>}
+      <p className="text-sm text-soft tabular-nums">{`${images.length} of ${total} shown`}</p>
+      <Button variant="secondary" isBusy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+        {isFetchNextPageError ? 'Try again' : 'Show more'}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,76 @@
+import { useEffect, useEffectEvent, useState } from 'react';
+import { Button } from '@/components/button';
+import { ConfirmButton } from '@/components/confirm-button';
+import { Icon } from '@/components/icon';
+import { IconButton } from '@/components/icon-button';
+import type { Image } from '@/lib/api-types';
+import { DownloadImages } from './download-images-control';
+import type { useDownloadImages } from './use-download-images';
+
+type SelectionToolsProps = {
+  /** The selected images. */
+  images: Image[];
+  isAll: boolean;
+  download: ReturnType<typeof useDownloadImages>;
+  onSelectAll: () => Promise<void>;
+  onDelete: (imageIds: string[]) => void;
+  onEnd: () => void;
+  /** The focus was here, and these tools are gone. */
+  onLeft: () => void;
+};
+
+/** The actions on the selected images. On a phone they are at the lower edge of the window. */
+export function SelectionTools(props: SelectionToolsProps) {
+  const { images, isAll, download, onSelectAll, onDelete, onEnd, onLeft } = props;
+  const [isLoading, setLoading] = useState(false);
+  const isOne = images.length === 1;
+
+  const leave = useEffectEvent(() => document.activeElement === document.body && onLeft());
+  useEffect(() => () => void leave(), []);
+
+  return (
+    <div data-selecting className="flex w-full items-center justify-between gap-3">
+      <div className="-ml-2 flex min-w-0 items-center gap-1">
+        <IconButton label="End selection" onClick={onEnd}>
+          <Icon name="close" />
+        </IconButton>
+        <p role="status" className="font-semibold whitespace-nowrap tabular-nums">
+          {`${images.length} selected`}
+        </p>
+        {!isAll && (
+          <Button
+            variant="quiet"
+            size="sm"
+            isBusy={isLoading}
+            onClick={async () => {
+              setLoading(true);
+              await onSelectAll();
+              setLoading(false);
+            }}
+          >
+            Select all
+          </Button>
+        )}
+      </div>
+      <div className="flex items-center gap-2 max-sm:fixed max-sm:inset-x-0 max-sm:bottom-0 max-sm:justify-between max-sm:border-t max-sm:border-line max-sm:bg-surface max-sm:p-3">
+        <DownloadImages images={images} download={download} />
+        <ConfirmButton
+          variant="danger"
+          disabled={images.length === 0}
+          aria-label="Delete"
+          question={{
+            title: isOne
+              ? 'Delete this image and all its results?'
+              : `Delete ${images.length} images and all their results?`,
+            text: `This deletes the ${isOne ? 'original and all its' : 'originals and all their'} results from the server for good. You cannot undo this.`,
+            action: 'Delete',
+            onConfirm: () => onDelete(images.map(({ id }) => id)),
+          }}
+        >
+          <Icon name="trash" />
+          <span className="max-sm:hidden">Delete</span>
+        </ConfirmButton>
+      </div>
+    </div>
+  );
+}

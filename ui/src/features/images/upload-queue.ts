@@ -1,0 +1,58 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { UserError } from '@/lib/failure-text';
+import { checkImageFile } from '@/lib/use-chosen-image';
+import { addUploads, findUpload, send, setUploadState, useUploads } from './uploads';
+
+/** A browser opens few connections to one server, and the rest of the page needs some. */
+const MAX_SENDERS = 2;
+
+type Limits = { maxDimension: number; maxBytes: number };
+
+/** The limits of the files that wait. */
+const limits = new Map<string, Limits>();
+let senders = 0;
+
+/** Uploads files one after another, while any page is open. Each is checked first. */
+export function queueUploads(queryClient: QueryClient, files: File[], prefix: string, limit: Limits) {
+  for (const id of addUploads(files, prefix, { kind: 'waiting' }, false)) limits.set(id, limit);
+  work(queryClient);
+}
+
+/** Sends a failed upload again. */
+export function retryUpload(queryClient: QueryClient, id: string) {
+  setUploadState(id, { kind: 'waiting' });
+  work(queryClient);
+}
+
+function work(queryClient: QueryClient) {
+  while (senders < MAX_SENDERS) {
+    senders += 1;
+    void sendWaiting(queryClient).finally(() => {
+      senders -= 1;
+    });
+  }
+}
+
+async function sendWaiting(queryClient: QueryClient) {
+  for (;;) {
+    const next = useUploads.getState().uploads.find(({ state }) => state.kind === 'waiting');
+    if (!next) return;
+    const { id, file } = next;
+    setUploadState(id, { kind: 'sending', fraction: 0 });
+    const problem = await findProblem(file, limits.get(id));
+    limits.delete(id);
+    // It may have been canceled meanwhile.
+    if (!findUpload(id)) continue;
+    if (problem) setUploadState(id, { kind: 'failed', error: new UserError(problem), canRetry: false });
+    else await send(queryClient, id, { isPatient: true });
+  }
+}
+
+/** Explains why a file cannot be used; null if it can, or has been checked before. */
+async function findProblem(file: File, limit?: Limits): Promise<string | null> {
+  if (!limit) return null;
+  const url = URL.createObjectURL(file);
+  const { problem } = await checkImageFile(file, url, limit.maxDimension, limit.maxBytes);
+  URL.revokeObjectURL(url);
+  return problem;
+}

@@ -1,0 +1,155 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
+import { Link } from 'react-router';
+import { Button } from '@/components/button';
+import { ProgressBar } from '@/components/progress-bar';
+import { failureText } from '@/lib/failure-text';
+import { imageTexts } from './texts';
+import { retryUpload } from './upload-queue';
+import { isUnfinished, removeUpload, type Upload } from './uploads';
+
+/** The state of each upload, and of all of them if there are several. */
+export default function UploadsList({ uploads }: { uploads: Upload[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const isOne = uploads.length === 1;
+
+  // The button that was pressed has gone with its upload.
+  const count = uploads.length;
+  const shown = useRef(count);
+  useEffect(() => {
+    if (count < shown.current && document.activeElement === document.body) box.current?.focus();
+    shown.current = count;
+  }, [count]);
+
+  return (
+    <div
+      ref={box}
+      tabIndex={-1}
+      className="fixed bottom-4 left-4 z-40 grid w-80 max-w-[calc(100%-2rem)] gap-3 rounded-md border border-line bg-surface p-4 text-sm shadow-overlay outline-none max-sm:in-[:root:has([data-selecting])]:bottom-22"
+    >
+      {!isOne && <Summary uploads={uploads} />}
+      <ul aria-label="Uploads" className="-m-1 grid max-h-[min(40dvh,20rem)] gap-3 overflow-y-auto p-1">
+        {uploads.map((upload) => (
+          <li key={upload.id} className="grid gap-2">
+            <UploadRow upload={upload} isOne={isOne} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Summary({ uploads }: { uploads: Upload[] }) {
+  const queryClient = useQueryClient();
+  const failed = uploads.filter(({ state }) => state.kind === 'failed');
+  const retryable = failed.filter(({ state }) => state.kind === 'failed' && state.canRetry);
+  const done = uploads.filter(({ state }) => state.kind === 'done').length;
+  const isBusy = uploads.some(isUnfinished);
+  return (
+    <div className="grid gap-2">
+      <p role="status" className="font-semibold tabular-nums">
+        {`${done} of ${uploads.length} uploaded`}
+        {failed.length > 0 && `, ${failed.length} failed`}
+      </p>
+      {isBusy && <ProgressBar label="All uploads" fraction={sum(uploads.map(fractionOf)) / uploads.length} />}
+      <div className="flex justify-end gap-2">
+        {retryable.length > 1 && (
+          <Button
+            variant="secondary"
+            size="sm"
+            onClick={() => {
+              for (const { id } of retryable) retryUpload(queryClient, id);
+            }}
+          >
+            Retry all
+          </Button>
+        )}
+        <Button
+          variant="quiet"
+          size="sm"
+          onClick={() => {
+            for (const { id } of uploads) removeUpload(id);
+          }}
+        >
+          {isBusy ? 'Cancel all' : 'Close'}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function UploadRow({ upload, isOne }: { upload: Upload; isOne: boolean }) {
+  const queryClient = useQueryClient();
+  const { id, file, prefix, state } = upload;
+  const { name } = file;
+  const close = () => removeUpload(id);
+  // Alone, the upload says itself what happens; of several, only the summary is read out.
+  const label = isOne ? undefined : ` ${name}`;
+  return (
+    <>
+      <p role={isOne ? 'status' : undefined} className="wrap-anywhere">
+        <span className="font-semibold">{name}</span> {stateText(upload)}
+      </p>
+      {state.kind === 'failed' && <p className="text-danger">{failureText(state.error)}</p>}
+      {state.kind === 'sending' && (
+        <ProgressBar label={`Upload of ${name}`} fraction={state.fraction < 1 ? state.fraction : null} />
+      )}
+      <div className="flex items-center justify-end gap-3">
+        {state.kind === 'done' && (
+          <Link
+            to={`${prefix}/${state.image.id}`}
+            className="inline-flex min-h-9 thumb:min-h-11 items-center font-semibold text-accent underline underline-offset-4"
+            aria-label={label && `Show it:${label}`}
+            onClick={close}
+          >
+            Show it
+          </Link>
+        )}
+        {state.kind === 'failed' && state.canRetry && (
+          <Button
+            variant="secondary"
+            size="sm"
+            aria-label={label && `Retry${label}`}
+            onClick={() => retryUpload(queryClient, id)}
+          >
+            Retry
+          </Button>
+        )}
+        {(isOne || state.kind !== 'done') && (
+          <Button
+            variant="quiet"
+            size="sm"
+            aria-label={label && `${closeText(upload)}${label}`}
+            onClick={close}
+          >
+            {closeText(upload)}
+          </Button>
+        )}
+      </div>
+    </>
+  );
+}
+
+const closeText = (upload: Upload) => (isUnfinished(upload) ? 'Cancel' : 'Close');
+
+function stateText({ state }: Upload): string {
+  switch (state.kind) {
+    case 'waiting':
+      return 'is waiting';
+    case 'paused':
+      return 'waits, because the server is busy. This continues automatically.';
+    case 'sending':
+      return 'is being uploaded';
+    case 'done':
+      return 'is uploaded';
+    case 'failed':
+      return imageTexts.uploadFailed;
+  }
+}
+
+function fractionOf({ state }: Upload): number {
+  if (state.kind === 'sending') return state.fraction;
+  return state.kind === 'waiting' || state.kind === 'paused' ? 0 : 1;
+}
+
+const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
