@@ -1,8 +1,10 @@
 import { type QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import { type DataRouter, RouterProvider } from 'react-router';
 import type { Config } from '@/lib/api-types';
 import { ConfigContext } from '@/lib/env';
 import { type Session, SessionContext } from '@/lib/session';
+import { loadPagesAhead } from './load-ahead';
 import { Toasts } from './shell/toasts';
 
 type ProviderProps = {
@@ -13,6 +15,7 @@ type ProviderProps = {
 };
 
 export function Provider({ config, session, queryClient, router }: ProviderProps) {
+  useEffect(() => loadPagesAhead(router, queryClient, session), [router, queryClient, session]);
   return (
     <ConfigContext value={config}>
       <SessionContext value={session}>

@@ -4,13 +4,21 @@ import { PageSkeleton } from '@/components/page-skeleton';
 import { Protected } from '@/features/auth/protected';
 import { loadWithRetry } from '@/lib/load-with-retry';
 import { paths } from '@/lib/paths';
+import type { Ahead } from './load-ahead';
+import { type LoadData, pageData } from './page-data';
 import { ErrorRoute } from './routes/error';
 import { Shell } from './shell/shell';
 
-/** A route whose code loads on the first visit. */
-function page(path: string, load: () => Promise<{ default: ComponentType }>): RouteObject {
+/** A route whose code loads on the first visit, and its data at the same time. */
+function page(
+  path: string,
+  load: () => Promise<{ default: ComponentType }>,
+  loadData?: LoadData,
+): RouteObject {
+  const ahead: Ahead = { loadCode: load, loadData };
   return {
     path,
+    handle: ahead,
     lazy: async () => ({ Component: (await loadWithRetry(load)).default }),
     hydrateFallbackElement: <PageSkeleton />,
     errorElement: <ErrorRoute />,
@@ -36,24 +44,24 @@ export const routes: RouteObject[] = [
       page(paths.authCallbackMagic, () => import('./routes/auth-callback-magic')),
       page(paths.terms, () => import('./routes/terms')),
       page(paths.privacy, () => import('./routes/privacy')),
-      page('/background', removeBackground),
-      page(paths.removeBackground, removeBackground),
-      page(paths.upscale, upscale),
-      page(paths.magic, () => import('./routes/magic')),
+      page('/background', removeBackground, pageData.picker),
+      page(paths.removeBackground, removeBackground, pageData.picker),
+      page(paths.upscale, upscale, pageData.picker),
+      page(paths.magic, () => import('./routes/magic'), pageData.picker),
       {
         element: <Protected />,
         children: [
-          page(paths.images, () => import('./routes/images')),
-          page('/images/:imageId', () => import('./routes/image')),
-          page('/background/:imageId', removeBackgroundImage),
-          page('/remove-background/:imageId', removeBackgroundImage),
-          page(paths.checkouts, () => import('./routes/checkouts')),
-          page('/checkouts/:checkoutId', () => import('./routes/checkout-details')),
+          page(paths.images, () => import('./routes/images'), pageData.images),
+          page('/images/:imageId', () => import('./routes/image'), pageData.image),
+          page('/background/:imageId', removeBackgroundImage, pageData.image),
+          page('/remove-background/:imageId', removeBackgroundImage, pageData.image),
+          page(paths.checkouts, () => import('./routes/checkouts'), pageData.checkouts),
+          page('/checkouts/:checkoutId', () => import('./routes/checkout-details'), pageData.checkout),
           page(paths.payment, () => import('./routes/checkout')),
           page(paths.paid, () => import('./routes/return')),
-          page(paths.account, () => import('./routes/account')),
-          page('/upscale/:imageId', upscaleImage),
-          page('/magic/:imageId', () => import('./routes/magic-image')),
+          page(paths.account, () => import('./routes/account'), pageData.account),
+          page('/upscale/:imageId', upscaleImage, pageData.image),
+          page('/magic/:imageId', () => import('./routes/magic-image'), pageData.image),
         ],
       },
       page('*', () => import('./routes/not-found')),

@@ -1,5 +1,6 @@
 import { QueryCache, QueryClient, type QueryKey } from '@tanstack/react-query';
 import { ApiError } from './api-client';
+import { isLoadedAhead } from './loaded-ahead';
 import { notifyError } from './notify';
 
 const MINUTE = 60_000;
@@ -25,6 +26,8 @@ export function createQueryClient() {
         // An expired session redirects to /login instead.
         if (error instanceof ApiError && error.status === 401) return;
         if (error instanceof ApiError && error.status === 404 && query.meta?.ignoreNotFound) return;
+        // No page shows it: it was loaded ahead, and the page will ask again.
+        if (!query.isActive()) return;
         if (query.meta?.failure) notifyError(query.meta.failure);
       },
     }),
@@ -36,7 +39,7 @@ export function createQueryClient() {
         networkMode: 'always',
         refetchOnReconnect: true,
         retry: false,
-        refetchOnMount: true,
+        refetchOnMount: (query) => !isLoadedAhead(query),
         refetchOnWindowFocus: false,
         staleTime: 0,
         gcTime: cacheTime.lists,

@@ -4,9 +4,17 @@ import { aCheckout, anApiKey, anImage, anOpenCheckout, aResult } from './builder
 import { MockApi } from './mock-api';
 import { storeSession } from './session';
 
+const fileNames = [
+  'plant.jpg',
+  'plant (cut out).png',
+  'IMG_2041.jpeg',
+  'a very long name of a product photo, front view, final version 2.webp',
+  null,
+];
+
 /**
  * `npm run dev:mock`: the page without a server. `?as=visitor` is signed out, `?empty` is a new account, `?ads` has an
- * advertising tag, `?held` has a run that holds credits, `?running` has two active jobs; `?fail=/api/images` makes a
+ * advertising tag, `?images=100` has that many images, `?held` has a run that holds credits, `?running` has two active jobs; `?fail=/api/images` makes a
  * call fail and `?hang=/api/images` leaves it unanswered.
  */
 export async function startMock() {
@@ -14,10 +22,22 @@ export async function startMock() {
   const api = new MockApi();
   api.stepMs = 900;
   api.pictureOf = drawing;
-  api.images = Array.from({ length: 11 }, (_, index) => {
+  api.images = Array.from({ length: Number(params.get('images') ?? 11) }, (_, index) => {
     const id = `image-${index + 100}`;
     const [x, y] = index % 3 === 0 ? [1080, 1440] : [1600, 1200];
-    return anImage({ id, url: drawing(id), thumbnailUrl: drawing(id), x, y });
+    const createdAt = new Date(Date.UTC(2026, 10, 20, 10) - index * 3_600_000).toISOString();
+    const made = { resultId: 'result-1', imageId: 'image-100', tool: 'remove-background' as const };
+    return anImage({
+      id,
+      name: fileNames[index % fileNames.length],
+      url: drawing(id),
+      thumbnailUrl: drawing(id),
+      madeFrom: index === 1 ? made : null,
+      sizeBytes: 345_678 * ((index % 5) + 1),
+      createdAt,
+      x,
+      y,
+    });
   });
   const first = api.images[0];
   if (first) {

@@ -3,6 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveFile } from '@/lib/download';
+import { breakGet } from '@/testing/break-get';
 import { anApiKey, aStorage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -157,8 +158,9 @@ describe('API keys', () => {
 
   test('can be loaded again after a failure', async () => {
     renderApp('/account', { signedIn: true });
-    server.use(http.get('*/api/keys', () => new HttpResponse(null, { status: 500 }), { once: true }));
+    const repair = breakGet('*/api/keys');
     expect(await screen.findByText('Failed to load API keys')).toBeVisible();
+    repair();
     await userEvent.click(await button('Try again'));
     expect(await screen.findByText('No keys yet')).toBeVisible();
   });

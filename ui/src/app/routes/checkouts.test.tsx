@@ -3,6 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { delay, HttpResponse, http } from 'msw';
 import { describe, expect, test, vi } from 'vitest';
 import { formatDate } from '@/components/date-time';
+import { breakGet } from '@/testing/break-get';
 import { aCheckout, aConfig, anOpenCheckout } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -69,8 +70,9 @@ describe('the list of orders', () => {
 
   test('says Failed to load checkouts, and can be loaded again', async () => {
     renderApp('/checkouts', { api: withOrders(aCheckout()), signedIn: true });
-    server.use(http.get('*/api/checkouts/', () => new HttpResponse(null, { status: 500 }), { once: true }));
+    const repair = breakGet('*/api/checkouts/');
     expect(await screen.findByText('Failed to load checkouts')).toBeVisible();
+    repair();
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
     expect(await screen.findByText('20 credits')).toBeVisible();
   });
@@ -130,8 +132,9 @@ describe('one order', () => {
 
   test('says Failed to load checkout, and can be loaded again', async () => {
     renderApp('/checkouts/checkout-1', { api: withOrders(aCheckout()), signedIn: true });
-    server.use(http.get('*/api/checkouts/:id', () => HttpResponse.error(), { once: true }));
+    const repair = breakGet('*/api/checkouts/:id', () => HttpResponse.error());
     expect(await screen.findByText('Failed to load checkout')).toBeVisible();
+    repair();
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
     expect(await screen.findByText('20 Credits')).toBeVisible();
   });

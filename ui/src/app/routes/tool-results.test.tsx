@@ -4,6 +4,7 @@ import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { downloadImage } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
+import { breakGet } from '@/testing/break-get';
 import { anImage, aResult } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
@@ -355,16 +356,14 @@ describe('a run that cannot start', () => {
 });
 
 describe('loading failures', () => {
-  const failOnce = (path: string) =>
-    server.use(http.get(path, () => new HttpResponse(null, { status: 503 }), { once: true }));
-
   test.each(['/remove-background/image-1', '/images/image-1'])(
     '%s can load the image again',
     async (path) => {
       open(path);
-      failOnce('*/api/images/image-1');
+      const repair = breakGet('*/api/images/image-1');
       expect(await screen.findByRole('heading', { name: 'Failed to find your image' })).toBeVisible();
       expect(screen.getByText(/We could not reach the server/)).toBeVisible();
+      repair();
       await press('Try again');
       expect(await screen.findByRole('img', { name: /^Image of/ })).toBeVisible();
     },
@@ -382,8 +381,9 @@ describe('loading failures', () => {
     ['/upscale/image-1', '*/api/upscale/image-1', 'Failed to load upscaled images', /^Result 1/],
   ])('%s can load its list again', async (path, call, text, picture) => {
     open(path);
-    failOnce(call);
+    const repair = breakGet(call);
     expect((await screen.findAllByText(text))[0]).toBeVisible();
+    repair();
     await press('Try again');
     expect(await screen.findByRole('img', { name: picture })).toBeVisible();
   });

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
 import { cacheTime } from '@/lib/query-client';
 import { checkoutKey } from '@/lib/query-keys';
@@ -6,8 +6,8 @@ import { checkoutTexts } from './texts';
 
 const POLL_MS = 3 * 60_000;
 
-export function useCheckout(checkoutId: string) {
-  return useQuery({
+export function checkoutQuery(checkoutId: string) {
+  return queryOptions({
     queryKey: checkoutKey(checkoutId),
     queryFn: async ({ signal }) =>
       unwrap(await api.GET('/api/checkouts/{checkoutId}', { params: { path: { checkoutId } }, signal }))
@@ -16,4 +16,8 @@ export function useCheckout(checkoutId: string) {
     refetchInterval: POLL_MS,
     meta: { failure: checkoutTexts.oneFailedToast },
   });
+}
+
+export function useCheckout(checkoutId: string) {
+  return useQuery(checkoutQuery(checkoutId));
 }

@@ -1,19 +1,11 @@
 import { infiniteQueryOptions, keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api, unwrap } from '@/lib/api-client';
-import type { ImageSort } from '@/lib/api-types';
 import { renewPictures } from '@/lib/picture-urls';
 import { cacheTime } from '@/lib/query-client';
 import { queryKeys } from '@/lib/query-keys';
+import type { ImageFilter } from './image-filter';
 import { imageTexts } from './texts';
-
-export type ImageFilter = {
-  /** A part of the name; empty for all images. */
-  search: string;
-  sort: ImageSort;
-};
-
-export const allImages: ImageFilter = { search: '', sort: 'newest' };
 
 /** Fills whole rows of 2, 3, 4, 6 and 8 columns. */
 const PAGE_SIZE = 48;

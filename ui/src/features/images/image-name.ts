@@ -2,16 +2,13 @@ import type { Image, ToolName } from '@/lib/api-types';
 
 /** The name of an image's file. One that was uploaded without a name is named by its date and size. */
 export function imageName({ name, createdAt, x, y }: Image): string {
-  return name ?? `Image of ${formatDate(createdAt)}, ${x} × ${y} px`;
+  const date = new Date(createdAt).toLocaleString('en-US', { dateStyle: 'medium', timeStyle: 'short' });
+  return name ?? `Image of ${date}, ${x} × ${y} px`;
 }
 
 /** The name where space is short. */
 export function shortImageName({ name, createdAt }: Image): string {
-  return name ?? formatDate(createdAt);
-}
-
-function formatDate(date: string): string {
-  return new Date(date).toLocaleString('en-US', { dateStyle: 'medium', timeStyle: 'short' });
+  return name ?? new Date(createdAt).toLocaleDateString('en-US', { dateStyle: 'medium' });
 }
 
 const origins: Record<ToolName, string> = {

@@ -1,7 +1,7 @@
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
+import { MAX_SEARCH_LENGTH } from './image-filter';
 
-const MAX_LENGTH = 100;
 /** A pause in typing. */
 const SEARCH_AFTER_MS = 250;
 
@@ -37,7 +37,7 @@ export function ImageSearch({ search, onSearch, className }: ImageSearchProps) {
       type="search"
       aria-label="Search by name"
       placeholder="Search by name"
-      maxLength={MAX_LENGTH}
+      maxLength={MAX_SEARCH_LENGTH}
       value={text}
       onChange={(event) => setText(event.target.value)}
       onKeyDown={(event) => event.key === 'Enter' && send()}

@@ -1,11 +1,5 @@
 import type { ImageSort } from '@/lib/api-types';
-
-export const sorts: Record<ImageSort, string> = {
-  newest: 'Newest',
-  oldest: 'Oldest',
-  name: 'Name',
-  largest: 'Largest',
-};
+import { sorts } from './image-filter';
 
 export function ImageSortSelect({ sort, onSort }: { sort: ImageSort; onSort: (sort: ImageSort) => void }) {
   return (

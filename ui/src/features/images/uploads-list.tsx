@@ -2,7 +2,10 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import { Link } from 'react-router';
 import { Button } from '@/components/button';
+import { Icon } from '@/components/icon';
+import { IconButton } from '@/components/icon-button';
 import { ProgressBar } from '@/components/progress-bar';
+import { classNames } from '@/lib/class-names';
 import { failureText } from '@/lib/failure-text';
 import { imageTexts } from './texts';
 import { retryUpload } from './upload-queue';
@@ -47,12 +50,11 @@ function Summary({ uploads }: { uploads: Upload[] }) {
   const isBusy = uploads.some(isUnfinished);
   return (
     <div className="grid gap-2">
-      <p role="status" className="font-semibold tabular-nums">
-        {`${done} of ${uploads.length} uploaded`}
-        {failed.length > 0 && `, ${failed.length} failed`}
-      </p>
-      {isBusy && <ProgressBar label="All uploads" fraction={sum(uploads.map(fractionOf)) / uploads.length} />}
-      <div className="flex justify-end gap-2">
+      <div className="flex flex-wrap items-center gap-x-2">
+        <p role="status" className="grow font-semibold tabular-nums">
+          {`${done} of ${uploads.length} uploaded`}
+          {failed.length > 0 && `, ${failed.length} failed`}
+        </p>
         {retryable.length > 1 && (
           <Button
             variant="secondary"
@@ -74,6 +76,7 @@ function Summary({ uploads }: { uploads: Upload[] }) {
           {isBusy ? 'Cancel all' : 'Close'}
         </Button>
       </div>
+      {isBusy && <ProgressBar label="All uploads" fraction={sum(uploads.map(fractionOf)) / uploads.length} />}
     </div>
   );
 }
@@ -87,50 +90,52 @@ function UploadRow({ upload, isOne }: { upload: Upload; isOne: boolean }) {
   const label = isOne ? undefined : ` ${name}`;
   return (
     <>
-      <p role={isOne ? 'status' : undefined} className="wrap-anywhere">
-        <span className="font-semibold">{name}</span> {stateText(upload)}
-      </p>
-      {state.kind === 'failed' && <p className="text-danger">{failureText(state.error)}</p>}
+      <div className={classNames('grid gap-x-2', !isOne && 'grid-cols-[1fr_auto] items-center')}>
+        <div className="min-w-0">
+          <p role={isOne ? 'status' : undefined} className="wrap-anywhere">
+            <span className="font-semibold">{name}</span> {stateText(upload)}
+          </p>
+          {state.kind === 'failed' && <p className="text-danger">{failureText(state.error)}</p>}
+        </div>
+        <div className="flex items-center justify-end gap-1">
+          {state.kind === 'done' && (
+            <Link
+              to={`${prefix}/${state.image.id}`}
+              className="inline-flex min-h-9 thumb:min-h-11 items-center font-semibold text-accent underline underline-offset-4"
+              aria-label={label && `Show it:${label}`}
+              onClick={close}
+            >
+              Show it
+            </Link>
+          )}
+          {state.kind === 'failed' && state.canRetry && (
+            <Button
+              variant="secondary"
+              size="sm"
+              aria-label={label && `Retry${label}`}
+              onClick={() => retryUpload(queryClient, id)}
+            >
+              Retry
+            </Button>
+          )}
+          {isOne && (
+            <Button variant="quiet" size="sm" onClick={close}>
+              {isUnfinished(upload) ? 'Cancel' : 'Close'}
+            </Button>
+          )}
+          {!isOne && state.kind !== 'done' && (
+            <IconButton label={`${isUnfinished(upload) ? 'Cancel' : 'Close'}${label}`} onClick={close}>
+              <Icon name="close" />
+            </IconButton>
+          )}
+        </div>
+      </div>
       {state.kind === 'sending' && (
         <ProgressBar label={`Upload of ${name}`} fraction={state.fraction < 1 ? state.fraction : null} />
       )}
-      <div className="flex items-center justify-end gap-3">
-        {state.kind === 'done' && (
-          <Link
-            to={`${prefix}/${state.image.id}`}
-            className="inline-flex min-h-9 thumb:min-h-11 items-center font-semibold text-accent underline underline-offset-4"
-            aria-label={label && `Show it:${label}`}
-            onClick={close}
-          >
-            Show it
-          </Link>
-        )}
-        {state.kind === 'failed' && state.canRetry && (
-          <Button
-            variant="secondary"
-            size="sm"
-            aria-label={label && `Retry${label}`}
-            onClick={() => retryUpload(queryClient, id)}
-          >
-            Retry
-          </Button>
-        )}
-        {(isOne || state.kind !== 'done') && (
-          <Button
-            variant="quiet"
-            size="sm"
-            aria-label={label && `${closeText(upload)}${label}`}
-            onClick={close}
-          >
-            {closeText(upload)}
-          </Button>
-        )}
-      </div>
     </>
   );
 }
-
-const closeText = (upload: Upload) => (isUnfinished(upload) ? 'Cancel' : 'Close');
 
 function stateText({ state }: Upload): string {
   switch (state.kind) {

@@ -1,18 +1,8 @@
 import { useMemo } from 'react';
 import { useSearchParams } from 'react-router';
-import type { ImageSort } from '@/lib/api-types';
-import { allImages, type ImageFilter } from './get-images';
-import { sorts } from './image-sort';
+import { allImages, type ImageFilter, imageFilterOf } from './image-filter';
 
-/** Reads what a page of images shows from its address, so that the Back button finds it again. */
-export function imageFilterOf(params: URLSearchParams): ImageFilter {
-  const sort = params.get('sort') ?? '';
-  return {
-    search: (params.get('search') ?? '').trim().slice(0, 100),
-    sort: Object.hasOwn(sorts, sort) ? (sort as ImageSort) : allImages.sort,
-  };
-}
-
+/** What My Images shows. It is part of the address, so that the Back button finds it again. */
 export function useImageFilter() {
   const [params, setParams] = useSearchParams();
   const filter = useMemo(() => imageFilterOf(params), [params]);

@@ -1,0 +1,67 @@
+import { screen, waitFor } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { delay, HttpResponse, http } from 'msw';
+import { expect, test } from 'vitest';
+import { anImage } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+const withImage = () => Object.assign(new MockApi(), { images: [anImage({ name: 'cat.jpg' })] });
+const lists = (api: MockApi) => api.calls.filter((call) => call.startsWith('GET /api/images?'));
+
+test('pointing at a link loads the data of its page, and the page does not load it again', async () => {
+  const { api } = renderApp('/pricing', { api: withImage(), signedIn: true });
+  const link = await screen.findByRole('link', { name: 'My Images' });
+  expect(lists(api)).toEqual([]);
+  await userEvent.hover(link);
+  await waitFor(() => expect(lists(api)).toHaveLength(1));
+  await userEvent.click(link);
+  expect(await screen.findByRole('link', { name: 'Select cat.jpg' })).toBeVisible();
+  await delay(50);
+  expect(lists(api)).toHaveLength(1);
+});
+
+test('so does focusing the link of an image', async () => {
+  const { api } = renderApp('/images', { api: withImage(), signedIn: true });
+  const link = await screen.findByRole('link', { name: 'Select cat.jpg' });
+  link.focus();
+  await waitFor(() => expect(api.calls).toContain('GET /api/images/image-1'));
+});
+
+test('a link that the pointer only passes loads nothing', async () => {
+  const { api } = renderApp('/pricing', { api: withImage(), signedIn: true });
+  await userEvent.hover(await screen.findByRole('link', { name: 'My Images' }));
+  await userEvent.hover(screen.getByRole('main'));
+  await delay(150);
+  expect(lists(api)).toEqual([]);
+});
+
+test('a failure is told by the page only, which tries again', async () => {
+  const { api } = renderApp('/pricing', { api: withImage(), signedIn: true });
+  const link = await screen.findByRole('link', { name: 'My Images' });
+  const broken = http.get('*/api/images', () => new HttpResponse(null, { status: 500 }), { once: true });
+  server.use(broken);
+  await userEvent.hover(link);
+  await waitFor(() => expect(broken.isUsed).toBe(true));
+  await delay(50);
+  expect(screen.queryByText('Failed to load your images')).toBeNull();
+  await userEvent.click(link);
+  expect(await screen.findByRole('link', { name: 'Select cat.jpg' })).toBeVisible();
+  expect(lists(api)).toHaveLength(1);
+});
+
+test('nothing private is loaded for a visitor', async () => {
+  const { api } = renderApp('/pricing');
+  await userEvent.hover(await screen.findByRole('link', { name: 'Upscale' }));
+  await delay(150);
+  expect(lists(api)).toEqual([]);
+});
+
+test('data loads while the code of the first page is still on the way', async () => {
+  const { api } = renderApp('/account', { signedIn: true });
+  await waitFor(() => expect(api.calls).toContain('GET /api/user/storage'));
+  expect(screen.queryByRole('heading', { name: 'Account' })).toBeNull();
+  expect(await screen.findByRole('heading', { name: 'Account' })).toBeVisible();
+  expect(api.calls.filter((call) => call === 'GET /api/user/storage')).toHaveLength(1);
+});

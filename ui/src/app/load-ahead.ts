@@ -1,0 +1,63 @@
+import type { QueryClient } from '@tanstack/react-query';
+import { type DataRouter, matchRoutes } from 'react-router';
+import { prefetch } from '@/lib/load-with-retry';
+import type { Session } from '@/lib/session';
+import type { LoadData } from './page-data';
+
+/** What a route's `handle` says about loading it. */
+export type Ahead = { loadCode: () => Promise<unknown>; loadData?: LoadData };
+
+/** A pointer that only passes a link on its way loads nothing. */
+const INTENT_MS = 60;
+
+/**
+ * Loads a page's data while its code is still on the way, and both as soon as the user points at a link to it or
+ * focuses it. Returns a function that ends this.
+ */
+export function loadPagesAhead(router: DataRouter, queryClient: QueryClient, session: Session): () => void {
+  let shown = '';
+  let timer = 0;
+
+  function load(address: { pathname: string; search: string }, withCode: boolean) {
+    for (const { route, params } of matchRoutes(router.routes, address) ?? []) {
+      const ahead = route.handle as Ahead | undefined;
+      if (ahead && withCode) prefetch(ahead.loadCode)();
+      // Visitors have no data.
+      if (session.state.getState().user) {
+        ahead?.loadData?.(queryClient, params, new URLSearchParams(address.search));
+      }
+    }
+  }
+
+  function visit(location: { pathname: string; search: string }) {
+    const address = location.pathname + location.search;
+    if (address === shown) return;
+    shown = address;
+    load(location, false);
+  }
+
+  function expectClick({ target }: Event) {
+    const link = target instanceof Element ? target.closest('a') : null;
+    clearTimeout(timer);
+    if (!link || link.origin !== window.location.origin || savesData()) return;
+    timer = window.setTimeout(() => load(link, true), INTENT_MS);
+  }
+
+  visit(router.state.location);
+  const unsubscribe = router.subscribe(({ navigation }) => {
+    if (navigation.state === 'loading') visit(navigation.location);
+  });
+  document.addEventListener('pointerover', expectClick);
+  document.addEventListener('focusin', expectClick);
+  return () => {
+    clearTimeout(timer);
+    unsubscribe();
+    document.removeEventListener('pointerover', expectClick);
+    document.removeEventListener('focusin', expectClick);
+  };
+}
+
+/** Whether the user has asked the browser to use little data. */
+function savesData(): boolean {
+  return 'connection' in navigator && (navigator.connection as { saveData?: boolean }).saveData === true;
+}

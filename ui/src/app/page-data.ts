@@ -1,0 +1,47 @@
+import type {
+  FetchInfiniteQueryOptions,
+  FetchQueryOptions,
+  QueryClient,
+  QueryKey,
+} from '@tanstack/react-query';
+import type { Params } from 'react-router';
+import { apiKeysQuery } from '@/features/account/get-api-keys';
+import { storageQuery } from '@/features/account/get-storage';
+import { checkoutQuery } from '@/features/checkouts/get-checkout';
+import { checkoutsQuery } from '@/features/checkouts/get-checkouts';
+import { imageQuery } from '@/features/images/get-image';
+import { imagesQuery } from '@/features/images/get-images';
+import { allImages, imageFilterOf } from '@/features/images/image-filter';
+import { AHEAD_MS, noteLoadedAhead } from '@/lib/loaded-ahead';
+
+/** Starts to load what a user sees on a page. Failures are left to the page, which asks again. */
+export type LoadData = (queryClient: QueryClient, params: Params, search: URLSearchParams) => void;
+
+/** What each kind of page loads for a user. */
+export const pageData = {
+  images: (queryClient, _, search) => pages(queryClient, imagesQuery(imageFilterOf(search))),
+  picker: (queryClient) => pages(queryClient, imagesQuery(allImages)),
+  image: (queryClient, { imageId = '' }) => one(queryClient, imageQuery(imageId)),
+  account: (queryClient) => {
+    one(queryClient, storageQuery);
+    one(queryClient, apiKeysQuery);
+  },
+  checkouts: (queryClient) => one(queryClient, checkoutsQuery),
+  checkout: (queryClient, { checkoutId = '' }) => one(queryClient, checkoutQuery(checkoutId)),
+} satisfies Record<string, LoadData>;
+
+function one<T, Data, Key extends QueryKey>(
+  queryClient: QueryClient,
+  query: FetchQueryOptions<T, Error, Data, Key>,
+) {
+  void queryClient.prefetchQuery({ ...query, staleTime: AHEAD_MS });
+  noteLoadedAhead(queryClient, query.queryKey);
+}
+
+function pages<T, Data, Key extends QueryKey, Param>(
+  queryClient: QueryClient,
+  query: FetchInfiniteQueryOptions<T, Error, Data, Key, Param>,
+) {
+  void queryClient.prefetchInfiniteQuery({ ...query, staleTime: AHEAD_MS });
+  noteLoadedAhead(queryClient, query.queryKey);
+}

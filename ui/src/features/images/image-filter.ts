@@ -1,0 +1,28 @@
+import type { ImageSort } from '@/lib/api-types';
+
+export type ImageFilter = {
+  /** A part of the name; empty for all images. */
+  search: string;
+  sort: ImageSort;
+};
+
+/** The longest search that the API accepts. */
+export const MAX_SEARCH_LENGTH = 100;
+
+export const sorts: Record<ImageSort, string> = {
+  newest: 'Newest',
+  oldest: 'Oldest',
+  name: 'Name',
+  largest: 'Largest',
+};
+
+export const allImages: ImageFilter = { search: '', sort: 'newest' };
+
+/** Reads what My Images shows from its address. */
+export function imageFilterOf(params: URLSearchParams): ImageFilter {
+  const sort = params.get('sort') ?? '';
+  return {
+    search: (params.get('search') ?? '').trim().slice(0, MAX_SEARCH_LENGTH),
+    sort: Object.hasOwn(sorts, sort) ? (sort as ImageSort) : allImages.sort,
+  };
+}
