@@ -1,3 +1,6 @@
+// Loaded before the tests: on a busy machine, their first import takes longer than a test waits for what they show.
+import '@/components/confirm-dialog';
+import 'react-toastify';
 import { type RenderResult, render } from '@testing-library/react';
 import { createMemoryRouter } from 'react-router';
 import { onTestFinished } from 'vitest';

@@ -69,6 +69,23 @@ describe('a batch of files', () => {
     expect(page).toMatch(/^\/remove-background\/image-\d+$/);
   });
 
+  test('takes more files that are dropped on it, until it starts', async () => {
+    renderApp('/remove-background', { signedIn: true });
+    const list = await choose(three());
+    const drop = (name: string, type = 'image/png') =>
+      fireEvent.drop(list, {
+        dataTransfer: { files: [new File(['bytes'], name, { type })], types: ['Files'] },
+      });
+    drop('four.png');
+    drop('notes.txt', 'text/plain');
+    await waitFor(() => expect(within(list).getAllByText('Ready')).toHaveLength(4));
+    expect(within(list).getByText('four.png')).toBeVisible();
+    await start(4);
+    drop('five.png');
+    expect(await screen.findByText(/of 4 done/)).toBeVisible();
+    expect(screen.queryByText('five.png')).toBeNull();
+  });
+
   test('has one action for all files, and free runs cost nothing', async () => {
     const { api } = renderApp('/upscale', { signedIn: true });
     await choose(three());

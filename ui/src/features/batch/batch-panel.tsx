@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useRef } from 'react';
+import { type DragEvent, useEffect, useEffectEvent, useRef } from 'react';
 import { Button } from '@/components/button';
 import type { EditingTool } from '@/features/catalog/tool';
 import { classNames } from '@/lib/class-names';
@@ -69,8 +69,23 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
     onClose();
   }
 
+  function add(list: FileList | null) {
+    const files = Array.from(list ?? []).filter(({ type }) => type.startsWith('image/'));
+    const { maxUploadBytes: maxBytes } = limits;
+    if (files.length > 0) void addFiles(tool, files, userId, { maxDimension: limits[tool.limit], maxBytes });
+  }
+
+  const dropZone = {
+    onDragOver: (event: DragEvent) => event.preventDefault(),
+    onDrop: (event: DragEvent) => {
+      event.preventDefault();
+      add(event.dataTransfer.files);
+    },
+  };
+
   return (
-    <div className="grid items-start gap-6 lg:grid-cols-[3fr_2fr] lg:gap-8">
+    // A batch that has started takes no more files: then the page ignores them.
+    <div className="grid items-start gap-6 lg:grid-cols-[3fr_2fr] lg:gap-8" {...(hasStarted ? {} : dropZone)}>
       <section aria-labelledby="batch" className="min-w-0">
         <div className="mb-4 flex min-h-9 items-center justify-between gap-4">
           <h2 id="batch" ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
@@ -86,13 +101,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
                 aria-label="More image files"
                 hidden
                 onChange={({ target }) => {
-                  const files = Array.from(target.files ?? []).filter(({ type }) =>
-                    type.startsWith('image/'),
-                  );
-                  void addFiles(tool, files, userId, {
-                    maxDimension: limits[tool.limit],
-                    maxBytes: limits.maxUploadBytes,
-                  });
+                  add(target.files);
                   target.value = '';
                 }}
               />

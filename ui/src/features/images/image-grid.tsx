@@ -131,7 +131,13 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
           ))}
         </ul>
       ) : filter.search ? (
-        <NoHits search={filter.search} onShowAll={() => changeFilter({ search: '' })} />
+        <NoHits
+          search={filter.search}
+          onShowAll={() => {
+            changeFilter({ search: '' });
+            heading.current?.focus({ preventScroll: true });
+          }}
+        />
       ) : (
         <EmptyState icon="image" title={imageTexts.noImages}>
           Upload your first one above.

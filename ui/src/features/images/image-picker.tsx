@@ -11,7 +11,7 @@ import { useImages } from './get-images';
 import { moveInGrid } from './grid-keys';
 import { ImageCount } from './image-count';
 import { allImages } from './image-filter';
-import { imageName } from './image-name';
+import { imageName, shortImageName } from './image-name';
 import { ImageSearch } from './image-search';
 import { ImageThumbnail } from './image-thumbnail';
 import { MoreImages } from './more-images';
@@ -51,6 +51,7 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
                 className="checkerboard absolute inset-0 size-full"
               />
             </PictureBox>
+            <p className="text-sm wrap-anywhere text-soft">{shortImageName(selected)}</p>
             <div className="flex justify-end gap-3">
               <Button variant="secondary" onClick={() => setSelected(null)}>
                 Cancel
