@@ -1,20 +1,29 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { type DataRouter, matchRoutes } from 'react-router';
+import type { Config, ToolName } from '@/lib/api-types';
+import { isInstalled } from '@/lib/env';
 import { prefetch } from '@/lib/load-with-retry';
 import type { Session } from '@/lib/session';
 import type { LoadData } from './page-data';
 
 /** What a route's `handle` says about loading it. */
-export type Ahead = { loadCode: () => Promise<unknown>; loadData?: LoadData };
+export type Ahead = {
+  loadCode: () => Promise<unknown>;
+  loadData?: LoadData;
+  /** The page only says so if this tool is not installed. */
+  tool?: ToolName;
+};
 
 /** A pointer that only passes a link on its way loads nothing. */
 const INTENT_MS = 60;
+
+type App = { router: DataRouter; queryClient: QueryClient; session: Session; config: Config };
 
 /**
  * Loads a page's data while its code is still on the way, and both as soon as the user points at a link to it or
  * focuses it. Returns a function that ends this.
  */
-export function loadPagesAhead(router: DataRouter, queryClient: QueryClient, session: Session): () => void {
+export function loadPagesAhead({ router, queryClient, session, config }: App): () => void {
   let shown = '';
   let timer = 0;
 
@@ -22,8 +31,9 @@ export function loadPagesAhead(router: DataRouter, queryClient: QueryClient, ses
     for (const { route, params } of matchRoutes(router.routes, address) ?? []) {
       const ahead = route.handle as Ahead | undefined;
       if (ahead && withCode) prefetch(ahead.loadCode)();
+      const isOffered = !ahead?.tool || isInstalled(config, ahead.tool);
       // Visitors have no data.
-      if (session.state.getState().user) {
+      if (isOffered && session.state.getState().user) {
         ahead?.loadData?.(queryClient, params, new URLSearchParams(address.search));
       }
     }

@@ -15,7 +15,10 @@ type ProviderProps = {
 };
 
 export function Provider({ config, session, queryClient, router }: ProviderProps) {
-  useEffect(() => loadPagesAhead(router, queryClient, session), [router, queryClient, session]);
+  useEffect(
+    () => loadPagesAhead({ router, queryClient, session, config }),
+    [router, queryClient, session, config],
+  );
   return (
     <ConfigContext value={config}>
       <SessionContext value={session}>

@@ -5,7 +5,7 @@ import { Protected } from '@/features/auth/protected';
 import { loadWithRetry } from '@/lib/load-with-retry';
 import { paths } from '@/lib/paths';
 import type { Ahead } from './load-ahead';
-import { type LoadData, pageData } from './page-data';
+import { pageData } from './page-data';
 import { ErrorRoute } from './routes/error';
 import { Shell } from './shell/shell';
 
@@ -13,9 +13,9 @@ import { Shell } from './shell/shell';
 function page(
   path: string,
   load: () => Promise<{ default: ComponentType }>,
-  loadData?: LoadData,
+  data: Omit<Ahead, 'loadCode'> = {},
 ): RouteObject {
-  const ahead: Ahead = { loadCode: load, loadData };
+  const ahead: Ahead = { loadCode: load, ...data };
   return {
     path,
     handle: ahead,
@@ -44,24 +44,38 @@ export const routes: RouteObject[] = [
       page(paths.authCallbackMagic, () => import('./routes/auth-callback-magic')),
       page(paths.terms, () => import('./routes/terms')),
       page(paths.privacy, () => import('./routes/privacy')),
-      page('/background', removeBackground, pageData.picker),
-      page(paths.removeBackground, removeBackground, pageData.picker),
-      page(paths.upscale, upscale, pageData.picker),
-      page(paths.magic, () => import('./routes/magic'), pageData.picker),
+      page('/background', removeBackground, { loadData: pageData.picker, tool: 'remove-background' }),
+      page(paths.removeBackground, removeBackground, {
+        loadData: pageData.picker,
+        tool: 'remove-background',
+      }),
+      page(paths.upscale, upscale, { loadData: pageData.picker, tool: 'upscale' }),
+      page(paths.magic, () => import('./routes/magic'), { loadData: pageData.picker, tool: 'magic-fix' }),
       {
         element: <Protected />,
         children: [
-          page(paths.images, () => import('./routes/images'), pageData.images),
-          page('/images/:imageId', () => import('./routes/image'), pageData.image),
-          page('/background/:imageId', removeBackgroundImage, pageData.image),
-          page('/remove-background/:imageId', removeBackgroundImage, pageData.image),
-          page(paths.checkouts, () => import('./routes/checkouts'), pageData.checkouts),
-          page('/checkouts/:checkoutId', () => import('./routes/checkout-details'), pageData.checkout),
+          page(paths.images, () => import('./routes/images'), { loadData: pageData.images }),
+          page('/images/:imageId', () => import('./routes/image'), { loadData: pageData.image }),
+          page('/background/:imageId', removeBackgroundImage, {
+            loadData: pageData.image,
+            tool: 'remove-background',
+          }),
+          page('/remove-background/:imageId', removeBackgroundImage, {
+            loadData: pageData.image,
+            tool: 'remove-background',
+          }),
+          page(paths.checkouts, () => import('./routes/checkouts'), { loadData: pageData.checkouts }),
+          page('/checkouts/:checkoutId', () => import('./routes/checkout-details'), {
+            loadData: pageData.checkout,
+          }),
           page(paths.payment, () => import('./routes/checkout')),
           page(paths.paid, () => import('./routes/return')),
-          page(paths.account, () => import('./routes/account'), pageData.account),
-          page('/upscale/:imageId', upscaleImage, pageData.image),
-          page('/magic/:imageId', () => import('./routes/magic-image'), pageData.image),
+          page(paths.account, () => import('./routes/account'), { loadData: pageData.account }),
+          page('/upscale/:imageId', upscaleImage, { loadData: pageData.image, tool: 'upscale' }),
+          page('/magic/:imageId', () => import('./routes/magic-image'), {
+            loadData: pageData.image,
+            tool: 'magic-fix',
+          }),
         ],
       },
       page('*', () => import('./routes/not-found')),

@@ -18,3 +18,10 @@ export function useConfig(): Config {
 export function useTool(name: ToolName): ToolOffer | undefined {
   return useConfig().tools.find((tool) => tool.tool === name);
 }
+
+/** Whether this installation offers the tool, for paid or free runs. */
+export function isInstalled(config: Config, name: ToolName): boolean {
+  return config.tools.some(
+    ({ tool, available, freeAvailable }) => tool === name && (available || freeAvailable),
+  );
+}

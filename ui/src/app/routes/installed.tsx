@@ -2,14 +2,14 @@ import { type ReactNode, Suspense } from 'react';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PageSkeleton } from '@/components/page-skeleton';
 import type { ToolName } from '@/lib/api-types';
-import { useTool } from '@/lib/env';
+import { isInstalled, useConfig } from '@/lib/env';
 
 const ToolNotInstalled = lazyWithRetry(() => import('./tool-not-installed'));
 
-/** Renders its children if this installation offers the tool, for paid or free runs. */
+/** Renders its children if this installation offers the tool. */
 export function Installed({ name, children }: { name: ToolName; children: ReactNode }) {
-  const offer = useTool(name);
-  if (offer?.available || offer?.freeAvailable) return children;
+  const config = useConfig();
+  if (isInstalled(config, name)) return children;
   return (
     <Suspense fallback={<PageSkeleton />}>
       <ToolNotInstalled name={name} />
