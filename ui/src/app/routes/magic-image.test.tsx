@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Shape } from '@/features/mask/marks';
 import { useMaskStore } from '@/features/mask/mask-store';
 import { aConfig, anImage, aResult } from '@/testing/builders';
@@ -51,6 +51,11 @@ async function run(prompt = 'remove the object') {
   await userEvent.type(await field(), prompt);
   await userEvent.click(await enabledRunButton());
 }
+
+// The first test would compile the page in its own time, which on a busy machine is all it has.
+beforeAll(async () => {
+  await Promise.all([import('./magic-image'), import('@/features/runs/job-progress')]);
+}, 60_000);
 
 beforeEach(() => {
   useMaskStore.setState({ brush: 'paint', brushSize: 20, takesAway: false, drafts: {} });
