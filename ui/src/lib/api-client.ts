@@ -121,9 +121,17 @@ export async function sendFile(
   file: File,
   options: SendFileOptions = {},
 ): Promise<{ status: number; body: Blob }> {
+  return sendForm(path, { file, ...options.fields }, options);
+}
+
+/** Sends fields and files as multipart. */
+export async function sendForm(
+  path: Parameters<typeof sendFile>[0] | `/api/results/${string}/render`,
+  fields: Record<string, string | File>,
+  options: Omit<SendFileOptions, 'fields'> = {},
+): Promise<{ status: number; body: Blob }> {
   const form = new FormData();
-  form.append('file', file);
-  for (const [name, value] of Object.entries(options.fields ?? {})) form.append(name, value);
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
   const { status, body, header } = await authorized((token) => post(path, form, token, options));
   if (status >= 200 && status < 300) return { status, body };
   throw toApiError(status, await readProblem(body), header);

@@ -45,6 +45,8 @@ export class MockApi {
   streams = 0;
   /** Their choices of an exact mask; null leaves it to the API. */
   exactMasks: (string | null)[] = [];
+  /** The requests of finished files: the options and which files came along. */
+  renders: { resultId: string; options: unknown; files: string[] }[] = [];
   /** How long a job stays in each state. */
   stepMs = 0;
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
@@ -90,6 +92,21 @@ export class MockApi {
 
   private listOf(tool: ToolName): Result[] {
     return { 'remove-background': this.results, upscale: this.upscaled, 'magic-fix': this.fixed }[tool];
+  }
+
+  private resultOf(id: string) {
+    return [...this.results, ...this.upscaled, ...this.fixed].find(({ imageId }) => imageId === id);
+  }
+
+  private imageFrom(result: Result): Image {
+    const { imageId: resultId, sourceImageId, url, thumbnailUrl, width: x, height: y } = result;
+    const tool = this.results.includes(result)
+      ? 'remove-background'
+      : this.upscaled.includes(result)
+        ? 'upscale'
+        : 'magic-fix';
+    const madeFrom = { resultId, imageId: sourceImageId, tool } as const;
+    return anImage({ id: this.id('image'), url, thumbnailUrl, x, y, madeFrom });
   }
 
   /** Pays an order at the payment provider. As in the API, the next status request grants the credits. */
@@ -282,6 +299,29 @@ export class MockApi {
       http.post('*/api/images/archive', async ({ request }) => {
         this.archives.push(await request.json());
         return new HttpResponse('PK', { headers: { 'Content-Type': 'application/zip' } });
+      }),
+      http.post('*/api/images/from-result/:id', ({ params }) => {
+        const result = this.resultOf(String(params.id));
+        if (!result) return problem(404, 'Result not found');
+        const earlier = this.images.find(({ madeFrom }) => madeFrom?.resultId === params.id);
+        if (earlier) return HttpResponse.json(earlier);
+        const image = this.imageFrom(result);
+        this.images = [image, ...this.images];
+        return HttpResponse.json(image, { status: 201 });
+      }),
+      http.get('*/api/results/:id/file', ({ params }) =>
+        this.resultOf(String(params.id))
+          ? new HttpResponse(new Blob(['file']))
+          : problem(404, 'Result not found'),
+      ),
+      http.post('*/api/results/:id/render', async ({ request, params }) => {
+        const resultId = String(params.id);
+        if (!this.resultOf(resultId)) return problem(404, 'Result not found');
+        const form = await request.text();
+        const options = JSON.parse(form.match(/name="options"\r\n\r\n([\s\S]*?)\r\n--/)?.[1] ?? 'null');
+        const files = Array.from(form.matchAll(/name="(\w+)"; filename=/g), ([, name]) => name ?? '');
+        this.renders.push({ resultId, options, files });
+        return new HttpResponse(new Blob(['finished']));
       }),
       http.get('*/api/images/:id', ({ params }) => {
         const image = this.images.find(({ id }) => id === params.id);

@@ -95,21 +95,6 @@ describe('a run', () => {
     expect(screen.getByText('8 credits')).toBeVisible();
   });
 
-  test('keeps the strokes; the next stroke starts a new mask', async () => {
-    open(withImage());
-    await draw();
-    await draw(200);
-    expect(await mask()).toHaveTextContent('paint paint');
-    await userEvent.type(await field(), 'remove this');
-    await userEvent.click(await enabledRunButton());
-    await screen.findByRole('img', { name: 'Result 1' });
-    expect(await mask()).toHaveTextContent('paint paint');
-    await draw(300);
-    expect((await mask()).textContent).toBe('paint');
-    await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
-    expect(await mask()).toHaveTextContent('paint paint');
-  });
-
   test('retries after a lost response with the same key, but uses a new key for another prompt', async () => {
     const api = withImage();
     open(api);

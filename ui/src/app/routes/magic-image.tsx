@@ -3,5 +3,5 @@ import { MagicFixTool } from '@/features/magic-fix/magic-fix-tool';
 import { ToolPage } from './tool-page';
 
 export default function MagicImageRoute() {
-  return <ToolPage tool={magicFix}>{(image) => <MagicFixTool key={image.id} image={image} />}</ToolPage>;
+  return <ToolPage tool={magicFix}>{(image) => <MagicFixTool image={image} />}</ToolPage>;
 }

@@ -12,7 +12,8 @@ import { usePasteAnywhere } from './use-paste-anywhere';
 import { usePictureRenewal } from './use-picture-renewal';
 
 export function Shell() {
-  const { pathname } = useLocation();
+  const { pathname, state } = useLocation();
+  const isInPlace: boolean = state?.isInPlace ?? false;
   const navigation = useNavigation();
   const main = useRef<HTMLElement>(null);
   const shown = useRef(pathname);
@@ -25,8 +26,10 @@ export function Shell() {
   useEffect(() => {
     if (shown.current === pathname) return;
     shown.current = pathname;
+    // The page goes on with what the user is doing.
+    if (isInPlace) return;
     main.current?.focus({ preventScroll: true });
-  }, [pathname]);
+  }, [pathname, isInPlace]);
 
   return (
     <div className="flex min-h-dvh flex-col">

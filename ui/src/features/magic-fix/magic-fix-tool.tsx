@@ -2,6 +2,7 @@ import { useMemo, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { Notice } from '@/components/notice';
+import { Skeleton } from '@/components/skeleton';
 import { costNote } from '@/features/catalog/cost-note';
 import { magicFix } from '@/features/catalog/magic-fix';
 import { isDrawn, shapesOf } from '@/features/mask/marks';
@@ -10,6 +11,7 @@ import { maskFile } from '@/features/mask/mask-file';
 import { draftActions, useDraft } from '@/features/mask/mask-store';
 import { reachPixels } from '@/features/mask/reach';
 import { useResults } from '@/features/results/get-results';
+import { MadeFromLink } from '@/features/results/made-from-link';
 import { ResultsSide, scrollToResults } from '@/features/results/results-side';
 import { useSelectedResult } from '@/features/results/use-selected-result';
 import { OtherJobs } from '@/features/runs/other-jobs';
@@ -24,32 +26,42 @@ import { PromptField } from './prompt-field';
 import { promptProblem, promptTexts } from './prompt-rules';
 import { useFixRun } from './use-fix-run';
 import { usePromptMeaning } from './use-prompt-meaning';
+import { useSeries } from './use-series';
+import { useStage } from './use-stage';
 
 type Problems = { prompt: string | null; mask: string | null };
 
 const noProblems: Problems = { prompt: null, mask: null };
 const NARROW = '(width < 64rem)';
 
-/** The mask editor and the prompt on the left, the results on the right. */
+/** Magic Fix on an image, and on what it becomes with each fix. */
 export function MagicFixTool({ image }: { image: Image }) {
+  return <Editor key={useSeries(image)} image={image} />;
+}
+
+/** The mask editor and the prompt on the left, the results on the right. */
+function Editor({ image }: { image: Image }) {
   const offer = useTool('magic-fix');
   const { limits, magicFix: abilities } = useConfig();
-  const [draft] = useState(() => draftActions(image.id));
-  const { done, prompt, isExact: chosenExact } = useDraft(image.id);
+  const [selectedId, setSelectedId] = useSelectedResult();
+  const stage = useStage(image, ({ imageId }) => setSelectedId(imageId));
+  const { picture } = stage;
+  const draft = useMemo(() => draftActions(picture.key), [picture.key]);
+  const { done, prompt, isExact: chosenExact } = useDraft(picture.key);
   const shapes = useMemo(() => shapesOf(done), [done]);
   const [problems, setProblems] = useState(noProblems);
   const [isPreparing, setPreparing] = useState(false);
-  const [selectedId, setSelectedId] = useSelectedResult();
   const results = useRef<HTMLElement>(null);
   const promptField = useRef<{ focus: () => void }>(null);
   const list = useResults(magicFix, image.id);
   const run = useFixRun(image.id, {
     onDone: (added) => setSelectedId(added.at(-1)?.imageId ?? null),
-    onAccepted: () => {
-      draft.setSubmitted(true);
+    onAccepted: (jobId, imageId) => {
+      draft.setRun(jobId);
+      stage.showImage(imageId);
       scrollToResults(results.current, NARROW);
     },
-    onUnsuccessful: () => draft.setSubmitted(false),
+    onUnsuccessful: () => draft.dropRun(),
     onRefused: ({ field }) => field === 'prompt' && promptField.current?.focus(),
   });
 
@@ -70,11 +82,11 @@ export function MagicFixTool({ image }: { image: Image }) {
     if (found.prompt || found.mask) return refuse(found);
     setPreparing(true);
     try {
-      const mask = await maskFile(shapes, image);
+      const mask = await maskFile(shapes, picture);
       // The user has erased everything again.
       if (!mask) return refuse({ prompt: null, mask: promptTexts.noArea });
       setProblems(noProblems);
-      run.start({ shapes, mask, prompt: prompt.trim(), isExact: chosenExact });
+      run.start({ imageIdOf: picture.imageId, shapes, mask, prompt: prompt.trim(), isExact: chosenExact });
     } catch {
       notifyError(magicFix.texts.runFailed);
     } finally {
@@ -100,16 +112,25 @@ export function MagicFixTool({ image }: { image: Image }) {
     <div className="grid gap-8 lg:grid-cols-[3fr_2fr]">
       <section aria-labelledby="original" className="grid min-w-0 grid-cols-1 content-start gap-4">
         <h2 id="original" className="text-lg font-semibold">
-          Original
+          {stage.isFixed ? 'Fixed so far' : 'Original'}
         </h2>
-        <MaskEditor
-          image={image}
-          shapes={shapes}
-          problem={problemOf('mask')}
-          onChange={() => clearProblem('mask')}
-          reach={isExact ? 0 : (reach ?? 0)}
-          resultUrl={selected?.url ?? null}
-        />
+        {stage.isLoading ? (
+          <Skeleton className="h-96 rounded-lg" />
+        ) : (
+          <MaskEditor
+            image={picture}
+            shapes={shapes}
+            problem={problemOf('mask')}
+            onChange={() => clearProblem('mask')}
+            reach={isExact ? 0 : (reach ?? 0)}
+            compared={stage.compared ?? (selected ? { url: selected.url, isBefore: false } : null)}
+            runs={stage.runs}
+          />
+        )}
+        <p aria-live="polite" className="sr-only">
+          {stage.announcement}
+        </p>
+        <MadeFromLink image={image} />
         <PromptField
           ref={promptField}
           prompt={prompt}
@@ -145,6 +166,8 @@ export function MagicFixTool({ image }: { image: Image }) {
         selectedId={selectedId}
         onSelect={setSelectedId}
         describe={(result) => <FixNote result={result} />}
+        onContinue={stage.showResult}
+        editedId={stage.shown?.imageId ?? null}
       />
     </div>
   );

@@ -6,6 +6,8 @@ import { sendFile } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
 
 type FixRequest = {
+  /** Returns the image to fix; made the first time if the picture is a result. */
+  imageIdOf: () => Promise<string>;
   shapes: Shape[];
   mask: File;
   prompt: string;
@@ -26,7 +28,8 @@ const fieldByCode: Record<string, FixRefusal['field']> = {
 
 type FixEvents = {
   onDone: (results: Result[]) => void;
-  onAccepted: () => void;
+  /** The API has taken the run, on this image. */
+  onAccepted: (jobId: string, imageId: string) => void;
   /** The run was refused, failed or was canceled. */
   onUnsuccessful: () => void;
   onRefused: (refusal: FixRefusal) => void;
@@ -45,13 +48,15 @@ export function useFixRun(imageId: string, events: FixEvents) {
       request.prompt === earlier.prompt &&
       request.shapes === earlier.shapes &&
       request.isExact === earlier.isExact,
-    send: async ({ mask, prompt, isExact }, idempotencyKey) => {
-      const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(imageId)}`, mask, {
+    send: async ({ imageIdOf, mask, prompt, isExact }, idempotencyKey) => {
+      const target = await imageIdOf();
+      const { body } = await sendFile(`/api/magic-images/fix/${encodeURIComponent(target)}`, mask, {
         headers: { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' },
         fields: isExact === undefined ? { prompt } : { prompt, exactMask: String(isExact) },
       });
       const answer: Job | Result[] = JSON.parse(await body.text());
-      onAccepted();
+      const jobId = Array.isArray(answer) ? answer[0]?.jobId : answer.id;
+      if (jobId) onAccepted(jobId, target);
       return answer;
     },
     onRefused: ({ code, detail }) => {

@@ -1,12 +1,14 @@
-import { useRef, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { Notice } from '@/components/notice';
 import { useView } from '@/components/pan-zoom/use-view';
-import type { Image } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
+import { CompareSlider } from './compare-slider';
+import type { ComparedPicture, EditedPicture, RunHistory } from './edited-picture';
 import { inverted } from './inverted';
 import { isDrawn, lastClicks, type Shape } from './marks';
 import { maskFile } from './mask-file';
 import { MaskFooter } from './mask-footer';
+import { maskLetters } from './mask-letters';
 import { MaskShortcuts } from './mask-shortcuts';
 import { draftActions, useDraft, useMaskStore } from './mask-store';
 import { MaskSurface } from './mask-surface';
@@ -18,32 +20,35 @@ const loadReadMask = () => import('./read-mask');
 const loadDownload = () => import('@/lib/download');
 
 type MaskEditorProps = {
-  image: Image;
+  image: EditedPicture;
   shapes: Shape[];
   /** Why the mask cannot be used; shown until it changes. */
   problem: string | null;
   onChange: () => void;
   /** How far the result may change beyond the mask, in image pixels. */
   reach: number;
-  /** The result to compare the image with. */
-  resultUrl: string | null;
+  compared: ComparedPicture | null;
+  runs: RunHistory;
 };
 
 /** Draws the mask: the area of the image to change. */
-export function MaskEditor({ image, shapes, problem, onChange, reach, resultUrl }: MaskEditorProps) {
+export function MaskEditor({ image, shapes, problem, onChange, reach, compared, runs }: MaskEditorProps) {
   const editor = useRef<HTMLDivElement>(null);
-  const [isComparing, setComparing] = useState(false);
-  const { done, undone, isSubmitted } = useDraft(image.id);
-  const [draft] = useState(() => draftActions(image.id));
+  const [comparing, setComparing] = useState<'hold' | 'slider' | null>(null);
+  const { done, undone, isSubmitted } = useDraft(image.key);
+  const draft = useMemo(() => draftActions(image.key), [image.key]);
   const { frame, placement, control } = useView(image);
   const brush = useMaskStore((store) => store.brush);
   const selection = useSelect(image, control, changing(draft.mark));
   const history = {
     // The first thing to undo is a selection that is still on its way.
-    undo: () => selection.cancel() || changing(draft.undo)(),
-    redo: changing(draft.redo),
+    undo: () => selection.cancel() || (done.length > 0 ? changing(draft.undo)() : runs.undo?.()),
+    redo: () => (undone.length > 0 ? changing(draft.redo)() : runs.redo?.()),
   };
-  const isSpaceDown = useShortcuts(editor, { ...history, invert, control });
+  const isSpaceDown = useShortcuts(editor, { ...history, control, letters: maskLetters(invert) });
+  /** What is shown without a mask; the slider covers its left half with the picture from before. */
+  const afterUrl = compared?.isBefore ? image.url : compared?.url;
+  const comparedUrl = comparing === 'hold' ? compared?.url : comparing === 'slider' ? afterUrl : null;
   const hasMask = isDrawn(shapes);
 
   /** Also reports the change, which clears the problem of the old mask. */
@@ -82,8 +87,8 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, resultUrl 
   return (
     <div ref={editor} className="group/editor grid grid-cols-1 gap-2">
       <MaskToolbar
-        canUndo={done.length > 0 || selection.isSelecting}
-        canRedo={undone.length > 0}
+        canUndo={done.length > 0 || selection.isSelecting || runs.undo !== null}
+        canRedo={undone.length > 0 || runs.redo !== null}
         canClear={shapes.length > 0}
         onUndo={history.undo}
         onRedo={history.redo}
@@ -109,8 +114,15 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, resultUrl 
           onPick={selection.pick}
           clicks={selection.pending ?? lastClicks(done)}
           isSelecting={selection.isSelecting}
-          comparedUrl={isComparing ? resultUrl : null}
+          comparedUrl={comparedUrl ?? null}
         />
+        {comparing === 'slider' && compared && placement && (
+          <CompareSlider
+            beforeUrl={compared.isBefore ? compared.url : image.url}
+            size={image}
+            view={placement.view}
+          />
+        )}
       </div>
       <MaskFooter
         placement={placement}
@@ -118,7 +130,9 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, resultUrl 
         canExport={hasMask}
         onImport={importMask}
         onExport={exportMask}
-        onCompare={resultUrl ? setComparing : null}
+        compared={compared}
+        comparing={comparing}
+        onCompare={setComparing}
       />
       <p id="drawing-help" className="text-sm text-soft">
         {isSubmitted ? (

@@ -3,6 +3,7 @@ import { Icon } from '@/components/icon';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { ZoomControls } from '@/components/pan-zoom/zoom-controls';
 import { Spinner } from '@/components/spinner';
+import type { ComparedPicture } from './edited-picture';
 import { MaskIcon } from './mask-icon';
 
 const textButton =
@@ -17,8 +18,10 @@ type MaskFooterProps = {
   canExport: boolean;
   onImport: (file: File) => void;
   onExport: () => Promise<void>;
-  /** Null while there is no result to compare with. */
-  onCompare: ((isHeld: boolean) => void) | null;
+  /** Null while there is nothing to compare with. */
+  compared: ComparedPicture | null;
+  comparing: 'hold' | 'slider' | null;
+  onCompare: (how: 'hold' | 'slider' | null) => void;
 };
 
 /** Zoom, import, export and comparison with the result. */
@@ -28,6 +31,8 @@ export function MaskFooter({
   canExport,
   onImport,
   onExport,
+  compared,
+  comparing,
   onCompare,
 }: MaskFooterProps) {
   const input = useRef<HTMLInputElement>(null);
@@ -52,7 +57,25 @@ export function MaskFooter({
         />
       </div>
       <div className="-mr-2.5 flex flex-wrap items-center">
-        {onCompare && <HoldButton onHold={onCompare} />}
+        {compared && (
+          <>
+            <HoldButton
+              name={compared.isBefore ? 'Hold to see before' : 'Hold to see the result'}
+              isOn={comparing === 'hold'}
+              onHold={(isHeld) => onCompare(isHeld ? 'hold' : null)}
+            />
+            <button
+              type="button"
+              title="Compare before and after"
+              aria-pressed={comparing === 'slider'}
+              className={`${textButton} aria-pressed:bg-accent-wash aria-pressed:text-accent`}
+              onClick={() => onCompare(comparing === 'slider' ? null : 'slider')}
+            >
+              <MaskIcon name="slider" />
+              <span className={wideOnly}>Slider</span>
+            </button>
+          </>
+        )}
         <input
           ref={input}
           type="file"
@@ -93,33 +116,29 @@ export function MaskFooter({
 /** A press shorter than this toggles; a longer one shows the result only while it lasts. */
 const SHORT_MS = 300;
 
-function HoldButton({ onHold }: { onHold: (isHeld: boolean) => void }) {
-  const [isOn, setOn] = useState(false);
+type HoldButtonProps = { name: string; isOn: boolean; onHold: (isHeld: boolean) => void };
+
+function HoldButton({ name, isOn, onHold }: HoldButtonProps) {
   const pressedAt = useRef<number | null>(null);
   const wasOn = useRef(false);
-
-  function show(isShown: boolean) {
-    setOn(isShown);
-    onHold(isShown);
-  }
 
   function press() {
     wasOn.current = isOn;
     pressedAt.current = Date.now();
-    show(true);
+    onHold(true);
   }
 
   function release() {
     if (pressedAt.current === null) return;
     const isShort = Date.now() - pressedAt.current < SHORT_MS;
     pressedAt.current = null;
-    show(isShort && !wasOn.current);
+    onHold(isShort && !wasOn.current);
   }
 
   return (
     <button
       type="button"
-      title="Hold to see the result, or click to switch"
+      title={`${name}, or click to switch`}
       aria-pressed={isOn}
       className={`${textButton} touch-none aria-pressed:bg-accent-wash aria-pressed:text-accent`}
       onPointerDown={press}
@@ -132,7 +151,7 @@ function HoldButton({ onHold }: { onHold: (isHeld: boolean) => void }) {
       onBlur={release}
     >
       <MaskIcon name="eye" />
-      <span className={wideOnly}>Hold to see the result</span>
+      <span className={wideOnly}>{name}</span>
     </button>
   );
 }

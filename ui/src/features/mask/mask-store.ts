@@ -7,26 +7,33 @@ type BrushSize = (typeof brushSizes)[number];
 /** What the pointer does: paint, erase, draw around an area, select what it clicks on, or move the image in its frame. */
 export type Brush = Stroke['kind'] | 'lasso' | 'select' | 'move';
 
-/** The mask and the prompt that the user is preparing for one image. */
+/** The mask and the prompt that the user is preparing for one picture. */
 type Draft = History & {
   prompt: string;
   /** Whether nothing outside the mask may change; undefined leaves it to what the prompt means. */
   isExact?: boolean;
   /** A run was started with this mask: the next stroke starts a new one. */
   isSubmitted: boolean;
+  /** The run that was started last, and how many marks it got. */
+  run?: { jobId: string; marks: number } | undefined;
+  /** The result that Undo came back from: Redo goes there. */
+  next?: PlaceOfResult | undefined;
 };
+
+/** A result, and the image whose results it is among. */
+export type PlaceOfResult = { imageId: string; resultId: string };
 
 type MaskStore = {
   brushSize: BrushSize;
   brush: Brush;
   /** A click of the select tool takes away instead of adding. */
   takesAway: boolean;
-  /** By image id, the most recently changed last. */
+  /** By picture, which is an image or a result; the most recently changed last. */
   drafts: Record<string, Draft>;
 };
 
 const STORAGE_KEY = 'retouch-magic-fix';
-const MAX_DRAFTS = 8;
+const MAX_DRAFTS = 20;
 const WRITE_DELAY_MS = 250;
 
 const emptyDraft: Draft = { ...emptyHistory, prompt: '', isSubmitted: false };
@@ -44,19 +51,43 @@ export const useMaskStore = create<MaskStore>()(
   }),
 );
 
-export function useDraft(imageId: string): Draft {
-  return useMaskStore(({ drafts }) => drafts[imageId] ?? emptyDraft);
+export function useDraft(picture: string): Draft {
+  return useMaskStore(({ drafts }) => drafts[picture] ?? emptyDraft);
 }
 
-/** The actions that change the draft of one image. */
-export function draftActions(imageId: string) {
-  function update(change: (draft: Draft) => Partial<Draft>) {
-    useMaskStore.setState(({ drafts }) => {
-      const { [imageId]: draft = emptyDraft, ...others } = drafts;
-      const recent = Object.entries(others).slice(1 - MAX_DRAFTS);
-      return { drafts: { ...Object.fromEntries(recent), [imageId]: { ...draft, ...change(draft) } } };
-    });
-  }
+function updateDraft(picture: string, change: (draft: Draft) => Partial<Draft>) {
+  useMaskStore.setState(({ drafts }) => {
+    const { [picture]: draft = emptyDraft, ...others } = drafts;
+    const recent = Object.entries(others).slice(1 - MAX_DRAFTS);
+    return { drafts: { ...Object.fromEntries(recent), [picture]: { ...draft, ...change(draft) } } };
+  });
+}
+
+/**
+ * Starts the draft of the result of the last run: the same prompt, and only the marks made since that run started,
+ * which were meant for the next one.
+ */
+export function continueDraft(picture: string, result: PlaceOfResult) {
+  const { done, prompt, isExact, run } = useMaskStore.getState().drafts[picture] ?? emptyDraft;
+  const marks = run?.marks ?? done.length;
+  const later = done.slice(marks);
+  updateDraft(picture, (draft) => ({
+    done: done.slice(0, marks),
+    undone: later.length > 0 ? [] : draft.undone,
+    run: undefined,
+    next: result,
+  }));
+  updateDraft(result.resultId, () => ({
+    ...emptyDraft,
+    prompt,
+    ...(isExact !== undefined && { isExact }),
+    done: later,
+  }));
+}
+
+/** The actions that change the draft of one picture. */
+export function draftActions(picture: string) {
+  const update = (change: (draft: Draft) => Partial<Draft>) => updateDraft(picture, change);
 
   return {
     mark: (mark: Mark) =>
@@ -64,13 +95,20 @@ export function draftActions(imageId: string) {
         // Erasing continues the submitted mask; anything that adds to it starts a new one.
         const isAdded = mark.kind === 'paint' || (mark.kind === 'area' && !mark.erases);
         const startsNewMask = draft.isSubmitted && isAdded;
-        return { ...add(draft, startsNewMask ? { ...mark, startsNewMask } : mark), isSubmitted: false };
+        const history = add(draft, startsNewMask ? { ...mark, startsNewMask } : mark);
+        return { ...history, isSubmitted: false, next: undefined };
       }),
     undo: () => update((draft) => ({ ...undo(draft), isSubmitted: false })),
     redo: () => update((draft) => ({ ...redo(draft), isSubmitted: false })),
     setPrompt: (prompt: string) => update(() => ({ prompt })),
     setExact: (isExact: boolean) => update(() => ({ isExact })),
-    setSubmitted: (isSubmitted: boolean) => update(() => ({ isSubmitted })),
+    /** Records the run that was started with the mask. */
+    setRun: (jobId: string) =>
+      update(({ done }) => ({ isSubmitted: true, run: { jobId, marks: done.length } })),
+    /** The run came to nothing: its mask is still the one being drawn. */
+    dropRun: () => update(() => ({ isSubmitted: false, run: undefined })),
+    /** Undo has come back to this picture: its mask can be changed again. */
+    comeBack: (next: PlaceOfResult) => update(() => ({ isSubmitted: false, next })),
   };
 }
 

@@ -2,8 +2,8 @@ import { lazy, type RefObject, Suspense } from 'react';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
-import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
+import type { EditedPicture } from './edited-picture';
 import type { Picked } from './gestures';
 import type { Area, Clicks, Shape, Stroke } from './marks';
 import { useMaskStore } from './mask-store';
@@ -13,7 +13,7 @@ import { useDrawing } from './use-drawing';
 const MaskLayer = lazy(() => import('./mask-layer'));
 
 type MaskSurfaceProps = {
-  image: Image;
+  image: EditedPicture;
   shapes: Shape[];
   /** The next stroke starts a new mask and hides this one. */
   isSubmitted: boolean;
@@ -28,7 +28,7 @@ type MaskSurfaceProps = {
   /** The clicks of the selection in progress. */
   clicks: Clicks | null;
   isSelecting: boolean;
-  /** Shown instead of the image and its mask, for comparison. */
+  /** Shown instead of the picture and its mask, for comparison. */
   comparedUrl: string | null;
 };
 
@@ -41,7 +41,17 @@ export function MaskSurface(props: MaskSurfaceProps) {
   const { image, shapes, isSubmitted, reach, frame, placement, control, isSpaceDown, comparedUrl } = props;
   const { onStroke, onPick, clicks, isSelecting } = props;
   const { brush, brushSize } = useMaskStore();
-  const { activeStroke, activeBox, ring, handlers } = useDrawing(control, isSpaceDown, onStroke, onPick);
+  const { activeStroke, activeBox, ring, handlers } = useDrawing(control, {
+    // Read from the store: several keys and clicks arrive between two renders.
+    brush: () => {
+      const { brush, brushSize } = useMaskStore.getState();
+      return { kind: brush === 'erase' ? 'erase' : 'paint', size: brushSize, isLasso: brush === 'lasso' };
+    },
+    isMoving: () => useMaskStore.getState().brush === 'move' || isSpaceDown.current,
+    isSelecting: () => useMaskStore.getState().brush === 'select',
+    onStroke,
+    onPick,
+  });
   const ringSize = brush === 'select' ? POINTER_SIZE : brushSize;
   useWheelZoom(frame, control);
   const shown = isSubmitted && activeStroke?.kind === 'paint' ? noShapes : shapes;

@@ -1,10 +1,9 @@
-import { type KeyboardEvent, type PointerEvent, type RefObject, useRef, useState } from 'react';
+import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
 import { capturePointer, type Pointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
 import type { Point } from '@/components/pan-zoom/view';
 import { type Box, createMaskGestures, type Picked } from './gestures';
 import type { Area, Stroke } from './marks';
-import { useMaskStore } from './mask-store';
 
 /** The pointer id of the keyboard, which draws like any other pointer. */
 const KEYBOARD = -1;
@@ -19,36 +18,39 @@ const arrows: Record<string, [x: number, y: number]> = {
   ArrowDown: [0, 1],
 };
 
+type Drawing = {
+  brush: () => { kind: Stroke['kind']; size: number; isLasso?: boolean };
+  /** Whether the next press moves the picture. */
+  isMoving: () => boolean;
+  /** Whether the next press selects. */
+  isSelecting?: () => boolean;
+  onStroke: (mark: Stroke | Area) => void;
+  onPick?: (picked: Picked) => void;
+};
+
 /** Connects mouse, touch, pen and keyboard to the mask gestures. */
-export function useDrawing(
-  control: ViewControl,
-  isSpaceDown: RefObject<boolean>,
-  onStroke: (mark: Stroke | Area) => void,
-  onPick: (picked: Picked) => void,
-) {
+export function useDrawing(control: ViewControl, drawing: Drawing) {
+  const latest = useRef(drawing);
+  useEffect(() => {
+    latest.current = drawing;
+  });
+  const isSelecting = () => latest.current.isSelecting?.() ?? false;
   const [activeStroke, setActiveStroke] = useState<Stroke | null>(null);
   const [activeBox, setActiveBox] = useState<Box | null>(null);
   /** The circle that shows the brush's position and size; moved without a render. */
   const ring = useRef<HTMLDivElement>(null);
   const cursor = useRef<Point | null>(null);
-  // Created once, because it tracks the pointers that are down; its arguments never change.
+  // Created once, because it tracks the pointers that are down.
   const [gestures] = useState(() =>
     createMaskGestures({
       control,
-      brush: () => {
-        const { brush, brushSize } = useMaskStore.getState();
-        return {
-          kind: brush === 'erase' ? 'erase' : 'paint',
-          size: brushSize,
-          isLasso: brush === 'lasso',
-        };
-      },
-      isMoving: () => useMaskStore.getState().brush === 'move' || isSpaceDown.current,
+      brush: () => latest.current.brush(),
+      isMoving: () => latest.current.isMoving(),
       setActiveStroke,
-      commit: onStroke,
-      isSelecting: () => useMaskStore.getState().brush === 'select',
+      commit: (mark) => latest.current.onStroke(mark),
+      isSelecting,
       setActiveBox,
-      select: onPick,
+      select: (picked) => latest.current.onPick?.(picked),
     }),
   );
 
@@ -85,7 +87,7 @@ export function useDrawing(
       if (gestures.isDown(KEYBOARD)) gestures.release(pointer);
       else gestures.press(pointer);
       // A stroke ends with another Enter, a click at once.
-      if (useMaskStore.getState().brush === 'select') gestures.release(pointer);
+      if (isSelecting()) gestures.release(pointer);
     }
     const arrow = arrows[event.key];
     if (!arrow) return;

@@ -2,8 +2,9 @@ import { useEffect, useRef, useState } from 'react';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
 import { type Point, toImage } from '@/components/pan-zoom/view';
 import { ApiError } from '@/lib/api-client';
-import type { Image } from '@/lib/api-types';
+import type { ImageSize } from '@/lib/image-size';
 import { notifyError } from '@/lib/notify';
+import type { EditedPicture } from './edited-picture';
 import type { Picked } from './gestures';
 import { type Area, type Clicks, type ImagePoint, lastClicks } from './marks';
 import { useMaskStore } from './mask-store';
@@ -14,7 +15,7 @@ type Step = { clicks: Clicks; erases?: boolean; refines?: boolean };
 type Pending = Step & { request: AbortController };
 
 /** Selects what somebody clicks on, and marks it. */
-export function useSelect(image: Image, control: ViewControl, mark: (area: Area) => void) {
+export function useSelect(image: EditedPicture, control: ViewControl, mark: (area: Area) => void) {
   // Also outside React, because the gestures are created once: a click must see the one before it.
   const latest = useRef<Pending | null>(null);
   const [pending, setPending] = useState<Pending | null>(null);
@@ -24,8 +25,16 @@ export function useSelect(image: Image, control: ViewControl, mark: (area: Area)
     setPending(next);
   }
 
-  // Leaving the page ends the wait.
-  useEffect(() => () => latest.current?.request.abort(), []);
+  // Leaving the picture ends the wait.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs for each picture.
+  useEffect(
+    () => () => {
+      latest.current?.request.abort();
+      latest.current = null;
+      setPending(null);
+    },
+    [image.key],
+  );
 
   async function send(step: Step) {
     // It contains the clicks of the request before.
@@ -45,7 +54,7 @@ export function useSelect(image: Image, control: ViewControl, mark: (area: Area)
   /** Clicks of the selection that is on its way or was made last; null if the next click starts a new one. */
   function current(): Step | null {
     if (latest.current) return latest.current.erases ? null : latest.current;
-    const clicks = shownClicks(image.id);
+    const clicks = shownClicks(image.key);
     return clicks && { clicks, refines: true };
   }
 
@@ -71,7 +80,7 @@ export function useSelect(image: Image, control: ViewControl, mark: (area: Area)
 
   function areaOf({ clicks, erases, refines }: Step, spans: number[]): Area {
     // A stroke or an undo may have come in between.
-    const canRefine = refines && shownClicks(image.id) !== null;
+    const canRefine = refines && shownClicks(image.key) !== null;
     return { kind: 'area', spans, clicks, ...(erases && { erases }), ...(canRefine && { refines }) };
   }
 
@@ -91,8 +100,8 @@ export function useSelect(image: Image, control: ViewControl, mark: (area: Area)
 }
 
 /** The clicks of the last mark, unless a run was started with it. */
-function shownClicks(imageId: string): Clicks | null {
-  const draft = useMaskStore.getState().drafts[imageId];
+function shownClicks(picture: string): Clicks | null {
+  const draft = useMaskStore.getState().drafts[picture];
   return draft && !draft.isSubmitted ? lastClicks(draft.done) : null;
 }
 
@@ -102,14 +111,14 @@ function reasonOf(error: unknown): string {
 }
 
 /** Returns the pixel under a point of the frame; null beside the image. */
-function pointIn(image: Image, { view }: ViewControl, point: Point): ImagePoint | null {
+function pointIn(image: ImageSize, { view }: ViewControl, point: Point): ImagePoint | null {
   const { x, y } = toImage(view, point);
   const isInside = x >= 0 && y >= 0 && x < image.x && y < image.y;
   return isInside ? { x: Math.floor(x), y: Math.floor(y) } : null;
 }
 
 /** Returns the pixels that a rectangle of the frame touches; null if it lies beside the image. */
-function boxIn(image: Image, { view }: ViewControl, box: Point & { width: number; height: number }) {
+function boxIn(image: ImageSize, { view }: ViewControl, box: Point & { width: number; height: number }) {
   const first = toImage(view, box);
   const last = toImage(view, { x: box.x + box.width, y: box.y + box.height });
   const [left, top] = [Math.max(0, Math.floor(first.x)), Math.max(0, Math.floor(first.y))];

@@ -1,8 +1,13 @@
 import { type RefObject, useEffect, useEffectEvent, useRef } from 'react';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
-import { brushSizes, useMaskStore } from './mask-store';
 
-type ShortcutActions = { undo: () => void; redo: () => void; invert: () => void; control: ViewControl };
+type ShortcutActions = {
+  undo: () => void;
+  redo: () => void;
+  control: ViewControl;
+  /** What the letter keys do, in addition to the keys that zoom. */
+  letters: Record<string, () => void>;
+};
 
 /**
  * Ctrl+Z or ⌘Z works on the whole page except in text fields, which have their own undo. Letter keys work only while
@@ -70,27 +75,14 @@ const placesOfSigns: Record<string, string> = {
   Digit0: '0',
 };
 
-function letterActions({ control, invert }: ShortcutActions): Record<string, () => void> {
+function letterActions({ control, letters }: ShortcutActions): Record<string, () => void> {
   return {
-    b: () => useMaskStore.setState({ brush: 'paint' }),
-    e: () => useMaskStore.setState({ brush: 'erase' }),
-    s: () => useMaskStore.setState({ brush: 'select' }),
-    l: () => useMaskStore.setState({ brush: 'lasso' }),
-    i: invert,
-    h: () => useMaskStore.setState({ brush: 'move' }),
-    '[': () => changeSize(-1),
-    ']': () => changeSize(1),
+    ...letters,
     '+': control.zoomIn,
     '=': control.zoomIn,
     '-': control.zoomOut,
     '0': control.fit,
   };
-}
-
-function changeSize(by: -1 | 1) {
-  const at = brushSizes.indexOf(useMaskStore.getState().brushSize);
-  const brushSize = brushSizes[Math.min(brushSizes.length - 1, Math.max(0, at + by))];
-  if (brushSize) useMaskStore.setState({ brushSize });
 }
 
 function isTextField(target: EventTarget | null): boolean {

@@ -1,9 +1,11 @@
 import { type ReactNode, useState } from 'react';
 import { Icon } from '@/components/icon';
 import { PictureBox } from '@/components/picture-box';
-import type { ResultItem } from '@/lib/api-types';
+import type { Tool } from '@/features/catalog/tool';
+import type { Result, ResultItem } from '@/lib/api-types';
 import type { Backdrop } from '@/lib/download';
 import { backdropCss } from './backdrop-css';
+import { NextSteps } from './next-steps';
 import { ResultPreview, type View } from './result-preview';
 import { ResultStrip } from './result-strip';
 import { ResultToolbar } from './result-toolbar';
@@ -11,9 +13,7 @@ import { ResultToolbar } from './result-toolbar';
 type ResultGalleryProps = {
   results: ResultItem[];
   original: { url: string; x: number; y: number };
-  alt: string;
-  /** Whether results can have a backdrop. */
-  isCutOut: boolean;
+  tool: Tool;
   selectedId: string | null;
   onSelect: (resultId: string) => void;
   onDelete: (resultId: string) => void;
@@ -21,11 +21,14 @@ type ResultGalleryProps = {
   empty: ReactNode;
   /** The progress of the current run, shown where its result will appear. */
   progress: ReactNode;
-  describe?: (result: ResultItem) => ReactNode;
+  describe?: ((result: ResultItem) => ReactNode) | undefined;
+  onContinue?: ((result: Result) => void) | undefined;
+  /** The result that this page already goes on with. */
+  editedId?: string | null | undefined;
 };
 
 export function ResultGallery(props: ResultGalleryProps) {
-  const { results, original, alt, isCutOut, selectedId, onSelect, onDelete, isDeleting } = props;
+  const { results, original, tool, selectedId, onSelect, onDelete, isDeleting } = props;
   const { empty, progress } = props;
   const [view, setView] = useState<View>('result');
   const [backdrop, setBackdrop] = useState<Backdrop>(null);
@@ -57,7 +60,7 @@ export function ResultGallery(props: ResultGalleryProps) {
     <div className="grid gap-4">
       <ResultPreview
         result={selected}
-        alt={alt}
+        alt={tool.texts.result}
         originalUrl={original.url}
         view={view}
         onView={setView}
@@ -68,9 +71,17 @@ export function ResultGallery(props: ResultGalleryProps) {
       <ResultToolbar
         result={selected}
         backdrop={backdrop}
-        onBackdrop={isCutOut ? setBackdrop : null}
+        onBackdrop={tool.isCutOut ? setBackdrop : null}
         isDeleting={isDeleting}
         onDelete={() => onDelete(selected.imageId)}
+      />
+      <NextSteps
+        // Another result is not being opened.
+        key={selected.imageId}
+        tool={tool}
+        result={selected}
+        isEdited={selected.imageId === props.editedId}
+        onContinue={props.onContinue}
       />
       <ResultStrip results={results} selectedId={selected.imageId} onSelect={onSelect} />
     </div>

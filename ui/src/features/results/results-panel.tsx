@@ -17,11 +17,13 @@ type ResultsPanelProps = {
   onDeleted: () => void;
   progress: ReactNode;
   describe?: (result: Result) => ReactNode;
+  onContinue?: (result: Result) => void;
+  editedId?: string | null;
 };
 
 /** The results of one tool for the image. */
 export function ResultsPanel(props: ResultsPanelProps) {
-  const { tool, image, selectedId, onSelect, onDeleted, progress, describe } = props;
+  const { tool, image, selectedId, onSelect, onDeleted, progress } = props;
   const results = useResults(tool, image.id);
   // After a deletion the first result is selected.
   const remove = useDeleteResult(tool, image.id, () => {
@@ -47,14 +49,15 @@ export function ResultsPanel(props: ResultsPanelProps) {
     <ResultGallery
       results={marked}
       original={image}
-      alt={tool.texts.result}
-      isCutOut={tool.isCutOut}
+      tool={tool}
       selectedId={selectedId}
       onSelect={onSelect}
       onDelete={remove.mutate}
       isDeleting={remove.isPending}
       progress={progress}
-      describe={describe}
+      describe={props.describe}
+      onContinue={props.onContinue}
+      editedId={props.editedId}
       empty="Start a run to see its result here."
     />
   );

@@ -16,10 +16,15 @@ type ResultsSideProps = {
   onSelect: (resultId: string | null) => void;
   /** Adds what only this tool shows about a result. */
   describe?: (result: Result) => ReactNode;
+  /** Goes on with a result on this page. */
+  onContinue?: (result: Result) => void;
+  /** The result that this page already goes on with. */
+  editedId?: string | null;
 };
 
 /** The results of a tool and the progress of the current run. */
-export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, describe }: ResultsSideProps) {
+export function ResultsSide(props: ResultsSideProps) {
+  const { ref, tool, image, run, selectedId, onSelect, describe, onContinue, editedId } = props;
   const cancel = useCancelJob(run.onCancelResponse);
   const heading = useRef<HTMLHeadingElement>(null);
   const { job } = run;
@@ -40,6 +45,8 @@ export function ResultsSide({ ref, tool, image, run, selectedId, onSelect, descr
         // The Delete button disappears with its result; the focus moves here.
         onDeleted={() => heading.current?.focus()}
         describe={describe}
+        onContinue={onContinue}
+        editedId={editedId}
         progress={
           job && (
             <FocusGuard onLost={() => heading.current?.focus()}>

@@ -1,5 +1,6 @@
 import { type ReactNode, useRef } from 'react';
 import type { EditingTool } from '@/features/catalog/tool';
+import { MadeFromLink } from '@/features/results/made-from-link';
 import { ResultsSide, scrollToResults } from '@/features/results/results-side';
 import { useSelectedResult } from '@/features/results/use-selected-result';
 import { OtherJobs } from '@/features/runs/other-jobs';
@@ -22,6 +23,7 @@ export function StoredImageTool({ tool, image, original }: StoredImageToolProps)
           Original
         </h2>
         {original}
+        <MadeFromLink image={image} />
         <RunPanel tool={tool} image={image} run={run} onStart={() => scrollToResults(results.current)} />
         <OtherJobs jobs={run.otherJobs} />
       </section>

@@ -1,0 +1,297 @@
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { HttpResponse, http } from 'msw';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Shape } from '@/features/mask/marks';
+import { useMaskStore } from '@/features/mask/mask-store';
+import { anImage, aResult } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
+import { renderApp } from '@/testing/render-app';
+import { server } from '@/testing/server';
+
+// jsdom has no canvas: the mock lists the shapes it would draw.
+vi.mock('@/features/mask/mask-layer', () => ({
+  default: ({ shapes }: { shapes: Shape[] }) => (
+    <p data-testid="mask">{shapes.map(({ kind }) => kind).join(' ')}</p>
+  ),
+}));
+vi.mock('@/features/mask/read-mask', () => ({
+  readMask: async () => ({ kind: 'area', spans: [0, 0, 3] }),
+}));
+
+const withImage = (change: Partial<MockApi> = {}) =>
+  Object.assign(new MockApi(), { images: [anImage()], ...change });
+const open = (api: MockApi, path = '/magic/image-1') => renderApp(path, { api, signedIn: true });
+
+const surface = () => screen.findByRole('application', { name: 'Image to draw on' });
+const picture = async () => (await surface()).querySelector('img')?.getAttribute('src');
+const mask = () => screen.findByTestId('mask');
+const field = () => screen.findByRole('textbox', { name: 'Prompt' });
+const press = async (name: string) => userEvent.click(await screen.findByRole('button', { name }));
+const countOf = (api: MockApi, start: string) => api.calls.filter((call) => call.startsWith(start)).length;
+
+async function draw(x = 100) {
+  const image = await surface();
+  await mask();
+  fireEvent.pointerDown(image, { pointerId: 1, clientX: x, clientY: 100, button: 0, buttons: 1 });
+  fireEvent.pointerMove(image, { pointerId: 1, clientX: x + 50, clientY: 120, buttons: 1 });
+  fireEvent.pointerUp(image, { pointerId: 1, clientX: x + 50, clientY: 120 });
+}
+
+async function start() {
+  const button = await screen.findByRole('button', { name: 'Magic Fix' });
+  await waitFor(() => expect(button).toBeEnabled());
+  await userEvent.click(button);
+}
+
+/** Runs one fix, and waits until the editor shows its result. */
+async function fix(api: MockApi, x = 100) {
+  const runs = api.fixed.length;
+  await draw(x);
+  if ((await field()).textContent === '') fireEvent.change(await field(), { target: { value: 'remove it' } });
+  await start();
+  await waitFor(() => expect(api.fixed).toHaveLength(runs + 1));
+  await waitFor(async () => expect(await picture()).toBe(api.fixed.at(-1)?.url));
+}
+
+// The first test would compile the page in its own time, which on a busy machine is all it has.
+beforeAll(async () => {
+  await Promise.all([import('./magic-image'), import('@/features/runs/job-progress')]);
+}, 60_000);
+
+beforeEach(() => {
+  useMaskStore.setState({ brush: 'paint', brushSize: 20, takesAway: false, drafts: {} });
+  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
+  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      constructor(private readonly onResize: () => void) {}
+      observe() {
+        this.onResize();
+      }
+      disconnect() {}
+    },
+  );
+});
+
+describe('a finished fix', () => {
+  test('becomes the picture of the editor, without its mask and with its prompt', async () => {
+    const api = withImage();
+    const { router } = open(api);
+    await fix(api);
+    expect((await mask()).textContent).toBe('');
+    expect(await field()).toHaveValue('remove it');
+    expect(router.state.location.search).toBe(`?result=${api.fixed[0]?.imageId}`);
+    expect(screen.getByRole('heading', { name: 'Fixed so far' })).toBeVisible();
+    // Nobody collects images they did not use.
+    expect(countOf(api, 'POST /api/images/from-result')).toBe(0);
+  });
+
+  test('is continued with one stroke and one click, on an image made from it', async () => {
+    const api = withImage();
+    const { router } = open(api);
+    await fix(api);
+    const first = api.fixed[0]?.imageId;
+    await press('Zoom in');
+    await fix(api, 300);
+    expect(api.calls).toContain(`POST /api/images/from-result/${first}`);
+    const made = api.images.find(({ madeFrom }) => madeFrom?.resultId === first);
+    expect(api.fixed[1]?.sourceImageId).toBe(made?.id);
+    expect(router.state.location.pathname).toBe(`/magic/${made?.id}`);
+    expect(api.prompts).toEqual(['remove it', 'remove it']);
+    // Neither the zoom nor the focus is lost on the way.
+    expect(screen.getByText('75%')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Magic Fix' })).toHaveFocus();
+  });
+
+  test('is undone to the picture before, with its mask, and redone, without another run', async () => {
+    const api = withImage();
+    open(api);
+    await fix(api);
+    await fix(api, 300);
+    const [first, second] = api.fixed;
+    await press('Undo');
+    await waitFor(async () => expect(await picture()).toBe(first?.url));
+    expect((await mask()).textContent).toBe('paint');
+    await press('Undo');
+    expect((await mask()).textContent).toBe('');
+    await press('Undo');
+    await waitFor(async () => expect(await picture()).toBe('/api/files/image-1'));
+    expect((await mask()).textContent).toBe('paint');
+    expect(screen.getByText('Back at the picture before the fix')).toBeInTheDocument();
+    await press('Redo');
+    await waitFor(async () => expect(await picture()).toBe(first?.url));
+    await press('Redo');
+    expect((await mask()).textContent).toBe('paint');
+    await press('Redo');
+    await waitFor(async () => expect(await picture()).toBe(second?.url));
+    expect(screen.getByRole('button', { name: 'Redo' })).toBeDisabled();
+    expect(api.prompts).toHaveLength(2);
+  });
+
+  test('keeps what is drawn while it runs, for the next one', async () => {
+    const api = withImage({ stepMs: 30 });
+    open(api);
+    await draw();
+    fireEvent.change(await field(), { target: { value: 'remove it' } });
+    await start();
+    await screen.findByRole('progressbar');
+    await draw(300);
+    await waitFor(async () => expect(await picture()).toBe(api.fixed.at(-1)?.url));
+    expect((await mask()).textContent).toBe('paint');
+    await press('Undo');
+    expect((await mask()).textContent).toBe('');
+  });
+
+  test('is compared with the picture before, by holding and with a slider', async () => {
+    const api = withImage();
+    open(api);
+    await fix(api);
+    const hold = screen.getByRole('button', { name: 'Hold to see before' });
+    fireEvent.pointerDown(hold);
+    expect(await picture()).toBe('/api/files/image-1');
+    fireEvent.blur(hold);
+    await press('Slider');
+    expect(await picture()).toBe(api.fixed[0]?.url);
+    const slider = screen.getByRole('slider', { name: 'Compare before and after' });
+    expect(slider.parentElement?.querySelector('img')).toHaveAttribute('src', '/api/files/image-1');
+    await press('Slider');
+    expect(screen.queryByRole('slider', { name: 'Compare before and after' })).toBeNull();
+    expect(await mask()).toBeInTheDocument();
+  });
+
+  test('selects in the fixed picture, not in the one before', async () => {
+    const api = withImage();
+    open(api);
+    await fix(api);
+    await press('Select subject');
+    await waitFor(async () => expect((await mask()).textContent).toBe('area'));
+    const made = api.images.find(({ madeFrom }) => madeFrom !== null);
+    expect(api.calls).toContain(`POST /api/images/${made?.id}/select`);
+  });
+});
+
+describe('the place in a series', () => {
+  const fixed = () => aResult({ imageId: 'fixed-1', jobId: 'job-7', prompt: 'remove it', mode: 'remove' });
+
+  test('survives a reload', async () => {
+    open(withImage({ fixed: [fixed()] }), '/magic/image-1?result=fixed-1');
+    await waitFor(async () => expect(await picture()).toBe('/api/files/fixed-1'));
+    await press('Undo');
+    await waitFor(async () => expect(await picture()).toBe('/api/files/image-1'));
+  });
+
+  test('moves on to a run that ended while the page was away', async () => {
+    const done = [{ kind: 'paint' as const, size: 40, points: [0, 0] }];
+    const draft = {
+      done,
+      undone: [],
+      prompt: 'remove it',
+      isSubmitted: true,
+      run: { jobId: 'job-7', marks: 1 },
+    };
+    useMaskStore.setState({ drafts: { 'image-1': draft } });
+    open(withImage({ fixed: [fixed()] }));
+    await waitFor(async () => expect(await picture()).toBe('/api/files/fixed-1'));
+    expect((await mask()).textContent).toBe('');
+  });
+
+  test('falls back to the image if the result is gone', async () => {
+    const { router } = open(withImage(), '/magic/image-1?result=fixed-1');
+    await waitFor(async () => expect(await picture()).toBe('/api/files/image-1'));
+    expect(router.state.location.search).toBe('');
+  });
+
+  test('an image that was made from a fix leads back to it', async () => {
+    const madeFrom = { resultId: 'fixed-1', imageId: 'image-1', tool: 'magic-fix' as const };
+    const images = [anImage(), anImage({ id: 'image-2', madeFrom })];
+    open(withImage({ images, fixed: [fixed()] }), '/magic/image-2');
+    expect(await screen.findByRole('link', { name: 'a result of Magic Fix' })).toHaveAttribute(
+      'href',
+      '/magic/image-1',
+    );
+    const undo = await screen.findByRole('button', { name: 'Undo' });
+    await waitFor(() => expect(undo).toBeEnabled());
+    await userEvent.click(undo);
+    await waitFor(async () => expect(await picture()).toBe('/api/files/image-1'));
+    await press('Redo');
+    await waitFor(async () => expect(await picture()).toBe('/api/files/fixed-1'));
+  });
+
+  test('an older result can be taken up again', async () => {
+    const api = withImage({ fixed: [fixed(), aResult({ imageId: 'fixed-2', jobId: 'job-8' })] });
+    open(api);
+    await press('Result 2');
+    await press('Use in Magic Fix');
+    await waitFor(async () => expect(await picture()).toBe('/api/files/fixed-2'));
+    expect(screen.queryByRole('button', { name: 'Use in Magic Fix' })).toBeNull();
+    expect(countOf(api, 'POST /api/images/from-result')).toBe(0);
+  });
+
+  test('a refused run of the next fix keeps its mask, and says why', async () => {
+    const api = withImage({ fixed: [fixed()] });
+    api.user.credits = 7;
+    open(api, '/magic/image-1?result=fixed-1');
+    await waitFor(async () => expect(await picture()).toBe('/api/files/fixed-1'));
+    await draw();
+    fireEvent.change(await field(), { target: { value: 'remove it' } });
+    await start();
+    expect(await screen.findByRole('alert')).toHaveTextContent('Not enough credits');
+    expect((await mask()).textContent).toBe('paint');
+    expect(await picture()).toBe('/api/files/fixed-1');
+  });
+});
+
+describe('using a result in another tool', () => {
+  const withResult = (width = 1200, height = 800) =>
+    withImage({ upscaled: [aResult({ imageId: 'large', factor: 2, width, height })] });
+  const steps = async () =>
+    within(await screen.findByRole('region', { name: 'Edit this result' })).getAllByRole('button');
+
+  test('makes one image of it, once, and opens the tool', async () => {
+    const api = withResult();
+    const { router } = open(api, '/upscale/image-1');
+    const button = await screen.findByRole('button', { name: 'Use in Remove Background' });
+    await userEvent.dblClick(button);
+    await waitFor(() => expect(router.state.location.pathname).toMatch(/^\/remove-background\/image-/));
+    expect(countOf(api, 'POST /api/images/from-result')).toBe(1);
+    expect(await screen.findByRole('link', { name: 'a result of Upscale' })).toHaveAttribute(
+      'href',
+      '/upscale/image-1',
+    );
+  });
+
+  test('says why it is not possible', async () => {
+    open(withResult(2400, 1600), '/upscale/image-1');
+    const button = await screen.findByRole('button', { name: 'Use in Upscale' });
+    expect(button).toBeDisabled();
+    expect(button).toHaveAccessibleDescription(
+      'Upscale takes images up to 1440 × 1440 px. This result is 2400 × 1600 px.',
+    );
+    expect(screen.getByRole('button', { name: 'Use in Magic Fix' })).toBeEnabled();
+  });
+
+  test('a cut-out has no background left to remove', async () => {
+    open(withImage({ results: [aResult()] }), '/remove-background/image-1');
+    expect((await steps()).map(({ textContent }) => textContent)).toEqual([
+      'Use in Magic Fix',
+      'Use in Upscale',
+    ]);
+  });
+
+  test('says what went wrong, and can be tried again', async () => {
+    const { router } = open(withResult(), '/upscale/image-1');
+    const detail = 'You have used all of your storage. Delete some images first.';
+    server.use(
+      http.post('*/api/images/from-result/:id', () => HttpResponse.json({ detail }, { status: 507 }), {
+        once: true,
+      }),
+    );
+    await press('Use in Magic Fix');
+    expect(await screen.findByText(detail)).toBeVisible();
+    expect(router.state.location.pathname).toBe('/upscale/image-1');
+    await press('Use in Magic Fix');
+    await waitFor(() => expect(router.state.location.pathname).toMatch(/^\/magic\/image-/));
+  });
+});

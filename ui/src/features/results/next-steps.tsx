@@ -1,0 +1,57 @@
+import { useId } from 'react';
+import { Button } from '@/components/button';
+import { Icon } from '@/components/icon';
+import type { Tool } from '@/features/catalog/tool';
+import type { Result } from '@/lib/api-types';
+import { useConfig } from '@/lib/env';
+import { toolNames } from '@/lib/tool-names';
+import { nextTools } from './next-tools';
+import { useAsImage } from './use-as-image';
+
+type NextStepsProps = {
+  tool: Tool;
+  result: Result;
+  /** This page already goes on with the result. */
+  isEdited: boolean;
+  /** Goes on with the result in this tool, where the page can do that itself. */
+  onContinue?: ((result: Result) => void) | undefined;
+};
+
+/** Opens a result in any tool that can go on with it. */
+export function NextSteps({ tool: from, result, isEdited, onContinue }: NextStepsProps) {
+  const id = useId();
+  const { open, opening } = useAsImage(result.imageId);
+  const steps = nextTools(useConfig(), from, result).filter(({ tool }) => !(isEdited && tool === from));
+  if (steps.length === 0) return null;
+  return (
+    <section aria-labelledby={id} className="grid gap-2">
+      <h3 id={id} className="text-sm font-semibold">
+        Edit this result
+      </h3>
+      <div className="flex flex-wrap gap-2">
+        {steps.map(({ tool, reason }) => (
+          <Button
+            key={tool.name}
+            variant="secondary"
+            size="sm"
+            disabled={reason !== null || (opening !== null && opening !== tool)}
+            isBusy={opening === tool}
+            aria-describedby={reason === null ? undefined : `${id}-${tool.name}`}
+            onClick={() => (tool === from && onContinue ? onContinue(result) : open(tool))}
+          >
+            <Icon name={tool.icon} />
+            {`Use in ${toolNames[tool.name]}`}
+          </Button>
+        ))}
+      </div>
+      {steps.map(
+        ({ tool, reason }) =>
+          reason && (
+            <p key={tool.name} id={`${id}-${tool.name}`} className="text-xs text-soft">
+              {reason}
+            </p>
+          ),
+      )}
+    </section>
+  );
+}

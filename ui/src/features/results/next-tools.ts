@@ -1,0 +1,24 @@
+import { magicFix } from '@/features/catalog/magic-fix';
+import { removeBackground } from '@/features/catalog/remove-background';
+import type { Tool } from '@/features/catalog/tool';
+import { upscale } from '@/features/catalog/upscale';
+import type { Config, Result } from '@/lib/api-types';
+import { isTooBig } from '@/lib/max-dimension';
+import { toolNames } from '@/lib/tool-names';
+
+/** A tool that a result can be used in, and why not if it is impossible. */
+type NextTool = { tool: Tool; reason: string | null };
+
+/** The tools that can go on with a result of `from`. A cut-out has no background left to remove. */
+export function nextTools({ tools, limits }: Config, from: Tool, result: Result): NextTool[] {
+  const { width, height } = result;
+  return [magicFix, removeBackground, upscale]
+    .filter((tool) => tools.some((offer) => offer.tool === tool.name && offer.available))
+    .filter((tool) => !(tool.isCutOut && from.isCutOut))
+    .map((tool) => {
+      const limit = limits[tool.limit];
+      const isPossible = !isTooBig({ x: width, y: height }, limit);
+      const reason = `${toolNames[tool.name]} takes images up to ${limit} × ${limit} px. This result is ${width} × ${height} px.`;
+      return { tool, reason: isPossible ? null : reason };
+    });
+}
