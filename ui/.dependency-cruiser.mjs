@@ -15,8 +15,9 @@ const features = {
   landing: ['examples', 'catalog'],
   runs: ['catalog'],
   batch: ['catalog', 'runs'],
-  results: ['catalog', 'runs'],
-  free: ['catalog', 'results', 'runs'],
+  finish: ['mask'],
+  results: ['catalog', 'finish', 'runs'],
+  free: ['catalog', 'finish', 'results', 'runs'],
   tools: ['catalog', 'results', 'runs'],
   'magic-fix': ['catalog', 'mask', 'results', 'runs'],
 };

@@ -1,36 +1,25 @@
-import { fetchFile } from './api-client';
-
 export type DownloadFormat = 'png' | 'jpg' | 'webp';
 
 const QUALITY = 0.9;
 const mime = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' };
 
-/** What fills the transparent parts of a picture; null keeps them transparent. `url` is the object URL of `picture`. */
-export type Backdrop = { color: string } | { picture: Blob; url: string } | null;
-
-export async function downloadImage(
-  url: string,
-  format: DownloadFormat,
-  backdrop: Backdrop = null,
-): Promise<void> {
-  const original = await fetchFile(url);
-  // Passes a PNG through: a canvas would drop the color profile, and its size is limited.
-  const isUnchanged = !backdrop && format === 'png' && original.type === mime.png;
-  const blob = isUnchanged ? original : await convert(original, format, backdrop);
-  saveFile(blob, `downloaded_image.${format}`);
-}
+/** What fills the transparent parts of a picture; null keeps them transparent. */
+export type Backdrop = { color: string } | { picture: Blob } | null;
 
 /** Copies a picture as a PNG, the one format that every clipboard takes. Call it in a click. */
-export async function copyImage(url: string, backdrop: Backdrop = null): Promise<void> {
-  const png = async () => {
-    const original = await fetchFile(url);
-    return backdrop || original.type !== mime.png ? convert(original, 'png', backdrop) : original;
-  };
+export async function copyPicture(png: Promise<Blob>): Promise<void> {
   // Safari wants the promise itself: after a pause, the click no longer counts.
-  await navigator.clipboard.write([new ClipboardItem({ [mime.png]: png() })]);
+  await navigator.clipboard.write([new ClipboardItem({ [mime.png]: png })]);
 }
 
-async function convert(original: Blob, format: DownloadFormat, backdrop: Backdrop): Promise<Blob> {
+/** Converts a picture in the browser: for visitors, whose results the API does not render. */
+export async function convertPicture(
+  original: Blob,
+  format: DownloadFormat,
+  backdrop: Backdrop,
+): Promise<Blob> {
+  // Passes a PNG through: a canvas would drop the color profile, and its size is limited.
+  if (!backdrop && format === 'png' && original.type === mime.png) return original;
   const bitmap = await createImageBitmap(original);
   const canvas = document.createElement('canvas');
   canvas.width = bitmap.width;

@@ -2,7 +2,7 @@ import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { downloadImage } from '@/lib/download';
+import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
 import { breakGet } from '@/testing/break-get';
 import { anImage, aResult } from '@/testing/builders';
@@ -12,7 +12,7 @@ import { server } from '@/testing/server';
 
 // jsdom cannot decode images and has no canvas.
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
-vi.mock('@/lib/download', () => ({ downloadImage: vi.fn() }));
+vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
 
 const withResults = (change: Partial<MockApi> = {}) =>
   Object.assign(new MockApi(), {
@@ -31,7 +31,7 @@ const picture = () => screen.findByRole('img', { name: 'Result without its backg
 
 beforeEach(() => {
   vi.mocked(readImageSize).mockReset().mockResolvedValue({ x: 800, y: 600 });
-  vi.mocked(downloadImage).mockReset().mockResolvedValue();
+  vi.mocked(saveFile).mockReset();
 });
 
 describe('the zoom view', () => {
@@ -137,59 +137,115 @@ describe('the zoom view', () => {
   });
 });
 
-describe('the background of a cut-out', () => {
+describe('finishing a cut-out', () => {
   const background = async () => (await picture()).parentElement?.style.background ?? '';
+  const plain = { quality: 90, background: null, shadow: null, crop: null };
+  const choose = async (label: string, option: string) =>
+    userEvent.selectOptions(await screen.findByRole('combobox', { name: label }), option);
+  const slide = (name: string, value: number) =>
+    fireEvent.change(screen.getByRole('slider', { name }), { target: { value } });
 
-  test('is transparent at first; a chosen color is shown and included in the download', async () => {
-    open();
+  /** Draws over the middle of the cut-out. */
+  async function touchUp() {
+    const surface = await screen.findByRole('application', { name: /Cut-out to touch up/ });
+    fireEvent.pointerDown(surface, { pointerId: 1, clientX: 100, clientY: 100, button: 0, buttons: 1 });
+    fireEvent.pointerMove(surface, { pointerId: 1, clientX: 200, clientY: 120, buttons: 1 });
+    fireEvent.pointerUp(surface, { pointerId: 1, clientX: 200, clientY: 120 });
+  }
+
+  test('the plain PNG is the stored file; other formats come from the API', async () => {
+    const { api } = open();
+    server.use(http.get('*/api/files/a', () => new HttpResponse('stored')));
+    await press('Download');
+    await waitFor(() => expect(saveFile).toHaveBeenLastCalledWith(expect.anything(), 'downloaded_image.png'));
+    expect(await vi.mocked(saveFile).mock.lastCall?.[0].text()).toBe('stored');
+    await choose('Format', 'webp');
+    await press('Download');
+    await waitFor(() =>
+      expect(saveFile).toHaveBeenLastCalledWith(expect.anything(), 'downloaded_image.webp'),
+    );
+    expect(api.calls).toContain('GET /api/results/a/file?format=webp&quality=90');
+    expect(api.renders).toEqual([]);
+  });
+
+  test('a color is shown at once, and rendered into the download', async () => {
+    const { api } = open();
     expect(await background()).toBe('');
-    await press('Background');
+    await press('Finish');
     expect(await screen.findByRole('radio', { name: 'Transparent' })).toBeChecked();
     await userEvent.click(screen.getByRole('radio', { name: 'Black' }));
     expect(await background()).toBe('rgb(0, 0, 0)');
-    await userEvent.selectOptions(screen.getByRole('combobox', { name: 'Format' }), 'webp');
+    await choose('Format', 'webp');
     await press('Download');
     await waitFor(() =>
-      expect(downloadImage).toHaveBeenLastCalledWith('/api/files/a', 'webp', { color: '#000000' }),
+      expect(saveFile).toHaveBeenLastCalledWith(expect.anything(), 'downloaded_image.webp'),
     );
-    await userEvent.click(screen.getByRole('radio', { name: 'Transparent' }));
-    await press('Download');
-    await waitFor(() => expect(downloadImage).toHaveBeenLastCalledWith('/api/files/a', 'webp', null));
+    const options = { ...plain, format: 'webp', background: { color: '#000000' } };
+    expect(api.renders).toEqual([{ resultId: 'a', options, files: [] }]);
   });
 
-  test('can be any color', async () => {
+  test('can be any color, or a gradient', async () => {
     open();
-    await press('Background');
+    await press('Finish');
     fireEvent.change(await screen.findByLabelText('Custom color'), { target: { value: '#123456' } });
     expect(await background()).toBe('rgb(18, 52, 86)');
+    await userEvent.click(screen.getByRole('radio', { name: 'Gradient' }));
+    slide('Direction', 90);
+    expect(await background()).toMatch(/^linear-gradient\(90deg/);
   });
 
   test('can be a custom picture', async () => {
-    open();
-    await press('Background');
+    const { api } = open();
+    await press('Finish');
     const file = await screen.findByLabelText('Background picture');
     vi.mocked(readImageSize).mockRejectedValueOnce(new Error('no image'));
     await userEvent.upload(file, new File(['bytes'], 'broken.png', { type: 'image/png' }));
     expect(await screen.findByRole('alert')).toHaveTextContent('We can’t read this file as an image');
     expect(await background()).toBe('');
 
-    const beach = new File(['bytes'], 'beach.png', { type: 'image/png' });
-    await userEvent.upload(file, beach);
+    await userEvent.upload(file, new File(['bytes'], 'beach.png', { type: 'image/png' }));
     await waitFor(async () => expect(await background()).toMatch(/url\("?blob:test-/));
     expect(screen.queryByRole('alert')).toBeNull();
     await press('Download');
-    await waitFor(() =>
-      expect(downloadImage).toHaveBeenLastCalledWith(
-        '/api/files/a',
-        'png',
-        expect.objectContaining({ picture: beach }),
-      ),
-    );
+    await waitFor(() => expect(api.renders[0]?.files).toEqual(['background']));
+    expect(api.renders[0]?.options).toEqual({ ...plain, format: 'png', background: { picture: true } });
+  });
+
+  test('a shadow, a crop for shops, and a blurred original', async () => {
+    const { api } = open();
+    await press('Finish');
+    await userEvent.click(await screen.findByRole('radio', { name: 'Blurred original' }));
+    slide('Blur', 1.5);
+    await userEvent.click(screen.getByRole('switch', { name: 'Shadow' }));
+    slide('Strength', 50);
+    await choose('Crop', 'Marketplace square (1:1)');
+    slide('Margin', 12);
+    await press('Download');
+    await waitFor(() => expect(api.renders).toHaveLength(1));
+    expect(api.renders[0]?.options).toEqual({
+      format: 'png',
+      quality: 90,
+      background: { blur: 1.5 },
+      shadow: { opacity: 0.5, blur: 2, x: 0, y: 2 },
+      crop: { margin: 12, aspect: '1:1' },
+    });
+  });
+
+  test('says why a file could not be made', async () => {
+    open();
+    await press('Finish');
+    await choose('Crop', 'To the subject');
+    const detail = 'The finished picture would have more than 36 megapixels.';
+    server.use(http.post('*/api/results/:id/render', () => HttpResponse.json({ detail }, { status: 422 })));
+    await press('Download');
+    expect(await screen.findByText('Failed to download image')).toBeVisible();
+    expect(await screen.findByText(detail)).toBeVisible();
+    expect(saveFile).not.toHaveBeenCalled();
   });
 
   test('is kept when another result is selected', async () => {
     open();
-    await press('Background');
+    await press('Finish');
     await userEvent.click(await screen.findByRole('radio', { name: 'White' }));
     await press('Result 2');
     expect(await background()).toBe('rgb(255, 255, 255)');
@@ -198,7 +254,87 @@ describe('the background of a cut-out', () => {
   test('is not offered for opaque results', async () => {
     open('/upscale/image-1');
     expect(await screen.findByRole('button', { name: 'Download' })).toBeVisible();
-    expect(screen.queryByRole('button', { name: 'Background' })).toBeNull();
+    expect(screen.queryByRole('button', { name: 'Finish' })).toBeNull();
+  });
+
+  describe('with the brush', () => {
+    beforeEach(() => {
+      vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
+      vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
+      vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(null);
+      vi.stubGlobal(
+        'ResizeObserver',
+        class {
+          constructor(private readonly onResize: () => void) {}
+          observe() {
+            this.onResize();
+          }
+          disconnect() {}
+        },
+      );
+    });
+
+    async function openBrush(path?: string, api?: MockApi) {
+      const app = open(path, api);
+      await press('Finish');
+      await press('Touch up the edges');
+      return app;
+    }
+
+    test('sends the touch-up along, with undo, redo and reset', async () => {
+      const { api } = await openBrush();
+      const named = (name: string) => screen.getByRole('button', { name });
+      expect(await screen.findByRole('radio', { name: 'Erase' })).toBeChecked();
+      expect(named('Reset')).toBeDisabled();
+      await touchUp();
+      await userEvent.click(named('Undo'));
+      expect(named('Undo')).toBeDisabled();
+      await userEvent.click(named('Redo'));
+      await userEvent.click(named('Reset'));
+      expect(named('Reset')).toBeDisabled();
+      await userEvent.click(named('Undo'));
+      await press('Done');
+      expect(screen.getByText('Touched up')).toBeVisible();
+      await press('Download');
+      await waitFor(() => expect(api.renders[0]?.files).toEqual(['touchUp']));
+    });
+
+    test('belongs to one result', async () => {
+      await openBrush();
+      await touchUp();
+      await press('Result 2');
+      expect(screen.getByRole('button', { name: 'Undo' })).toBeDisabled();
+      await press('Result 1');
+      expect(screen.getByRole('button', { name: 'Undo' })).toBeEnabled();
+    });
+
+    test('asks before the page is left with a touch-up that is in no file', async () => {
+      const { router } = await openBrush();
+      await touchUp();
+      const leave = () => userEvent.click(screen.getByRole('link', { name: 'Choose another image' }));
+      await leave();
+      const question = within(await screen.findByRole('alertdialog'));
+      expect(router.state.location.pathname).toBe('/remove-background/image-1');
+      await userEvent.click(question.getByRole('button', { name: 'Cancel' }));
+      const reload = new Event('beforeunload', { cancelable: true });
+      window.dispatchEvent(reload);
+      expect(reload.defaultPrevented).toBe(true);
+
+      await press('Download');
+      await waitFor(() => expect(saveFile).toHaveBeenCalled());
+      await leave();
+      await waitFor(() => expect(router.state.location.pathname).toBe('/remove-background'));
+    });
+
+    test('can be left without it', async () => {
+      const { router } = await openBrush();
+      await touchUp();
+      await userEvent.click(screen.getByRole('link', { name: 'Choose another image' }));
+      await userEvent.click(
+        within(await screen.findByRole('alertdialog')).getByRole('button', { name: 'Leave' }),
+      );
+      await waitFor(() => expect(router.state.location.pathname).toBe('/remove-background'));
+    });
   });
 });
 

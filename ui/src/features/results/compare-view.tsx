@@ -9,9 +9,11 @@ import type { Point } from '@/components/pan-zoom/view';
 import { classNames } from '@/lib/class-names';
 import { handleZoomKey, ZoomBar } from './zoom-bar';
 
+type Picture = { url: string; previewUrl?: string | null };
+
 type CompareViewProps = {
-  originalUrl: string;
-  url: string;
+  original: Picture;
+  result: Picture;
   width: number;
   height: number;
   /** CSS `background` behind a transparent result. */
@@ -31,7 +33,7 @@ const REACH = 28;
 
 /** The original and the result at the same zoom: with a line between them, side by side, or one after the other. */
 export default function CompareView(props: CompareViewProps) {
-  const { originalUrl, url, width, height, background, onLeave } = props;
+  const { original, result, width, height, background, onLeave } = props;
   // The original is stretched to the size of the result, so that the same places lie over each other.
   const size = useMemo(() => ({ x: width, y: height }), [width, height]);
   const { frame, placement, control } = useView(size);
@@ -72,8 +74,17 @@ export default function CompareView(props: CompareViewProps) {
     onDoubleClick: (event: React.MouseEvent<HTMLElement>) =>
       control.zoom(2, pointIn(event.currentTarget, event)),
   };
-  const place = (src: string, behind?: string) =>
-    placement && <PlacedImage src={src} size={size} view={placement.view} background={behind} />;
+  // Full pixels only where they can be seen.
+  const isFitted = control.isFitted;
+  const place = ({ url, previewUrl }: Picture, behind?: string) =>
+    placement && (
+      <PlacedImage
+        src={(isFitted && previewUrl) || url}
+        size={size}
+        view={placement.view}
+        background={behind}
+      />
+    );
   const isSide = mode === 'side';
   const showsOriginal = isSide || (mode === 'hold' && isOriginal);
   const hold = (isHeld: boolean) => setOriginal(isHeld);
@@ -94,14 +105,14 @@ export default function CompareView(props: CompareViewProps) {
             mode === 'slider' ? 'cursor-ew-resize' : 'cursor-grab active:cursor-grabbing',
           )}
         >
-          {showsOriginal ? place(originalUrl) : place(url, background)}
+          {showsOriginal ? place(original) : place(result, background)}
           {mode === 'slider' && (
             <>
               <div
                 className="absolute inset-0 bg-sunken"
                 style={{ clipPath: `inset(0 ${100 - share}% 0 0)` }}
               >
-                {place(originalUrl)}
+                {place(original)}
               </div>
               <div
                 aria-hidden="true"
@@ -120,7 +131,7 @@ export default function CompareView(props: CompareViewProps) {
             {...handlers}
             className="relative h-full flex-1 touch-none cursor-grab overflow-hidden border-l-2 border-surface select-none active:cursor-grabbing"
           >
-            {place(url, background)}
+            {place(result, background)}
             <Tag side="right">Result</Tag>
           </div>
         )}

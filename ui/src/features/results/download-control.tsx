@@ -1,78 +1,97 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
-import { isProblem } from '@/lib/api-client';
-import type { Backdrop, DownloadFormat } from '@/lib/download';
+import { Notice } from '@/components/notice';
+import { ApiError } from '@/lib/api-client';
+import type { DownloadFormat } from '@/lib/download';
+import { failureText } from '@/lib/failure-text';
 import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
 import { notifyError, notifyInfo } from '@/lib/notify';
-import { renewPictureUrl } from '@/lib/picture-urls';
 
 const labels: Record<DownloadFormat, string> = { png: 'PNG', jpg: 'JPG', webp: 'WebP' };
 const loadDownload = () => import('@/lib/download');
 
-export function DownloadControl({ url, backdrop }: { url: string; backdrop: Backdrop }) {
+type DownloadControlProps = {
+  /** Makes the file. */
+  fileOf: (format: DownloadFormat) => Promise<Blob>;
+  /** The file has been downloaded or copied. */
+  onSaved?: () => void;
+  /** Further actions in the row. */
+  children?: ReactNode;
+};
+
+/** Downloads or copies a picture. */
+export function DownloadControl({ fileOf, onSaved, children }: DownloadControlProps) {
   const [format, setFormat] = useState<DownloadFormat>('png');
-  const queryClient = useQueryClient();
   const download = useMutation({
     mutationFn: async () => {
-      const { downloadImage } = await loadWithRetry(loadDownload);
-      await renewing((current) => downloadImage(current, format, backdrop));
+      const { saveFile } = await loadWithRetry(loadDownload);
+      saveFile(await fileOf(format), `downloaded_image.${format}`);
     },
+    onSuccess: onSaved,
     onError: () => notifyError('Failed to download image'),
   });
   const copy = useMutation({
     mutationFn: async () => {
-      const { copyImage } = await loadWithRetry(loadDownload);
-      await renewing((current) => copyImage(current, backdrop));
+      const { copyPicture } = await loadWithRetry(loadDownload);
+      // Safari may hide why the promise in the clipboard item failed.
+      const png = fileOf('png');
+      await Promise.all([copyPicture(png), png]);
     },
-    onSuccess: () => notifyInfo('Copied to the clipboard'),
+    onSuccess: () => {
+      notifyInfo('Copied to the clipboard');
+      onSaved?.();
+    },
     onError: () => notifyError('Failed to copy the image'),
   });
+  const isBusy = download.isPending || copy.isPending;
+  const error = isBusy ? null : (download.error ?? copy.error);
 
-  /** Does it again with a new URL if this one has expired. */
-  async function renewing(work: (current: string) => Promise<void>) {
-    try {
-      await work(url);
-    } catch (error) {
-      const renewed = isProblem(error, 403) && (await renewPictureUrl(queryClient, url));
-      if (!renewed) throw error;
-      await work(renewed);
-    }
+  function start(action: typeof download, other: typeof download) {
+    if (isBusy) return;
+    other.reset();
+    action.mutate();
   }
 
   return (
-    <div className="flex gap-2">
-      <select
-        aria-label="Format"
-        value={format}
-        onChange={(event) => setFormat(event.target.value as DownloadFormat)}
-        className="min-h-11 rounded-md border border-control bg-surface px-3 text-sm font-medium"
-      >
-        {Object.entries(labels).map(([name, label]) => (
-          <option key={name} value={name}>
-            {label}
-          </option>
-        ))}
-      </select>
-      <Button
-        isBusy={download.isPending}
-        onPointerEnter={prefetch(loadDownload)}
-        onClick={() => download.mutate()}
-      >
-        <Icon name="download" />
-        Download
-      </Button>
-      {'ClipboardItem' in window && (
-        <Button
-          variant="secondary"
-          isBusy={copy.isPending}
-          onPointerEnter={prefetch(loadDownload)}
-          onClick={() => copy.mutate()}
+    <>
+      <div className="flex flex-wrap items-center gap-x-1.5 gap-y-3 sm:gap-x-2">
+        <select
+          aria-label="Format"
+          value={format}
+          onChange={(event) => setFormat(event.target.value as DownloadFormat)}
+          className="min-h-11 rounded-md border border-control bg-surface px-2 text-sm font-medium sm:px-3"
         >
-          Copy
+          {Object.entries(labels).map(([name, label]) => (
+            <option key={name} value={name}>
+              {label}
+            </option>
+          ))}
+        </select>
+        <Button
+          className="max-sm:px-3"
+          isBusy={download.isPending}
+          onPointerEnter={prefetch(loadDownload)}
+          onClick={() => start(download, copy)}
+        >
+          {!download.isPending && <Icon name="download" />}
+          Download
         </Button>
-      )}
-    </div>
+        {'ClipboardItem' in window && (
+          <Button
+            variant="secondary"
+            className="max-sm:px-3"
+            isBusy={copy.isPending}
+            onPointerEnter={prefetch(loadDownload)}
+            onClick={() => start(copy, download)}
+          >
+            Copy
+          </Button>
+        )}
+        {children}
+      </div>
+      {error instanceof ApiError && error.detail && <Notice tone="error">{failureText(error)}</Notice>}
+    </>
   );
 }

@@ -1,18 +1,22 @@
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, Suspense, useState } from 'react';
 import { Icon } from '@/components/icon';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PictureBox } from '@/components/picture-box';
 import type { Tool } from '@/features/catalog/tool';
-import type { Result, ResultItem } from '@/lib/api-types';
-import type { Backdrop } from '@/lib/download';
-import { backdropCss } from './backdrop-css';
+import { backgroundCss } from '@/features/finish/look';
+import { useFinish } from '@/features/finish/use-finish';
+import type { Image, Result, ResultItem } from '@/lib/api-types';
+import { finishedPictureOf, touchUpOf } from './finished-picture';
 import { NextSteps } from './next-steps';
 import { ResultPreview, type View } from './result-preview';
 import { ResultStrip } from './result-strip';
 import { ResultToolbar } from './result-toolbar';
 
+const LeaveGuard = lazyWithRetry(() => import('@/features/finish/leave-guard'), null);
+
 type ResultGalleryProps = {
   results: ResultItem[];
-  original: { url: string; x: number; y: number };
+  original: Image;
   tool: Tool;
   selectedId: string | null;
   onSelect: (resultId: string) => void;
@@ -31,7 +35,7 @@ export function ResultGallery(props: ResultGalleryProps) {
   const { results, original, tool, selectedId, onSelect, onDelete, isDeleting } = props;
   const { empty, progress } = props;
   const [view, setView] = useState<View>('result');
-  const [backdrop, setBackdrop] = useState<Backdrop>(null);
+  const finish = useFinish();
   const selected = results.find(({ imageId }) => imageId === selectedId) ?? results[0];
 
   if (!selected) {
@@ -51,29 +55,45 @@ export function ResultGallery(props: ResultGalleryProps) {
         }
       >
         {progress && (
-          <img src={original.url} alt="" className="absolute inset-0 size-full opacity-30 grayscale" />
+          <img
+            src={original.previewUrl ?? original.url}
+            alt=""
+            className="absolute inset-0 size-full opacity-30 grayscale"
+          />
         )}
       </PictureBox>
     );
   }
   return (
     <div className="grid gap-4">
+      {finish.isUnsavedIn(results) && (
+        <Suspense>
+          <LeaveGuard />
+        </Suspense>
+      )}
       <ResultPreview
         result={selected}
         alt={tool.texts.result}
-        originalUrl={original.url}
+        original={original}
         view={view}
-        onView={setView}
-        background={backdropCss(backdrop)}
+        onView={(next) => {
+          setView(next);
+          finish.setTouchingUp(false);
+        }}
+        background={backgroundCss(finish.look.background)}
+        finished={tool.isCutOut && finishedPictureOf(finish, selected, original, tool.texts.result)}
+        editor={tool.isCutOut && touchUpOf(finish, selected, original)}
         progress={progress}
         note={props.describe?.(selected)}
       />
       <ResultToolbar
         result={selected}
-        backdrop={backdrop}
-        onBackdrop={tool.isCutOut ? setBackdrop : null}
+        finish={tool.isCutOut ? finish : null}
         isDeleting={isDeleting}
-        onDelete={() => onDelete(selected.imageId)}
+        onDelete={() => {
+          finish.setTouchingUp(false);
+          onDelete(selected.imageId);
+        }}
       />
       <NextSteps
         // Another result is not being opened.

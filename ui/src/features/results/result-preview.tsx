@@ -25,11 +25,15 @@ type ResultPreviewProps = {
   result: DisplayedResult;
   alt: string;
   /** Null if the page no longer has the original. */
-  originalUrl: string | null;
+  original: { url: string; previewUrl?: string | null } | null;
   view: View;
   onView: (view: View) => void;
   /** CSS `background` behind a transparent picture. */
   background?: string;
+  /** Shown instead of the picture, where more than its background is changed. */
+  finished?: ReactNode;
+  /** Edits the picture in its place. */
+  editor?: ReactNode;
   /** The progress of the current run. */
   progress?: ReactNode;
   /** What only this tool shows about a result. */
@@ -37,8 +41,9 @@ type ResultPreviewProps = {
 };
 
 export function ResultPreview(props: ResultPreviewProps) {
-  const { result, alt, originalUrl, view, onView, background, progress, note } = props;
+  const { result, alt, original, view, onView, background, finished, editor, progress, note } = props;
   const { url, width, height } = result;
+  const fitted = result.previewUrl ?? url;
   const zoom = useRef<HTMLButtonElement>(null);
   const compare = useRef<HTMLButtonElement>(null);
   const picture = (
@@ -49,7 +54,7 @@ export function ResultPreview(props: ResultPreviewProps) {
       style={{ background }}
       onClick={() => onView('zoom')}
     >
-      <img src={url} alt={alt} width={width} height={height} className="size-full object-contain" />
+      <img src={fitted} alt={alt} width={width} height={height} className="size-full object-contain" />
     </div>
   );
 
@@ -66,7 +71,8 @@ export function ResultPreview(props: ResultPreviewProps) {
         height={height}
         overlay={
           <>
-            {view === 'zoom' && (
+            {editor}
+            {view === 'zoom' && !editor && (
               <Suspense>
                 <ZoomView
                   // A renewed URL shows the same picture.
@@ -80,12 +86,12 @@ export function ResultPreview(props: ResultPreviewProps) {
                 />
               </Suspense>
             )}
-            {view === 'compare' && originalUrl && (
+            {view === 'compare' && original && !editor && (
               <Suspense>
                 <CompareView
                   key={url.split('?')[0]}
-                  originalUrl={originalUrl}
-                  url={url}
+                  original={original}
+                  result={result}
                   width={width}
                   height={height}
                   background={background}
@@ -101,7 +107,7 @@ export function ResultPreview(props: ResultPreviewProps) {
           </>
         }
       >
-        {view === 'result' && picture}
+        {view === 'result' && !editor && (finished || picture)}
       </PictureBox>
       {note}
       <div className="mt-3 flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
@@ -113,18 +119,18 @@ export function ResultPreview(props: ResultPreviewProps) {
           className="flex rounded-md border border-line bg-surface p-0.5 max-sm:order-first max-sm:w-full"
         >
           {views
-            .filter(({ view }) => view !== 'compare' || originalUrl)
+            .filter(({ view }) => view !== 'compare' || original)
             .map((option) => (
               <button
                 key={option.view}
                 ref={option.view === 'zoom' ? zoom : option.view === 'compare' ? compare : null}
                 type="button"
-                aria-pressed={view === option.view}
+                aria-pressed={view === option.view && !editor}
                 onPointerEnter={option.load && prefetch(option.load)}
                 onClick={() => onView(option.view)}
                 className={classNames(
                   'min-h-9 thumb:min-h-11 rounded-sm px-3 text-sm font-medium max-sm:flex-1',
-                  view === option.view ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
+                  view === option.view && !editor ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
                 )}
               >
                 {option.label}

@@ -1,35 +1,79 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { Suspense, useState } from 'react';
 import { ConfirmButton } from '@/components/confirm-button';
 import { Icon } from '@/components/icon';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { plainLook } from '@/features/finish/look';
+import type { Finish } from '@/features/finish/use-finish';
 import type { Result } from '@/lib/api-types';
-import type { Backdrop } from '@/lib/download';
-import { DownloadRow } from './download-row';
+import { prefetch } from '@/lib/load-with-retry';
+import { DownloadControl } from './download-control';
+import { PanelButton } from './panel-button';
+import { resultFile } from './result-file';
+
+const loadPanel = () => import('@/features/finish/finish-panel');
+const FinishPanel = lazyWithRetry(loadPanel);
 
 type ResultToolbarProps = {
   result: Result;
-  backdrop: Backdrop;
-  onBackdrop: ((backdrop: Backdrop) => void) | null;
+  /** Null if results of this tool are never transparent. */
+  finish: Finish | null;
   isDeleting: boolean;
   onDelete: () => void;
 };
 
-export function ResultToolbar({ result, backdrop, onBackdrop, isDeleting, onDelete }: ResultToolbarProps) {
+/** The download of a result, how it is finished, and its deletion. */
+export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultToolbarProps) {
+  const queryClient = useQueryClient();
+  const [isOpen, setOpen] = useState(false);
+  const touchUp = finish?.touchUpOf(result.imageId);
+
+  function toggle() {
+    if (isOpen) finish?.setTouchingUp(false);
+    setOpen(!isOpen);
+  }
+
   return (
-    <DownloadRow url={result.url} backdrop={backdrop} onBackdrop={onBackdrop}>
-      <ConfirmButton
-        // Closes an open question when the selection changes.
+    <div className="grid gap-3">
+      <DownloadControl
+        // The failure of another result's file does not concern this one.
         key={result.imageId}
-        variant="danger"
-        isBusy={isDeleting}
-        question={{
-          title: 'Delete this result?',
-          text: 'This deletes it from the server for good. The original image stays.',
-          action: 'Delete',
-          onConfirm: onDelete,
-        }}
+        fileOf={(format) =>
+          resultFile(queryClient, result, finish?.look ?? plainLook, touchUp?.strokes ?? [], format)
+        }
+        onSaved={() => finish?.setSaved(result.imageId)}
       >
-        <Icon name="trash" />
-        <span className="max-sm:sr-only">DELETE</span>
-      </ConfirmButton>
-    </DownloadRow>
+        {finish && (
+          <PanelButton
+            name="Finish"
+            background={finish.look.background}
+            isOpen={isOpen}
+            onToggle={toggle}
+            onPrefetch={prefetch(loadPanel)}
+          />
+        )}
+        <span className="ml-auto">
+          <ConfirmButton
+            variant="danger"
+            className="max-sm:px-3"
+            isBusy={isDeleting}
+            question={{
+              title: 'Delete this result?',
+              text: 'This deletes it from the server for good. The original image stays.',
+              action: 'Delete',
+              onConfirm: onDelete,
+            }}
+          >
+            <Icon name="trash" />
+            <span className="max-sm:sr-only">DELETE</span>
+          </ConfirmButton>
+        </span>
+      </DownloadControl>
+      {finish && touchUp && isOpen && (
+        <Suspense>
+          <FinishPanel finish={finish} touchUp={touchUp} />
+        </Suspense>
+      )}
+    </div>
   );
 }

@@ -1,10 +1,16 @@
 import { type ReactNode, useRef, useState } from 'react';
 import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
-import type { Backdrop } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
+import { type Background, gradientCss } from './look';
+import { Range } from './range';
 
-type BackdropPanelProps = { backdrop: Backdrop; onBackdrop: (backdrop: Backdrop) => void };
+type BackgroundOptionsProps = {
+  background: Background | null;
+  onBackground: (background: Background | null) => void;
+  /** Offers only what the browser itself can put into a file. */
+  isSimple?: boolean;
+};
 
 // Colors for the user's picture, not for the page: the same in both themes.
 const swatches = [
@@ -23,18 +29,24 @@ const round =
 const ringStyle = (isChosen: boolean) =>
   isChosen ? 'ring-2 ring-accent' : 'ring-1 ring-control hover:ring-2';
 
-/** Chooses the backdrop of a cut-out: none, a color or a picture. The download includes it. */
-export default function BackdropPanel({ backdrop, onBackdrop }: BackdropPanelProps) {
+const firstGradient = { from: '#e0e7ff', to: '#fce7f3', angle: 180 };
+const FIRST_BLUR = 2;
+
+/** Chooses the background of a cut-out. The download includes it. */
+export default function BackgroundOptions(props: BackgroundOptionsProps) {
+  const { background, onBackground, isSimple = false } = props;
   const file = useRef<HTMLInputElement>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const color = backdrop && 'color' in backdrop ? backdrop.color : null;
-  const picture = backdrop && 'url' in backdrop ? backdrop : null;
+  const color = background && 'color' in background ? background.color : null;
+  const picture = background && 'url' in background ? background : null;
+  const gradient = background && 'gradient' in background ? background.gradient : null;
+  const blur = background && 'blur' in background ? background.blur : null;
   const isCustomColor = color !== null && !swatches.some((swatch) => swatch.color === color);
 
-  function change(next: Backdrop) {
+  function change(next: Background | null) {
     if (picture) URL.revokeObjectURL(picture.url);
     setProblem(null);
-    onBackdrop(next);
+    onBackground(next);
   }
 
   async function choose(chosen: File) {
@@ -49,10 +61,10 @@ export default function BackdropPanel({ backdrop, onBackdrop }: BackdropPanelPro
   }
 
   return (
-    <fieldset className="grid gap-3 rounded-md border border-line bg-surface p-4">
-      <legend className="sr-only">Background</legend>
+    <fieldset className="grid min-w-0 gap-3">
+      <legend className={isSimple ? 'sr-only' : 'mb-2 text-sm font-semibold'}>Background</legend>
       <div className="flex flex-wrap items-center gap-3">
-        <Swatch name="Transparent" isChosen={backdrop === null} onChoose={() => change(null)}>
+        <Swatch name="Transparent" isChosen={background === null} onChoose={() => change(null)}>
           <span className="checkerboard absolute inset-0" />
         </Swatch>
         {swatches.map((swatch) => (
@@ -65,6 +77,27 @@ export default function BackdropPanel({ backdrop, onBackdrop }: BackdropPanelPro
             <span className="absolute inset-0" style={{ background: swatch.color }} />
           </Swatch>
         ))}
+        {!isSimple && (
+          <>
+            <Swatch
+              name="Gradient"
+              isChosen={gradient !== null}
+              onChoose={() => change({ gradient: firstGradient })}
+            >
+              <span
+                className="absolute inset-0"
+                style={{ background: gradientCss(gradient ?? firstGradient) }}
+              />
+            </Swatch>
+            <Swatch
+              name="Blurred original"
+              isChosen={blur !== null}
+              onChoose={() => change({ blur: FIRST_BLUR })}
+            >
+              <span className="absolute inset-0 bg-[radial-gradient(#7c9a76,#c9b79c_55%,#8fb3d0)] blur-[2px]" />
+            </Swatch>
+          </>
+        )}
         <label title="Custom color" className={classNames(round, ringStyle(isCustomColor))}>
           <span
             className="absolute inset-0"
@@ -110,14 +143,51 @@ export default function BackdropPanel({ backdrop, onBackdrop }: BackdropPanelPro
           Custom picture
         </button>
       </div>
+      {gradient && (
+        <div className="grid gap-3 sm:grid-cols-2">
+          <div className="flex flex-wrap gap-4">
+            {(['from', 'to'] as const).map((end) => (
+              <label key={end} className="flex items-center gap-2 text-sm">
+                <input
+                  type="color"
+                  value={gradient[end]}
+                  onChange={({ target }) => onBackground({ gradient: { ...gradient, [end]: target.value } })}
+                  className="size-10 thumb:size-11 cursor-pointer rounded-sm"
+                />
+                {end === 'from' ? 'From' : 'To'}
+              </label>
+            ))}
+          </div>
+          <Range
+            label="Direction"
+            unit="°"
+            max={359}
+            value={gradient.angle}
+            onValue={(angle) => onBackground({ gradient: { ...gradient, angle } })}
+          />
+        </div>
+      )}
+      {blur !== null && (
+        <Range
+          label="Blur"
+          unit="%"
+          min={0.1}
+          max={5}
+          step={0.1}
+          value={blur}
+          onValue={(next) => onBackground({ blur: next })}
+        />
+      )}
       {problem && (
         <p role="alert" className="text-sm text-danger">
           {problem}
         </p>
       )}
-      <p className="text-xs text-soft">
-        Downloads include the background. JPG has no transparency, so it gets white.
-      </p>
+      {isSimple && (
+        <p className="text-xs text-soft">
+          Downloads include the background. JPG has no transparency, so it gets white.
+        </p>
+      )}
     </fieldset>
   );
 }
@@ -130,7 +200,7 @@ function Swatch({ name, isChosen, onChoose, children }: SwatchProps) {
       {children}
       <input
         type="radio"
-        name="backdrop"
+        name="background"
         aria-label={name}
         checked={isChosen}
         onChange={onChoose}

@@ -1,0 +1,44 @@
+import { Button } from '@/components/button';
+import { MaskIcon } from '@/features/mask/mask-icon';
+import BackgroundOptions from './background-options';
+import { CropOptions } from './crop-options';
+import type { Look } from './look';
+import { ShadowOptions } from './shadow-options';
+import { TouchUpToolbar } from './touch-up-toolbar';
+import type { Finish, TouchUp } from './use-finish';
+
+/** Finishes a cut-out: touch-up, background, shadow and crop. The download includes them. */
+export default function FinishPanel({ finish, touchUp }: { finish: Finish; touchUp: TouchUp }) {
+  const { look, setLook } = finish;
+  const change = (part: Partial<Look>) => setLook({ ...look, ...part });
+  return (
+    <section
+      aria-label="Finish"
+      className="grid grid-cols-1 gap-4 rounded-md border border-line bg-surface p-4"
+    >
+      {finish.isTouchingUp ? (
+        <TouchUpToolbar finish={finish} touchUp={touchUp} />
+      ) : (
+        <>
+          <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+            <Button variant="secondary" size="sm" onClick={() => finish.setTouchingUp(true)}>
+              <MaskIcon name="eraser" />
+              Touch up the edges
+            </Button>
+            {touchUp.strokes.length > 0 && <span className="text-sm text-soft">Touched up</span>}
+          </div>
+          <BackgroundOptions
+            background={look.background}
+            onBackground={(background) => change({ background })}
+          />
+          <ShadowOptions shadow={look.shadow} onShadow={(shadow) => change({ shadow })} />
+          <CropOptions crop={look.crop} onCrop={(crop) => change({ crop })} />
+          <p className="text-xs text-soft">
+            Downloads and copies include all of this, in full size. The preview is close: edges, blur and
+            shadow may differ by a shade. JPG has no transparency, so it gets white.
+          </p>
+        </>
+      )}
+    </section>
+  );
+}

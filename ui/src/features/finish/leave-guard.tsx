@@ -1,0 +1,36 @@
+import { Suspense, useEffect, useRef } from 'react';
+import { useBlocker } from 'react-router';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
+
+const ConfirmDialog = lazyWithRetry(() => import('@/components/confirm-dialog'), null);
+
+/** Asks before the page is left, while a touch-up would be lost. */
+export default function LeaveGuard() {
+  const blocker = useBlocker(
+    ({ currentLocation, nextLocation }) => currentLocation.pathname !== nextLocation.pathname,
+  );
+  const isLeaving = useRef(false);
+  useEffect(() => {
+    const keep = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener('beforeunload', keep);
+    return () => window.removeEventListener('beforeunload', keep);
+  }, []);
+
+  if (blocker.state !== 'blocked') return null;
+  return (
+    <Suspense>
+      <ConfirmDialog
+        title="Leave without the touch-up?"
+        text="Your brush strokes on this cut-out are not saved. To keep them, download the picture first."
+        action="Leave"
+        onConfirm={() => {
+          isLeaving.current = true;
+          blocker.proceed();
+        }}
+        // Also called after a confirmation.
+        onClose={() => isLeaving.current || blocker.reset()}
+        onClosed={() => {}}
+      />
+    </Suspense>
+  );
+}

@@ -1,0 +1,29 @@
+import type { Stroke } from '@/features/mask/marks';
+import { sendForm } from '@/lib/api-client';
+import type { DownloadFormat } from '@/lib/download';
+import type { ImageSize } from '@/lib/image-size';
+import type { Background, Look } from './look';
+import { touchUpFile } from './touch-up-file';
+
+const QUALITY = 90;
+
+/** Has the API render the finished cut-out in full size. */
+export async function renderFile(
+  resultId: string,
+  size: ImageSize,
+  { background, shadow, crop }: Look,
+  strokes: Stroke[],
+  format: DownloadFormat,
+): Promise<Blob> {
+  const options = { format, quality: QUALITY, background: optionOf(background), shadow, crop };
+  const fields: Record<string, string | File> = { options: JSON.stringify(options) };
+  if (strokes.length > 0) fields.touchUp = await touchUpFile(strokes, size);
+  if (background && 'picture' in background) fields.background = background.picture;
+  const { body } = await sendForm(`/api/results/${encodeURIComponent(resultId)}/render`, fields);
+  // The type decides what a clipboard makes of it.
+  return new Blob([body], { type: { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' }[format] });
+}
+
+function optionOf(background: Background | null) {
+  return background && 'picture' in background ? { picture: true } : background;
+}

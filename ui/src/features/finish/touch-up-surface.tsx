@@ -1,0 +1,106 @@
+import { useEffect, useRef } from 'react';
+import { useView } from '@/components/pan-zoom/use-view';
+import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
+import { ZoomControls } from '@/components/pan-zoom/zoom-controls';
+import { useDrawing } from '@/features/mask/use-drawing';
+import { useShortcuts } from '@/features/mask/use-shortcuts';
+import { classNames } from '@/lib/class-names';
+import type { ImageSize } from '@/lib/image-size';
+import { paintCutOut } from './paint-cut-out';
+import { brushSizes, type Finish, type TouchUp } from './use-finish';
+import { usePicture } from './use-picture';
+
+type TouchUpSurfaceProps = {
+  finish: Finish;
+  touchUp: TouchUp;
+  url: string;
+  originalUrl: string;
+  size: ImageSize;
+};
+
+/** The cut-out in full resolution, to erase from it and to restore the original. */
+export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size }: TouchUpSurfaceProps) {
+  const { brush, changeBrush } = finish;
+  const editor = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { frame, placement, control } = useView(size);
+  const cutOut = usePicture(url);
+  const original = usePicture(originalUrl);
+  useWheelZoom(frame, control);
+  const isSpaceDown = useShortcuts(editor, {
+    undo: touchUp.undo,
+    redo: touchUp.redo,
+    control,
+    letters: {
+      e: () => changeBrush({ tool: 'erase' }),
+      r: () => changeBrush({ tool: 'restore' }),
+      h: () => changeBrush({ tool: 'move' }),
+      '[': () => changeBrush({ size: brushSizes.findLast((one) => one < brush.size) ?? brush.size }),
+      ']': () => changeBrush({ size: brushSizes.find((one) => one > brush.size) ?? brush.size }),
+    },
+  });
+  const { activeStroke, ring, handlers } = useDrawing(control, {
+    brush: () => ({ kind: brush.tool === 'erase' ? 'erase' : 'paint', size: brush.size }),
+    isMoving: () => brush.tool === 'move' || isSpaceDown.current,
+    onStroke: (mark) => mark.kind !== 'area' && touchUp.draw(mark),
+  });
+
+  const { strokes } = touchUp;
+  const { x, y } = size;
+  useEffect(() => {
+    const context = canvas.current?.getContext('2d');
+    if (!canvas.current || !context || !placement || !cutOut) return;
+    const { box, view } = placement;
+    const density = window.devicePixelRatio || 1;
+    canvas.current.width = Math.round(box.width * density);
+    canvas.current.height = Math.round(box.height * density);
+    const scale = view.scale * density;
+    context.setTransform(scale, 0, 0, scale, view.x * density, view.y * density);
+    const shown = activeStroke ? [...strokes, activeStroke] : strokes;
+    paintCutOut(context, { cutOut, original }, shown, { x, y });
+  }, [placement, cutOut, original, strokes, activeStroke, x, y]);
+
+  useEffect(() => frame.current?.focus({ preventScroll: true }), [frame]);
+
+  return (
+    <div ref={editor} className="group/editor absolute inset-0">
+      <div
+        ref={frame}
+        role="application"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also draw with the keyboard.
+        tabIndex={0}
+        aria-label="Cut-out to touch up: arrow keys move the brush, Enter starts and ends a stroke"
+        onContextMenu={(event) => event.preventDefault()}
+        {...handlers}
+        className={classNames(
+          'checkerboard absolute inset-0 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
+          brush.tool === 'move'
+            ? 'cursor-grab active:cursor-grabbing'
+            : 'cursor-crosshair pointer-fine:cursor-none',
+          'group-data-moving/editor:cursor-grab',
+        )}
+      >
+        <canvas ref={canvas} className="pointer-events-none absolute inset-0 size-full" />
+        <div
+          ref={ring}
+          hidden
+          className={classNames(
+            'pointer-events-none absolute top-0 left-0 rounded-full border-[1.5px] border-white shadow-[0_0_0_1.5px_rgb(0_0_0/0.7),inset_0_0_0_1px_rgb(0_0_0/0.45)]',
+            brush.tool === 'move' && 'invisible',
+            brush.tool === 'erase' && 'border-dashed',
+            'group-data-moving/editor:invisible',
+          )}
+          style={{ width: brush.size, height: brush.size, margin: -brush.size / 2 }}
+        />
+      </div>
+      {/* biome-ignore lint/a11y/useSemanticElements: buttons are not a form. */}
+      <div
+        role="group"
+        aria-label="Zoom"
+        className="absolute top-3 right-3 flex items-center rounded-md border border-line bg-surface p-0.5 shadow-raised"
+      >
+        <ZoomControls control={control} level={null} />
+      </div>
+    </div>
+  );
+}
