@@ -42,19 +42,36 @@ test('a new user removes an object for 8 credits and downloads the result', asyn
   await expect(credits(page, 12)).toBeVisible();
 });
 
-test('after a run the strokes stay, and the next stroke starts a new mask', async ({ page }) => {
+test('a second fix goes on from the first, and Undo goes back through both', async ({ page }) => {
+  const shown = () => surface(page).locator('img').first().getAttribute('src');
   await signInAsSomeoneNew(page);
   await openMagicFix(page);
+  const original = await shown();
   await drawWithMouse(page);
   await prompt(page).fill('remove the object');
   await magicFix(page).click();
-  await expectResults(page, 1);
-  await expect(button(page, 'Export mask')).toBeEnabled();
+  await expect(page.getByRole('heading', { name: 'Fixed so far' })).toBeVisible();
+  await expect(button(page, 'Export mask')).toBeDisabled();
+  const first = page.url();
+  await page.reload();
+  await expect(page.getByRole('heading', { name: 'Fixed so far' })).toBeVisible();
+
   await drawWithMouse(page, [
     [0.2, 0.8],
     [0.3, 0.8],
   ]);
-  expect((await strokes(page)).at(-1)).toMatchObject({ kind: 'paint', startsNewMask: true });
+  await magicFix(page).click();
+  await expect(page).not.toHaveURL(first);
+  await expectResults(page, 1);
+  await expect(button(page, 'Export mask')).toBeDisabled();
+  await expect(credits(page, 4)).toBeVisible();
+  await expectAccessible(page);
+
+  // The second run, its stroke, and the first run.
+  for (const _ of [1, 2, 3]) await button(page, 'Undo').click();
+  await expect.poll(async () => (await shown())?.split('?')[0]).toBe(original?.split('?')[0]);
+  await expect(button(page, 'Export mask')).toBeEnabled();
+  await expect(credits(page, 4)).toBeVisible();
 });
 
 test.describe('refusals', () => {
@@ -91,6 +108,9 @@ test.describe('refusals', () => {
       await magicFix(page).click();
       await expectResults(page, run);
       await expect(credits(page, 20 - run * 8)).toBeVisible();
+      // Back to the picture before, with its mask.
+      await button(page, 'Undo').click();
+      await expect(button(page, 'Export mask')).toBeEnabled();
       await expect(magicFix(page)).toBeEnabled();
     }
     await magicFix(page).click();

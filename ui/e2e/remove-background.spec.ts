@@ -53,7 +53,7 @@ test('a cut-out gets a color or a picture as background, in every format', async
   expect((await download('webp'))[3]).toBeLessThan(5);
   for (const part of await download('jpg')) expect(part).toBeGreaterThan(248);
 
-  await page.getByRole('button', { name: 'Background' }).click();
+  await page.getByRole('button', { name: 'Finish' }).click();
   await page.getByRole('radio', { name: 'Black' }).check({ force: true });
   await expectAccessible(page);
   for (const format of ['png', 'jpg', 'webp']) {

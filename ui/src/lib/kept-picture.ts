@@ -1,5 +1,5 @@
-// A visitor's picture, kept in this browser while they sign up: the identity provider is another page, and a File does
-// not survive the way there and back.
+// A visitor's picture, kept in this browser: while they sign up, because the identity provider is another page, and
+// beside the result of a free run, to compare them after a reload. A File does not survive either.
 
 const DATABASE = 'retouch-kept-picture';
 const STORE = 'pictures';
@@ -11,6 +11,9 @@ const MAX_AGE_MS = 3_600_000;
 export const PICTURE_KEPT = 'retouch-picture-kept';
 
 type Kept = { file: File; at: number };
+/** `jobId` is known only to the tab that started the run. */
+type KeptOriginal = Kept & { jobId: string };
+const originalKey = (tool: string) => `original ${tool}`;
 
 /** Keeps a picture, instead of an earlier one. If the browser refuses, it is lost, and the user chooses it again. */
 export async function keepPicture(file: File): Promise<void> {
@@ -28,6 +31,29 @@ export async function takePicture(): Promise<File | null> {
   } catch {
     return null;
   }
+}
+
+/** Keeps the original of a free run, instead of that of the run before. */
+export async function keepOriginal(tool: string, jobId: string, file: File): Promise<void> {
+  const kept: KeptOriginal = { file, jobId, at: Date.now() };
+  await inStore((store) => store.put(kept, originalKey(tool))).catch(() => {});
+}
+
+/** Returns the original of a free run, as long as the server keeps its result; null if it is not here. */
+export async function keptOriginal(tool: string, jobId: string): Promise<File | null> {
+  try {
+    const kept = (await inStore((store) => store.get(originalKey(tool)))) as KeptOriginal | undefined;
+    if (!kept) return null;
+    if (Date.now() - kept.at > MAX_AGE_MS) await forgetOriginal(tool);
+    else if (kept.jobId === jobId) return kept.file;
+    return null;
+  } catch {
+    return null;
+  }
+}
+
+export async function forgetOriginal(tool: string): Promise<void> {
+  await inStore((store) => store.delete(originalKey(tool))).catch(() => {});
 }
 
 async function inStore(use: (store: IDBObjectStore) => IDBRequest): Promise<unknown> {

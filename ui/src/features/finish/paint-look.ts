@@ -68,7 +68,7 @@ function paintBackground(
     if (picture) cover(context, picture);
   } else if (original) {
     const deviation = (background.blur / 100) * Math.max(whole.width, whole.height);
-    context.drawImage(blurred(original, whole, deviation), -box.x, -box.y, whole.width, whole.height);
+    mirror(context, blurred(original, whole, deviation), box, whole);
   }
 }
 
@@ -95,6 +95,30 @@ function cover(context: CanvasRenderingContext2D, picture: HTMLImageElement) {
   const scale = Math.max(width / picture.naturalWidth, height / picture.naturalHeight);
   const [drawnWidth, drawnHeight] = [picture.naturalWidth * scale, picture.naturalHeight * scale];
   context.drawImage(picture, (width - drawnWidth) / 2, (height - drawnHeight) / 2, drawnWidth, drawnHeight);
+}
+
+/** Draws the whole picture where it is, and mirrored beyond its border. */
+function mirror(
+  context: CanvasRenderingContext2D,
+  picture: HTMLCanvasElement,
+  box: Rectangle,
+  { width, height }: { width: number; height: number },
+) {
+  const across = [Math.floor(box.x / width), Math.floor((box.x + box.width) / width)] as const;
+  const down = [Math.floor(box.y / height), Math.floor((box.y + box.height) / height)] as const;
+  for (let row = down[0]; row <= down[1]; row += 1) {
+    for (let column = across[0]; column <= across[1]; column += 1) {
+      const [flipsX, flipsY] = [column % 2 !== 0, row % 2 !== 0];
+      context.save();
+      context.translate(
+        (column + (flipsX ? 1 : 0)) * width - box.x,
+        (row + (flipsY ? 1 : 0)) * height - box.y,
+      );
+      context.scale(flipsX ? -1 : 1, flipsY ? -1 : 1);
+      context.drawImage(picture, 0, 0, width, height);
+      context.restore();
+    }
+  }
 }
 
 /** Blurs by shrinking and enlarging again, which every browser can do and which does not fade at the edges. */

@@ -1,5 +1,5 @@
 /** The share of the brush's radius that is soft: from full effect at its inner end to none at the rim. */
-export const SOFT_SHARE = 0.3;
+const SOFT_SHARE = 0.3;
 /** A thinner brush could pass between pixel centers. */
 const MIN_RADIUS = 0.75;
 

@@ -60,7 +60,11 @@ export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size
     paintCutOut(context, { cutOut, original }, shown, { x, y });
   }, [placement, cutOut, original, strokes, activeStroke, x, y]);
 
-  useEffect(() => frame.current?.focus({ preventScroll: true }), [frame]);
+  useEffect(() => {
+    frame.current?.focus({ preventScroll: true });
+    // The button that opened it is below, on a phone a whole screen away.
+    frame.current?.scrollIntoView?.({ block: 'nearest' });
+  }, [frame]);
 
   return (
     <div ref={editor} className="group/editor absolute inset-0">
@@ -73,13 +77,24 @@ export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size
         onContextMenu={(event) => event.preventDefault()}
         {...handlers}
         className={classNames(
-          'checkerboard absolute inset-0 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
+          'absolute inset-0 scroll-mt-20 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
           brush.tool === 'move'
             ? 'cursor-grab active:cursor-grabbing'
             : 'cursor-crosshair pointer-fine:cursor-none',
           'group-data-moving/editor:cursor-grab',
         )}
       >
+        {placement && (
+          <div
+            className="checkerboard pointer-events-none absolute"
+            style={{
+              left: placement.view.x,
+              top: placement.view.y,
+              width: x * placement.view.scale,
+              height: y * placement.view.scale,
+            }}
+          />
+        )}
         <canvas ref={canvas} className="pointer-events-none absolute inset-0 size-full" />
         <div
           ref={ring}

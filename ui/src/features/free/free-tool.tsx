@@ -77,7 +77,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
             <FreeResultView
               result={run.result}
               alt={tool.texts.result}
-              original={chosen?.url ?? null}
+              original={chosen?.url ?? run.originalUrl}
               isCutOut={tool.isCutOut}
             />
           </Suspense>

@@ -7,6 +7,7 @@ import { ApiError, api, isProblem, sendFile } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
 import { failureText } from '@/lib/failure-text';
 import { readImageSize } from '@/lib/image-size';
+import { forgetOriginal, keepOriginal, keptOriginal } from '@/lib/kept-picture';
 import { notifyError } from '@/lib/notify';
 import { forgetRun, keepRun, keptRun } from './kept-run';
 
@@ -24,6 +25,8 @@ export function useFreeRun(tool: EditingTool) {
   const [uploadFraction, setUploadFraction] = useState<number | null>(null);
   const [job, setJob] = useState<Job | null>(null);
   const [isRefused, setRefused] = useState(false);
+  /** The object URL of the file of a run from before the page was left. */
+  const [originalUrl, setOriginalUrl] = useState<string | null>(null);
   const current = useRef<AbortController | null>(null);
 
   const run: UseMutationResult<FreeResult, Error, Request> = useMutation({
@@ -42,12 +45,13 @@ export function useFreeRun(tool: EditingTool) {
       if (status !== 202) return measure(URL.createObjectURL(body), tool.free.factor);
       const started: Job = JSON.parse(await body.text());
       keepRun(tool.name, started.id);
+      void keepOriginal(tool.name, started.id, request.file);
       setJob(started);
       return resultOf(isFinal(started) ? started : await follow(started.id, stop.signal, setJob));
     },
     onError: (error, request) => {
       if (error.name === 'AbortError') return;
-      forgetRun(tool.name);
+      forget();
       // The server no longer has the earlier run.
       if ('jobId' in request && isProblem(error, 404)) return run.reset();
       if (isProblem(error, 409, 'Free Exists')) {
@@ -64,9 +68,18 @@ export function useFreeRun(tool: EditingTool) {
 
   const resume = useEffectEvent(() => {
     const jobId = keptRun(tool.name);
-    if (jobId) run.mutate({ jobId });
+    if (!jobId) return;
+    run.mutate({ jobId });
+    void keptOriginal(tool.name, jobId).then((file) => file && setOriginalUrl(URL.createObjectURL(file)));
   });
   useEffect(() => resume(), []);
+  useEffect(() => () => void (originalUrl && URL.revokeObjectURL(originalUrl)), [originalUrl]);
+
+  function forget() {
+    forgetRun(tool.name);
+    void forgetOriginal(tool.name);
+    setOriginalUrl(null);
+  }
 
   return {
     start: (file: File) => run.mutate({ file }),
@@ -74,13 +87,14 @@ export function useFreeRun(tool: EditingTool) {
     uploadFraction,
     job,
     result: run.data ?? null,
+    originalUrl,
     isRefused,
     advice: run.error && !isRefused ? adviceFor(run.error) : null,
     reset: () => {
       current.current?.abort();
       // A run that nobody waits for gives the image's free run back.
       if (job) void api.DELETE('/api/jobs/{jobId}', { params: { path: { jobId: job.id } } }).catch(() => {});
-      forgetRun(tool.name);
+      forget();
       run.reset();
       setRefused(false);
     },

@@ -75,7 +75,7 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
           onPointerEnter={prefetch(loadDownload)}
           onClick={() => start(download, copy)}
         >
-          {!download.isPending && <Icon name="download" />}
+          {!download.isPending && <Icon name="download" className="size-5 max-sm:hidden" />}
           Download
         </Button>
         {'ClipboardItem' in window && (
