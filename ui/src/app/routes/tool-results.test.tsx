@@ -137,6 +137,30 @@ describe('the zoom view', () => {
   });
 });
 
+test('a large result is shown by its smaller copy, and enlarged by itself', async () => {
+  const large = aResult({ imageId: 'a', previewUrl: '/api/files/a?preview' });
+  open(undefined, withResults({ results: [large] }));
+  expect(await picture()).toHaveAttribute('src', '/api/files/a?preview');
+  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
+  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      constructor(private readonly onResize: () => void) {}
+      observe() {
+        this.onResize();
+      }
+      disconnect() {}
+    },
+  );
+  await press('Compare');
+  const compare = await screen.findByRole('application');
+  const shown = () => compare.querySelector('img')?.getAttribute('src');
+  await waitFor(() => expect(shown()).toBe('/api/files/a?preview'));
+  await press('Zoom in');
+  expect(shown()).toBe('/api/files/a');
+});
+
 describe('finishing a cut-out', () => {
   const background = async () => (await picture()).parentElement?.style.background ?? '';
   const plain = { quality: 90, background: null, shadow: null, crop: null };
@@ -294,6 +318,7 @@ describe('finishing a cut-out', () => {
       expect(named('Reset')).toBeDisabled();
       await userEvent.click(named('Undo'));
       await press('Done');
+      expect(screen.getByRole('button', { name: 'Touch up the edges' })).toHaveFocus();
       expect(screen.getByText('Touched up')).toBeVisible();
       await press('Download');
       await waitFor(() => expect(api.renders[0]?.files).toEqual(['touchUp']));

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react';
 import { Button } from '@/components/button';
 import { MaskIcon } from '@/features/mask/mask-icon';
 import BackgroundOptions from './background-options';
@@ -10,18 +11,31 @@ import type { Finish, TouchUp } from './use-finish';
 /** Finishes a cut-out: touch-up, background, shadow and crop. The download includes them. */
 export default function FinishPanel({ finish, touchUp }: { finish: Finish; touchUp: TouchUp }) {
   const { look, setLook } = finish;
+  const { isTouchingUp } = finish;
+  const brushButton = useRef<HTMLButtonElement>(null);
+  const wasTouchingUp = useRef(isTouchingUp);
+  useEffect(() => {
+    // The focused button disappears with the brush.
+    if (wasTouchingUp.current && !isTouchingUp) brushButton.current?.focus();
+    wasTouchingUp.current = isTouchingUp;
+  }, [isTouchingUp]);
   const change = (part: Partial<Look>) => setLook({ ...look, ...part });
   return (
     <section
       aria-label="Finish"
       className="grid grid-cols-1 gap-4 rounded-md border border-line bg-surface p-4"
     >
-      {finish.isTouchingUp ? (
+      {isTouchingUp ? (
         <TouchUpToolbar finish={finish} touchUp={touchUp} />
       ) : (
         <>
           <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-            <Button variant="secondary" size="sm" onClick={() => finish.setTouchingUp(true)}>
+            <Button
+              ref={brushButton}
+              variant="secondary"
+              size="sm"
+              onClick={() => finish.setTouchingUp(true)}
+            >
               <MaskIcon name="eraser" />
               Touch up the edges
             </Button>

@@ -73,9 +73,13 @@ export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also draw with the keyboard.
         tabIndex={0}
-        aria-label="Cut-out to touch up: arrow keys move the brush, Enter starts and ends a stroke"
+        aria-label="Cut-out to touch up: arrow keys move the brush, Enter starts and ends a stroke, Escape closes"
         onContextMenu={(event) => event.preventDefault()}
         {...handlers}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') finish.setTouchingUp(false);
+          handlers.onKeyDown(event);
+        }}
         className={classNames(
           'absolute inset-0 scroll-mt-20 touch-none overflow-hidden rounded-lg select-none [-webkit-touch-callout:none] -outline-offset-2!',
           brush.tool === 'move'
