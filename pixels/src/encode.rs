@@ -1,8 +1,10 @@
-//! Encodes PNGs, in one piece or row by row.
+//! Encodes PNGs, in one piece or row by row, and lossy WebPs.
 
 mod stream;
+mod webp;
 
-pub use stream::{Channels, PngStream};
+pub use self::stream::{Channels, PngStream};
+pub use self::webp::{MAX_WEBP_SIDE, lossy_webp};
 
 use bytes::Bytes;
 use image::codecs::png::{CompressionType, FilterType as PngFilter, PngEncoder};

@@ -1,0 +1,109 @@
+//! A lossy WebP encoder: libwebp, because the `image` crate writes only lossless WebP.
+
+use ::webp::{Encoder, WebPConfig};
+use bytes::Bytes;
+use img_parts::ImageICC;
+use img_parts::webp::WebP;
+
+use super::{Rgba, failed};
+use crate::PixelError;
+
+/// The longest side of a WebP, in pixels: its header has 14 bits for each.
+pub const MAX_WEBP_SIDE: u32 = 16_383;
+
+/// Encodes a lossy WebP of `quality` 1 to 100. Alpha is kept without loss; opaque pictures are encoded without it.
+///
+/// # Errors
+/// [`PixelError::TooLarge`] if a side exceeds [`MAX_WEBP_SIDE`], [`PixelError::Internal`] if the buffer does not match
+/// the size.
+pub fn lossy_webp(picture: Rgba<'_>, quality: u8) -> Result<Bytes, PixelError> {
+    let Rgba { width, height, pixels, icc } = picture;
+    if width.max(height) > MAX_WEBP_SIDE {
+        return Err(PixelError::TooLarge { width, height, max_dimension: MAX_WEBP_SIDE });
+    }
+    if width.min(height) == 0 || pixels.len() != width as usize * height as usize * 4 {
+        return Err(PixelError::Internal(format!(
+            "encoding a WebP: {} bytes are not {width} × {height} pixels",
+            pixels.len()
+        )));
+    }
+    let mut config = WebPConfig::new()
+        .map_err(|()| PixelError::Internal("libwebp has no default settings".to_owned()))?;
+    config.quality = f32::from(quality.clamp(1, 100));
+    let encoded = Encoder::from_rgba(pixels, width, height)
+        .encode_advanced(&config)
+        .map_err(|error| PixelError::Internal(format!("encoding a WebP: {error:?}")))?;
+    let bytes = Bytes::copy_from_slice(&encoded);
+    match icc {
+        Some(icc) => with_profile(bytes, icc),
+        None => Ok(bytes),
+    }
+}
+
+fn with_profile(bytes: Bytes, icc: &[u8]) -> Result<Bytes, PixelError> {
+    let mut webp = WebP::from_bytes(bytes).map_err(|error| failed(&error))?;
+    webp.set_icc_profile(Some(Bytes::copy_from_slice(icc)));
+    Ok(webp.encoder().bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use image::codecs::webp::WebPDecoder;
+    use image::{DynamicImage, ImageDecoder};
+
+    use super::*;
+
+    fn decoded(webp: &[u8]) -> DynamicImage {
+        image::load_from_memory_with_format(webp, image::ImageFormat::WebP).expect("it decodes")
+    }
+
+    #[test]
+    fn colors_are_close_and_alpha_is_exact() {
+        let pixels: Vec<u8> =
+            (0..64 * 64).flat_map(|i| [200, 40, 90, (i % 64 * 4) as u8]).collect();
+        let picture = Rgba { width: 64, height: 64, pixels: &pixels, icc: None };
+        let webp = lossy_webp(picture, 80).expect("it encodes");
+        let result = decoded(&webp).into_rgba8();
+        assert_eq!(result.dimensions(), (64, 64));
+        for (pixel, given) in result.pixels().zip(pixels.as_chunks::<4>().0) {
+            assert_eq!(pixel[3], given[3]);
+            let is_close = pixel.0.iter().zip(given).all(|(a, b)| a.abs_diff(*b) <= 6);
+            assert!(is_close || given[3] == 0, "{pixel:?} is far from {given:?}");
+        }
+    }
+
+    #[test]
+    fn an_opaque_picture_has_no_alpha_and_keeps_its_profile() {
+        let pixels = [10, 200, 30, 255].repeat(32 * 16);
+        for (pixels, has_alpha) in
+            [(pixels.clone(), false), ([&pixels[4..], &[0; 4]].concat(), true)]
+        {
+            let picture = Rgba { width: 32, height: 16, pixels: &pixels, icc: Some(b"a profile") };
+            let webp = lossy_webp(picture, 80).expect("it encodes");
+            let mut decoder =
+                WebPDecoder::new(std::io::Cursor::new(&webp[..])).expect("it decodes");
+            assert_eq!(decoder.icc_profile().expect("it reads"), Some(b"a profile".to_vec()));
+            assert_eq!(decoder.color_type().has_alpha(), has_alpha);
+            assert_eq!(decoded(&webp).to_rgba8().dimensions(), (32, 16));
+        }
+    }
+
+    #[test]
+    fn a_lower_quality_takes_fewer_bytes() {
+        let noise: Vec<u8> = (0..128_u32 * 128)
+            .flat_map(|i| (i.wrapping_mul(2_654_435_761) | 0xff00_0000).to_le_bytes())
+            .collect();
+        let picture = Rgba { width: 128, height: 128, pixels: &noise, icc: None };
+        let bytes = |quality| lossy_webp(picture, quality).expect("it encodes").len();
+        assert!(bytes(40) < bytes(80) && bytes(80) < bytes(100));
+    }
+
+    #[test]
+    fn a_picture_that_webp_cannot_hold_is_refused() {
+        let pixels = vec![0; (MAX_WEBP_SIDE as usize + 1) * 4];
+        let picture = Rgba { width: MAX_WEBP_SIDE + 1, height: 1, pixels: &pixels, icc: None };
+        assert!(matches!(lossy_webp(picture, 80), Err(PixelError::TooLarge { .. })));
+        let torn = Rgba { width: 2, height: 1, pixels: &pixels[..4], icc: None };
+        assert!(matches!(lossy_webp(torn, 80), Err(PixelError::Internal(_))));
+    }
+}
