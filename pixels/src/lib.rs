@@ -11,7 +11,7 @@
 //! | use its output | [`alpha`], [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
 //! | select what was clicked | [`select`] |
-//! | write a file | [`encode`], [`thumbnail`], [`cutout`] |
+//! | write a file | [`encode`], [`thumbnail`], [`preview`], [`cutout`] |
 //!
 //! Buffers hold rows from the top, without padding. Samples are 8-bit, 0 to 255, unless a function says otherwise.
 
@@ -31,6 +31,7 @@ pub mod mask;
 pub mod orientation;
 pub mod patch;
 pub mod picture;
+pub mod preview;
 pub mod resize;
 pub mod select;
 pub mod tensor;

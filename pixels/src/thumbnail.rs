@@ -164,7 +164,7 @@ pub(crate) fn small_profile(icc: Option<&[u8]>) -> Option<&[u8]> {
 }
 
 /// Writes the interleaved samples of row `y` to `line`.
-fn interleave(picture: &Picture, y: usize, line: &mut Vec<u8>) {
+pub(crate) fn interleave(picture: &Picture, y: usize, line: &mut Vec<u8>) {
     let width = picture.width as usize;
     let colors = if picture.gray { 1 } else { 3 };
     let alpha = picture.alpha.as_ref().map(|alpha| &alpha[y * width..(y + 1) * width]);

@@ -1,4 +1,4 @@
-//! Prepares an uploaded file for storage: upright, without metadata, with a thumbnail.
+//! Prepares an uploaded file for storage: upright, without metadata, with a thumbnail and a preview.
 //!
 //! An upright picture keeps its compressed data byte for byte and loses only metadata (camera, location, comments,
 //! embedded previews); its color profile stays unless it is oversized. A rotated picture is turned upright and encoded
@@ -11,6 +11,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 
 use crate::decode::{self, FileFormat};
+use crate::preview::Preview;
 use crate::thumbnail::{Thumbnail, encode_with_thumbnail, small_profile};
 use crate::{Limits, Picture, PixelError};
 use metadata::{strip_jpeg, strip_png, strip_webp};
@@ -35,6 +36,8 @@ pub struct Upload {
     pub thumbnail: Bytes,
     /// `image/png` or `image/jpeg`.
     pub thumbnail_type: &'static str,
+    /// A lossy WebP of at most [`crate::preview::PREVIEW_SIDE`] pixels per side; `None` if the picture is no larger.
+    pub preview: Option<Bytes>,
 }
 
 /// Prepares an uploaded file for storage. A rotated PNG or WebP becomes a PNG. [`decode::Header::prepare_bytes`] says
@@ -62,6 +65,7 @@ pub fn prepare(file: &Bytes, limits: &Limits) -> Result<Upload, PixelError> {
     };
     let (width, height) = (picture.width, picture.height);
     let (thumbnail, thumbnail_format) = thumbnail(&picture)?;
+    let preview = Preview::of(&picture)?;
     Ok(Upload {
         bytes,
         content_type: format.content_type(),
@@ -69,6 +73,7 @@ pub fn prepare(file: &Bytes, limits: &Limits) -> Result<Upload, PixelError> {
         height,
         thumbnail,
         thumbnail_type: thumbnail_format.content_type(),
+        preview,
     })
 }
 

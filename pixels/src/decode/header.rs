@@ -8,7 +8,7 @@ use image::{ColorType, ImageDecoder};
 
 use super::jpeg_segments::JpegSegments;
 use super::webp_tables;
-use crate::{Limits, PixelError};
+use crate::{Limits, PixelError, preview};
 
 /// The memory for everything but pixels, in bytes: rows, tables and profiles.
 const SPARE_BYTES: u64 = 8 << 20;
@@ -96,7 +96,10 @@ impl Header {
     pub fn prepare_bytes(&self) -> u64 {
         // A picture that was turned is encoded again, and noise does not compress.
         let written = if self.is_upright() { self.file } else { self.picture };
-        let encoding = self.picture + written + THUMBNAIL_BYTES.min(8 * self.pixels());
+        // The thumbnail is finished before the preview begins.
+        let preview = preview::memory_bytes(self.width, self.height);
+        let copies = THUMBNAIL_BYTES.min(8 * self.pixels()).max(preview);
+        let encoding = self.picture + written + copies;
         self.decode_bytes().max(encoding + SPARE_BYTES)
     }
 
