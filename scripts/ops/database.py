@@ -12,8 +12,10 @@ from common import wheels
 from common.console import Problem
 
 # The keys of all objects that a row names.
-NAMED = """select object_key as key from images union select thumbnail_key from images
-           union select object_key from results union select thumbnail_key from results"""
+NAMED = """select key from (
+               select unnest(array[object_key, thumbnail_key, preview_key]) as key from images
+               union select unnest(array[object_key, thumbnail_key, preview_key]) from results
+           ) every where key is not null"""
 
 # The first version with the setting that pg_restore 17 and newer sets at the start.
 HAS_TRANSACTION_TIMEOUT = 170000

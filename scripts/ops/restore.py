@@ -101,3 +101,6 @@ def delete_gone(settings, database, gone):
         if status:
             raise Problem(f"Could not end job {row['id']}: {output}")
     database.sql(f"delete from results where {named}; delete from images where {named}", gone=keys)
+    # A picture without its preview is whole.
+    for table in ("results", "images"):
+        database.sql(f"update {table} set preview_key = null where preview_key = any(:'gone')", gone=keys)
