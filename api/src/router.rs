@@ -64,9 +64,12 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(user::get_storage))
         .routes(routes!(account::delete_user))
         .routes(routes!(account::export_user))
-        .routes(routes!(images::list_images))
+        .routes(routes!(images::list::list_images))
         .routes(routes!(images::upload))
         .routes(routes!(images::get_image, images::delete_image))
+        .routes(routes!(images::from_result::make_image_from_result))
+        .routes(routes!(images::many::delete_images))
+        .routes(routes!(images::many::download_images))
         .routes(routes!(select::select_in_image))
         .routes(routes!(
             remove_background::run_remove_background,
@@ -175,6 +178,7 @@ pub fn router(app: App, ui_dir: &Path) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
     let compressible = DefaultPredicate::new()
         .and(NotForContentType::const_new("image/"))
+        .and(NotForContentType::const_new("application/zip"))
         .and(NotForContentType::const_new("text/event-stream"));
     let run_paths = unsafe_gets.clone();
     let deadline = middleware::from_fn(move |route, request, next| {

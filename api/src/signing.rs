@@ -12,10 +12,14 @@ pub enum File {
     Image(ImageId),
     /// The thumbnail of an uploaded image.
     ImageThumbnail(ImageId),
+    /// The preview of an uploaded image.
+    ImagePreview(ImageId),
     /// A result.
     Result(ResultId),
     /// The thumbnail of a result.
     ResultThumbnail(ResultId),
+    /// The preview of a result.
+    ResultPreview(ResultId),
 }
 
 impl File {
@@ -24,8 +28,10 @@ impl File {
         Some(match kind {
             "images" => Self::Image(id.parse().ok()?),
             "image-thumbnails" => Self::ImageThumbnail(id.parse().ok()?),
+            "image-previews" => Self::ImagePreview(id.parse().ok()?),
             "results" => Self::Result(id.parse().ok()?),
             "result-thumbnails" => Self::ResultThumbnail(id.parse().ok()?),
+            "result-previews" => Self::ResultPreview(id.parse().ok()?),
             _ => return None,
         })
     }
@@ -34,8 +40,10 @@ impl File {
         match self {
             Self::Image(id) => format!("images/{id}"),
             Self::ImageThumbnail(id) => format!("image-thumbnails/{id}"),
+            Self::ImagePreview(id) => format!("image-previews/{id}"),
             Self::Result(id) => format!("results/{id}"),
             Self::ResultThumbnail(id) => format!("result-thumbnails/{id}"),
+            Self::ResultPreview(id) => format!("result-previews/{id}"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One file per use case. They apply the rules and know nothing about HTTP.
 
+pub mod archive_images;
 pub mod buy_credits;
 pub mod create_key;
 pub mod delete_account;

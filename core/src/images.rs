@@ -1,29 +1,42 @@
-//! Uploaded images: upright, without metadata, visible only to their owner.
+//! Uploaded images: upright, without metadata, visible only to their owner. An image may also be made from a result,
+//! whose objects it shares.
 //!
 //! Images of visitors, and those that a user's program sends for one run, expire after an hour.
 
+mod delete;
+mod from_result;
+mod list;
+mod name;
 mod quota;
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgPool;
 
-use crate::jobs::CancelScope;
-use crate::{ImageId, JobId, UserId, db, jobs, storage};
+use crate::{ImageId, ResultId, UserId, db, storage};
 use retouch_catalog::ToolName;
 
+pub(crate) use delete::delete_some;
+pub use delete::{Deleted, delete, delete_expired, delete_many};
+pub use from_result::{FromResult, from_result};
+pub use list::{Cursor, Place, Selection, Sort, count, list, select};
+pub use name::{ImageName, result_label, split_extension};
 pub use quota::{Quota, Stored, stored};
 
 /// An uploaded image.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Image {
     /// Its id.
     pub id: ImageId,
     /// The owner; `None` for visitors.
     pub owner: Option<UserId>,
+    /// The name of the file; `None` if the client sent none.
+    pub name: Option<String>,
     /// Its S3 key.
     pub object_key: String,
     /// The S3 key of its thumbnail.
     pub thumbnail_key: String,
+    /// The S3 key of its preview; `None` if it has none.
+    pub preview_key: Option<String>,
     /// `image/png`, `image/jpeg` or `image/webp`.
     pub content_type: String,
     /// The size of the object in bytes.
@@ -34,6 +47,12 @@ pub struct Image {
     pub height: i32,
     /// The time of the upload.
     pub created_at: DateTime<Utc>,
+    /// The tool whose result it was made from; `None` for an upload.
+    pub made_from_tool: Option<ToolName>,
+    /// That result, unless it is deleted.
+    pub made_from_result: Option<ResultId>,
+    /// The image that the result was made from, unless it is deleted.
+    pub made_from_image: Option<ImageId>,
     /// True once its free background removal is used up.
     pub free_remove_background_used: bool,
     /// True once its free upscale is used up.
@@ -52,12 +71,14 @@ pub enum Uploader {
 }
 
 /// An image whose objects have been written.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NewImage {
     /// Its id, from which its keys are built.
     pub id: ImageId,
     /// Who uploaded it.
     pub uploader: Uploader,
+    /// The name of the file, if the client sent one.
+    pub name: Option<ImageName>,
     /// `image/png`, `image/jpeg` or `image/webp`.
     pub content_type: &'static str,
     /// The SHA-256 of the uploaded bytes.
@@ -68,12 +89,19 @@ pub struct NewImage {
     pub width: i32,
     /// The height in pixels.
     pub height: i32,
+    /// Whether a preview was written.
+    pub has_preview: bool,
+}
+
+/// Returns the keys of an upload: the file, its thumbnail and its preview.
+fn keys_of(id: ImageId) -> [String; 3] {
+    [storage::image_key(id), storage::image_thumbnail_key(id), storage::image_preview_key(id)]
 }
 
 /// Announces the objects of an image that is about to be written. Unless [`insert`] follows within an hour, the
 /// janitor deletes them.
 pub async fn announce(pool: &PgPool, id: ImageId) -> sqlx::Result<()> {
-    storage::announce(pool, &[storage::image_key(id), storage::image_thumbnail_key(id)]).await
+    storage::announce(pool, &keys_of(id)).await
 }
 
 /// The outcome of inserting an image.
@@ -101,7 +129,7 @@ pub async fn insert_within(
     image: &NewImage,
     quota: Quota,
 ) -> sqlx::Result<InsertOutcome> {
-    let keys = [storage::image_key(image.id), storage::image_thumbnail_key(image.id)];
+    let keys = keys_of(image.id);
     let mut tx = db::begin(pool).await?;
     if let Uploader::User(id) | Uploader::Program(id) = image.uploader {
         // Waits for a concurrent deletion of the account, which locks the row, and then finds no owner. Also waits for
@@ -118,9 +146,10 @@ pub async fn insert_within(
         }
     }
     // The janitor locks these rows while it deletes their objects, so if they exist, the objects do too.
-    if storage::confirm(&mut tx, &keys).await? != 2 {
+    if storage::confirm(&mut tx, &keys).await? != keys.len() as u64 {
         return Ok(InsertOutcome::TooLate);
     }
+    let [object_key, thumbnail_key, preview_key] = keys;
     let (owner, visitor) = match &image.uploader {
         Uploader::User(id) | Uploader::Program(id) => (Some(id.uuid()), None),
         Uploader::Visitor(hash) => (None, Some(hash.as_str())),
@@ -128,19 +157,21 @@ pub async fn insert_within(
     let expires = !matches!(image.uploader, Uploader::User(_));
     sqlx::query!(
         "insert into images (id, owner_id, visitor, object_key, thumbnail_key, content_type,
-                             content_sha256, size_bytes, width, height, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-                 case when $11 then now() + interval '1 hour' end)",
+                             content_sha256, size_bytes, width, height, name, preview_key, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+                 case when $13 then now() + interval '1 hour' end)",
         image.id.uuid(),
         owner,
         visitor,
-        keys[0],
-        keys[1],
+        object_key,
+        thumbnail_key,
         image.content_type,
         image.content_sha256,
         image.size_bytes,
         image.width,
         image.height,
+        image.name.as_ref().map(ImageName::as_str),
+        image.has_preview.then_some(preview_key),
         expires,
     )
     .execute(&mut *tx)
@@ -153,8 +184,10 @@ pub async fn insert_within(
 pub async fn get(pool: &PgPool, id: ImageId) -> sqlx::Result<Option<Image>> {
     sqlx::query_as!(
         Image,
-        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.object_key, i.thumbnail_key,
-                  i.content_type, i.size_bytes, i.width, i.height, i.created_at,
+        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.name, i.object_key, i.thumbnail_key,
+                  i.preview_key, i.content_type, i.size_bytes, i.width, i.height, i.created_at,
+                  i.made_from_tool as "made_from_tool: ToolName", i.made_from_result as "made_from_result: ResultId",
+                  i.made_from_image as "made_from_image: ImageId",
                   exists (select from free_runs f where f.image_id = i.id and f.tool = $2)
                       as "free_remove_background_used!",
                   exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
@@ -175,47 +208,26 @@ pub async fn owned(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Op
     Ok(found.filter(|image| image.owner == Some(owner)))
 }
 
-/// A place in a list of images that is sorted by the time of the upload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor {
-    /// The time of the upload of the last image before it.
-    pub created_at: DateTime<Utc>,
-    /// The id of that image.
-    pub id: ImageId,
-}
-
-impl Image {
-    /// Returns the place after this image.
-    pub const fn cursor(&self) -> Cursor {
-        Cursor { created_at: self.created_at, id: self.id }
-    }
-}
-
-/// Returns up to `limit` images of `owner` that do not expire, the newest first, from `before` on.
-pub async fn list(
-    pool: &PgPool,
-    owner: UserId,
-    before: Option<Cursor>,
-    limit: i64,
-) -> sqlx::Result<Vec<Image>> {
+/// Returns those of `ids` that `owner` owns, in the order of the ids, each once.
+pub async fn owned_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx::Result<Vec<Image>> {
+    let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     sqlx::query_as!(
         Image,
-        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.object_key, i.thumbnail_key,
-                  i.content_type, i.size_bytes, i.width, i.height, i.created_at,
-                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2)
-                      as "free_remove_background_used!",
+        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.name, i.object_key, i.thumbnail_key,
+                  i.preview_key, i.content_type, i.size_bytes, i.width, i.height, i.created_at,
+                  i.made_from_tool as "made_from_tool: ToolName", i.made_from_result as "made_from_result: ResultId",
+                  i.made_from_image as "made_from_image: ImageId",
                   exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
+                      as "free_remove_background_used!",
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $4)
                       as "free_upscale_used!"
            from images i
-           where i.owner_id = $1 and i.expires_at is null
-             and (i.created_at, i.id) < (coalesce($4, 'infinity'::timestamptz), $5)
-           order by i.created_at desc, i.id desc limit $6"#,
+           where i.id = any($1) and i.owner_id = $2 and coalesce(i.expires_at > now(), true)
+           order by array_position($1, i.id)"#,
+        &ids,
         owner.uuid(),
         ToolName::RemoveBackground.as_str(),
         ToolName::Upscale.as_str(),
-        before.map(|before| before.created_at),
-        before.map(|before| before.id.uuid()),
-        limit,
     )
     .fetch_all(pool)
     .await
@@ -253,83 +265,4 @@ pub async fn for_program(
     )
     .fetch_optional(pool)
     .await
-}
-
-/// Deletes an image and its results, cancels its active jobs and releases their holds, and dooms all objects.
-/// Returns the canceled jobs, or `None` if `owner` does not own the image.
-pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Option<Vec<JobId>>> {
-    let mut tx = db::begin(pool).await?;
-    // Lock the user's row first, as submit does: no job can be submitted for the image meanwhile.
-    sqlx::query!("select id from users where id = $1 for update", owner.uuid())
-        .fetch_optional(&mut *tx)
-        .await?;
-    let found = sqlx::query!(
-        "select id from images where id = $1 and owner_id = $2 for update",
-        id.uuid(),
-        owner.uuid(),
-    )
-    .fetch_optional(&mut *tx)
-    .await?;
-    if found.is_none() {
-        return Ok(None);
-    }
-    let canceled = jobs::cancel_some(&mut tx, CancelScope::Image(id), i64::MAX).await?;
-    doom_and_delete(&mut tx, &[id]).await?;
-    tx.commit().await?;
-    Ok(Some(canceled))
-}
-
-/// Deletes up to `limit` images of `owner`, whose account was deleted, and their results. Returns their number.
-pub(crate) async fn delete_some(
-    conn: &mut PgConnection,
-    owner: UserId,
-    limit: i64,
-) -> sqlx::Result<i64> {
-    let some = sqlx::query_scalar!(
-        r#"select id as "id: ImageId" from images where owner_id = $1 order by created_at desc limit $2 for update"#,
-        owner.uuid(),
-        limit,
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    doom_and_delete(conn, &some).await?;
-    Ok(some.len() as i64)
-}
-
-/// Deletes up to 500 expired images that no active job uses. Returns their number.
-pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
-    let mut tx = db::begin(pool).await?;
-    let expired = sqlx::query_scalar!(
-        r#"select id as "id: ImageId" from images i
-           where expires_at < now()
-             and not exists (select from jobs j where j.image_id = i.id and j.state in ('queued', 'running'))
-           order by expires_at limit 500 for update skip locked"#,
-    )
-    .fetch_all(&mut *tx)
-    .await?;
-    doom_and_delete(&mut tx, &expired).await?;
-    tx.commit().await?;
-    Ok(expired.len())
-}
-
-async fn doom_and_delete(conn: &mut PgConnection, ids: &[ImageId]) -> sqlx::Result<()> {
-    let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
-    sqlx::query!(
-        "insert into doomed_objects (object_key)
-         select unnest(array[object_key, thumbnail_key]) from images where id = any($1)
-         union
-         select unnest(array[object_key, thumbnail_key]) from results where image_id = any($1)
-         on conflict do nothing",
-        &ids,
-    )
-    .execute(&mut *conn)
-    .await?;
-    // Those of failed jobs; other ended jobs have none.
-    sqlx::query!(
-        "delete from masks using jobs where jobs.id = masks.job_id and jobs.image_id = any($1)",
-        &ids,
-    )
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query!("delete from images where id = any($1)", &ids).execute(conn).await.map(drop)
 }

@@ -29,6 +29,8 @@ pub struct ResultImage {
     pub object_key: String,
     /// The S3 key of its thumbnail; the PNG's own key if the PNG is no larger than a thumbnail.
     pub thumbnail_key: String,
+    /// The S3 key of its preview; `None` if it has none.
+    pub preview_key: Option<String>,
     /// The size of the PNG in bytes.
     pub size_bytes: i64,
     /// The width in pixels.
@@ -62,6 +64,8 @@ pub struct NewResult {
     pub object_key: String,
     /// The S3 key of its thumbnail.
     pub thumbnail_key: String,
+    /// The S3 key of its preview; `None` if it has none.
+    pub preview_key: Option<String>,
     /// The size of the PNG in bytes.
     pub size_bytes: i64,
     /// The width in pixels.
@@ -97,7 +101,8 @@ pub async fn list(pool: &PgPool, filter: Filter) -> sqlx::Result<Vec<ResultImage
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
-                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.size_bytes, r.width, r.height, r.model, r.model_sha256, r.device,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.preview_key, r.size_bytes,
+                  r.width, r.height, r.model, r.model_sha256, r.device,
                   r.duration_ms, r.created_at, j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id
            where ($1::uuid is null or r.id = $1) and ($2::uuid is null or r.image_id = $2)
@@ -117,12 +122,31 @@ pub async fn for_job(pool: &PgPool, job: JobId) -> sqlx::Result<Vec<ResultImage>
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
-                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.size_bytes, r.width,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.preview_key, r.size_bytes, r.width,
                   r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
                   j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id
            where r.job_id = $1"#,
         job.uuid(),
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// Returns the results of `images`, the oldest first. The caller has checked the owner.
+pub async fn of_images(pool: &PgPool, images: &[ImageId]) -> sqlx::Result<Vec<ResultImage>> {
+    let images: Vec<_> = images.iter().map(|id| id.uuid()).collect();
+    sqlx::query_as!(
+        ResultImage,
+        r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
+                  r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.preview_key, r.size_bytes, r.width,
+                  r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
+                  j.tier as "tier: Tier", j.cost as credits
+           from results r join jobs j on j.id = r.job_id
+           where r.image_id = any($1)
+           order by r.created_at, r.id"#,
+        &images,
     )
     .fetch_all(pool)
     .await
@@ -136,9 +160,14 @@ pub async fn delete(
     id: ResultId,
 ) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
+    // Deleting the result also changes the row of an image that was made from it. Whoever deletes that image at the same
+    // time locks the user's row first, too.
+    sqlx::query!("select id from users where id = $1 for no key update", owner.uuid())
+        .fetch_optional(&mut *tx)
+        .await?;
     let keys = sqlx::query!(
         "delete from results where id = $1 and owner_id = $2 and tool = $3
-         returning object_key, thumbnail_key",
+         returning object_key, thumbnail_key, preview_key",
         id.uuid(),
         owner.uuid(),
         tool.as_str(),
@@ -146,7 +175,8 @@ pub async fn delete(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(keys) = keys else { return Ok(false) };
-    storage::doom(&mut tx, &[keys.object_key, keys.thumbnail_key]).await?;
+    let keys = [Some(keys.object_key), Some(keys.thumbnail_key), keys.preview_key];
+    storage::doom(&mut tx, &keys.into_iter().flatten().collect::<Vec<_>>()).await?;
     tx.commit().await?;
     Ok(true)
 }

@@ -72,6 +72,11 @@ pub fn image_thumbnail_key(image: ImageId) -> String {
     format!("images/{image}/thumbnail")
 }
 
+/// Returns the key of an image's preview.
+pub fn image_preview_key(image: ImageId) -> String {
+    format!("images/{image}/preview")
+}
+
 /// Returns the key of the result of one attempt of a job.
 pub fn result_key(job: JobId, attempt: i32) -> String {
     format!("results/{job}/{attempt}.png")
@@ -80,6 +85,11 @@ pub fn result_key(job: JobId, attempt: i32) -> String {
 /// Returns the key of the thumbnail of that result.
 pub fn result_thumbnail_key(job: JobId, attempt: i32) -> String {
     format!("results/{job}/{attempt}-thumbnail.png")
+}
+
+/// Returns the key of the preview of that result.
+pub fn result_preview_key(job: JobId, attempt: i32) -> String {
+    format!("results/{job}/{attempt}-preview.webp")
 }
 
 /// An object opened for streaming.
@@ -281,10 +291,15 @@ impl Storage {
     }
 }
 
-/// Dooms objects: the janitor deletes them.
+/// Dooms objects: the janitor deletes them, unless a row refers to them. Objects that an image made from a result refers
+/// to are left out (migration 0035), so the caller deletes such an image first.
 pub(crate) async fn doom(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into doomed_objects (object_key) select unnest($1::text[]) on conflict do nothing",
+        // A janitor that is about to take a key off the list, because a row refers to it, holds a lock on the row of the
+        // list. The caller may be deleting just that row: the update waits for the janitor, and then inserts anew. The
+        // order prevents a deadlock of two that doom the same keys.
+        "insert into doomed_objects (object_key) select key from unnest($1::text[]) key order by key
+         on conflict (object_key) do update set since = doomed_objects.since",
         keys,
     )
     .execute(conn)
@@ -295,7 +310,12 @@ pub(crate) async fn doom(conn: &mut PgConnection, keys: &[String]) -> sqlx::Resu
 /// Dooms the objects of an attempt that will not finish.
 pub async fn doom_attempt(pool: &PgPool, job: JobId, attempt: i32) -> sqlx::Result<()> {
     let mut conn = pool.acquire().await?;
-    doom(&mut conn, &[result_key(job, attempt), result_thumbnail_key(job, attempt)]).await
+    let keys = [
+        result_key(job, attempt),
+        result_thumbnail_key(job, attempt),
+        result_preview_key(job, attempt),
+    ];
+    doom(&mut conn, &keys).await
 }
 
 /// Announces objects that are about to be written. Unless [`confirm`] takes them off the janitor's list within an

@@ -101,11 +101,13 @@ pub async fn image(
     let image = NewImage {
         id,
         uploader: Uploader::User(owner),
+        name: None,
         content_type: "image/png",
         content_sha256: id.uuid().as_bytes().to_vec(),
         size_bytes: bytes.len().max(1) as i64,
         width: 64,
         height: 48,
+        has_preview: false,
     };
     images::announce(pool, id).await.expect("announced");
     assert_eq!(images::insert(pool, &image).await.expect("inserted"), InsertOutcome::Inserted);

@@ -60,6 +60,13 @@ pub struct JobRunner {
     pub faults: Faults,
 }
 
+/// The files of a result that is in memory as a whole.
+struct Files {
+    png: Bytes,
+    thumbnail: Bytes,
+    preview: Option<Bytes>,
+}
+
 /// A result in the object store that is not recorded yet.
 struct Stored {
     width: u32,
@@ -67,6 +74,7 @@ struct Stored {
     size_bytes: u64,
     stages: StageTimes,
     thumbnail_key: String,
+    preview_key: Option<String>,
     /// The time from the last byte encoded to the last byte stored.
     storing: Duration,
 }
@@ -146,8 +154,9 @@ impl JobRunner {
                 // The clarifier may have run instead of, or besides, the bound model.
                 identity = fixed.model.clone();
                 is_demo = fixed.is_demo;
-                let Fixed { png, thumbnail, width, height, stages, .. } = fixed;
-                self.store(job, (png, thumbnail), (width, height), stages).await?
+                let Fixed { png, thumbnail, preview, width, height, stages, .. } = fixed;
+                let files = Files { png, thumbnail, preview };
+                self.store(job, files, (width, height), stages).await?
             }
         };
         let of_tool = stage::Stage::ALL.map(|stage| (stage.as_str(), stored.stages.get(stage)));
@@ -161,6 +170,7 @@ impl JobRunner {
             id: ResultId::new(),
             object_key: storage::result_key(job.id, job.attempt),
             thumbnail_key: stored.thumbnail_key,
+            preview_key: stored.preview_key,
             size_bytes: stored.size_bytes as i64,
             width: stored.width as i32,
             height: stored.height as i32,
@@ -182,8 +192,8 @@ impl JobRunner {
         let (pixels, limits) = (&self.pixels, &self.settings.limits);
         let progress = |stage| self.report_stage(job, stage_of(stage));
         let cutout = remove_background(input, model, pixels, limits, cancel, progress).await?;
-        let Cutout { png, thumbnail, width, height, stages, .. } = cutout;
-        self.store(job, (png, thumbnail), (width, height), stages).await
+        let Cutout { png, thumbnail, preview, width, height, stages, .. } = cutout;
+        self.store(job, Files { png, thumbnail, preview }, (width, height), stages).await
     }
 
     /// Upscales and uploads the result while it is computed.
@@ -220,12 +230,15 @@ impl JobRunner {
                 receive(upload, parts).await.map_err(JobError::from)
             },)?;
         self.report_stage(job, ProgressStage::Store);
-        let upscale::Upscaled { thumbnail, width, height, stages } = upscaled;
+        let upscale::Upscaled { thumbnail, preview, width, height, stages } = upscaled;
         let storing = Instant::now();
-        let (size_bytes, thumbnail_key) =
-            tokio::try_join!(upload.finish(), self.put_thumbnail(job, (width, height), thumbnail))?;
+        let (size_bytes, thumbnail_key, preview_key) = tokio::try_join!(
+            upload.finish(),
+            self.put_thumbnail(job, (width, height), thumbnail),
+            self.put_preview(job, preview),
+        )?;
         let storing = storing.elapsed();
-        Ok(Stored { width, height, size_bytes, stages, thumbnail_key, storing })
+        Ok(Stored { width, height, size_bytes, stages, thumbnail_key, preview_key, storing })
     }
 
     async fn fix(
@@ -271,7 +284,7 @@ impl JobRunner {
     async fn store(
         &self,
         job: &Claimed,
-        (png, thumbnail): (Bytes, Bytes),
+        Files { png, thumbnail, preview }: Files,
         (width, height): (u32, u32),
         stages: StageTimes,
     ) -> Result<Stored, JobError> {
@@ -279,12 +292,13 @@ impl JobRunner {
         let size_bytes = png.len() as u64;
         let key = storage::result_key(job.id, job.attempt);
         let storing = Instant::now();
-        let ((), thumbnail_key) = tokio::try_join!(
+        let ((), thumbnail_key, preview_key) = tokio::try_join!(
             self.storage.put(&key, "image/png", png),
             self.put_thumbnail(job, (width, height), thumbnail),
+            self.put_preview(job, preview),
         )?;
         let storing = storing.elapsed();
-        Ok(Stored { width, height, size_bytes, stages, thumbnail_key, storing })
+        Ok(Stored { width, height, size_bytes, stages, thumbnail_key, preview_key, storing })
     }
 
     /// Stores the thumbnail of a result and returns its key. A result of at most thumbnail size is its own thumbnail.
@@ -300,6 +314,18 @@ impl JobRunner {
         let key = storage::result_thumbnail_key(job.id, job.attempt);
         self.storage.put(&key, "image/png", thumbnail).await?;
         Ok(key)
+    }
+
+    /// Stores the preview of a result, if it has one, and returns its key.
+    async fn put_preview(
+        &self,
+        job: &Claimed,
+        preview: Option<Bytes>,
+    ) -> Result<Option<String>, StorageError> {
+        let Some(preview) = preview else { return Ok(None) };
+        let key = storage::result_preview_key(job.id, job.attempt);
+        self.storage.put(&key, "image/webp", preview).await?;
+        Ok(Some(key))
     }
 
     /// Records the result, retrying while the database is unavailable; recording twice has no further effect. Returns

@@ -128,16 +128,21 @@ fn single_range(header: &str) -> Option<String> {
 
 async fn object_key(app: &App, file: File) -> Result<Option<String>, ApiError> {
     Ok(match file {
-        File::Image(id) => images::get(&app.pool, id).await?.map(|image| image.object_key),
-        File::ImageThumbnail(id) => {
-            images::get(&app.pool, id).await?.map(|image| image.thumbnail_key)
+        File::Image(id) | File::ImageThumbnail(id) | File::ImagePreview(id) => {
+            let found = images::get(&app.pool, id).await?;
+            found.and_then(|image| match file {
+                File::ImageThumbnail(_) => Some(image.thumbnail_key),
+                File::ImagePreview(_) => image.preview_key,
+                _ => Some(image.object_key),
+            })
         }
-        File::Result(id) | File::ResultThumbnail(id) => {
+        File::Result(id) | File::ResultThumbnail(id) | File::ResultPreview(id) => {
             let filter = Filter { id: Some(id), ..Filter::default() };
             let found = results::list(&app.pool, filter).await?.pop();
-            found.map(|result| match file {
-                File::Result(_) => result.object_key,
-                _ => result.thumbnail_key,
+            found.and_then(|result| match file {
+                File::ResultThumbnail(_) => Some(result.thumbnail_key),
+                File::ResultPreview(_) => result.preview_key,
+                _ => Some(result.object_key),
             })
         }
     })

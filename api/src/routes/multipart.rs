@@ -4,6 +4,7 @@ use axum::extract::Multipart;
 use axum::extract::multipart::{Field, MultipartError, MultipartRejection};
 use axum::http::StatusCode;
 use bytes::Bytes;
+use retouch_core::images::ImageName;
 
 use crate::error::ApiError;
 
@@ -18,11 +19,20 @@ pub fn multipart(body: Result<Multipart, MultipartRejection>) -> Result<Multipar
 }
 
 /// Returns the field `file`, of at most `max_bytes`.
-pub async fn uploaded_file(mut body: Multipart, max_bytes: usize) -> Result<Bytes, ApiError> {
+pub async fn uploaded_file(body: Multipart, max_bytes: usize) -> Result<Bytes, ApiError> {
+    named_file(body, max_bytes).await.map(|(file, _)| file)
+}
+
+/// Returns the field `file`, of at most `max_bytes`, and the name that the client gave the file.
+pub async fn named_file(
+    mut body: Multipart,
+    max_bytes: usize,
+) -> Result<(Bytes, Option<ImageName>), ApiError> {
     for _ in 0..MAX_FIELDS {
         let Some(field) = next_field(&mut body, max_bytes).await? else { break };
         if field.name() == Some("file") {
-            return read_file(field, max_bytes).await;
+            let name = field.file_name().and_then(ImageName::of_file);
+            return Ok((read_file(field, max_bytes).await?, name));
         }
     }
     Err(file_missing())

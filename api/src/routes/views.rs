@@ -36,17 +36,34 @@ pub struct FreeRunsView {
     pub upscale: bool,
 }
 
-/// An uploaded image.
+/// What an image was made from.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = MadeFrom)]
+pub struct MadeFromView {
+    /// The result; null after its deletion.
+    pub result_id: Option<Uuid>,
+    /// The image that the result was made from; null after its deletion.
+    pub image_id: Option<Uuid>,
+    pub tool: ToolName,
+}
+
+/// An uploaded image, or one made from a result.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Image)]
 pub struct ImageView {
     pub id: Uuid,
     /// The same as `id`.
     pub image_id: Uuid,
+    /// The name of the uploaded file, without its folder; null if the client sent none.
+    #[schema(example = "cat.jpg", max_length = 200)]
+    pub name: Option<String>,
     /// Works without a token for at least an hour.
     pub url: String,
     pub thumbnail_url: String,
+    /// A WebP of at most 1600 pixels per side; null if the image is no larger, or has none.
+    pub preview_url: Option<String>,
     /// Width in pixels.
     #[schema(example = 1024)]
     pub x: i32,
@@ -56,6 +73,8 @@ pub struct ImageView {
     pub size_bytes: i64,
     pub created_at: DateTime<Utc>,
     pub free_runs: FreeRunsView,
+    /// Null for an uploaded image.
+    pub made_from: Option<MadeFromView>,
 }
 
 impl ImageView {
@@ -63,8 +82,13 @@ impl ImageView {
         Self {
             id: image.id.uuid(),
             image_id: image.id.uuid(),
+            name: image.name.clone(),
             url: signer.sign(File::Image(image.id)),
             thumbnail_url: signer.sign(File::ImageThumbnail(image.id)),
+            preview_url: image
+                .preview_key
+                .as_ref()
+                .map(|_| signer.sign(File::ImagePreview(image.id))),
             x: image.width,
             y: image.height,
             size_bytes: image.size_bytes,
@@ -73,18 +97,26 @@ impl ImageView {
                 remove_background: image.free_remove_background_used,
                 upscale: image.free_upscale_used,
             },
+            made_from: image.made_from_tool.map(|tool| MadeFromView {
+                result_id: image.made_from_result.map(retouch_core::ResultId::uuid),
+                image_id: image.made_from_image.map(retouch_core::ImageId::uuid),
+                tool,
+            }),
         }
     }
 }
 
 /// A list of images.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[schema(as = ImageList)]
 pub struct ImageListView {
     pub images: Vec<ImageView>,
-    /// Where the next page begins; only in full pages.
+    /// Where the next page begins; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// How many images all pages have; only on the first page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<i64>,
 }
 
 /// The result of a run.
@@ -100,6 +132,8 @@ pub struct ResultView {
     /// The PNG; works without a token for at least an hour.
     pub url: String,
     pub thumbnail_url: String,
+    /// A WebP of at most 1600 pixels per side; null if the result is no larger, or has none.
+    pub preview_url: Option<String>,
     pub width: i32,
     pub height: i32,
     pub size_bytes: i64,
@@ -135,6 +169,10 @@ impl ResultView {
             job_id: result.job.uuid(),
             url: signer.sign(File::Result(result.id)),
             thumbnail_url: signer.sign(File::ResultThumbnail(result.id)),
+            preview_url: result
+                .preview_key
+                .as_ref()
+                .map(|_| signer.sign(File::ResultPreview(result.id))),
             width: result.width,
             height: result.height,
             size_bytes: result.size_bytes,

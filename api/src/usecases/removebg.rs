@@ -110,7 +110,7 @@ fn key_of_content(content: &[u8], options: &CutoutOptions) -> String {
 
 async fn new_image(app: &App, owner: UserId, file: Bytes) -> Result<ImageId, ApiError> {
     let max = app.limits.max_dimension_of(Tool::RemoveBackground.name());
-    Ok(upload_image(app, Uploader::Program(owner), file, max).await?.id)
+    Ok(upload_image(app, Uploader::Program(owner), (file, None), max).await?.id)
 }
 
 /// Cancels a job that takes too long, at no cost to its owner. If it has just ended, returns its results.

@@ -47,7 +47,7 @@ pub async fn run_visitor_tool(
         db::within(images::get(&app.pool, image)).await?.ok_or(ApiError::NotFound("Image"))?
     } else {
         let max = app.limits.max_dimension_of(tool.name());
-        upload_image(app, Uploader::Visitor(visitor.clone()), file, max).await?
+        upload_image(app, Uploader::Visitor(visitor.clone()), (file, None), max).await?
     };
     release_file();
     // A known image may have been uploaded for a tool with a higher limit.

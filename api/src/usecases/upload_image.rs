@@ -1,10 +1,11 @@
-//! Uploads an image: validates it, applies its orientation, strips its metadata and stores it with a thumbnail.
+//! Uploads an image: validates it, applies its orientation, strips its metadata and stores it with a thumbnail and a
+//! preview.
 
 use bytes::Bytes;
 use retouch_core::ImageId;
 use retouch_core::db;
-use retouch_core::images::{self, Image, InsertOutcome, NewImage, Quota, Uploader};
-use retouch_core::storage::{image_key, image_thumbnail_key};
+use retouch_core::images::{self, Image, ImageName, InsertOutcome, NewImage, Quota, Uploader};
+use retouch_core::storage::{image_key, image_preview_key, image_thumbnail_key};
 use retouch_pixels::decode::Header;
 use retouch_pixels::{Limits, PixelError, upload};
 use sha2::{Digest, Sha256};
@@ -12,12 +13,12 @@ use sha2::{Digest, Sha256};
 use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 
-/// Stores `file` as an image of `uploader`. Rejects images wider or higher than `max_dimension` pixels. A rejected
+/// Stores `file` as an image of `uploader` with this name. Rejects images wider or higher than `max_dimension` pixels. A rejected
 /// upload leaves nothing behind.
 pub async fn upload_image(
     app: &App,
     uploader: Uploader,
-    file: Bytes,
+    (file, name): (Bytes, Option<ImageName>),
     max_dimension: u32,
 ) -> Result<Image, ApiError> {
     check_room(app, &uploader, file.len() as i64).await?;
@@ -29,7 +30,9 @@ pub async fn upload_image(
     };
     let (prepared, mut memory) = app.decoders.run(header.prepare_bytes(), prepare).await?;
     let (picture, content_sha256) = prepared?;
-    memory.shrink_to(picture.bytes.len() + picture.thumbnail.len());
+    let has_preview = picture.preview.is_some();
+    let preview_bytes = picture.preview.as_ref().map_or(0, Bytes::len);
+    memory.shrink_to(picture.bytes.len() + picture.thumbnail.len() + preview_bytes);
 
     let id = ImageId::new();
     db::within(images::announce(&app.pool, id)).await?;
@@ -38,16 +41,22 @@ pub async fn upload_image(
     tokio::try_join!(
         app.storage.put(&original, picture.content_type, picture.bytes),
         app.storage.put(&thumbnail, picture.thumbnail_type, picture.thumbnail),
+        async {
+            let Some(preview) = picture.preview else { return Ok(()) };
+            app.storage.put(&image_preview_key(id), "image/webp", preview).await
+        },
     )?;
     drop(memory);
     let new = NewImage {
         id,
         uploader,
+        name,
         content_type: picture.content_type,
         content_sha256,
         size_bytes,
         width: picture.width as i32,
         height: picture.height as i32,
+        has_preview,
     };
     match db::within(images::insert_within(&app.pool, &new, app.limits.quota())).await? {
         InsertOutcome::Inserted => {}

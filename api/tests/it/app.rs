@@ -185,6 +185,7 @@ impl TestApp {
             id: ResultId::new(),
             object_key: key,
             thumbnail_key: thumbnail,
+            preview_key: None,
             size_bytes: png.len() as i64,
             width: 64,
             height: 48,
@@ -284,11 +285,24 @@ impl TestRequest<'_> {
     }
 
     /// Sets a multipart body with one file.
-    pub fn field(mut self, name: &str, bytes: &[u8]) -> Self {
-        let mut body = format!(
-            "--frontier\r\ncontent-disposition: form-data; name=\"{name}\"; filename=\"a\"\r\n\r\n"
-        )
-        .into_bytes();
+    pub fn field(self, name: &str, bytes: &[u8]) -> Self {
+        self.form(&format!("name=\"{name}\"; filename=\"a\""), bytes)
+    }
+
+    /// Sets a multipart body with the file `file`, and `path` as its name.
+    pub fn file_named(self, path: &str, bytes: &[u8]) -> Self {
+        self.form(&format!("name=\"file\"; filename=\"{path}\""), bytes)
+    }
+
+    /// Sets a multipart body with the file `file`, without a name.
+    pub fn nameless_file(self, bytes: &[u8]) -> Self {
+        self.form("name=\"file\"", bytes)
+    }
+
+    fn form(mut self, disposition: &str, bytes: &[u8]) -> Self {
+        let mut body =
+            format!("--frontier\r\ncontent-disposition: form-data; {disposition}\r\n\r\n")
+                .into_bytes();
         body.extend_from_slice(bytes);
         body.extend_from_slice(b"\r\n--frontier--\r\n");
         self.body = body.into();

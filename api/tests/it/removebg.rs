@@ -323,6 +323,7 @@ async fn an_unreadable_result_is_reported_as_charged(pool: PgPool) {
             id: ResultId::new(),
             object_key: lost.clone(),
             thumbnail_key: storage::result_thumbnail_key(job, 1),
+            preview_key: None,
             size_bytes: 1,
             width: 64,
             height: 48,

@@ -53,8 +53,10 @@ pub async fn images_after(
 ) -> sqlx::Result<Vec<Image>> {
     sqlx::query_as!(
         Image,
-        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.object_key, i.thumbnail_key,
-                  i.content_type, i.size_bytes, i.width, i.height, i.created_at,
+        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.name, i.object_key, i.thumbnail_key,
+                  i.preview_key, i.content_type, i.size_bytes, i.width, i.height, i.created_at,
+                  i.made_from_tool as "made_from_tool: ToolName", i.made_from_result as "made_from_result: ResultId",
+                  i.made_from_image as "made_from_image: ImageId",
                   exists (select from free_runs f where f.image_id = i.id and f.tool = $4)
                       as "free_remove_background_used!",
                   exists (select from free_runs f where f.image_id = i.id and f.tool = $5)
@@ -85,7 +87,7 @@ pub async fn results_after(
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor,
-                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.object_key, r.thumbnail_key, r.size_bytes,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.object_key, r.thumbnail_key, r.preview_key, r.size_bytes,
                   r.width, r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
                   j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id

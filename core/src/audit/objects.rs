@@ -1,6 +1,6 @@
 //! Comparing the bucket with the rows.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -87,15 +87,16 @@ async fn is_gone(storage: &Storage, key: &str) -> Result<bool, StorageError> {
 }
 
 /// Returns the keys that rows refer to and that are not in `present`.
-async fn absent(pool: &PgPool, present: &HashSet<String>) -> sqlx::Result<Vec<String>> {
-    let mut absent = Vec::new();
+async fn absent(pool: &PgPool, present: &HashSet<String>) -> sqlx::Result<BTreeSet<String>> {
+    // An image that was made from a result has the same keys.
+    let mut absent = BTreeSet::new();
     let mut after = Uuid::nil();
     loop {
         let rows = sqlx::query!(
-            r#"select id as "id!", object_key as "object_key!", thumbnail_key as "thumbnail_key!" from (
-                   (select id, object_key, thumbnail_key from images where id > $1 order by id limit $2)
+            r#"select id as "id!", object_key as "object_key!", thumbnail_key as "thumbnail_key!", preview_key from (
+                   (select id, object_key, thumbnail_key, preview_key from images where id > $1 order by id limit $2)
                    union all
-                   (select id, object_key, thumbnail_key from results where id > $1 order by id limit $2)
+                   (select id, object_key, thumbnail_key, preview_key from results where id > $1 order by id limit $2)
                ) keys order by id limit $2"#,
             after,
             ROWS,
@@ -104,7 +105,9 @@ async fn absent(pool: &PgPool, present: &HashSet<String>) -> sqlx::Result<Vec<St
         .await?;
         let Some(last) = rows.last() else { return Ok(absent) };
         after = last.id;
-        let keys = rows.into_iter().flat_map(|row| [row.object_key, row.thumbnail_key]);
+        let keys = rows.into_iter().flat_map(|row| {
+            [Some(row.object_key), Some(row.thumbnail_key), row.preview_key].into_iter().flatten()
+        });
         absent.extend(keys.filter(|key| !present.contains(key)));
     }
 }

@@ -31,8 +31,8 @@ pub(crate) async fn finish_and_debit(
            ), recorded as (
                insert into results (id, job_id, image_id, owner_id, tool, factor, object_key, thumbnail_key,
                                     size_bytes, width, height, model, model_sha256, device, duration_ms,
-                                    is_demo, mode, prompt)
-               select $3, id, image_id, owner_id, tool, factor, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                                    is_demo, preview_key, mode, prompt)
+               select $3, id, image_id, owner_id, tool, factor, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
                       mode, prompt
                from ended
            ), unmasked as (
@@ -59,6 +59,7 @@ pub(crate) async fn finish_and_debit(
         made.device,
         made.duration_ms,
         made.is_demo,
+        made.preview_key,
     )
     .fetch_one(pool)
     .await

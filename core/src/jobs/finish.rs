@@ -34,7 +34,8 @@ pub async fn finish(
     if recorded.is_some() {
         return Ok(Finish::Done);
     }
-    storage::doom(&mut tx, &[made.object_key.clone(), made.thumbnail_key.clone()]).await?;
+    let keys = [Some(&made.object_key), Some(&made.thumbnail_key), made.preview_key.as_ref()];
+    storage::doom(&mut tx, &keys.into_iter().flatten().cloned().collect::<Vec<_>>()).await?;
     tx.commit().await?;
     Ok(Finish::LeaseLost)
 }

@@ -1,7 +1,8 @@
 //! Listing the bucket, and finding the objects that no row refers to.
 //!
-//! An orphan stays an orphan: an image's row is written only while its keys are announced, and a result's row
-//! only while its job runs. So nothing that happens between finding an orphan and deleting it matters.
+//! An orphan stays an orphan: an uploaded image's row is written only while its keys are announced, a result's row
+//! only while its job runs, and the row of an image that shares a result's objects only while the result's row is
+//! there. So nothing that happens between finding an orphan and deleting it matters.
 
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
@@ -79,9 +80,11 @@ pub(crate) async fn referenced(
     let ids: Vec<Uuid> = keys.iter().filter_map(|key| id_in(key)).collect();
     sqlx::query_scalar!(
         r#"select key as "key!" from (
-               select unnest(array[object_key, thumbnail_key]) as key from images where id = any($1)
+               select unnest(array[object_key, thumbnail_key, preview_key]) as key from images where id = any($1)
                union all
-               select unnest(array[object_key, thumbnail_key]) from results where job_id = any($1)
+               select unnest(array[object_key, thumbnail_key, preview_key]) from images where objects_of_job = any($1)
+               union all
+               select unnest(array[object_key, thumbnail_key, preview_key]) from results where job_id = any($1)
            ) of_rows where key = any($2)"#,
         &ids,
         keys,
@@ -99,8 +102,12 @@ pub(crate) async fn orphans(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<
     sqlx::query_scalar!(
         r#"select key as "key!" from unnest($1::text[], $2::uuid[]) as candidate (key, owner)
            where not exists (select from doomed_objects d where d.object_key = key)
-             and not exists (select from images i where i.id = owner and key in (i.object_key, i.thumbnail_key))
-             and not exists (select from results r where r.job_id = owner and key in (r.object_key, r.thumbnail_key))
+             and not exists (select from images i where i.id = owner
+                             and key in (i.object_key, i.thumbnail_key, i.preview_key))
+             and not exists (select from images i where i.objects_of_job = owner
+                             and key in (i.object_key, i.thumbnail_key, i.preview_key))
+             and not exists (select from results r where r.job_id = owner
+                             and key in (r.object_key, r.thumbnail_key, r.preview_key))
              and not exists (select from jobs j where j.id = owner and j.state in ('queued', 'running'))"#,
         &keys,
         &ids,
@@ -118,7 +125,10 @@ pub(crate) async fn unknown(pool: &PgPool, keys: &[String]) -> sqlx::Result<Vec<
 
 #[cfg(test)]
 mod tests {
-    use super::super::{image_key, image_thumbnail_key, result_key, result_thumbnail_key};
+    use super::super::{
+        image_key, image_preview_key, image_thumbnail_key, result_key, result_preview_key,
+        result_thumbnail_key,
+    };
     use super::*;
     use crate::{ImageId, JobId};
 
@@ -127,6 +137,8 @@ mod tests {
         let (image, job) = (ImageId::new(), JobId::new());
         assert_eq!(id_in(&image_key(image)), Some(image.uuid()));
         assert_eq!(id_in(&image_thumbnail_key(image)), Some(image.uuid()));
+        assert_eq!(id_in(&image_preview_key(image)), Some(image.uuid()));
+        assert_eq!(id_in(&result_preview_key(job, 2)), Some(job.uuid()));
         assert_eq!(id_in(&result_key(job, 1)), Some(job.uuid()));
         assert_eq!(id_in(&result_thumbnail_key(job, 3)), Some(job.uuid()));
         for key in ["", "images", "images/", "images/x/original", "backup/images/x", "é/x/y"] {

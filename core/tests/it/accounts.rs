@@ -56,6 +56,7 @@ fn made(job: JobId) -> NewResult {
         id: ResultId::new(),
         object_key: storage::result_key(job, 1),
         thumbnail_key: storage::result_thumbnail_key(job, 1),
+        preview_key: None,
         size_bytes: 100,
         width: 64,
         height: 48,
@@ -348,11 +349,13 @@ fn late_image(id: ImageId, owner: UserId) -> NewImage {
     NewImage {
         id,
         uploader: Uploader::User(owner),
+        name: None,
         content_type: "image/png",
         content_sha256: vec![1],
         size_bytes: 4,
         width: 64,
         height: 48,
+        has_preview: false,
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::credits::PACKS;
-use retouch_core::images::{self, InsertOutcome, NewImage, Uploader};
+use retouch_core::images::{self, FromResult, InsertOutcome, NewImage, Quota, Uploader};
 use retouch_core::jobs::{self, Claimed, Failure, Finish, Isolation, NewJob};
 use retouch_core::orders::{self, OrderStatus};
 use retouch_core::results::{self, Filter, NewResult};
@@ -46,6 +46,7 @@ fn made(job: JobId, attempt: i32) -> NewResult {
         id: ResultId::new(),
         object_key: storage::result_key(job, attempt),
         thumbnail_key: storage::result_thumbnail_key(job, attempt),
+        preview_key: None,
         size_bytes: 100,
         width: 64,
         height: 48,
@@ -75,11 +76,13 @@ fn new_image(id: ImageId, owner: UserId) -> NewImage {
     NewImage {
         id,
         uploader: Uploader::User(owner),
+        name: None,
         content_type: "image/png",
         content_sha256: vec![1],
         size_bytes: 1,
         width: 64,
         height: 48,
+        has_preview: false,
     }
 }
 
@@ -159,7 +162,8 @@ async fn an_upload_that_took_too_long_is_not_inserted(pool: PgPool) {
     images::announce(&pool, late).await.unwrap();
     put(&bucket.storage, &keys_of(late)).await;
     two_hours_later(&pool).await;
-    assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 2);
+    // The file, the thumbnail, and a preview that was never written.
+    assert_eq!(janitor::delete_doomed(&pool, &bucket.storage).await.unwrap(), 3);
     let recorded = images::insert(&pool, &new_image(late, ada)).await.unwrap();
     assert_eq!(recorded, InsertOutcome::TooLate);
     assert_eq!(images::list(&pool, ada, None, 1000).await.unwrap().len(), 0);

@@ -52,6 +52,7 @@ fn made(job: JobId, attempt: i32) -> NewResult {
         id: ResultId::new(),
         object_key: storage::result_key(job, attempt),
         thumbnail_key: storage::result_thumbnail_key(job, attempt),
+        preview_key: None,
         size_bytes: 100,
         width: 64,
         height: 48,

@@ -211,6 +211,7 @@ impl Life {
             id: ResultId::new(),
             object_key: storage::result_key(job, attempt),
             thumbnail_key: storage::result_thumbnail_key(job, attempt),
+            preview_key: None,
             size_bytes: 1,
             width: 1,
             height: 1,

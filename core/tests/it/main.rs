@@ -11,4 +11,5 @@ mod migrations;
 mod operator;
 mod orders;
 mod queue;
+mod shared_objects;
 mod storage;

@@ -22,6 +22,7 @@ use retouch_inference::registry::{ModelHandle, ModelIdentity, PaintControl};
 use retouch_pixels::decode::decode;
 use retouch_pixels::mask::{EffectiveMask, Mask, MaskError};
 use retouch_pixels::patch::{self, Canvas, Crop, Fit};
+use retouch_pixels::preview::Preview;
 use retouch_pixels::thumbnail::encode_with_thumbnail;
 use retouch_pixels::tile::{self, Region, TileSize};
 use retouch_pixels::{Limits, Picture};
@@ -78,6 +79,8 @@ pub struct Fixed {
     pub png: Bytes,
     /// The result as a PNG of at most 512 pixels per side.
     pub thumbnail: Bytes,
+    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is no larger.
+    pub preview: Option<Bytes>,
     /// The result's width in pixels.
     pub width: u32,
     /// The result's height in pixels.
@@ -263,14 +266,20 @@ async fn finish<P: Fn(Stage)>(
     engines: &[Engine<'_>],
 ) -> Result<Fixed, ToolError> {
     let (width, height) = (picture.width, picture.height);
-    let (png, thumbnail) =
-        steps.on_pixels(Stage::Encode, move || Ok(encode_with_thumbnail(&picture)?)).await?;
+    let (png, thumbnail, preview) = steps
+        .on_pixels(Stage::Encode, move || {
+            let (files, preview) =
+                rayon::join(|| encode_with_thumbnail(&picture), || Preview::of(&picture));
+            let (png, thumbnail) = files?;
+            Ok((png, thumbnail, preview?))
+        })
+        .await?;
     let models = engines.iter().map(|engine| engine.model.identity().clone());
     let model = models
         .reduce(|one, other| one.and(&other))
         .ok_or_else(|| ToolError::Internal("no model was assigned to the mask".to_owned()))?;
     let is_demo = engines.iter().any(|engine| engine.model.task().is_demo());
-    Ok(Fixed { png, thumbnail, width, height, stages: steps.times, model, is_demo })
+    Ok(Fixed { png, thumbnail, preview, width, height, stages: steps.times, model, is_demo })
 }
 
 /// A model and how to use it for a fix.

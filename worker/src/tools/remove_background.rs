@@ -13,6 +13,7 @@ use retouch_pixels::Limits;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::{Rgba, encode_png};
 use retouch_pixels::foreground::cut_out;
+use retouch_pixels::preview::Preview;
 use retouch_pixels::thumbnail::encode_thumbnail;
 
 /// A cutout.
@@ -22,6 +23,8 @@ pub struct Cutout {
     pub png: Bytes,
     /// The result as a PNG of at most 512 pixels per side.
     pub thumbnail: Bytes,
+    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is no larger.
+    pub preview: Option<Bytes>,
     /// The result's width in pixels.
     pub width: u32,
     /// The result's height in pixels.
@@ -80,16 +83,18 @@ pub async fn remove_background(
         })
         .await?;
     let (width, height) = (picture.width, picture.height);
-    let (png, thumbnail) = steps
+    let (png, thumbnail, preview) = steps
         .on_pixels(Stage::Encode, move || {
             // A cutout is RGB, which a profile of gray samples does not describe.
             let icc = picture.icc.as_deref().filter(|_| !picture.gray);
             let result = Rgba { width, height, pixels: &rgba, icc };
-            let (png, thumbnail) = rayon::join(|| encode_png(result), || encode_thumbnail(result));
-            Ok((png?, thumbnail?))
+            // The PNG takes longest, so the copies cost no time if there is a second thread.
+            let copies = || (encode_thumbnail(result), Preview::of_rgba(result));
+            let (png, (thumbnail, preview)) = rayon::join(|| encode_png(result), copies);
+            Ok((png?, thumbnail?, preview?))
         })
         .await?;
 
     let (stages, model) = (steps.times, model.identity().clone());
-    Ok(Cutout { png, thumbnail, width, height, stages, model })
+    Ok(Cutout { png, thumbnail, preview, width, height, stages, model })
 }

@@ -21,7 +21,7 @@ pub enum Stage {
     Postprocess,
     /// Estimates foreground colors at the edge.
     Foreground,
-    /// Encodes the PNG and its thumbnail.
+    /// Encodes the PNG, its thumbnail and its preview.
     Encode,
 }
 

@@ -29,7 +29,7 @@ use retouch_pixels::{Limits, Picture};
 
 mod encoder;
 
-use encoder::Encoder;
+use encoder::{Copies, Encoder};
 
 /// Tiles in progress at once: while the model runs on one, the next is prepared and the previous one is composed.
 const TILES_IN_FLIGHT: usize = 2;
@@ -134,6 +134,8 @@ pub struct Progress {
 pub struct Upscaled {
     /// The result as a PNG of at most 512 pixels per side.
     pub thumbnail: Bytes,
+    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is no larger.
+    pub preview: Option<Bytes>,
     /// The result's width in pixels.
     pub width: u32,
     /// The result's height in pixels.
@@ -321,10 +323,10 @@ impl<N: Net> Run<'_, N> {
             meter.end_band();
         }
         png.write(finished).await?;
-        let (thumbnail, encoding) = png.finish().await?;
+        let Copies { thumbnail, preview, took: encoding } = png.finish().await?;
         let mut stages = *self.times.lock().unwrap_or_else(PoisonError::into_inner);
         stages.add(Stage::Encode, encoding);
-        Ok(Upscaled { thumbnail, width, height, stages })
+        Ok(Upscaled { thumbnail, preview, width, height, stages })
     }
 
     async fn band(

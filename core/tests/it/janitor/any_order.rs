@@ -20,6 +20,7 @@ enum Step {
     Finish(usize),
     LoseWorkers,
     DeleteResults,
+    GoOnFrom(usize),
     TwoHoursPass,
     ListBucket,
     DoomOrphans,
@@ -30,8 +31,8 @@ const PICTURES: usize = 2;
 
 fn step() -> impl Strategy<Value = Step> {
     use Step::{
-        Announce, Claim, Delete, DeleteDoomed, DeleteResults, DoomOrphans, Finish, ListBucket,
-        LoseWorkers, Put, PutResult, Record, Submit, TwoHoursPass,
+        Announce, Claim, Delete, DeleteDoomed, DeleteResults, DoomOrphans, Finish, GoOnFrom,
+        ListBucket, LoseWorkers, Put, PutResult, Record, Submit, TwoHoursPass,
     };
     let picture = || 0..PICTURES;
     prop_oneof![
@@ -45,6 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => picture().prop_map(Finish),
         1 => Just(LoseWorkers),
         1 => Just(DeleteResults),
+        4 => picture().prop_map(GoOnFrom),
         1 => Just(TwoHoursPass),
         2 => Just(ListBucket),
         3 => Just(DoomOrphans),
@@ -63,9 +65,9 @@ struct World<'a> {
     /// The jobs that workers hold, or still believe to hold, and whether the result's objects are written.
     claims: Vec<(WorkerId, Claimed, bool)>,
     listed: Vec<Page>,
-    /// How many images were inserted, how many came too late, how many jobs were finished, and how many had lost
-    /// their lease.
-    seen: [usize; 4],
+    /// How many images were inserted, how many came too late, how many jobs were finished, how many had lost their
+    /// lease, and how many images were made from results.
+    seen: [usize; 5],
 }
 
 impl<'a> World<'a> {
@@ -79,7 +81,7 @@ impl<'a> World<'a> {
             stored: [false; PICTURES],
             claims: Vec::new(),
             listed: Vec::new(),
-            seen: [0; 4],
+            seen: [0; 5],
         }
     }
 
@@ -154,6 +156,15 @@ impl<'a> World<'a> {
                     results::delete(pool, self.owner, result.tool, result.id).await.unwrap();
                 }
             }
+            Step::GoOnFrom(n) => {
+                let made = results::list(pool, Filter::default()).await.unwrap();
+                if let Some(result) = made.get(n % made.len().max(1)) {
+                    let made = images::from_result(pool, self.owner, result.id, Quota::NONE)
+                        .await
+                        .unwrap();
+                    self.seen[4] += usize::from(matches!(made, FromResult::Made(_)));
+                }
+            }
             Step::TwoHoursPass => two_hours_later(pool).await,
             Step::ListBucket => {
                 for folder in ["images/", "results/"] {
@@ -186,7 +197,9 @@ impl<'a> World<'a> {
         .fetch_all(self.pool)
         .await
         .unwrap();
+        // An image that was made from a result has its keys.
         keys.sort();
+        keys.dedup();
         keys
     }
 
@@ -209,7 +222,7 @@ async fn after_any_sequence_exactly_the_referenced_objects_are_left(pool: PgPool
     let bucket = Bucket::start().await;
     let owner = user(&pool, "ada", 100_000).await;
     let mut runner = TestRunner::deterministic();
-    let mut seen = [0; 4];
+    let mut seen = [0; 5];
     for _ in 0..30 {
         let steps = prop::collection::vec(step(), 80).new_tree(&mut runner).unwrap().current();
         let mut world = World::new(&pool, &bucket.storage, owner);

@@ -1,4 +1,4 @@
-//! Encodes finished rows to the PNG, sends its bytes, and computes the thumbnail.
+//! Encodes finished rows to the PNG, sends its bytes, and computes the smaller copies.
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use retouch_pixels::encode::{Channels, PngStream};
+use retouch_pixels::preview::Preview;
 use retouch_pixels::thumbnail::Thumbnail;
 
 /// The most bytes of rows to encode at once, which bounds the bytes waiting to be sent.
@@ -27,6 +28,15 @@ pub struct Encoder<'a> {
 struct Work {
     png: PngStream,
     thumbnail: Thumbnail,
+    preview: Option<Preview>,
+}
+
+/// The smaller copies of the picture.
+pub struct Copies {
+    pub thumbnail: Bytes,
+    pub preview: Option<Bytes>,
+    /// How long all encoding took.
+    pub took: Duration,
 }
 
 impl<'a> Encoder<'a> {
@@ -42,8 +52,9 @@ impl<'a> Encoder<'a> {
         out: mpsc::Sender<Bytes>,
     ) -> Result<Self, ToolError> {
         let png = PngStream::new(size, channels, icc.clone())?;
-        let work = Some(Work { png, thumbnail: Thumbnail::new(size, channels) });
-        // The thumbnail is always RGB, which a profile of gray samples does not describe.
+        let thumbnail = Thumbnail::new(size, channels);
+        let work = Some(Work { png, thumbnail, preview: Preview::new(size, channels) });
+        // The copies are always RGB, which a profile of gray samples does not describe.
         let icc = icc.filter(|_| matches!(channels, Channels::Rgb | Channels::Rgba));
         let stride = size.0 as usize * channels.count();
         Ok(Self { work, icc, stride, pixels, out, took: Duration::ZERO })
@@ -58,12 +69,15 @@ impl<'a> Encoder<'a> {
         let step = (ENCODE_BYTES / self.stride).max(1) * self.stride;
         while !rows.is_empty() {
             let now = rows.split_to(step.min(rows.len()));
-            let Work { mut png, mut thumbnail } = self.work()?;
+            let mut work = self.work()?;
             let encode = move || {
                 let started = Instant::now();
-                let written = png.write(&now);
-                thumbnail.push(&now);
-                (written, png.take(), Work { png, thumbnail }, started.elapsed())
+                let written = work.png.write(&now);
+                work.thumbnail.push(&now);
+                if let Some(preview) = &mut work.preview {
+                    preview.push(&now);
+                }
+                (written, work.png.take(), work, started.elapsed())
             };
             let (written, bytes, work, took) = self.pixels.run(encode).await?;
             written?;
@@ -74,21 +88,22 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Finishes the PNG. Returns the thumbnail and how long all encoding took.
+    /// Finishes the PNG. Returns the copies.
     ///
     /// # Errors
     /// [`ToolError::Pixels`] if rows are missing, [`ToolError::Canceled`] if the receiver has been dropped.
-    pub async fn finish(mut self) -> Result<(Bytes, Duration), ToolError> {
+    pub async fn finish(mut self) -> Result<Copies, ToolError> {
         let (work, icc) = (self.work()?, self.icc.take());
         let encode = move || {
             let started = Instant::now();
             let last = work.png.finish()?;
             let thumbnail = work.thumbnail.encode(icc.as_deref())?;
-            Ok::<_, ToolError>((last, thumbnail, started.elapsed()))
+            let preview = work.preview.map(|preview| preview.encode(icc.as_deref())).transpose()?;
+            Ok::<_, ToolError>((last, thumbnail, preview, started.elapsed()))
         };
-        let (last, thumbnail, took) = self.pixels.run(encode).await??;
+        let (last, thumbnail, preview, took) = self.pixels.run(encode).await??;
         self.send(last).await?;
-        Ok((thumbnail, self.took + took))
+        Ok(Copies { thumbnail, preview, took: self.took + took })
     }
 
     async fn send(&self, bytes: Bytes) -> Result<(), ToolError> {

@@ -1,0 +1,133 @@
+//! `/api/images/delete` and `/api/images/archive`: deletes or downloads many images at once.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+use retouch_core::{ImageId, db, images};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::error::ApiError;
+use crate::routes::caller::SignedIn;
+use crate::routes::problem::Problem;
+use crate::routes::run::no_store;
+use crate::state::App;
+use crate::usecases::archive_images::{self, Include};
+use crate::usecases::run_tool::announce_canceled;
+
+/// The most images to delete at once.
+const MAX_DELETED: usize = 500;
+/// The most images of an archive.
+const MAX_ARCHIVED: usize = 200;
+
+/// The images to delete.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ImageDeletion)]
+pub struct DeletionRequest {
+    /// Ids of images; unknown ones are ignored.
+    #[schema(min_items = 1, max_items = 500)]
+    image_ids: Vec<Uuid>,
+}
+
+/// The images that are gone.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DeletedImages)]
+pub struct DeletedView {
+    /// The ids of those that were the caller's.
+    deleted: Vec<Uuid>,
+}
+
+/// Deletes images and their results, all at once. Unfinished runs are canceled.
+#[utoipa::path(post, path = "/api/images/delete", tag = "images", request_body = DeletionRequest,
+    responses((status = 200, body = DeletedView), (status = 400, body = Problem), (status = 401, body = Problem)),
+    security(("token" = []), ("key" = [])))]
+pub async fn delete_images(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    body: Result<Json<DeletionRequest>, JsonRejection>,
+) -> Result<Json<DeletedView>, ApiError> {
+    let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let ids = checked(request.image_ids, MAX_DELETED)?;
+    let gone = images::delete_many(&app.pool, user.id, &ids).await?;
+    announce_canceled(&app, &gone.canceled).await;
+    Ok(Json(DeletedView { deleted: gone.images.into_iter().map(ImageId::uuid).collect() }))
+}
+
+/// What an archive contains.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ArchiveContents)]
+pub enum IncludeName {
+    /// The images.
+    Originals,
+    /// Their results.
+    Results,
+    /// Both.
+    All,
+}
+
+impl From<IncludeName> for Include {
+    fn from(name: IncludeName) -> Self {
+        match name {
+            IncludeName::Originals => Self::Originals,
+            IncludeName::Results => Self::Results,
+            IncludeName::All => Self::All,
+        }
+    }
+}
+
+/// The images to download.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ImageArchive)]
+pub struct ArchiveRequest {
+    /// Ids of images; unknown ones are ignored.
+    #[schema(min_items = 1, max_items = 200)]
+    image_ids: Vec<Uuid>,
+    #[schema(inline)]
+    include: IncludeName,
+}
+
+/// Downloads images, their results, or both as a ZIP, without compression.
+///
+/// The files have the names of the images, made unique: `cat.jpg`, `cat (2).jpg`, and `cat (cut out).png` for a result.
+/// A file that is missing is left out, and its name is listed in `missing.txt`.
+#[utoipa::path(post, path = "/api/images/archive", tag = "images", request_body = ArchiveRequest,
+    responses((status = 200, content_type = "application/zip", body = Vec<u8>), (status = 400, body = Problem),
+        (status = 401, body = Problem), (status = 404, body = Problem)),
+    security(("token" = []), ("key" = [])))]
+pub async fn download_images(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    body: Result<Json<ArchiveRequest>, JsonRejection>,
+) -> Result<Response, ApiError> {
+    let Json(request) = body.map_err(|error| ApiError::BadRequest(error.body_text()))?;
+    let ids = checked(request.image_ids, MAX_ARCHIVED)?;
+    // All rows are read before the first byte is sent: a slow client must not hold a connection to the database.
+    let entries =
+        db::within(archive_images::entries(&app.pool, user.id, &ids, request.include.into()));
+    let entries = entries.await?.ok_or(ApiError::NotFound("Image"))?;
+    let chunks = archive_images::zip(app.storage.clone(), entries, app.clock.now()).map(|chunk| {
+        chunk.inspect_err(|error| tracing::warn!("A download of images failed: {error:#}"))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "application/zip"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"retouch-images.zip\""),
+    ];
+    let mut response = (headers, Body::from_stream(chunks)).into_response();
+    no_store(&mut response);
+    Ok(response)
+}
+
+fn checked(ids: Vec<Uuid>, max: usize) -> Result<Vec<ImageId>, ApiError> {
+    if !(1..=max).contains(&ids.len()) {
+        return Err(ApiError::BadRequest(format!("imageIds must have 1 to {max} ids.")));
+    }
+    Ok(ids.into_iter().map(ImageId::from).collect())
+}

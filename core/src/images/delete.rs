@@ -1,0 +1,104 @@
+//! Deleting images: with their results, jobs and objects.
+
+use sqlx::{PgConnection, PgPool};
+
+use crate::jobs::{self, CancelScope};
+use crate::{ImageId, JobId, UserId, db, storage};
+
+/// Images that were deleted together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// The images that are gone.
+    pub images: Vec<ImageId>,
+    /// The jobs that were canceled.
+    pub canceled: Vec<JobId>,
+}
+
+/// Deletes an image and its results, cancels its active jobs and releases their holds, and dooms all objects.
+/// Returns the canceled jobs, or `None` if `owner` does not own the image.
+pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<Option<Vec<JobId>>> {
+    let deleted = delete_many(pool, owner, &[id]).await?;
+    Ok((!deleted.images.is_empty()).then_some(deleted.canceled))
+}
+
+/// Deletes those of `ids` that `owner` owns, all or none, as [`delete`] does.
+pub async fn delete_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx::Result<Deleted> {
+    let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
+    let mut tx = db::begin(pool).await?;
+    // Lock the user's row first, as submit does: no job can be submitted for the images meanwhile.
+    sqlx::query!("select id from users where id = $1 for update", owner.uuid())
+        .fetch_optional(&mut *tx)
+        .await?;
+    let images = sqlx::query_scalar!(
+        r#"select id as "id: ImageId" from images where id = any($1) and owner_id = $2
+           order by created_at desc, id for update"#,
+        &ids,
+        owner.uuid(),
+    )
+    .fetch_all(&mut *tx)
+    .await?;
+    let mut canceled = Vec::new();
+    for image in &images {
+        canceled.extend(jobs::cancel_some(&mut tx, CancelScope::Image(*image), i64::MAX).await?);
+    }
+    doom_and_delete(&mut tx, &images).await?;
+    tx.commit().await?;
+    Ok(Deleted { images, canceled })
+}
+
+/// Deletes up to `limit` images of `owner`, whose account was deleted, and their results. Returns their number.
+pub(crate) async fn delete_some(
+    conn: &mut PgConnection,
+    owner: UserId,
+    limit: i64,
+) -> sqlx::Result<i64> {
+    let some = sqlx::query_scalar!(
+        r#"select id as "id: ImageId" from images where owner_id = $1 order by created_at desc limit $2 for update"#,
+        owner.uuid(),
+        limit,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    doom_and_delete(conn, &some).await?;
+    Ok(some.len() as i64)
+}
+
+/// Deletes up to 500 expired images that no active job uses. Returns their number.
+pub async fn delete_expired(pool: &PgPool) -> sqlx::Result<usize> {
+    let mut tx = db::begin(pool).await?;
+    let expired = sqlx::query_scalar!(
+        r#"select id as "id: ImageId" from images i
+           where expires_at < now()
+             and not exists (select from jobs j where j.image_id = i.id and j.state in ('queued', 'running'))
+           order by expires_at limit 500 for update skip locked"#,
+    )
+    .fetch_all(&mut *tx)
+    .await?;
+    doom_and_delete(&mut tx, &expired).await?;
+    tx.commit().await?;
+    Ok(expired.len())
+}
+
+async fn doom_and_delete(conn: &mut PgConnection, ids: &[ImageId]) -> sqlx::Result<()> {
+    let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
+    let keys = sqlx::query_scalar!(
+        r#"select key as "key!" from (
+               select unnest(array[object_key, thumbnail_key, preview_key]) as key from images where id = any($1)
+               union
+               select unnest(array[object_key, thumbnail_key, preview_key]) from results where image_id = any($1)
+           ) keys where key is not null"#,
+        &ids,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    // Those of failed jobs; other ended jobs have none.
+    sqlx::query!(
+        "delete from masks using jobs where jobs.id = masks.job_id and jobs.image_id = any($1)",
+        &ids,
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!("delete from images where id = any($1)", &ids).execute(&mut *conn).await?;
+    // After the rows: the database refuses to doom what an image made from a result refers to.
+    storage::doom(conn, &keys).await
+}

@@ -1,0 +1,90 @@
+//! Makes an image from a result, so that its owner can go on working with it. Nothing is copied: both rows refer to the
+//! same objects, which the janitor keeps as long as one of them exists.
+
+use sqlx::PgPool;
+
+use super::{ImageName, Quota, stored};
+use crate::{ImageId, ResultId, UserId, db};
+use retouch_catalog::ToolName;
+
+/// The outcome of making an image from a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromResult {
+    /// The image was made.
+    Made(ImageId),
+    /// The owner had made it before.
+    Existed(ImageId),
+    /// The owner has no such result.
+    NoResult,
+    /// The owner has no room for it.
+    OverQuota,
+    /// The owner deleted their account.
+    OwnerGone,
+}
+
+/// Makes an image from a result of `owner`, once. It counts as a picture of its own.
+pub async fn from_result(
+    pool: &PgPool,
+    owner: UserId,
+    result: ResultId,
+    quota: Quota,
+) -> sqlx::Result<FromResult> {
+    let mut tx = db::begin(pool).await?;
+    // As an upload does: repeats, other uploads and the deletion of the account wait for each other.
+    let user = sqlx::query!(
+        "select id from users where id = $1 and deleted_at is null for no key update",
+        owner.uuid(),
+    );
+    if user.fetch_optional(&mut *tx).await?.is_none() {
+        return Ok(FromResult::OwnerGone);
+    }
+    let existing = sqlx::query_scalar!(
+        r#"select id as "id: ImageId" from images where made_from_result = $1 and owner_id = $2"#,
+        result.uuid(),
+        owner.uuid(),
+    );
+    if let Some(image) = existing.fetch_optional(&mut *tx).await? {
+        return Ok(FromResult::Existed(image));
+    }
+    // Whoever deletes the image or the result dooms their objects and locks these rows in the same order. They either
+    // come first, and then there is no result, or they wait, and then the database and the janitor find the new row.
+    let source = sqlx::query!(
+        r#"select i.id as "id: ImageId", i.name from images i join results r on r.image_id = i.id
+           where r.id = $1 and r.owner_id = $2 and coalesce(i.expires_at > now(), true)
+           for key share of i"#,
+        result.uuid(),
+        owner.uuid(),
+    );
+    let Some(source) = source.fetch_optional(&mut *tx).await? else {
+        return Ok(FromResult::NoResult);
+    };
+    let made = sqlx::query!(
+        r#"select tool as "tool: ToolName", factor, size_bytes from results where id = $1 for key share"#,
+        result.uuid(),
+    );
+    let Some(made) = made.fetch_optional(&mut *tx).await? else {
+        return Ok(FromResult::NoResult);
+    };
+    if quota != Quota::NONE && !quota.has_room(stored(&mut *tx, owner).await?, made.size_bytes) {
+        return Ok(FromResult::OverQuota);
+    }
+    let name = source.name.as_deref().and_then(ImageName::of_file);
+    let name = name.map(|name| String::from(name.of_result(made.tool, made.factor)));
+    let id = ImageId::new();
+    sqlx::query!(
+        // Objects never change, so their key stands for their content.
+        "insert into images (id, owner_id, object_key, thumbnail_key, preview_key, content_type, content_sha256,
+                             size_bytes, width, height, name, made_from_tool, made_from_result, made_from_image,
+                             objects_of_job)
+         select $1, owner_id, object_key, thumbnail_key, preview_key, 'image/png',
+                sha256(convert_to(object_key, 'UTF8')), size_bytes, width, height, $3, tool, id, image_id, job_id
+         from results where id = $2",
+        id.uuid(),
+        result.uuid(),
+        name,
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(FromResult::Made(id))
+}

@@ -1,0 +1,195 @@
+//! Lists of a user's images, in pages: sorted, and searched by name.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgPool;
+
+use super::Image;
+use crate::{ImageId, ResultId, UserId};
+use retouch_catalog::ToolName;
+
+/// A place in a list of images that is sorted by the time of the upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The time of the upload of the last image before it.
+    pub created_at: DateTime<Utc>,
+    /// The id of that image.
+    pub id: ImageId,
+}
+
+impl Image {
+    /// Returns the place after this image in a list that is sorted by time.
+    pub const fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// The latest upload first.
+    #[default]
+    Newest,
+    /// The earliest upload first.
+    Oldest,
+    /// By name, ignoring case; images without one come last.
+    Name,
+    /// The most bytes first.
+    Largest,
+}
+
+impl Sort {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Oldest => "oldest",
+            Self::Name => "name",
+            Self::Largest => "largest",
+        }
+    }
+
+    /// Returns the place after `image` in a list of this order.
+    pub fn place_after(self, image: &Image) -> Place {
+        match self {
+            Self::Newest | Self::Oldest => Place::Time(image.cursor()),
+            Self::Name => Place::Name(image.name.clone(), image.id),
+            Self::Largest => Place::Size(image.size_bytes, image.id),
+        }
+    }
+}
+
+/// Which images to list, and in which order.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// A part of the name, in any case; `None` for all images.
+    pub search: Option<String>,
+    /// The order.
+    pub sort: Sort,
+}
+
+/// A place in a sorted list: the last image before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a list sorted by time.
+    Time(Cursor),
+    /// In a list sorted by name.
+    Name(Option<String>, ImageId),
+    /// In a list sorted by size in bytes.
+    Size(i64, ImageId),
+}
+
+/// Returns up to `limit` images of `owner` that do not expire, the newest first, from `before` on.
+pub async fn list(
+    pool: &PgPool,
+    owner: UserId,
+    before: Option<Cursor>,
+    limit: i64,
+) -> sqlx::Result<Vec<Image>> {
+    sqlx::query_as!(
+        Image,
+        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.name, i.object_key, i.thumbnail_key,
+                  i.preview_key, i.content_type, i.size_bytes, i.width, i.height, i.created_at,
+                  i.made_from_tool as "made_from_tool: ToolName", i.made_from_result as "made_from_result: ResultId",
+                  i.made_from_image as "made_from_image: ImageId",
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2)
+                      as "free_remove_background_used!",
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
+                      as "free_upscale_used!"
+           from images i
+           where i.owner_id = $1 and i.expires_at is null
+             and (i.created_at, i.id) < (coalesce($4, 'infinity'::timestamptz), $5)
+           order by i.created_at desc, i.id desc limit $6"#,
+        owner.uuid(),
+        ToolName::RemoveBackground.as_str(),
+        ToolName::Upscale.as_str(),
+        before.map(|before| before.created_at),
+        before.map(|before| before.id.uuid()),
+        limit,
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// Returns up to `limit` images of `owner` that do not expire and that `selection` selects, from `after` on.
+pub async fn select(
+    pool: &PgPool,
+    owner: UserId,
+    selection: &Selection,
+    after: Option<&Place>,
+    limit: i64,
+) -> sqlx::Result<Vec<Image>> {
+    let (mut time, mut name, mut size) = (None, None, None);
+    let id = after.map(|after| match after {
+        Place::Time(cursor) => {
+            time = Some(cursor.created_at);
+            cursor.id
+        }
+        Place::Name(of, id) => {
+            name = of.as_deref();
+            *id
+        }
+        Place::Size(bytes, id) => {
+            size = Some(*bytes);
+            *id
+        }
+    });
+    if let Selection { search: None, sort: Sort::Newest } = selection {
+        // The most frequent list, in the order of an index.
+        let before = time.zip(id).map(|(created_at, id)| Cursor { created_at, id });
+        return list(pool, owner, before, limit).await;
+    }
+    sqlx::query_as!(
+        Image,
+        r#"select i.id as "id: ImageId", i.owner_id as "owner: UserId", i.name, i.object_key, i.thumbnail_key,
+                  i.preview_key, i.content_type, i.size_bytes, i.width, i.height, i.created_at,
+                  i.made_from_tool as "made_from_tool: ToolName", i.made_from_result as "made_from_result: ResultId",
+                  i.made_from_image as "made_from_image: ImageId",
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2)
+                      as "free_remove_background_used!",
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
+                      as "free_upscale_used!"
+           from images i
+           where i.owner_id = $1 and i.expires_at is null
+             and ($4::text is null or strpos(lower(i.name), lower($4)) > 0)
+             and case
+                 when $5::uuid is null then true
+                 when $6 = 'newest' then (i.created_at, i.id) < ($7, $5)
+                 when $6 = 'oldest' then (i.created_at, i.id) > ($7, $5)
+                 when $6 = 'name' then
+                     (i.name is null, coalesce(lower(i.name), ''), i.id) > ($8::text is null, coalesce(lower($8), ''), $5)
+                 else (i.size_bytes, i.id) < ($9, $5)
+             end
+           order by case when $6 = 'newest' then i.created_at end desc,
+                    case when $6 = 'oldest' then i.created_at end,
+                    case when $6 = 'name' then i.name is null end,
+                    case when $6 = 'name' then lower(i.name) end,
+                    case when $6 = 'largest' then i.size_bytes end desc,
+                    case when $6 in ('oldest', 'name') then i.id end,
+                    i.id desc
+           limit $10"#,
+        owner.uuid(),
+        ToolName::RemoveBackground.as_str(),
+        ToolName::Upscale.as_str(),
+        selection.search,
+        id.map(ImageId::uuid),
+        selection.sort.as_str(),
+        time,
+        name,
+        size,
+        limit,
+    )
+    .fetch_all(pool)
+    .await
+}
+
+/// Returns the number of images of `owner` that `selection` selects.
+pub async fn count(pool: &PgPool, owner: UserId, selection: &Selection) -> sqlx::Result<i64> {
+    sqlx::query_scalar!(
+        r#"select count(*) as "count!" from images
+           where owner_id = $1 and expires_at is null
+             and ($2::text is null or strpos(lower(name), lower($2)) > 0)"#,
+        owner.uuid(),
+        selection.search,
+    )
+    .fetch_one(pool)
+    .await
+}
