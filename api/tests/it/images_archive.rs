@@ -42,7 +42,7 @@ fn files(answer: &Answer) -> Vec<(String, Vec<u8>)> {
             let mut bytes = Vec::new();
             // Also compares the checksum.
             file.read_to_end(&mut bytes).unwrap();
-            (file.name().to_owned(), bytes)
+            (file.name().unwrap().into_owned(), bytes)
         })
         .collect()
 }
@@ -57,7 +57,9 @@ async fn an_archive_has_every_file_under_a_unique_name(pool: PgPool) {
     let cutout = png(70, 48);
     run(&app, &one, &cutout).await;
     run(&app, &one, &pictures[3]).await;
-    let date = chrono::Utc::now().format("image-%Y-%m-%d.png").to_string();
+    let path = format!("/api/images/{nameless}");
+    let shown = app.get(&path).by(&app.token("ada")).send().await.json();
+    let date = format!("image-{}.png", &shown["createdAt"].as_str().unwrap()[..10]);
 
     let answer = download(&app, &[&one, &two, &nameless, &one], "all").await;
     assert_eq!(answer.header("content-type"), "application/zip");

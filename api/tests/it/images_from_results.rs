@@ -117,8 +117,8 @@ async fn deleting_one_of_the_two_leaves_the_other_its_picture(pool: PgPool) {
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn only_the_owner_can_go_on_and_only_within_the_quota(pool: PgPool) {
     let app = TestApp::start_with(pool, &["--user-pictures=2"]).await;
-    let result = run(&app, "rmbg-images/remove-bg-ai", &upload(&app, "a.png").await, &png(9, 9));
-    let result = result.await;
+    let image = upload(&app, "a.png").await;
+    let result = run(&app, "rmbg-images/remove-bg-ai", &image, &png(9, 9)).await;
     go_on_from(&app, "bob", &result).await.is_problem(404, "Result not found");
     for unknown in [ImageId::new().to_string().as_str(), "x"] {
         let path = format!("/api/images/from-result/{unknown}");
@@ -133,8 +133,9 @@ async fn only_the_owner_can_go_on_and_only_within_the_quota(pool: PgPool) {
 async fn a_key_can_go_on_from_a_result(pool: PgPool) {
     let app = TestApp::start(pool).await;
     let key = app.key("ada").await;
-    let result = run(&app, "rmbg-images/remove-bg-ai", &upload(&app, "a.png").await, &png(9, 9));
-    let path = format!("/api/images/from-result/{}", result.await["imageId"].as_str().unwrap());
+    let image = upload(&app, "a.png").await;
+    let result = run(&app, "rmbg-images/remove-bg-ai", &image, &png(9, 9)).await;
+    let path = format!("/api/images/from-result/{}", result["imageId"].as_str().unwrap());
     let made = app.post(&path).with_key(&key).send().await;
     assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
 }

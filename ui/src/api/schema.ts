@@ -155,7 +155,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The caller's images, newest first: all of them, or a page. */
+        /** The caller's images: all of them, or a page. */
         get: operations["list_images"];
         put?: never;
         post?: never;
@@ -174,8 +174,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Several images, their results, or both as a ZIP file. */
-        post: operations["archive_images"];
+        /**
+         * Downloads images, their results, or both as a ZIP, without compression.
+         * @description The files have the names of the images, made unique: `cat.jpg`, `cat (2).jpg`, and `cat (cut out).png` for a result.
+         *     A file that is missing is left out, and its name is listed in `missing.txt`.
+         */
+        post: operations["download_images"];
         delete?: never;
         options?: never;
         head?: never;
@@ -191,8 +195,28 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes several images and all their results. */
+        /** Deletes images and their results, all at once. Unfinished runs are canceled. */
         post: operations["delete_images"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/images/from-result/{resultId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes an image from a result, so that other tools can go on working with it. A repeat returns the same image.
+         * @description The image counts as a picture of its own. Deleting the result, or the image that it was made from, leaves it alone.
+         */
+        post: operations["make_image_from_result"];
         delete?: never;
         options?: never;
         head?: never;
@@ -884,12 +908,6 @@ export interface components {
             /** @example AW-123 */
             id: string;
         };
-        /** @enum {string} */
-        ArchiveContent: "originals" | "results" | "all";
-        ArchiveRequest: {
-            imageIds: string[];
-            include: components["schemas"]["ArchiveContent"];
-        };
         /** @description A model, and the pictures that it serves. */
         BoundModel: {
             /**
@@ -1004,7 +1022,9 @@ export interface components {
          * @enum {string}
          */
         CountUnit: "tiles" | "steps";
+        /** @description The images that are gone. */
         DeletedImages: {
+            /** @description The ids of those that were the caller's. */
             deleted: string[];
         };
         /** @description Why a job failed. */
@@ -1048,7 +1068,7 @@ export interface components {
             providers: components["schemas"]["Providers"];
             scope: string;
         };
-        /** @description An uploaded image. */
+        /** @description An uploaded image, or one made from a result. */
         Image: {
             /** Format: date-time */
             createdAt: string;
@@ -1061,9 +1081,12 @@ export interface components {
              */
             imageId: string;
             madeFrom?: components["schemas"]["MadeFrom"] | null;
-            /** @description The name of the uploaded file, without its folder. */
+            /**
+             * @description The name of the uploaded file, without its folder; null if the client sent none.
+             * @example cat.jpg
+             */
             name?: string | null;
-            /** @description A lossy WebP of at most 1,600 pixels on the longer side; null if `url` is no larger. */
+            /** @description A WebP of at most 1600 pixels per side; null if the image is no larger, or has none. */
             previewUrl?: string | null;
             /** Format: int64 */
             sizeBytes: number;
@@ -1082,6 +1105,16 @@ export interface components {
              * @example 768
              */
             y: number;
+        };
+        /** @description The images to download. */
+        ImageArchive: {
+            /** @description Ids of images; unknown ones are ignored. */
+            imageIds: string[];
+            /**
+             * @description What an archive contains.
+             * @enum {string}
+             */
+            include: "originals" | "results" | "all";
         };
         /** @description A rectangle of an image, in pixels. */
         ImageBox: {
@@ -1106,17 +1139,19 @@ export interface components {
              */
             y: number;
         };
-        ImageIds: {
+        /** @description The images to delete. */
+        ImageDeletion: {
+            /** @description Ids of images; unknown ones are ignored. */
             imageIds: string[];
         };
         /** @description A list of images. */
         ImageList: {
             images: components["schemas"]["Image"][];
-            /** @description Where the next page begins; only in full pages. */
+            /** @description Where the next page begins; absent on the last page. */
             next?: string | null;
             /**
              * Format: int64
-             * @description How many images there are in all; only on the first page.
+             * @description How many images all pages have; only on the first page.
              */
             total?: number | null;
         };
@@ -1133,8 +1168,6 @@ export interface components {
              */
             y: number;
         };
-        /** @enum {string} */
-        ImageSort: "newest" | "oldest" | "name" | "largest";
         /** @description One run of a tool. */
         Job: {
             /**
@@ -1280,16 +1313,16 @@ export interface components {
          * @enum {string}
          */
         LogoutStyle: "end_session" | "cognito";
-        /** @description The result that an image was made from. */
+        /** @description What an image was made from. */
         MadeFrom: {
             /**
              * Format: uuid
-             * @description The image that the run worked on; null once it is deleted.
+             * @description The image that the result was made from; null after its deletion.
              */
             imageId?: string | null;
             /**
              * Format: uuid
-             * @description Null once it is deleted.
+             * @description The result; null after its deletion.
              */
             resultId?: string | null;
             tool: components["schemas"]["Tool"];
@@ -1637,7 +1670,7 @@ export interface components {
             model: string;
             /** @description The SHA-256 of the model file. */
             modelSha256: string;
-            /** @description A lossy WebP of at most 1,600 pixels on the longer side; null if `url` is no larger. */
+            /** @description A WebP of at most 1600 pixels per side; null if the result is no larger, or has none. */
             previewUrl?: string | null;
             /** @description The prompt of a Magic Fix. */
             prompt?: string | null;
@@ -2254,12 +2287,12 @@ export interface operations {
             query?: {
                 /** @description How many images to return at most. Without it, the answer has all of them. */
                 limit?: number;
-                /** @description Where to go on: `next` of the page before. */
+                /** @description Where to go on: `next` of the page before, in a list of the same order. */
                 before?: string;
                 /** @description A part of the name, in any case. */
                 search?: string;
-                /** @description The order; `newest` by default. */
-                sort?: components["schemas"]["ImageSort"];
+                /** @description The order; the newest first by default. */
+                sort?: "newest" | "oldest" | "name" | "largest";
             };
             header?: never;
             path?: never;
@@ -2293,7 +2326,7 @@ export interface operations {
             };
         };
     };
-    archive_images: {
+    download_images: {
         parameters: {
             query?: never;
             header?: never;
@@ -2302,7 +2335,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ArchiveRequest"];
+                "application/json": components["schemas"]["ImageArchive"];
             };
         };
         responses: {
@@ -2311,7 +2344,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/zip": string;
+                    "application/zip": number[];
                 };
             };
             400: {
@@ -2338,22 +2371,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     delete_images: {
@@ -2365,7 +2382,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ImageIds"];
+                "application/json": components["schemas"]["ImageDeletion"];
             };
         };
         responses: {
@@ -2386,6 +2403,52 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    make_image_from_result: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                resultId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The image that was made before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Image"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
