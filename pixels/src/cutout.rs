@@ -6,7 +6,6 @@ mod colors;
 mod files;
 mod memory;
 mod options;
-mod stored;
 
 use bytes::Bytes;
 
@@ -14,7 +13,7 @@ pub use colors::{Color, parse_color};
 pub use memory::memory_bytes;
 pub use options::{Channels, CutoutOptions, Format, Length, Margins, Position};
 
-use crate::PixelError;
+use crate::{PixelError, stored};
 
 /// A rendered cutout.
 #[derive(Debug)]
@@ -52,8 +51,8 @@ pub fn render(png: &Bytes, options: &CutoutOptions) -> Result<CutoutFile, PixelE
             full_height: height,
         });
     }
-    let (cut, profile) =
-        stored::read(reader).map_err(|error| failed("decoding a cutout", &error))?;
+    let stored = stored::read(reader).map_err(|error| failed("decoding a cutout", &error))?;
+    let (cut, profile) = (stored.picture, stored.profile);
     let mut picture = arrange::arrange(cut, options)?;
     let (full_width, full_height) = picture.dimensions();
     if let Some(max_pixels) = options.max_pixels {

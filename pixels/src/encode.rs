@@ -1,8 +1,10 @@
-//! Encodes PNGs, in one piece or row by row, and lossy WebPs.
+//! Encodes PNGs, in one piece or row by row, JPEGs and WebPs.
 
+mod file;
 mod stream;
 mod webp;
 
+pub(crate) use self::file::{jpeg, lossless_webp, png_of_samples};
 pub use self::stream::{Channels, PngStream};
 pub use self::webp::{MAX_WEBP_SIDE, lossy_webp};
 

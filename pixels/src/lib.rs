@@ -11,17 +11,19 @@
 //! | use its output | [`alpha`], [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
 //! | select what was clicked | [`select`] |
-//! | write a file | [`encode`], [`thumbnail`], [`preview`], [`cutout`] |
+//! | write a file | [`encode`], [`thumbnail`], [`preview`], [`cutout`], [`finish`] |
 //!
 //! Buffers hold rows from the top, without padding. Samples are 8-bit, 0 to 255, unless a function says otherwise.
 
 pub mod alpha;
 pub mod band;
+mod bounds;
 pub mod cutout;
 pub mod decode;
 pub mod encode;
 pub mod error;
 pub mod fill;
+pub mod finish;
 pub mod foreground;
 pub mod framing;
 mod icc;
@@ -29,11 +31,13 @@ mod lanczos;
 pub mod limits;
 pub mod mask;
 pub mod orientation;
+mod over;
 pub mod patch;
 pub mod picture;
 pub mod preview;
 pub mod resize;
 pub mod select;
+mod stored;
 pub mod tensor;
 pub mod thumbnail;
 pub mod tile;

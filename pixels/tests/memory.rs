@@ -11,6 +11,7 @@ use img_parts::jpeg::Jpeg;
 use img_parts::png::{Png, PngChunk};
 use retouch_pixels::cutout::{self, Channels, CutoutOptions, Format, Length, Margins, Position};
 use retouch_pixels::decode::Header;
+use retouch_pixels::finish::{self, Background, Crop, Finish, Gradient, Output, Quality, Shadow};
 use retouch_pixels::{Limits, upload};
 
 const SIDE: u32 = 6000;
@@ -212,5 +213,38 @@ fn the_estimates_of_memory_hold() {
         let estimate = cutout::memory_bytes(SIDE, SIDE, &options);
         let peak = peak(|| cutout::render(&cutout, &options).expect(name));
         check(&format!("{name} of a cutout"), peak, estimate);
+    }
+    finishing(&cutout, &limits);
+}
+
+fn finishing(cutout: &Bytes, limits: &Limits) {
+    let original = encoded(&photo(), ImageFormat::Jpeg);
+    let header = Header::read(&original, limits).expect("a JPEG");
+    let touch_up = ImageBuffer::from_pixel(SIDE, SIDE, image::Luma([100_u8]));
+    let touch_up = Some(encoded(&DynamicImage::ImageLuma8(touch_up), ImageFormat::Png));
+    let shadow = Some(Shadow { opacity: 0.5, blur: 0.01, x: 5.0, y: 5.0 });
+    let crop = Some(Crop { margin: 0.0, aspect: Some((1, 1)) });
+    let quality = Quality::new(95.0).expect("a quality");
+    let gradient = Gradient { from: [0; 3], to: [255; 3], angle: 30.0 };
+    let gradient = Some(Background::Gradient(gradient));
+    let picture = Some(Background::Picture(original.clone()));
+    let blur = |percent| Some(Background::Blur { percent });
+    for (name, finish) in [
+        ("a JPEG", Finish::convert(Output::Jpeg(quality))),
+        ("a lossy WebP", Finish::convert(Output::WebP(quality))),
+        ("a lossless WebP", Finish::convert(Output::WebP(Quality::BEST))),
+        ("a touch-up", Finish { touch_up, ..Finish::convert(Output::Png) }),
+        ("a gradient", Finish { background: gradient, ..Finish::convert(Output::Png) }),
+        ("a faint blur", Finish { background: blur(0.01), ..Finish::convert(Output::Png) }),
+        ("a blur", Finish { background: blur(1.0), shadow, ..Finish::convert(Output::Png) }),
+        ("a picture", Finish { background: picture, shadow, ..Finish::convert(Output::Png) }),
+        ("a crop with a shadow", Finish { shadow, crop, ..Finish::convert(Output::Png) }),
+    ] {
+        let estimate = {
+            let original = Some(&header).filter(|_| finish.needs_original());
+            finish::memory_bytes((SIDE, SIDE), &finish, original, Some(&header))
+        };
+        let peak = peak(|| finish::render(cutout, Some(&original), &finish, limits).expect(name));
+        check(&format!("{name} of a finished cutout"), peak, estimate);
     }
 }

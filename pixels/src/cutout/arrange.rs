@@ -5,18 +5,10 @@ use image::{DynamicImage, RgbaImage, imageops};
 
 use super::options::{CutoutOptions, Position, pixels};
 use crate::PixelError;
+use crate::bounds::Bounds;
 
 /// Pixels with less alpha are invisible and count as empty.
 const FAINTEST: u8 = 5;
-
-/// The bounding box of the subject, in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Subject {
-    pub left: u32,
-    pub top: u32,
-    pub width: u32,
-    pub height: u32,
-}
 
 /// Crops the picture, scales the subject and moves it. A picture without a subject does not change.
 pub(super) fn arrange(cut: RgbaImage, options: &CutoutOptions) -> Result<RgbaImage, PixelError> {
@@ -33,7 +25,7 @@ pub(super) fn arrange(cut: RgbaImage, options: &CutoutOptions) -> Result<RgbaIma
             (subject.width + left + right, subject.height + top + bottom, left, top)
         }
     };
-    let Subject { left: x, top: y, width: w, height: h } = subject;
+    let Bounds { left: x, top: y, width: w, height: h } = subject;
     let mut piece = imageops::crop_imm(&cut, x, y, w, h).to_image();
     drop(cut);
     if let Some(share) = options.scale {
@@ -58,23 +50,8 @@ pub(super) fn arrange(cut: RgbaImage, options: &CutoutOptions) -> Result<RgbaIma
 }
 
 /// Returns the bounding box of the visible pixels.
-pub(super) fn find_subject(cut: &RgbaImage) -> Option<Subject> {
-    let (mut left, mut right, mut top, mut bottom) = (u32::MAX, 0, u32::MAX, 0);
-    let is_visible = |pixel: &image::Rgba<u8>| pixel.0[3] >= FAINTEST;
-    for (y, mut row) in cut.rows().enumerate() {
-        let Some(first) = row.position(is_visible) else { continue };
-        let last = row.rposition(is_visible).map_or(first, |more| first + 1 + more);
-        left = left.min(first as u32);
-        right = right.max(last as u32);
-        top = top.min(y as u32);
-        bottom = y as u32;
-    }
-    (top != u32::MAX).then(|| Subject {
-        left,
-        top,
-        width: right - left + 1,
-        height: bottom - top + 1,
-    })
+pub(super) fn find_subject(cut: &RgbaImage) -> Option<Bounds> {
+    Bounds::of(cut, FAINTEST)
 }
 
 /// Scales a picture down to at most `max_pixels` pixels, keeping its aspect ratio.

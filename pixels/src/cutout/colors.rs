@@ -2,6 +2,8 @@
 
 use image::RgbaImage;
 
+use crate::over::over;
+
 /// Red, green, blue and alpha; alpha is straight, not premultiplied.
 pub type Color = [u8; 4];
 
@@ -35,22 +37,10 @@ fn parse_digits(digits: &str) -> Option<Color> {
     }
 }
 
-/// Composites a picture over a color (Porter and Duff's "over", straight alpha).
+/// Composites a picture over a color.
 pub(super) fn put_behind(picture: &mut RgbaImage, color: Color) {
-    let [behind @ .., color_alpha] = color.map(u32::from);
     for pixel in picture.pixels_mut() {
-        let [.., alpha] = pixel.0.map(u32::from);
-        // The weights of both, scaled by 255².
-        let (over, under) = (alpha * 255, color_alpha * (255 - alpha));
-        let whole = over + under;
-        if whole == 0 {
-            pixel.0 = [0; 4];
-            continue;
-        }
-        for (channel, behind) in pixel.0.iter_mut().zip(behind) {
-            *channel = ((u32::from(*channel) * over + behind * under + whole / 2) / whole) as u8;
-        }
-        pixel.0[3] = ((whole + 127) / 255) as u8;
+        pixel.0 = over(pixel.0, color);
     }
 }
 

@@ -3,16 +3,14 @@
 use std::io::{Cursor, Write};
 
 use bytes::Bytes;
-use image::codecs::jpeg::JpegEncoder;
-use image::codecs::webp::WebPEncoder;
-use image::{DynamicImage, GrayImage, ImageEncoder, RgbaImage};
+use image::{DynamicImage, GrayImage, RgbaImage};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::colors::{self, Color};
 use super::options::Format;
 use crate::PixelError;
-use crate::encode::{Channels, PngStream};
+use crate::encode::{Channels, jpeg, lossless_webp, png_of_samples};
 
 const JPEG_QUALITY: u8 = 90;
 const WHITE: Color = [255; 4];
@@ -29,17 +27,20 @@ pub(super) fn subject(
         other => other,
     };
     match format {
-        Format::Auto | Format::Png => {
-            Ok((png(picture.dimensions(), Channels::Rgba, &picture, profile)?, "image/png"))
+        Format::Auto | Format::Png => Ok((
+            png_of_samples(picture.dimensions(), Channels::Rgba, &picture, profile)?,
+            "image/png",
+        )),
+        Format::WebP => {
+            Ok((lossless_webp(&DynamicImage::ImageRgba8(picture), profile)?, "image/webp"))
         }
-        Format::WebP => Ok((webp(&DynamicImage::ImageRgba8(picture), profile)?, "image/webp")),
         Format::Jpeg => {
             colors::put_behind(&mut picture, WHITE);
-            Ok((jpeg(&without_alpha(picture), profile)?, "image/jpeg"))
+            Ok((jpeg(&without_alpha(picture), JPEG_QUALITY, profile)?, "image/jpeg"))
         }
         Format::Zip => {
             let alpha = gray_png(&alpha_of(&picture))?;
-            let color = jpeg(&without_alpha(picture), profile)?;
+            let color = jpeg(&without_alpha(picture), JPEG_QUALITY, profile)?;
             Ok((zip(&[("color.jpg", &color), ("alpha.png", &alpha)])?, "application/zip"))
         }
     }
@@ -53,8 +54,8 @@ pub(super) fn alpha(
     let alpha = alpha_of(picture);
     match format {
         Format::Auto | Format::Png => Ok((gray_png(&alpha)?, "image/png")),
-        Format::Jpeg => Ok((jpeg(&alpha.into(), None)?, "image/jpeg")),
-        Format::WebP => Ok((webp(&alpha.into(), None)?, "image/webp")),
+        Format::Jpeg => Ok((jpeg(&alpha.into(), JPEG_QUALITY, None)?, "image/jpeg")),
+        Format::WebP => Ok((lossless_webp(&alpha.into(), None)?, "image/webp")),
         Format::Zip => {
             Err(PixelError::Internal("an alpha channel alone cannot fill the ZIP".to_owned()))
         }
@@ -65,50 +66,8 @@ fn without_alpha(picture: RgbaImage) -> DynamicImage {
     DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(picture).into_rgb8())
 }
 
-/// Encodes in pieces, because an encoder of whole pictures would hold the file twice.
-fn png(
-    (width, height): (u32, u32),
-    channels: Channels,
-    samples: &[u8],
-    profile: Option<&[u8]>,
-) -> Result<Bytes, PixelError> {
-    let mut png = PngStream::new((width, height), channels, profile.map(<[u8]>::to_vec))?;
-    let mut bytes = Vec::with_capacity(samples.len());
-    for row in samples.chunks_exact(width as usize * channels.count()) {
-        png.write(row)?;
-        bytes.extend_from_slice(&png.take());
-    }
-    bytes.extend_from_slice(&png.finish()?);
-    bytes.shrink_to_fit();
-    Ok(bytes.into())
-}
-
 fn gray_png(alpha: &GrayImage) -> Result<Bytes, PixelError> {
-    png(alpha.dimensions(), Channels::Gray, alpha, None)
-}
-
-fn jpeg(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Bytes, PixelError> {
-    let mut bytes = Vec::new();
-    write(picture, JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY), profile)?;
-    Ok(bytes.into())
-}
-
-fn webp(picture: &DynamicImage, profile: Option<&[u8]>) -> Result<Bytes, PixelError> {
-    let mut bytes = Vec::new();
-    write(picture, WebPEncoder::new_lossless(&mut bytes), profile)?;
-    Ok(bytes.into())
-}
-
-fn write(
-    picture: &DynamicImage,
-    mut encoder: impl ImageEncoder,
-    profile: Option<&[u8]>,
-) -> Result<(), PixelError> {
-    if let Some(profile) = profile {
-        // Better no profile than no file: the format limits a profile's size.
-        let _ = encoder.set_icc_profile(profile.to_vec());
-    }
-    picture.write_with_encoder(encoder).map_err(|error| failed(&error))
+    png_of_samples(alpha.dimensions(), Channels::Gray, alpha, None)
 }
 
 fn zip(files: &[(&str, &Bytes)]) -> Result<Bytes, PixelError> {

@@ -2,7 +2,8 @@ use std::io::{Cursor, Read};
 
 use image::{ImageFormat, Rgba};
 
-use super::arrange::{Subject, find_subject};
+use super::arrange::find_subject;
+use crate::bounds::Bounds;
 use image::RgbaImage;
 
 use super::options::pixels;
@@ -48,7 +49,7 @@ fn picture(shaped: &CutoutFile) -> RgbaImage {
     image::load_from_memory(&shaped.bytes).expect("a picture").into_rgba8()
 }
 
-fn subject(options: &CutoutOptions) -> (u32, u32, Subject) {
+fn subject(options: &CutoutOptions) -> (u32, u32, Bounds) {
     let picture = picture(&shaped(options));
     (picture.width(), picture.height(), find_subject(&picture).expect("a subject"))
 }
@@ -64,7 +65,7 @@ fn a_png_is_returned_unchanged_if_the_options_change_nothing() {
 #[test]
 fn a_crop_leaves_the_subject_and_its_margins() {
     let bare = CutoutOptions { crop: Some(NO_MARGINS), ..AS_IT_IS };
-    assert_eq!(subject(&bare), (8, 4, Subject { left: 0, top: 0, width: 8, height: 4 }));
+    assert_eq!(subject(&bare), (8, 4, Bounds { left: 0, top: 0, width: 8, height: 4 }));
     let margins = Margins {
         top: Length::Pixels(1),
         right: Length::Share(0.5),
@@ -73,7 +74,7 @@ fn a_crop_leaves_the_subject_and_its_margins() {
     };
     let wide = CutoutOptions { crop: Some(margins), ..AS_IT_IS };
     // Beyond the original picture the margin is transparent.
-    assert_eq!(subject(&wide), (42, 6, Subject { left: 30, top: 1, width: 8, height: 4 }));
+    assert_eq!(subject(&wide), (42, 6, Bounds { left: 30, top: 1, width: 8, height: 4 }));
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn invisible_pixels_do_not_belong_to_the_subject() {
     faint.put_pixel(0, 0, Rgba([9, 9, 9, 4]));
     faint.put_pixel(39, 19, Rgba([9, 9, 9, 5]));
     let found = find_subject(&faint);
-    assert_eq!(found, Some(Subject { left: 10, top: 6, width: 30, height: 14 }));
+    assert_eq!(found, Some(Bounds { left: 10, top: 6, width: 30, height: 14 }));
     assert_eq!(find_subject(&RgbaImage::new(3, 3)), None);
 }
 
@@ -97,7 +98,7 @@ fn an_empty_picture_cannot_be_cropped_and_stays() {
 fn the_subject_is_moved_from_edge_to_edge() {
     for (x, y, left, top) in [(0.0, 0.0, 0, 0), (1.0, 1.0, 32, 16), (0.5, 0.25, 16, 4)] {
         let options = CutoutOptions { position: Position::At { x, y }, ..AS_IT_IS };
-        assert_eq!(subject(&options), (40, 20, Subject { left, top, width: 8, height: 4 }));
+        assert_eq!(subject(&options), (40, 20, Bounds { left, top, width: 8, height: 4 }));
     }
 }
 
@@ -105,12 +106,12 @@ fn the_subject_is_moved_from_edge_to_edge() {
 fn the_subject_is_scaled_to_its_share_of_the_canvas() {
     let center = Position::At { x: 0.5, y: 0.5 };
     let whole = CutoutOptions { scale: Some(1.0), position: center, ..AS_IT_IS };
-    assert_eq!(subject(&whole), (40, 20, Subject { left: 0, top: 0, width: 40, height: 20 }));
+    assert_eq!(subject(&whole), (40, 20, Bounds { left: 0, top: 0, width: 40, height: 20 }));
     let half = CutoutOptions { scale: Some(0.5), ..whole };
-    assert_eq!(subject(&half), (40, 20, Subject { left: 10, top: 5, width: 20, height: 10 }));
+    assert_eq!(subject(&half), (40, 20, Bounds { left: 10, top: 5, width: 20, height: 10 }));
     // Its center stays at (14, 8) as far as the canvas allows.
     let there = CutoutOptions { scale: Some(0.5), position: Position::Original, ..AS_IT_IS };
-    assert_eq!(subject(&there), (40, 20, Subject { left: 4, top: 3, width: 20, height: 10 }));
+    assert_eq!(subject(&there), (40, 20, Bounds { left: 4, top: 3, width: 20, height: 10 }));
 }
 
 #[test]

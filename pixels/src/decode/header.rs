@@ -92,6 +92,11 @@ impl Header {
         self.decoder.max(turning) + SPARE_BYTES
     }
 
+    /// Returns the memory of the decoded picture, in bytes.
+    pub const fn picture_bytes(&self) -> u64 {
+        self.picture
+    }
+
     /// Returns the most memory that [`crate::upload::prepare`] takes beside the file, in bytes.
     pub fn prepare_bytes(&self) -> u64 {
         // A picture that was turned is encoded again, and noise does not compress.
