@@ -7,6 +7,7 @@ use retouch_core::magic_fix::PromptError;
 use retouch_core::orders::PlaceError;
 use retouch_core::storage::StorageError;
 use retouch_pixels::PixelError;
+use retouch_pixels::finish::FinishError;
 use retouch_pixels::mask::MaskError;
 
 /// The detail for a token that was issued before its account was deleted.
@@ -153,6 +154,19 @@ impl From<PixelError> for ApiError {
             PixelError::Mask(MaskError::Empty) => Self::MaskEmpty,
             PixelError::Mask(error) => Self::MaskInvalid(format!("{error}.")),
             PixelError::InvalidOutput(_) | PixelError::Internal(_) => Self::Internal(error.into()),
+        }
+    }
+}
+
+impl From<FinishError> for ApiError {
+    fn from(error: FinishError) -> Self {
+        match error {
+            FinishError::Failed(error) => error.into(),
+            FinishError::TouchUp(_)
+            | FinishError::Background(_)
+            | FinishError::NothingLeft
+            | FinishError::TooManyPixels { .. }
+            | FinishError::TooLong { .. } => Self::Unprocessable(format!("{error}.")),
         }
     }
 }

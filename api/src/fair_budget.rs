@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+
 /// A number of units, of which an address may use half of what the others leave.
 ///
 /// So an address that comes alone gets half of all, the next one a quarter. Whatever a few addresses take, a newcomer
@@ -74,6 +76,11 @@ impl Share {
         self.shrink_to(0);
     }
 
+    /// Keeps the units until the last copy of `file` is dropped.
+    pub fn keep_for(self, file: Bytes) -> Bytes {
+        Bytes::from_owner(Counted { file, _share: self })
+    }
+
     /// Moves up to `units` into a share of their own.
     pub fn split(&mut self, units: usize) -> Self {
         let units = units.min(self.units);
@@ -100,6 +107,18 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         self.release();
+    }
+}
+
+/// A file and the units that it uses.
+struct Counted {
+    file: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.file
     }
 }
 

@@ -28,7 +28,8 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
-    jobs, keys, magic_images, payments, remove_background, removebg, select, ui, upscale, user,
+    jobs, keys, magic_images, payments, remove_background, removebg, results, select, ui, upscale,
+    user,
 };
 use crate::security_headers;
 use crate::state::App;
@@ -87,6 +88,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(magic_images::run_magic_fix))
         .routes(routes!(magic_images::prompt_meaning))
         .routes(routes!(magic_images::list_magic_images, magic_images::delete_magic_image))
+        .routes(routes!(results::get_result_file))
+        .routes(routes!(results::render))
         .routes(routes!(payments::buy_pack_1, payments::get_pack_1))
         .routes(routes!(payments::buy_pack_2, payments::get_pack_2))
         .routes(routes!(payments::buy_pack_3, payments::get_pack_3))

@@ -21,6 +21,7 @@ pub mod problem;
 pub mod remove_background;
 pub mod removebg;
 pub mod request;
+pub mod results;
 pub mod run;
 pub mod select;
 pub mod ui;

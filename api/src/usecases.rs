@@ -7,6 +7,7 @@ pub mod delete_account;
 pub mod export_account;
 pub mod magic_fix;
 pub mod removebg;
+pub mod render_result;
 pub mod run_tool;
 pub mod run_visitor_tool;
 pub mod select;

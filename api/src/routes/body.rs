@@ -72,18 +72,6 @@ impl Pace {
     }
 }
 
-/// A file and its bytes in the upload budget.
-struct Counted {
-    file: Bytes,
-    _share: Share,
-}
-
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.file
-    }
-}
-
 impl IncomingBody {
     /// Releases the memory early: the handler no longer needs the body but responds much later.
     pub fn release(&self) {
@@ -91,12 +79,12 @@ impl IncomingBody {
     }
 
     /// Counts `files`, which were read from the body, until they are dropped instead of until the response.
-    pub fn hand_over(&self, files: &mut [Bytes]) {
+    pub fn hand_over(&self, files: Vec<&mut Bytes>) {
         let mut incoming = self.lock();
-        incoming.share.shrink_to(files.iter().map(Bytes::len).sum());
+        incoming.share.shrink_to(files.iter().map(|file| file.len()).sum());
         for file in files {
             let share = incoming.share.split(file.len());
-            *file = Bytes::from_owner(Counted { file: std::mem::take(file), _share: share });
+            *file = share.keep_for(std::mem::take(file));
         }
     }
 

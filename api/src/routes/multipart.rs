@@ -72,6 +72,36 @@ pub async fn uploaded_mask(
     Ok(UploadedMask { mask: file.ok_or_else(file_missing)?, prompt, is_exact })
 }
 
+/// How to finish a result.
+pub struct UploadedFinish {
+    /// The field `options`.
+    pub options: String,
+    /// The field `touchUp`.
+    pub touch_up: Option<Bytes>,
+    /// The field `background`.
+    pub background: Option<Bytes>,
+}
+
+/// Returns how to finish a result, from fields in any order. A file has at most `max_bytes`.
+pub async fn uploaded_finish(
+    mut body: Multipart,
+    max_bytes: usize,
+) -> Result<UploadedFinish, ApiError> {
+    let (mut options, mut touch_up, mut background) = (None, None, None);
+    for _ in 0..MAX_FIELDS {
+        let Some(field) = next_field(&mut body, max_bytes).await? else { break };
+        match field.name() {
+            Some("options") => options = Some(read_text(field, max_bytes).await?),
+            Some("touchUp") => touch_up = Some(read_file(field, max_bytes).await?),
+            Some("background") => background = Some(read_file(field, max_bytes).await?),
+            _ => {}
+        }
+    }
+    let options = options
+        .ok_or_else(|| ApiError::BadRequest("The upload has no field named options.".into()))?;
+    Ok(UploadedFinish { options, touch_up, background })
+}
+
 async fn next_field(body: &mut Multipart, max_bytes: usize) -> Result<Option<Field<'_>>, ApiError> {
     body.next_field().await.map_err(|error| invalid(&error, max_bytes))
 }

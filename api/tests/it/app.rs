@@ -309,6 +309,19 @@ impl TestRequest<'_> {
         self.header("content-type", "multipart/form-data; boundary=frontier")
     }
 
+    /// Sets a multipart body with these fields.
+    pub fn form(mut self, fields: &[(&str, &[u8])]) -> Self {
+        let mut body = Vec::new();
+        for (name, value) in fields {
+            let head =
+                format!("--frontier\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n");
+            body.extend([head.as_bytes(), value, b"\r\n"].concat());
+        }
+        body.extend(b"--frontier--\r\n");
+        self.body = body.into();
+        self.header("content-type", "multipart/form-data; boundary=frontier")
+    }
+
     /// Sets a JSON body.
     pub fn json_body(self, body: &Value) -> Self {
         self.header("content-type", "application/json").raw(body.to_string().into_bytes())

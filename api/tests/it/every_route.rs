@@ -47,11 +47,10 @@ fn routes() -> Vec<Route> {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
-            // All but the headers, and the parameters of pages, which name nothing of anybody's.
+            // The other parameters, such as those of pages, name nothing of anybody's.
             let is_id = |parameter: &&Value| {
-                parameter["in"] != "header"
-                    && parameter["name"] != "limit"
-                    && parameter["name"] != "before"
+                let is_named_so = parameter["name"].as_str().unwrap().ends_with("Id");
+                parameter["in"] == "path" || parameter["in"] == "query" && is_named_so
             };
             let ids: Vec<_> = parameters.iter().filter(is_id).collect();
             let is_filter = ids.iter().any(|parameter| parameter["required"] != true);
@@ -146,7 +145,7 @@ async fn every_guarded_route_requires_a_token(pool: PgPool) {
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn objects_of_other_users_look_like_missing_ones(pool: PgPool) {
     let Belongings { app, ids, bob } = belongings(pool).await;
-    let known = ["imageId", "jobId", "checkoutId", "sessionId", "keyId"];
+    let known = ["imageId", "resultId", "jobId", "checkoutId", "sessionId", "keyId"];
     for route in routes() {
         let (method, path) = (&route.method, &route.path);
         // The stream of an account never ends; `jobs.rs` has its test.

@@ -27,6 +27,7 @@ mod processes;
 mod provider_keys;
 mod remove_background;
 mod removebg;
+mod results;
 mod select;
 mod telemetry;
 mod upscale;

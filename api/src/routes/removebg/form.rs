@@ -55,7 +55,7 @@ pub async fn read(app: &App, request: Request) -> Result<Form, Refusal> {
         }
     }
     if let Some(incoming) = incoming {
-        incoming.hand_over(&mut form.files);
+        incoming.hand_over(form.files.iter_mut().collect());
     }
     Ok(form)
 }

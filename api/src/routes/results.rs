@@ -1,0 +1,175 @@
+//! `/api/results`: results as files, in a format of the caller's choice or finished.
+
+mod options;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::extract::multipart::{Multipart, MultipartRejection};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use retouch_catalog::ToolName;
+use retouch_core::ResultId;
+use retouch_core::results::ResultImage;
+use retouch_pixels::finish::{Finish, FinishedFile};
+use tokio_util::io::ReaderStream;
+
+use super::body::IncomingBody;
+use super::caller::{ClientAddress, SignedIn};
+use super::multipart::{UploadedFinish, multipart, uploaded_finish};
+use super::problem::Problem;
+use super::request::{Path, Query, id};
+use super::run::no_store;
+use crate::error::ApiError;
+use crate::state::App;
+use crate::usecases::render_result::{owned_result, render_result};
+use options::{FileFormat, RenderOptions, output};
+
+/// The format of a file.
+#[derive(serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct FileQuery {
+    #[serde(default)]
+    #[param(inline, required = false)]
+    format: FileFormat,
+    /// The quality of a JPG or WebP; a WebP of quality 100 is lossless. 90 by default.
+    #[param(value_type = Option<u8>, minimum = 1, maximum = 100)]
+    quality: Option<f64>,
+}
+
+/// A result as a file to save. The PNG is the stored one, byte for byte. What is transparent is white in a JPG.
+#[utoipa::path(get, path = "/api/results/{resultId}/file", tag = "results",
+    params(("resultId" = String, Path), FileQuery),
+    responses(
+        (status = 200, description = "The file", content(
+            (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"))),
+        (status = 400, body = Problem), (status = 401, body = Problem), (status = 404, body = Problem),
+        (status = 422, body = Problem), (status = 429, body = Problem), (status = 503, body = Problem)),
+    security(("token" = []), ("key" = [])))]
+pub async fn get_result_file(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    ClientAddress(address): ClientAddress,
+    Path(result): Path<String>,
+    query: Result<Query<FileQuery>, ApiError>,
+) -> Result<Response, ApiError> {
+    let result = owned_result(&app, user.id, id(&result, "Result")?).await?;
+    let Query(FileQuery { format, quality }) = query?;
+    let finish = Finish::convert(output(format, quality)?);
+    if finish.changes_nothing() {
+        return stored(&app, &result).await;
+    }
+    app.rate_limits.users.count_render(user.id).await?;
+    let file = render_result(&app, &result, finish, address).await?;
+    Ok(attachment(&result, file))
+}
+
+/// Finishes a result on the server and returns it as a file to save, free of charge: touched up, cropped, with a
+/// background and a shadow. All formats have the same pixels. Nothing is stored.
+///
+/// A `touchUp`, and the options `background`, `shadow` and `crop`, are for results of Remove Background only.
+#[utoipa::path(post, path = "/api/results/{resultId}/render", tag = "results",
+    params(("resultId" = String, Path)),
+    request_body(content = RenderUpload, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "The file", content(
+            (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"))),
+        (status = 400, body = Problem), (status = 401, body = Problem), (status = 404, body = Problem),
+        (status = 408, body = Problem), (status = 413, body = Problem), (status = 422, body = Problem),
+        (status = 429, body = Problem), (status = 503, body = Problem)),
+    security(("token" = []), ("key" = [])))]
+pub async fn render(
+    State(app): State<App>,
+    SignedIn(user): SignedIn,
+    ClientAddress(address): ClientAddress,
+    Path(result): Path<String>,
+    incoming: Option<Extension<IncomingBody>>,
+    body: Result<Multipart, MultipartRejection>,
+) -> Result<Response, ApiError> {
+    let result: ResultId = id(&result, "Result")?;
+    let result = owned_result(&app, user.id, result).await?;
+    app.rate_limits.users.count_render(user.id).await?;
+    let mut upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
+    if let Some(Extension(incoming)) = incoming {
+        incoming.hand_over(upload.touch_up.iter_mut().chain(&mut upload.background).collect());
+    }
+    let finish = finish(&result, upload)?;
+    if finish.changes_nothing() {
+        return stored(&app, &result).await;
+    }
+    let file = render_result(&app, &result, finish, address).await?;
+    Ok(attachment(&result, file))
+}
+
+/// Turns an upload into what to do, if it makes sense for the result.
+fn finish(result: &ResultImage, upload: UploadedFinish) -> Result<Finish, ApiError> {
+    let UploadedFinish { options, touch_up, background } = upload;
+    let finish = RenderOptions::parse(&options)?.into_finish(touch_up, background)?;
+    let Finish { touch_up, background, shadow, crop, .. } = &finish;
+    let for_cutouts = [
+        ("The field touchUp", touch_up.is_some()),
+        ("options.background", background.is_some()),
+        ("options.shadow", shadow.is_some()),
+        ("options.crop", crop.is_some()),
+    ];
+    match for_cutouts.into_iter().find(|(_, is_set)| *is_set) {
+        Some((field, _)) if result.tool != ToolName::RemoveBackground => Err(
+            ApiError::Unprocessable(format!("{field} is for results of Remove Background only.")),
+        ),
+        _ => Ok(finish),
+    }
+}
+
+/// Streams the stored PNG.
+async fn stored(app: &App, result: &ResultImage) -> Result<Response, ApiError> {
+    let object = app.storage.open(&result.object_key, None).await?;
+    let body = Body::from_stream(ReaderStream::with_capacity(object.body, 64 * 1024));
+    let mut response = ([(header::CONTENT_LENGTH, object.length)], body).into_response();
+    add_headers(&mut response, result, "image/png");
+    Ok(response)
+}
+
+fn attachment(result: &ResultImage, file: FinishedFile) -> Response {
+    let mut response = file.bytes.into_response();
+    add_headers(&mut response, result, file.content_type);
+    response
+}
+
+fn add_headers(response: &mut Response, result: &ResultImage, content_type: &'static str) {
+    no_store(response);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let disposition = format!("attachment; filename=\"{}\"", file_name(result, content_type));
+    headers.extend(
+        HeaderValue::from_str(&disposition).ok().map(|it| (header::CONTENT_DISPOSITION, it)),
+    );
+}
+
+fn file_name(result: &ResultImage, content_type: &str) -> String {
+    let extension = match content_type {
+        "image/jpeg" => "jpg",
+        "image/webp" => "webp",
+        _ => "png",
+    };
+    match (result.tool, result.factor) {
+        (ToolName::RemoveBackground, _) => format!("cut-out.{extension}"),
+        (ToolName::Upscale, Some(factor)) => format!("upscaled-{factor}x.{extension}"),
+        (ToolName::Upscale, None) => format!("upscaled.{extension}"),
+        (ToolName::MagicFix, _) => format!("magic-fix.{extension}"),
+    }
+}
+
+/// The multipart body of a finished result, for the `OpenAPI` document.
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "documents a body that is read field by field")]
+pub struct RenderUpload {
+    options: RenderOptions,
+    /// A gray PNG of exactly the result's size. 128 leaves a pixel as it is, 0 erases it, and 255 restores the
+    /// original picture there; values between do so in proportion.
+    #[schema(value_type = Option<String>, format = Binary)]
+    touch_up: Option<Vec<u8>>,
+    /// A PNG, JPEG or WebP for the option `{"picture": true}`. It fills the output like `object-fit: cover` in CSS.
+    #[schema(value_type = Option<String>, format = Binary)]
+    background: Option<Vec<u8>>,
+}

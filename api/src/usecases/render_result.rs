@@ -1,0 +1,77 @@
+//! Renders a result as a file: in another format, or finished with a background, a shadow, a crop and a touch-up. Free
+//! of charge, and nothing is stored.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use retouch_core::images;
+use retouch_core::results::{self, Filter, ResultImage};
+use retouch_core::{ResultId, UserId, db};
+use retouch_pixels::Limits;
+use retouch_pixels::decode::Header;
+use retouch_pixels::finish::{self, Background, Finish, FinishError, FinishedFile};
+
+use crate::error::ApiError;
+use crate::fair_budget::FairBudget;
+use crate::state::App;
+
+/// Returns a result of `user`. Results of visitors belong to nobody.
+pub async fn owned_result(app: &App, user: UserId, id: ResultId) -> Result<ResultImage, ApiError> {
+    let filter = Filter { id: Some(id), ..Filter::default() };
+    let found = db::within(results::list(&app.pool, filter)).await?.pop();
+    found.filter(|result| result.owner == Some(user)).ok_or(ApiError::NotFound("Result"))
+}
+
+/// Renders a result for a client at `address`.
+pub async fn render_result(
+    app: &App,
+    result: &ResultImage,
+    finish: Finish,
+    address: IpAddr,
+) -> Result<FinishedFile, ApiError> {
+    let limits = Limits { max_dimension: app.limits.max_dimension };
+    let original = if finish.needs_original() {
+        Some(fetch_original(app, result, address).await?)
+    } else {
+        None
+    };
+    // The limits for uploads may have changed since it was uploaded.
+    let any_size = Limits { max_dimension: u32::MAX };
+    let header_of_original =
+        original.as_ref().map(|file| Header::read(file, &any_size)).transpose()?;
+    let background = match &finish.background {
+        Some(Background::Picture(file)) => {
+            Some(Header::read(file, &limits).map_err(FinishError::Background)?)
+        }
+        _ => None,
+    };
+    let size = (result.width.unsigned_abs(), result.height.unsigned_abs());
+    let memory =
+        finish::memory_bytes(size, &finish, header_of_original.as_ref(), background.as_ref());
+    let wait = Duration::from_secs(app.limits.decode_wait_secs);
+    let memory = app.decoders.reserve(memory + result.size_bytes.unsigned_abs(), wait).await?;
+    let png = app.storage.get(&result.object_key).await?;
+    let render = move || finish::render(&png, original.as_deref(), &finish, &limits);
+    Ok(app.decoders.run_in(memory, render).await?.0?)
+}
+
+/// Reads the picture that a result was made from. Its file counts like an upload of the client: how much memory it takes
+/// to decode is only known from the file.
+async fn fetch_original(
+    app: &App,
+    result: &ResultImage,
+    address: IpAddr,
+) -> Result<Bytes, ApiError> {
+    let image = db::within(images::get(&app.pool, result.image)).await?;
+    let image = image.ok_or(ApiError::NotFound("Result"))?;
+    let mut share = FairBudget::share(Arc::clone(&app.upload_budget), Some(address));
+    if !share.grow(image.size_bytes.unsigned_abs() as usize) {
+        return Err(ApiError::Unavailable {
+            detail: "Too many images are being processed. Please try again shortly.".into(),
+            retry_after_secs: 5,
+        });
+    }
+    Ok(share.keep_for(app.storage.get(&image.object_key).await?))
+}
