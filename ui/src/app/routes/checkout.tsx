@@ -1,7 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
 import { Navigate, useSearchParams } from 'react-router';
 import { LoadFailure } from '@/components/load-failure';
 import { thanksPath } from '@/features/checkouts/addresses';
-import { useCheckouts } from '@/features/checkouts/get-checkouts';
+import { checkoutsQuery } from '@/features/checkouts/get-checkouts';
 import { usePaymentStatus } from '@/features/checkouts/get-payment-status';
 import { OpenPayment, OpenPaymentSkeleton } from '@/features/checkouts/open-payment';
 import { checkoutTexts } from '@/features/checkouts/texts';
@@ -16,11 +17,11 @@ export default function CheckoutRoute() {
 }
 
 function NewestPayment() {
-  const checkouts = useCheckouts();
+  // The order may be newer than a list that was loaded a moment ago.
+  const checkouts = useQuery({ ...checkoutsQuery, refetchOnMount: 'always' });
   const open = checkouts.data?.find(({ status, session_id }) => status === 'open' && session_id);
 
   if (open?.session_id) return <Payment sessionId={open.session_id} />;
-  // Also waits for a refetch: the order may be newer than the cached list.
   if (checkouts.isPending || (checkouts.data && checkouts.isFetching)) return <OpenPaymentSkeleton />;
   if (checkouts.data) return <Navigate to={paths.pricing} replace />;
   return <Failure text={checkoutTexts.listFailed} query={checkouts} />;

@@ -1,5 +1,6 @@
 /** Resolves early when the signal aborts or the network returns. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const listeners = new AbortController();
     const end = () => {
