@@ -116,7 +116,7 @@ async fn deleting_one_of_the_two_leaves_the_other_its_picture(pool: PgPool) {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn only_the_owner_can_go_on_and_only_within_the_quota(pool: PgPool) {
-    let app = TestApp::start_with(pool, &["--user-pictures=2"]).await;
+    let app = TestApp::start_with(pool, &["--user-pictures=2", "--user-storage-mib=0"]).await;
     let image = upload(&app, "a.png").await;
     let result = run(&app, "rmbg-images/remove-bg-ai", &image, &png(9, 9)).await;
     go_on_from(&app, "bob", &result).await.is_problem(404, "Result not found");
