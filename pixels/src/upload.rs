@@ -36,16 +36,18 @@ pub struct Upload {
     pub thumbnail: Bytes,
     /// `image/png` or `image/jpeg`.
     pub thumbnail_type: &'static str,
-    /// A lossy WebP of at most [`crate::preview::PREVIEW_SIDE`] pixels per side; `None` if the picture is no larger.
+    /// A lossy WebP of at most [`crate::preview::PREVIEW_SIDE`] pixels per side; `None` if the picture is no larger, or
+    /// nobody will look at it.
     pub preview: Option<Bytes>,
 }
 
-/// Prepares an uploaded file for storage. A rotated PNG or WebP becomes a PNG. [`decode::Header::prepare_bytes`] says
+/// Prepares an uploaded file for storage; `has_preview` says whether somebody will look at it. A rotated PNG or WebP
+/// becomes a PNG. [`decode::Header::prepare_bytes`] says
 /// how much memory that takes.
 ///
 /// # Errors
 /// Same as [`decode::decode`], and [`PixelError::Internal`] if an encoder fails.
-pub fn prepare(file: &Bytes, limits: &Limits) -> Result<Upload, PixelError> {
+pub fn prepare(file: &Bytes, limits: &Limits, has_preview: bool) -> Result<Upload, PixelError> {
     let decoded = decode::decode_file(file, limits)?;
     let (picture, format) = (decoded.picture, decoded.format);
     let (bytes, format) = match (decoded.was_upright, format) {
@@ -65,7 +67,7 @@ pub fn prepare(file: &Bytes, limits: &Limits) -> Result<Upload, PixelError> {
     };
     let (width, height) = (picture.width, picture.height);
     let (thumbnail, thumbnail_format) = thumbnail(&picture)?;
-    let preview = Preview::of(&picture)?;
+    let preview = if has_preview { Preview::of(&picture)? } else { None };
     Ok(Upload {
         bytes,
         content_type: format.content_type(),

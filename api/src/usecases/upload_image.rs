@@ -24,9 +24,11 @@ pub async fn upload_image(
     check_room(app, &uploader, file.len() as i64).await?;
     let limits = Limits { max_dimension };
     let header = Header::read(&file, &limits)?;
+    // Programs and visitors get the result at once, and their images appear in no list.
+    let is_shown = matches!(uploader, Uploader::User(_));
     let prepare = move || {
         let content_sha256 = Sha256::digest(&file).to_vec();
-        Ok::<_, PixelError>((upload::prepare(&file, &limits)?, content_sha256))
+        Ok::<_, PixelError>((upload::prepare(&file, &limits, is_shown)?, content_sha256))
     };
     let (prepared, mut memory) = app.decoders.run(header.prepare_bytes(), prepare).await?;
     let (picture, content_sha256) = prepared?;

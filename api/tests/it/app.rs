@@ -286,20 +286,20 @@ impl TestRequest<'_> {
 
     /// Sets a multipart body with one file.
     pub fn field(self, name: &str, bytes: &[u8]) -> Self {
-        self.form(&format!("name=\"{name}\"; filename=\"a\""), bytes)
+        self.part(&format!("name=\"{name}\"; filename=\"a\""), bytes)
     }
 
     /// Sets a multipart body with the file `file`, and `path` as its name.
     pub fn file_named(self, path: &str, bytes: &[u8]) -> Self {
-        self.form(&format!("name=\"file\"; filename=\"{path}\""), bytes)
+        self.part(&format!("name=\"file\"; filename=\"{path}\""), bytes)
     }
 
     /// Sets a multipart body with the file `file`, without a name.
     pub fn nameless_file(self, bytes: &[u8]) -> Self {
-        self.form("name=\"file\"", bytes)
+        self.part("name=\"file\"", bytes)
     }
 
-    fn form(mut self, disposition: &str, bytes: &[u8]) -> Self {
+    fn part(mut self, disposition: &str, bytes: &[u8]) -> Self {
         let mut body =
             format!("--frontier\r\ncontent-disposition: form-data; {disposition}\r\n\r\n")
                 .into_bytes();

@@ -528,6 +528,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/results/{resultId}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A result as a file to save. The PNG is the stored one, byte for byte. What is transparent is white in a JPG. */
+        get: operations["get_result_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/results/{resultId}/render": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Finishes a result on the server and returns it as a file to save, free of charge: touched up, cropped, with a
+         *     background and a shadow. All formats have the same pixels. Nothing is stored.
+         * @description A `touchUp`, and the options `background`, `shadow` and `crop`, are for results of Remove Background only.
+         */
+        post: operations["render"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rmbg-images/remove-bg-ai": {
         parameters: {
             query?: never;
@@ -908,6 +946,24 @@ export interface components {
             /** @example AW-123 */
             id: string;
         };
+        /** @description What is behind the subject. */
+        BackgroundOption: {
+            /** @description A color: `#` and six hexadecimal digits. */
+            color: string;
+        } | {
+            /** @description A linear gradient. */
+            gradient: components["schemas"]["GradientOption"];
+        } | {
+            /**
+             * Format: double
+             * @description The original picture, blurred: the standard deviation in percent of its longer side, from 0.1 to 5. Beyond its
+             *     border, the picture is mirrored.
+             */
+            blur: number;
+        } | {
+            /** @description The picture in the field `background`. Always true. */
+            picture: boolean;
+        };
         /** @description A model, and the pictures that it serves. */
         BoundModel: {
             /**
@@ -1022,6 +1078,19 @@ export interface components {
          * @enum {string}
          */
         CountUnit: "tiles" | "steps";
+        /** @description Crops to the subject. The margin may leave the picture. At most 36 megapixels. */
+        CropOption: {
+            /**
+             * @description The ratio of width and height, two whole numbers from 1 to 100; null takes that of the subject.
+             * @example 4:5
+             */
+            aspect?: string | null;
+            /**
+             * Format: double
+             * @description The least distance from the subject to the border, in percent of the subject's longer side.
+             */
+            margin: number;
+        };
         /** @description The images that are gone. */
         DeletedImages: {
             /** @description The ids of those that were the caller's. */
@@ -1056,6 +1125,16 @@ export interface components {
         FreeRuns: {
             removeBackground: boolean;
             upscale: boolean;
+        };
+        /** @description A linear gradient, as CSS defines it. */
+        GradientOption: {
+            /**
+             * Format: double
+             * @description The direction in degrees, clockwise; 0 is upwards.
+             */
+            angle: number;
+            from: string;
+            to: string;
         };
         /** @description How to sign in. */
         IdentityProvider: {
@@ -1629,6 +1708,33 @@ export interface components {
         RemovalView: {
             data: components["schemas"]["RemovalData"];
         };
+        /** @description How to finish a result. */
+        RenderOptions: {
+            background?: components["schemas"]["BackgroundOption"] | null;
+            crop?: components["schemas"]["CropOption"] | null;
+            format?: ("png" | "jpg" | "webp") & Record<string, never>;
+            /**
+             * Format: int32
+             * @description The quality of a JPG or WebP; a WebP of quality 100 is lossless. 90 by default.
+             */
+            quality?: number | null;
+            shadow?: components["schemas"]["ShadowOption"] | null;
+        };
+        /** @description The multipart body of a finished result, for the `OpenAPI` document. */
+        RenderUpload: {
+            /**
+             * Format: binary
+             * @description A PNG, JPEG or WebP for the option `{"picture": true}`. It fills the output like `object-fit: cover` in CSS.
+             */
+            background?: string | null;
+            options: components["schemas"]["RenderOptions"];
+            /**
+             * Format: binary
+             * @description A gray PNG of exactly the result's size. 128 leaves a pixel as it is, 0 erases it, and 255 restores the
+             *     original picture there; values between do so in proportion.
+             */
+            touchUp?: string | null;
+        };
         /** @description The result of a run. */
         Result: {
             /** Format: date-time */
@@ -1703,6 +1809,26 @@ export interface components {
          * @enum {string}
          */
         SessionStatus: "open" | "complete" | "expired";
+        /** @description A black shadow between the subject and the background. Its lengths are in percent of the subject's longer side. */
+        ShadowOption: {
+            /**
+             * Format: double
+             * @description The standard deviation.
+             */
+            blur: number;
+            /** Format: double */
+            opacity: number;
+            /**
+             * Format: double
+             * @description How far it lies to the right.
+             */
+            x: number;
+            /**
+             * Format: double
+             * @description How far it lies below.
+             */
+            y: number;
+        };
         /** @description The operator's additions to the page. */
         Site: {
             adTag?: components["schemas"]["AdTag"] | null;
@@ -3723,6 +3849,174 @@ export interface operations {
                 };
             };
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_result_file: {
+        parameters: {
+            query?: {
+                format?: "png" | "jpg" | "webp";
+                /** @description The quality of a JPG or WebP; a WebP of quality 100 is lossless. 90 by default. */
+                quality?: number;
+            };
+            header?: never;
+            path: {
+                resultId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                    "image/jpeg": number[];
+                    "image/webp": number[];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    render: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                resultId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["RenderUpload"];
+            };
+        };
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                    "image/jpeg": number[];
+                    "image/webp": number[];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
