@@ -11,6 +11,10 @@ use crate::PixelError;
 /// The longest side of a WebP, in pixels: its header has 14 bits for each.
 pub const MAX_WEBP_SIDE: u32 = 16_383;
 
+/// libwebp's effort, 0 to 6. Its default, 4, takes three times as long for a picture with alpha, and its files are 4 %
+/// smaller.
+const METHOD: i32 = 2;
+
 /// Encodes a lossy WebP of `quality` 1 to 100. Alpha is kept without loss; opaque pictures are encoded without it.
 ///
 /// # Errors
@@ -30,6 +34,7 @@ pub fn lossy_webp(picture: Rgba<'_>, quality: u8) -> Result<Bytes, PixelError> {
     let mut config = WebPConfig::new()
         .map_err(|()| PixelError::Internal("libwebp has no default settings".to_owned()))?;
     config.quality = f32::from(quality.clamp(1, 100));
+    config.method = METHOD;
     let encoded = Encoder::from_rgba(pixels, width, height)
         .encode_advanced(&config)
         .map_err(|error| PixelError::Internal(format!("encoding a WebP: {error:?}")))?;
