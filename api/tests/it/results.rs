@@ -131,9 +131,10 @@ fn uuid_of_nothing() -> String {
 async fn a_visitors_result_belongs_to_nobody(pool: PgPool) {
     let app = std::sync::Arc::new(TestApp::start(pool).await);
     let worker = app.work_once();
-    let run = app.post("/api/free/remove-bg-fr").file(&png(64, 48)).send().await;
+    app.post("/api/free/remove-bg-fr").file(&png(64, 48)).send().await;
     worker.await.unwrap();
-    let id = run.json()[0]["imageId"].as_str().unwrap().to_owned();
+    let id: uuid::Uuid =
+        sqlx::query_scalar("select id from results").fetch_one(&app.pool).await.unwrap();
     let address = format!("/api/results/{id}/file");
     app.get(&address).by(&app.token("ada")).send().await.is_problem(404, "Result not found");
     app.get(&address).send().await.is_problem(401, "Authentication token is missing.");

@@ -153,7 +153,8 @@ async fn a_worker_that_lost_its_lease_cannot_finish_the_job(pool: PgPool) {
             .fetch_all(&pool)
             .await
             .unwrap();
-    assert_eq!(doomed, [storage::result_thumbnail_key(job, 1), storage::result_key(job, 1)]);
+    let keys = [storage::result_preview_key, storage::result_thumbnail_key, storage::result_key];
+    assert_eq!(doomed, keys.map(|key_of| key_of(job, 1)));
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

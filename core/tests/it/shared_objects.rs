@@ -57,6 +57,13 @@ async fn run(pool: &PgPool, storage: &Storage, owner: UserId, image: ImageId) ->
     (job, made.id)
 }
 
+/// Uploads an image that is its own thumbnail.
+async fn stored(pool: &PgPool, storage: &Storage, owner: UserId) -> ImageId {
+    let image = image(pool, Some(storage), owner, b"source").await;
+    sqlx::query("update images set thumbnail_key = object_key").execute(pool).await.unwrap();
+    image
+}
+
 async fn made_from(pool: &PgPool, owner: UserId, result: ResultId) -> Image {
     match images::from_result(pool, owner, result, Quota::NONE).await.unwrap() {
         FromResult::Made(id) => images::get(pool, id).await.unwrap().unwrap(),
@@ -77,7 +84,7 @@ async fn left(pool: &PgPool, storage: &Storage, job: JobId) -> Vec<String> {
     let folder = format!("results/{job}/");
     let keys = storage.keys().await.unwrap();
     let mut keys: Vec<_> = keys.into_iter().filter(|key| key.starts_with(&folder)).collect();
-    keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
+    keys.sort();
     keys
 }
 
@@ -86,7 +93,7 @@ async fn the_image_keeps_the_picture_of_a_deleted_result(pool: PgPool) {
     let bucket = Bucket::start().await;
     let storage = &bucket.storage;
     let ada = user(&pool, "ada", 100).await;
-    let source = image(&pool, None, ada, b"source").await;
+    let source = stored(&pool, storage, ada).await;
     let (job, result) = run(&pool, storage, ada, source).await;
     let copy = made_from(&pool, ada, result).await;
     assert_eq!(copy.object_key, storage::result_key(job, 1));
@@ -107,8 +114,7 @@ async fn the_result_keeps_the_picture_of_a_deleted_image(pool: PgPool) {
     let bucket = Bucket::start().await;
     let storage = &bucket.storage;
     let ada = user(&pool, "ada", 100).await;
-    let source = image(&pool, Some(storage), ada, b"source").await;
-    sqlx::query("update images set thumbnail_key = object_key").execute(&pool).await.unwrap();
+    let source = stored(&pool, storage, ada).await;
     let (job, result) = run(&pool, storage, ada, source).await;
     let copy = made_from(&pool, ada, result).await;
 
@@ -131,7 +137,7 @@ async fn the_object_is_deleted_once_with_the_last_row(pool: PgPool) {
     let bucket = Bucket::start().await;
     let storage = &bucket.storage;
     let ada = user(&pool, "ada", 100).await;
-    let source = image(&pool, None, ada, b"source").await;
+    let source = stored(&pool, storage, ada).await;
     let (job, result) = run(&pool, storage, ada, source).await;
     let copy = made_from(&pool, ada, result).await;
     delete_result(&pool, ada, result).await;
