@@ -6,6 +6,7 @@
 //! A *doomed* object is on the janitor's list (`doomed_objects`). An *announced* object is doomed one hour ahead,
 //! before it is written, and taken off the list by the transaction that records it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -294,13 +295,15 @@ impl Storage {
 /// Dooms objects: the janitor deletes them, unless a row refers to them. Objects that an image made from a result refers
 /// to are left out (migration 0035), so the caller deletes such an image first.
 pub(crate) async fn doom(conn: &mut PgConnection, keys: &[String]) -> sqlx::Result<()> {
+    // A small picture is its own thumbnail, and one statement must not update a row twice.
+    let keys: Vec<String> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     sqlx::query!(
         // A janitor that is about to take a key off the list, because a row refers to it, holds a lock on the row of the
         // list. The caller may be deleting just that row: the update waits for the janitor, and then inserts anew. The
         // order prevents a deadlock of two that doom the same keys.
         "insert into doomed_objects (object_key) select key from unnest($1::text[]) key order by key
          on conflict (object_key) do update set since = doomed_objects.since",
-        keys,
+        &keys,
     )
     .execute(conn)
     .await

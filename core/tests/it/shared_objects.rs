@@ -153,6 +153,27 @@ async fn the_object_is_deleted_once_with_the_last_row(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_small_result_that_is_its_own_thumbnail_is_deleted_alone_or_with_its_image(pool: PgPool) {
+    let bucket = Bucket::start().await;
+    let storage = &bucket.storage;
+    let ada = user(&pool, "ada", 100).await;
+    for deletes_image in [false, true] {
+        let source = stored(&pool, storage, ada).await;
+        let (job, result) = run(&pool, storage, ada, source).await;
+        sqlx::query("update results set thumbnail_key = object_key, preview_key = null")
+            .execute(&pool)
+            .await
+            .unwrap();
+        if deletes_image {
+            assert!(images::delete(&pool, ada, source).await.unwrap().is_some());
+        } else {
+            assert!(delete_result(&pool, ada, result).await);
+        }
+        assert_eq!(left(&pool, storage, job).await, [""; 0]);
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_repeat_returns_the_same_image_also_at_the_same_time(pool: PgPool) {
     let bucket = Bucket::start().await;
     let ada = user(&pool, "ada", 100).await;
