@@ -20,7 +20,7 @@ test('a new user removes an object for 8 credits and downloads the result', asyn
   await magicFix(page).click();
   await expectResults(page, 1);
   await expect(page.getByText('“remove the object”')).toBeVisible();
-  await expect(page.getByText(/^Removed · /)).toBeVisible();
+  await expect(page.getByText('Removed', { exact: true })).toBeVisible();
   await expect(credits(page, 12)).toBeVisible();
   await expectAccessible(page);
 

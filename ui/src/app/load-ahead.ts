@@ -2,17 +2,20 @@ import type { QueryClient } from '@tanstack/react-query';
 import { type DataRouter, matchRoutes } from 'react-router';
 import type { Config, ToolName } from '@/lib/api-types';
 import { isInstalled } from '@/lib/env';
-import { prefetch } from '@/lib/load-with-retry';
+import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
 import type { Session } from '@/lib/session';
-import type { LoadData } from './page-data';
+import type { PageData } from './page-data';
 
 /** What a route's `handle` says about loading it. */
 export type Ahead = {
   loadCode: () => Promise<unknown>;
-  loadData?: LoadData;
+  data?: PageData;
   /** The page only says so if this tool is not installed. */
   tool?: ToolName;
 };
+
+// Apart, because many pages have no data.
+const loadPageData = () => import('./page-data');
 
 /** A pointer that only passes a link on its way loads nothing. */
 const INTENT_MS = 60;
@@ -33,8 +36,14 @@ export function loadPagesAhead({ router, queryClient, session, config }: App): (
       if (ahead && withCode) prefetch(ahead.loadCode)();
       const isOffered = !ahead?.tool || isInstalled(config, ahead.tool);
       // Visitors have no data.
-      if (isOffered && session.state.getState().user) {
-        ahead?.loadData?.(queryClient, params, new URLSearchParams(address.search));
+      const data = ahead?.data;
+      if (data && isOffered && session.state.getState().user) {
+        const search = new URLSearchParams(address.search);
+        loadWithRetry(loadPageData).then(
+          ({ pageData }) => pageData[data](queryClient, params, search),
+          // The page loads its data by itself.
+          () => {},
+        );
       }
     }
   }

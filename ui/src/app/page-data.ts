@@ -15,7 +15,7 @@ import { allImages, imageFilterOf } from '@/features/images/image-filter';
 import { AHEAD_MS, noteLoadedAhead } from '@/lib/loaded-ahead';
 
 /** Starts to load what a user sees on a page. Failures are left to the page, which asks again. */
-export type LoadData = (queryClient: QueryClient, params: Params, search: URLSearchParams) => void;
+type LoadData = (queryClient: QueryClient, params: Params, search: URLSearchParams) => void;
 
 /** What each kind of page loads for a user. */
 export const pageData = {
@@ -29,6 +29,8 @@ export const pageData = {
   checkouts: (queryClient) => one(queryClient, checkoutsQuery),
   checkout: (queryClient, { checkoutId = '' }) => one(queryClient, checkoutQuery(checkoutId)),
 } satisfies Record<string, LoadData>;
+
+export type PageData = keyof typeof pageData;
 
 function one<T, Data, Key extends QueryKey>(
   queryClient: QueryClient,

@@ -5,7 +5,6 @@ import { Protected } from '@/features/auth/protected';
 import { loadWithRetry } from '@/lib/load-with-retry';
 import { paths } from '@/lib/paths';
 import type { Ahead } from './load-ahead';
-import { pageData } from './page-data';
 import { ErrorRoute } from './routes/error';
 import { Shell } from './shell/shell';
 
@@ -44,36 +43,36 @@ export const routes: RouteObject[] = [
       page(paths.authCallbackMagic, () => import('./routes/auth-callback-magic')),
       page(paths.terms, () => import('./routes/terms')),
       page(paths.privacy, () => import('./routes/privacy')),
-      page('/background', removeBackground, { loadData: pageData.picker, tool: 'remove-background' }),
+      page('/background', removeBackground, { data: 'picker', tool: 'remove-background' }),
       page(paths.removeBackground, removeBackground, {
-        loadData: pageData.picker,
+        data: 'picker',
         tool: 'remove-background',
       }),
-      page(paths.upscale, upscale, { loadData: pageData.picker, tool: 'upscale' }),
-      page(paths.magic, () => import('./routes/magic'), { loadData: pageData.picker, tool: 'magic-fix' }),
+      page(paths.upscale, upscale, { data: 'picker', tool: 'upscale' }),
+      page(paths.magic, () => import('./routes/magic'), { data: 'picker', tool: 'magic-fix' }),
       {
         element: <Protected />,
         children: [
-          page(paths.images, () => import('./routes/images'), { loadData: pageData.images }),
-          page('/images/:imageId', () => import('./routes/image'), { loadData: pageData.image }),
+          page(paths.images, () => import('./routes/images'), { data: 'images' }),
+          page('/images/:imageId', () => import('./routes/image'), { data: 'image' }),
           page('/background/:imageId', removeBackgroundImage, {
-            loadData: pageData.image,
+            data: 'image',
             tool: 'remove-background',
           }),
           page('/remove-background/:imageId', removeBackgroundImage, {
-            loadData: pageData.image,
+            data: 'image',
             tool: 'remove-background',
           }),
-          page(paths.checkouts, () => import('./routes/checkouts'), { loadData: pageData.checkouts }),
+          page(paths.checkouts, () => import('./routes/checkouts'), { data: 'checkouts' }),
           page('/checkouts/:checkoutId', () => import('./routes/checkout-details'), {
-            loadData: pageData.checkout,
+            data: 'checkout',
           }),
           page(paths.payment, () => import('./routes/checkout')),
           page(paths.paid, () => import('./routes/return')),
-          page(paths.account, () => import('./routes/account'), { loadData: pageData.account }),
-          page('/upscale/:imageId', upscaleImage, { loadData: pageData.image, tool: 'upscale' }),
+          page(paths.account, () => import('./routes/account'), { data: 'account' }),
+          page('/upscale/:imageId', upscaleImage, { data: 'image', tool: 'upscale' }),
           page('/magic/:imageId', () => import('./routes/magic-image'), {
-            loadData: pageData.image,
+            data: 'image',
             tool: 'magic-fix',
           }),
         ],

@@ -18,7 +18,6 @@ type ImageQuery = NonNullable<paths['/api/images']['get']['parameters']['query']
 export type ImageSort = NonNullable<ImageQuery['sort']>;
 type ArchiveRequest = paths['/api/images/archive']['post']['requestBody']['content']['application/json'];
 export type ArchiveContent = ArchiveRequest['include'];
-export type MadeFrom = Schemas['MadeFrom'];
 export type Result = Schemas['Result'];
 export type Job = Schemas['Job'];
 export type Count = Schemas['Count'];
