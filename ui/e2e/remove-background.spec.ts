@@ -206,13 +206,17 @@ test.describe('refusals', () => {
   test('after four runs the credits are used up', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await openTool(page);
+    const runAgain = page.getByRole('alertdialog').getByRole('button', { name: 'Run again' });
     for (const run of [1, 2, 3, 4]) {
       await runButton(page).click();
+      // The same run makes the same picture, so the page asks first.
+      if (run > 1) await runAgain.click();
       await expectResults(page, run);
       await expect(credits(page, 20 - run * 5)).toBeVisible();
       await expect(runButton(page)).toBeEnabled();
     }
     await runButton(page).click();
+    await runAgain.click();
     const notice = page.getByRole('alert').filter({ hasText: 'Not enough credits' });
     await expect(notice).toBeVisible();
     await expectAccessible(page);
