@@ -33,14 +33,14 @@ const wall: [number, number] = [330, 60];
 test('a click selects the astronaut, the brush refines it, and nothing is charged', async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openMagicFix(page, aPhoto());
-  await page.getByRole('radio', { name: 'Select' }).click();
+  await page.getByRole('radio', { name: 'Select' }).check({ force: true });
   // The picture is in the middle of the surface and as high as it.
   const at = await positionOn(surface(page), 0.5, 0.6);
   await page.mouse.click(at.x, at.y);
   await expect.poll(async () => (await strokes(page)).map(({ kind }) => kind)).toEqual(['area']);
   expect(await marked(page, [suit, wall])).toEqual([true, false]);
 
-  await page.getByRole('radio', { name: 'Eraser' }).click();
+  await page.getByRole('radio', { name: 'Eraser' }).check({ force: true });
   await drawWithMouse(page, [
     [0.45, 0.6],
     [0.55, 0.6],

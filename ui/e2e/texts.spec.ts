@@ -29,6 +29,10 @@ test('a tooltip is at most 300 pixels wide, and inside the window', async ({ pag
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...(await answer.json()), reserved: 123_456_789 } });
   });
+  // The account's stream would tell the true number.
+  await page.route('**/api/events', (route) =>
+    route.fulfill({ contentType: 'text/event-stream', body: ':\n\n' }),
+  );
   for (const width of [360, 1440]) {
     await page.setViewportSize({ width, height: 900 });
     await page.goto('/pricing');
