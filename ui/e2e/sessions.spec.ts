@@ -133,7 +133,7 @@ test.describe('after a deploy', () => {
     await expect(page.getByText('Retouch was updated.')).toBeVisible();
     // The rest of the page works.
     await page.getByRole('button', { name: 'Compare' }).click();
-    await expect(page.getByRole('img', { name: 'Before' })).toBeVisible();
+    await expect(page.getByRole('group', { name: 'Compare as' })).toBeVisible();
 
     await page.unrouteAll();
     await page.getByRole('button', { name: 'Reload' }).click();
