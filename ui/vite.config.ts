@@ -28,7 +28,7 @@ export default defineConfig(({ mode }) => ({
               priority: 2,
               test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|openapi-fetch|zustand(?!.*middleware))\//,
             },
-            { name: 'shared', priority: 1, test: /preload-helper|src\//, minShareCount: 4 },
+            { name: 'shared', priority: 1, test: /preload-helper|src\//, minShareCount: 5 },
             { name: 'shell', test: /src\/app\/shell\//, minShareCount: 2 },
             { name: 'runs', test: /src\/features\/runs\//, minShareCount: 2 },
           ],

@@ -39,11 +39,10 @@ export function loadPagesAhead({ router, queryClient, session, config }: App): (
       const data = ahead?.data;
       if (data && isOffered && session.state.getState().user) {
         const search = new URLSearchParams(address.search);
-        loadWithRetry(loadPageData).then(
-          ({ pageData }) => pageData[data](queryClient, params, search),
+        loadWithRetry(loadPageData)
+          .then(({ pageData }) => pageData[data](queryClient, params, search))
           // The page loads its data by itself.
-          () => {},
-        );
+          .catch(() => {});
       }
     }
   }

@@ -5,29 +5,30 @@ import type {
   QueryKey,
 } from '@tanstack/react-query';
 import type { Params } from 'react-router';
-import { apiKeysQuery } from '@/features/account/get-api-keys';
-import { storageQuery } from '@/features/account/get-storage';
-import { checkoutQuery } from '@/features/checkouts/get-checkout';
-import { checkoutsQuery } from '@/features/checkouts/get-checkouts';
 import { imageQuery } from '@/features/images/get-image';
 import { imagesQuery } from '@/features/images/get-images';
 import { allImages, imageFilterOf } from '@/features/images/image-filter';
 import { AHEAD_MS, noteLoadedAhead } from '@/lib/loaded-ahead';
 
 /** Starts to load what a user sees on a page. Failures are left to the page, which asks again. */
-type LoadData = (queryClient: QueryClient, params: Params, search: URLSearchParams) => void;
+type LoadData = (queryClient: QueryClient, params: Params, search: URLSearchParams) => Promise<void> | void;
 
 /** What each kind of page loads for a user. */
 export const pageData = {
   images: (queryClient, _, search) => pages(queryClient, imagesQuery(imageFilterOf(search))),
   picker: (queryClient) => pages(queryClient, imagesQuery(allImages)),
   image: (queryClient, { imageId = '' }) => one(queryClient, imageQuery(imageId)),
-  account: (queryClient) => {
-    one(queryClient, storageQuery);
-    one(queryClient, apiKeysQuery);
+  // The queries of pages that few people open are loaded with them.
+  account: async (queryClient) => {
+    one(queryClient, (await import('@/features/account/get-storage')).storageQuery);
+    one(queryClient, (await import('@/features/account/get-api-keys')).apiKeysQuery);
   },
-  checkouts: (queryClient) => one(queryClient, checkoutsQuery),
-  checkout: (queryClient, { checkoutId = '' }) => one(queryClient, checkoutQuery(checkoutId)),
+  checkouts: async (queryClient) => {
+    one(queryClient, (await import('@/features/checkouts/get-checkouts')).checkoutsQuery);
+  },
+  checkout: async (queryClient, { checkoutId = '' }) => {
+    one(queryClient, (await import('@/features/checkouts/get-checkout')).checkoutQuery(checkoutId));
+  },
 } satisfies Record<string, LoadData>;
 
 export type PageData = keyof typeof pageData;

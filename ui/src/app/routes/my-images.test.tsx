@@ -121,7 +121,7 @@ describe('selecting several images', () => {
   test('by clicks, and by Shift-click as a range', async () => {
     open(named(...names));
     await userEvent.click(await box('b.jpg'));
-    expect(screen.getByText('1 selected')).toBeVisible();
+    expect(await screen.findByText('1 selected')).toBeVisible();
     fireEvent.click(await box('d.jpg'), { shiftKey: true });
     expectSelected('b.jpg', 'c.jpg', 'd.jpg');
     await userEvent.click(await box('c.jpg'));

@@ -1,5 +1,6 @@
-import { type KeyboardEvent, type ReactNode, useMemo, useRef } from 'react';
+import { type KeyboardEvent, type ReactNode, Suspense, useMemo, useRef } from 'react';
 import { EmptyState } from '@/components/empty-state';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { LoadFailure } from '@/components/load-failure';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import type { Image } from '@/lib/api-types';
@@ -14,7 +15,6 @@ import { ImageSearch } from './image-search';
 import { ImageSortSelect } from './image-sort';
 import { MoreImages } from './more-images';
 import { NoHits } from './no-hits';
-import { SelectionTools } from './selection-tools';
 import { imageTexts } from './texts';
 import { useDownloadImages } from './use-download-images';
 import { useEscape } from './use-escape';
@@ -22,6 +22,8 @@ import { useSelection } from './use-selection';
 
 const grid = 'grid grid-cols-2 gap-x-4 gap-y-6 sm:grid-cols-3 md:grid-cols-4 lg:grid-cols-6 xl:grid-cols-8';
 const none: Image[] = [];
+
+const SelectionTools = lazyWithRetry(() => import('./selection-tools'));
 
 type ImageGridProps = {
   filter: ImageFilter;
@@ -89,15 +91,17 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
       {(!isEmpty || filter.search) && (
         <div className="sticky top-16 z-20 -mx-1 mb-3 flex min-h-17 items-center bg-canvas px-1 py-3">
           {isSelecting ? (
-            <SelectionTools
-              images={images.filter(({ id }) => selected.has(id))}
-              isAll={selected.size === query.total}
-              download={download}
-              onSelectAll={selectAll}
-              onDelete={(imageIds) => remove.mutate(imageIds)}
-              onEnd={endSelection}
-              onLeft={() => heading.current?.focus({ preventScroll: true })}
-            />
+            <Suspense>
+              <SelectionTools
+                images={images.filter(({ id }) => selected.has(id))}
+                isAll={selected.size === query.total}
+                download={download}
+                onSelectAll={selectAll}
+                onDelete={(imageIds) => remove.mutate(imageIds)}
+                onEnd={endSelection}
+                onLeft={() => heading.current?.focus({ preventScroll: true })}
+              />
+            </Suspense>
           ) : (
             <div className="flex w-full justify-between gap-3">
               <ImageSearch

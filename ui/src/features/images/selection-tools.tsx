@@ -20,7 +20,7 @@ type SelectionToolsProps = {
 };
 
 /** The actions on the selected images. On a phone they are at the lower edge of the window. */
-export function SelectionTools(props: SelectionToolsProps) {
+export default function SelectionTools(props: SelectionToolsProps) {
   const { images, isAll, download, onSelectAll, onDelete, onEnd, onLeft } = props;
   const [isLoading, setLoading] = useState(false);
   const isOne = images.length === 1;
