@@ -48,8 +48,8 @@ test('a visitor sees examples of the tools and how to start', async ({ page }) =
 test('the examples work from the keyboard', async ({ page }) => {
   await page.goto('/dashboard');
   const uses = page.getByRole('tablist', { name: 'Examples of Magic Fix' });
-  await uses.getByRole('tab', { name: 'Remove Details', selected: true }).focus();
-  for (const name of ['Enhance Details', 'Add Details', 'Edit Details', 'Restore Images']) {
+  await uses.getByRole('tab', { name: 'Restore Images', selected: true }).focus();
+  for (const name of ['Remove Details', 'Enhance Details', 'Add Details', 'Edit Details']) {
     await page.keyboard.press('ArrowRight');
     const panel = page.getByRole('tabpanel', { name });
     await expect(panel).toContainText('“');

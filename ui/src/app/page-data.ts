@@ -6,19 +6,25 @@ import type {
 } from '@tanstack/react-query';
 import type { Params } from 'react-router';
 import { imageQuery } from '@/features/images/get-image';
-import { imagesQuery } from '@/features/images/get-images';
-import { allImages, imageFilterOf } from '@/features/images/image-filter';
 import { AHEAD_MS, noteLoadedAhead } from '@/lib/loaded-ahead';
 
 /** Starts to load what a user sees on a page. Failures are left to the page, which asks again. */
 type LoadData = (queryClient: QueryClient, params: Params, search: URLSearchParams) => Promise<void> | void;
 
-/** What each kind of page loads for a user. */
+const loadImages = () => import('@/features/images/get-images');
+const loadFilter = () => import('@/features/images/image-filter');
+
+/** What each kind of page loads for a user. Only what many pages need is loaded with this file. */
 export const pageData = {
-  images: (queryClient, _, search) => pages(queryClient, imagesQuery(imageFilterOf(search))),
-  picker: (queryClient) => pages(queryClient, imagesQuery(allImages)),
+  images: async (queryClient, _, search) => {
+    const [{ imagesQuery }, { imageFilterOf }] = await Promise.all([loadImages(), loadFilter()]);
+    pages(queryClient, imagesQuery(imageFilterOf(search)));
+  },
+  picker: async (queryClient) => {
+    const [{ imagesQuery }, { allImages }] = await Promise.all([loadImages(), loadFilter()]);
+    pages(queryClient, imagesQuery(allImages));
+  },
   image: (queryClient, { imageId = '' }) => one(queryClient, imageQuery(imageId)),
-  // The queries of pages that few people open are loaded with them.
   account: async (queryClient) => {
     one(queryClient, (await import('@/features/account/get-storage')).storageQuery);
     one(queryClient, (await import('@/features/account/get-api-keys')).apiKeysQuery);
