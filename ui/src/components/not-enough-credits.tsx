@@ -2,7 +2,7 @@ import { Link } from 'react-router';
 import { Notice } from '@/components/notice';
 import { paths } from '@/lib/paths';
 
-export function NotEnoughCredits() {
+export default function NotEnoughCredits() {
   return (
     <Notice tone="warning">
       <strong>Not enough credits</strong>

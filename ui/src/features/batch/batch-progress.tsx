@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
-import { NotEnoughCredits } from '@/components/not-enough-credits';
+import NotEnoughCredits from '@/components/not-enough-credits';
 import { ProgressBar } from '@/components/progress-bar';
 import { prefetch } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';

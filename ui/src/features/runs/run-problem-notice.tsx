@@ -1,9 +1,17 @@
-import { NotEnoughCredits } from '@/components/not-enough-credits';
+import { Suspense } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
 import type { RunProblem } from './use-run';
+
+const NotEnoughCredits = lazyWithRetry(() => import('@/components/not-enough-credits'));
 
 /** Why the last run failed or did not start. */
 export function RunProblemNotice({ problem }: { problem: RunProblem | null }) {
   if (!problem) return null;
-  return problem.kind === 'refused' ? <Notice tone="error">{problem.detail}</Notice> : <NotEnoughCredits />;
+  if (problem.kind === 'refused') return <Notice tone="error">{problem.detail}</Notice>;
+  return (
+    <Suspense>
+      <NotEnoughCredits />
+    </Suspense>
+  );
 }
