@@ -57,11 +57,3 @@ test('nothing private is loaded for a visitor', async () => {
   await delay(150);
   expect(lists(api)).toEqual([]);
 });
-
-test('data loads while the code of the first page is still on the way', async () => {
-  const { api } = renderApp('/account', { signedIn: true });
-  await waitFor(() => expect(api.calls).toContain('GET /api/user/storage'));
-  expect(screen.queryByRole('heading', { name: 'Account' })).toBeNull();
-  expect(await screen.findByRole('heading', { name: 'Account' })).toBeVisible();
-  expect(api.calls.filter((call) => call === 'GET /api/user/storage')).toHaveLength(1);
-});

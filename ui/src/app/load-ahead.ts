@@ -27,7 +27,8 @@ type App = { router: DataRouter; queryClient: QueryClient; session: Session; con
  * focuses it. Returns a function that ends this.
  */
 export function loadPagesAhead({ router, queryClient, session, config }: App): () => void {
-  let shown = '';
+  // The first page asks for its data itself: this code would arrive no earlier than that of the page.
+  let shown = router.state.location.pathname + router.state.location.search;
   let timer = 0;
 
   function load(address: { pathname: string; search: string }, withCode: boolean) {
@@ -61,7 +62,6 @@ export function loadPagesAhead({ router, queryClient, session, config }: App): (
     timer = window.setTimeout(() => load(link, true), INTENT_MS);
   }
 
-  visit(router.state.location);
   const unsubscribe = router.subscribe(({ navigation }) => {
     if (navigation.state === 'loading') visit(navigation.location);
   });
