@@ -74,7 +74,7 @@ pub fn render(
     let mut picture = canvas.place(cut);
     let backdrop = match &finish.background {
         None => Backdrop::Nothing,
-        Some(background) => Backdrop::prepare(background, original, &canvas, limits)?,
+        Some(background) => Backdrop::prepare(background, original, &canvas, *limits)?,
     };
     backdrop::compose(&mut picture, &backdrop, shadow.as_ref());
     drop((backdrop, shadow));

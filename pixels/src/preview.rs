@@ -1,4 +1,4 @@
-//! Previews: copies for the screen, of at most [`PREVIEW_SIDE`] pixels per side, as lossy WebPs.
+//! Previews: copies for the screen, of at most [`PREVIEW_SIDE`] pixels per side, as lossy `WebP`s.
 //!
 //! Each pixel is the average of the area that it covers, colors weighted by alpha. Rows are summed up as they come, so
 //! a preview needs memory for its own pixels only.
@@ -212,9 +212,9 @@ mod tests {
     #[test]
     fn only_a_large_picture_has_a_preview() {
         assert!(of_rgba(1600, 2, &[200; 1600 * 2 * 4]).is_none());
-        let wide = of_rgba(1601, 3, &[200; 1601 * 3 * 4]).expect("a preview");
+        let wide = of_rgba(1601, 3, &vec![200; 1601 * 3 * 4]).expect("a preview");
         assert_eq!(wide.dimensions(), (1600, 3));
-        let strip = of_rgba(1, 9000, &[200; 9000 * 4]).expect("a preview");
+        let strip = of_rgba(1, 9000, &vec![200; 9000 * 4]).expect("a preview");
         assert_eq!(strip.dimensions(), (1, 1600));
     }
 

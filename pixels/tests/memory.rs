@@ -214,12 +214,12 @@ fn the_estimates_of_memory_hold() {
         let peak = peak(|| cutout::render(&cutout, &options).expect(name));
         check(&format!("{name} of a cutout"), peak, estimate);
     }
-    finishing(&cutout, &limits);
+    finishing(&cutout, limits);
 }
 
-fn finishing(cutout: &Bytes, limits: &Limits) {
+fn finishing(cutout: &Bytes, limits: Limits) {
     let original = encoded(&photo(), ImageFormat::Jpeg);
-    let header = Header::read(&original, limits).expect("a JPEG");
+    let header = Header::read(&original, &limits).expect("a JPEG");
     let touch_up = ImageBuffer::from_pixel(SIDE, SIDE, image::Luma([100_u8]));
     let touch_up = Some(encoded(&DynamicImage::ImageLuma8(touch_up), ImageFormat::Png));
     let shadow = Some(Shadow { opacity: 0.5, blur: 0.01, x: 5.0, y: 5.0 });
@@ -244,7 +244,7 @@ fn finishing(cutout: &Bytes, limits: &Limits) {
             let original = Some(&header).filter(|_| finish.needs_original());
             finish::memory_bytes((SIDE, SIDE), &finish, original, Some(&header))
         };
-        let peak = peak(|| finish::render(cutout, Some(&original), &finish, limits).expect(name));
+        let peak = peak(|| finish::render(cutout, Some(&original), &finish, &limits).expect(name));
         check(&format!("{name} of a finished cutout"), peak, estimate);
     }
 }

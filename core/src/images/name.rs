@@ -24,6 +24,7 @@ impl ImageName {
     }
 
     /// Returns the name of a result of the image with this name.
+    #[must_use]
     pub fn of_result(&self, tool: ToolName, factor: Option<i16>) -> Self {
         let (stem, _) = split_extension(&self.0);
         Self(shortened(stem, &format!(" ({}).png", result_label(tool, factor))))

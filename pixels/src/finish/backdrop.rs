@@ -29,7 +29,7 @@ impl Backdrop {
         background: &Background,
         original: Option<Picture>,
         canvas: &Canvas,
-        limits: &Limits,
+        limits: Limits,
     ) -> Result<Self, FinishError> {
         Ok(match background {
             Background::Color(color) => Self::Color(*color),
@@ -98,8 +98,8 @@ const fn opaque([r, g, b]: [u8; 3]) -> [u8; 4] {
     [r, g, b, u8::MAX]
 }
 
-fn read(file: &Bytes, limits: &Limits) -> Result<DynamicImage, FinishError> {
-    let mut picture = decode::decode(file, limits).map_err(FinishError::Background)?;
+fn read(file: &Bytes, limits: Limits) -> Result<DynamicImage, FinishError> {
+    let mut picture = decode::decode(file, &limits).map_err(FinishError::Background)?;
     let Some(alpha) = picture.alpha.take() else {
         return Ok(DynamicImage::ImageRgb8(without_alpha(picture)?));
     };

@@ -45,10 +45,8 @@ pub fn memory_bytes(
         Some(Background::Picture(_)) => background.map_or(0, |header| covering(header, &canvas)),
     };
     let encoding = match finish.output {
-        // The picture and its file.
-        Output::Png => 2 * picture + picture / 4,
-        // A copy without alpha, and the file.
-        Output::Jpeg(_) => 2 * picture + picture / 4,
+        // The picture and its file; of a JPEG a copy without alpha.
+        Output::Png | Output::Jpeg(_) => 2 * picture + picture / 4,
         Output::WebP(Quality::BEST) => 4 * picture,
         Output::WebP(_) => 6 * picture,
     };
