@@ -21,7 +21,7 @@ SOURCE_FIELDS = {
 CONVERTERS = {"ncnn"}
 KINDS = {str: "a string", bool: "true or false", int: "an integer"}
 MISSPELLED = {"licence": "license"}
-PIPELINES = {"sd-inpaint", "flux2-klein"}
+PIPELINES = {"sd-inpaint", "flux2-klein", "segment-anything"}
 # Tasks whose models are not a single ONNX file: a fill without weights, and pipelines of several nets.
 WITHOUT_FILE = {"exemplar-fill", *PIPELINES}
 
