@@ -5,6 +5,7 @@ import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Shape } from '@/features/mask/marks';
 import { useMaskStore } from '@/features/mask/mask-store';
 import { aConfig, anImage, aResult } from '@/testing/builders';
+import { stubFrame } from '@/testing/frame';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
@@ -59,19 +60,7 @@ beforeAll(async () => {
 
 beforeEach(() => {
   useMaskStore.setState({ brush: 'paint', brushSize: 20, takesAway: false, drafts: {} });
-  // A frame of 600 × 400 px: the image of 1200 × 800 px is shown at half its size.
-  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
-  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
-  vi.stubGlobal(
-    'ResizeObserver',
-    class {
-      constructor(private readonly onResize: () => void) {}
-      observe() {
-        this.onResize();
-      }
-      disconnect() {}
-    },
-  );
+  stubFrame();
 });
 
 describe('a run', () => {

@@ -6,6 +6,7 @@ import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
 import { breakGet } from '@/testing/break-get';
 import { anImage, aResult } from '@/testing/builders';
+import { stubFrame } from '@/testing/frame';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
@@ -39,19 +40,7 @@ describe('the zoom view', () => {
   const level = () => screen.findByText(/^\d+%$/);
 
   beforeEach(() => {
-    // A frame of 600 × 400 px: an image of 1200 × 800 px is fitted at half its size.
-    vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
-    vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
-    vi.stubGlobal(
-      'ResizeObserver',
-      class {
-        constructor(private readonly onResize: () => void) {}
-        observe() {
-          this.onResize();
-        }
-        disconnect() {}
-      },
-    );
+    stubFrame();
   });
 
   test('starts at actual pixels, with the focus in it', async () => {
@@ -141,18 +130,7 @@ test('a large result is shown by its smaller copy, and enlarged by itself', asyn
   const large = aResult({ imageId: 'a', previewUrl: '/api/files/a?preview' });
   open(undefined, withResults({ results: [large] }));
   expect(await picture()).toHaveAttribute('src', '/api/files/a?preview');
-  vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(600);
-  vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(400);
-  vi.stubGlobal(
-    'ResizeObserver',
-    class {
-      constructor(private readonly onResize: () => void) {}
-      observe() {
-        this.onResize();
-      }
-      disconnect() {}
-    },
-  );
+  stubFrame();
   await press('Compare');
   const compare = await screen.findByRole('application');
   const shown = () => compare.querySelector('img')?.getAttribute('src');

@@ -1,8 +1,7 @@
-import type { ReactNode } from 'react';
 import { Button } from '@/components/button';
 import { IconButton } from '@/components/icon-button';
+import { RadioGroup, RadioOption } from '@/components/radio-options';
 import { MaskIcon, type MaskIconName } from '@/features/mask/mask-icon';
-import { classNames } from '@/lib/class-names';
 import { brushSizes, type Finish, type TouchUp, type TouchUpBrush } from './use-finish';
 
 const tools: { tool: TouchUpBrush['tool']; icon: MaskIconName; label: string; key: string }[] = [
@@ -19,24 +18,25 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
   return (
     <div className="grid gap-2">
       <div className="flex flex-wrap items-center gap-2">
-        <Group label="Touch-up tool">
+        <RadioGroup label="Touch-up tool">
           {tools.map(({ tool, icon, label, key }) => (
-            <Option
+            <RadioOption
               key={tool}
               title={`${label} (${key})`}
               label={label}
               name="touch-up-tool"
               isChosen={brush.tool === tool}
               onChoose={() => changeBrush({ tool })}
+              className="px-2"
             >
               <MaskIcon name={icon} />
               <span className="text-sm font-medium">{label}</span>
-            </Option>
+            </RadioOption>
           ))}
-        </Group>
-        <Group label="Touch-up brush size">
+        </RadioGroup>
+        <RadioGroup label="Touch-up brush size">
           {brushSizes.map((size) => (
-            <Option
+            <RadioOption
               key={size}
               title={`${size} px ([ and ])`}
               label={`${size} px`}
@@ -48,9 +48,9 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
                 className="rounded-full bg-current"
                 style={{ width: size * DOT_SHARE, height: size * DOT_SHARE }}
               />
-            </Option>
+            </RadioOption>
           ))}
-        </Group>
+        </RadioGroup>
         {/* biome-ignore lint/a11y/useSemanticElements: buttons are not a form. */}
         <div role="group" aria-label="Touch-up history" className="flex rounded-md border border-line p-0.5">
           <IconButton label="Undo" title="Undo (Ctrl+Z)" disabled={!touchUp.canUndo} onClick={touchUp.undo}>
@@ -83,44 +83,5 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
         <span className="hidden pointer-coarse:inline">Use two fingers to zoom and pan.</span>
       </p>
     </div>
-  );
-}
-
-function Group({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <fieldset aria-label={label} className="flex rounded-md border border-line p-0.5">
-      {children}
-    </fieldset>
-  );
-}
-
-type OptionProps = {
-  name: string;
-  label: string;
-  title: string;
-  isChosen: boolean;
-  onChoose: () => void;
-  children: ReactNode;
-};
-
-function Option({ name, label, title, isChosen, onChoose, children }: OptionProps) {
-  return (
-    <label
-      title={title}
-      className={classNames(
-        'inline-flex min-h-10 thumb:min-h-11 min-w-10 thumb:min-w-11 cursor-pointer items-center justify-center gap-1.5 rounded-sm px-2 has-focus-visible:outline-2 has-focus-visible:outline-accent',
-        isChosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
-      )}
-    >
-      <input
-        type="radio"
-        name={name}
-        aria-label={label}
-        checked={isChosen}
-        onChange={onChoose}
-        className="sr-only"
-      />
-      {children}
-    </label>
   );
 }

@@ -1,5 +1,5 @@
-import type { ReactNode } from 'react';
 import { IconButton } from '@/components/icon-button';
+import { RadioGroup, RadioOption } from '@/components/radio-options';
 import { Spinner } from '@/components/spinner';
 import { classNames } from '@/lib/class-names';
 import { MaskIcon, type MaskIconName } from './mask-icon';
@@ -102,44 +102,5 @@ export function MaskToolbar(props: MaskToolbarProps) {
         </button>
       </div>
     </div>
-  );
-}
-
-function RadioGroup({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <fieldset aria-label={label} className="flex rounded-md border border-line bg-surface p-0.5">
-      {children}
-    </fieldset>
-  );
-}
-
-type RadioOptionProps = {
-  name: string;
-  label: string;
-  title: string;
-  isChosen: boolean;
-  onChoose: () => void;
-  children: ReactNode;
-};
-
-function RadioOption({ name, label, title, isChosen, onChoose, children }: RadioOptionProps) {
-  return (
-    <label
-      title={title}
-      className={classNames(
-        'grid size-10 thumb:size-11 cursor-pointer place-items-center rounded-sm has-focus-visible:outline-2 has-focus-visible:outline-accent',
-        isChosen ? 'bg-accent-wash text-accent' : 'text-soft hover:bg-sunken hover:text-ink',
-      )}
-    >
-      <input
-        type="radio"
-        name={name}
-        aria-label={label}
-        checked={isChosen}
-        onChange={onChoose}
-        className="sr-only"
-      />
-      {children}
-    </label>
   );
 }
