@@ -1,4 +1,4 @@
-//! Makes an image from a result, so that its owner can go on working with it. Nothing is copied: both rows refer to the
+//! Makes an image from a result, so that its owner can use it in other tools. Nothing is copied: both rows refer to the
 //! same objects, which the janitor keeps as long as one of them exists.
 
 use sqlx::PgPool;

@@ -90,9 +90,10 @@ pub async fn list(
                   i.preview_key, i.content_type, i.size_bytes, i.width, i.height, i.created_at,
                   i.made_from_tool as "made_from_tool: ToolName", i.made_from_result as "made_from_result: ResultId",
                   i.made_from_image as "made_from_image: ImageId",
-                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2)
+                  -- `offset` keeps the planner from reading all runs of the tool.
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2 offset 0)
                       as "free_remove_background_used!",
-                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3 offset 0)
                       as "free_upscale_used!"
            from images i
            where i.owner_id = $1 and i.expires_at is null
@@ -143,29 +144,34 @@ pub async fn select(
                   i.preview_key, i.content_type, i.size_bytes, i.width, i.height, i.created_at,
                   i.made_from_tool as "made_from_tool: ToolName", i.made_from_result as "made_from_result: ResultId",
                   i.made_from_image as "made_from_image: ImageId",
-                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2)
+                  -- `offset` keeps the planner from reading all runs of the tool.
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $2 offset 0)
                       as "free_remove_background_used!",
-                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3)
+                  exists (select from free_runs f where f.image_id = i.id and f.tool = $3 offset 0)
                       as "free_upscale_used!"
-           from images i
-           where i.owner_id = $1 and i.expires_at is null
-             and ($4::text is null or strpos(lower(i.name), lower($4)) > 0)
-             and case
-                 when $5::uuid is null then true
-                 when $6 = 'newest' then (i.created_at, i.id) < ($7, $5)
-                 when $6 = 'oldest' then (i.created_at, i.id) > ($7, $5)
-                 when $6 = 'name' then
-                     (i.name is null, coalesce(lower(i.name), ''), i.id) > ($8::text is null, coalesce(lower($8), ''), $5)
-                 else (i.size_bytes, i.id) < ($9, $5)
-             end
-           order by case when $6 = 'newest' then i.created_at end desc,
-                    case when $6 = 'oldest' then i.created_at end,
-                    case when $6 = 'name' then i.name is null end,
-                    case when $6 = 'name' then lower(i.name) end,
-                    case when $6 = 'largest' then i.size_bytes end desc,
-                    case when $6 in ('oldest', 'name') then i.id end,
-                    i.id desc
-           limit $10"#,
+           from images i join unnest(array(
+               -- Reads only the index `images_listed`: rows of images are wide.
+               select id from images
+               where owner_id = $1 and expires_at is null
+                 and ($4::text is null or strpos(lower(name), lower($4)) > 0)
+                 and case
+                     when $5::uuid is null then true
+                     when $6 = 'newest' then (created_at, id) < ($7, $5)
+                     when $6 = 'oldest' then (created_at, id) > ($7, $5)
+                     when $6 = 'name' then
+                         (name is null, coalesce(lower(name), ''), id) > ($8::text is null, coalesce(lower($8), ''), $5)
+                     else (size_bytes, id) < ($9, $5)
+                 end
+               order by case when $6 = 'newest' then created_at end desc,
+                        case when $6 = 'oldest' then created_at end,
+                        case when $6 = 'name' then name is null end,
+                        case when $6 = 'name' then lower(name) end,
+                        case when $6 = 'largest' then size_bytes end desc,
+                        case when $6 in ('oldest', 'name') then id end,
+                        id desc
+               limit $10
+           )) with ordinality as listed (id, place) using (id)
+           order by listed.place"#,
         owner.uuid(),
         ToolName::RemoveBackground.as_str(),
         ToolName::Upscale.as_str(),

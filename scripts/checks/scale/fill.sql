@@ -29,8 +29,8 @@ from (select n, now() - interval '180 days' * (1 - n::float8 / :images) as at fr
 update scale_images i set owner = u.id from scale_users u where i.owner is null and u.n = least(i.nth, :users);
 alter table scale_images add primary key (n);
 
-insert into images (id, owner_id, object_key, thumbnail_key, content_type, content_sha256, size_bytes, width, height, created_at)
-select id, owner, 'images/' || id || '/original', 'images/' || id || '/thumbnail', 'image/jpeg', sha256(id::text::bytea),
+insert into images (id, owner_id, object_key, thumbnail_key, name, content_type, content_sha256, size_bytes, width, height, created_at)
+select id, owner, 'images/' || id || '/original', 'images/' || id || '/thumbnail', 'IMG_' || n || '.jpg', 'image/jpeg', sha256(id::text::bytea),
        2000000, 3000, 2000, at
 from scale_images order by n;
 

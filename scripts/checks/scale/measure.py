@@ -144,6 +144,8 @@ def ask(trial, heavy, people):
         "orders": (ordinary, "GET", "/api/checkouts/", REPEATS),
         "keys": (ordinary, "GET", "/api/keys", REPEATS),
         "heavy: a page of pictures": (heavy, "GET", one, REPEATS),
+        "heavy: a page by name": (heavy, "GET", f"{one}&sort=name", REPEATS),
+        "heavy: a search": (heavy, "GET", f"{one}&search=1", REPEATS),
         "heavy: a picture": (heavy, "GET", f"/api/images/{old}", REPEATS),
         "heavy: the results of a picture": (heavy, "GET", f"/api/rmbg-images/{old}", REPEATS),
         "heavy: all pictures": (heavy, "GET", "/api/images", 10),
