@@ -8,6 +8,7 @@ use ndarray::{Array4, Axis};
 use rayon::prelude::*;
 use serde::Deserialize;
 
+use crate::edges::{Map, refine};
 use crate::framing::Frame;
 use crate::{Picture, PixelError};
 
@@ -28,9 +29,18 @@ pub enum MapRange {
     Softmax,
 }
 
+/// What an alpha follows between the cells of its map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edges {
+    /// The map, enlarged bilinearly.
+    OfMap,
+    /// The picture, where it explains the map.
+    OfPicture,
+}
+
 /// Turns a channel of a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, multiplied
 /// by the picture's own alpha. The map covers the model's input, in which the picture lies in `frame`; both may have
-/// different sizes. Enlarges bilinearly.
+/// different sizes.
 ///
 /// # Errors
 /// [`PixelError::InvalidOutput`] if the map lacks the channel, or contains NaN or infinities.
@@ -40,6 +50,7 @@ pub fn to_alpha(
     channel: usize,
     frame: &Frame,
     picture: &Picture,
+    edges: Edges,
 ) -> Result<Vec<u8>, PixelError> {
     let (_, channels, map_height, map_width) = map.dim();
     if channel >= channels {
@@ -49,6 +60,9 @@ pub fn to_alpha(
     let window = Window::of(frame, (map_width, map_height));
     let map = to_unit_range(window.values(map, range, channel), range)?;
     let mut alpha = enlarge(&map, &window, picture)?;
+    if edges == Edges::OfPicture && window.is_exact() {
+        refine(&mut alpha, &Map { columns: window.x.len(), values: &map }, picture)?;
+    }
     if let Some(own) = &picture.alpha {
         alpha.par_iter_mut().zip(own.par_iter()).with_min_len(1 << 16).for_each(|(value, own)| {
             *value = multiply(*value, *own);
@@ -80,6 +94,12 @@ impl Window {
         let (x, left, width) = span(&frame.x, frame.size.0, map.0);
         let (y, top, height) = span(&frame.y, frame.size.1, map.1);
         Self { x, y, crop: [left, top, width, height] }
+    }
+
+    /// Returns whether every cell of this part lies in the picture.
+    fn is_exact(&self) -> bool {
+        let whole = [0.0, 0.0, self.x.len() as f64, self.y.len() as f64];
+        self.crop.iter().zip(whole).all(|(crop, whole)| (crop - whole).abs() < 1e-6)
     }
 
     /// Returns the values of one channel in this part, or their softmax over the channels.
@@ -170,7 +190,7 @@ mod tests {
 
     fn alpha(map: [f32; 4], range: MapRange, own: Option<Vec<u8>>) -> Result<Vec<u8>, PixelError> {
         let map = Array4::from_shape_vec((1, 1, 2, 2), map.to_vec()).expect("four values");
-        to_alpha(&map, range, 0, &full(2), &picture(2, 2, own))
+        to_alpha(&map, range, 0, &full(2), &picture(2, 2, own), Edges::OfPicture)
     }
 
     fn full(side: u32) -> Frame {
@@ -182,12 +202,15 @@ mod tests {
         // Logits whose exponentials are 1 and 3, and a pixel where one class is certain.
         let logits = [0.0, 200.0, 0.0, -200.0, 3.0_f32.ln(), -200.0, 0.0, 200.0];
         let map = Array4::from_shape_vec((1, 2, 2, 2), logits.to_vec()).expect("eight values");
-        let of = |class| to_alpha(&map, MapRange::Softmax, class, &full(2), &picture(2, 2, None));
+        let of = |class| {
+            to_alpha(&map, MapRange::Softmax, class, &full(2), &picture(2, 2, None), Edges::OfMap)
+        };
         assert_eq!(of(1), Ok(vec![191, 0, 128, 255]));
         assert_eq!(of(0), Ok(vec![64, 255, 128, 0]));
         assert!(matches!(of(2), Err(PixelError::InvalidOutput(_))));
         let broken = map.mapv(|value| if value > 100.0 { f32::NAN } else { value });
-        let broken = to_alpha(&broken, MapRange::Softmax, 0, &full(2), &picture(2, 2, None));
+        let broken =
+            to_alpha(&broken, MapRange::Softmax, 0, &full(2), &picture(2, 2, None), Edges::OfMap);
         assert!(matches!(broken, Err(PixelError::InvalidOutput(_))));
     }
 
@@ -199,7 +222,8 @@ mod tests {
                 if (2..6).contains(&y) { inside } else { outside }
             });
             let frame = Frame { size: (16, 16), x: 0..16, y: 4..12 };
-            let alpha = to_alpha(&map, MapRange::Clip, 0, &frame, &picture(24, 12, None));
+            let alpha =
+                to_alpha(&map, MapRange::Clip, 0, &frame, &picture(24, 12, None), Edges::OfPicture);
             assert_eq!(alpha, Ok(vec![(inside * 255.0) as u8; 24 * 12]));
         }
     }

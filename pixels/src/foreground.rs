@@ -2,10 +2,12 @@
 //! of the old background. This computes `F` wherever `0 < a < 1`.
 //!
 //! Smooth guesses of the foreground and background color around each pixel are interpolated from nearby opaque and
-//! transparent pixels by a pull-push pyramid on a grid of blocks. Each soft pixel is then corrected by what the guesses
-//! leave unexplained, as in blur fusion (Forte and Pitié, "Approximate Fast Foreground Colour Estimation", ICIP 2021,
-//! equation 7):
-//! `F = F' + a(C - aF' - (1 - a)B')`.
+//! transparent pixels by a pull-push pyramid on a grid of blocks. Each soft pixel is then corrected by a share of what
+//! the guesses leave unexplained:
+//! `F = F' + s(C - aF' - (1 - a)B')`.
+//! Blur fusion takes `s = a` (Forte and Pitié, "Approximate Fast Foreground Colour Estimation", ICIP 2021, equation 7).
+//! Here `s = a² / (a² + (1 - a)²)`, the foreground's share in the variance of `C` if both layers vary alike. On synthetic
+//! mattes of hair, strings, glass and letters that leaves 5 to 22 % less error, and on fur 3 % more.
 //! Opaque pixels keep their bytes. Transparent pixels become 0, which removes the old background for good and keeps the
 //! PNG small.
 
@@ -69,12 +71,13 @@ fn write_row(
             (_, Some(guesses)) => {
                 let a = f32::from(*alpha) / 255.0;
                 let (gx, gy) = grid.position(x, y);
+                let share = a * a / (a * a + (1.0 - a) * (1.0 - a));
                 let foreground = guesses.foreground.at(gx, gy);
                 let background = guesses.background.at(gx, gy);
                 for channel in 0..3 {
                     let (f, b) = (foreground[channel], background[channel]);
                     let unexplained = f32::from(rgb[channel]) - a * f - (1.0 - a) * b;
-                    out[channel] = (f + a * unexplained + 0.5).clamp(0.0, 255.0) as u8;
+                    out[channel] = (f + share * unexplained + 0.5).clamp(0.0, 255.0) as u8;
                 }
                 out[3] = *alpha;
             }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | read a file | [`decode`], [`orientation`] (EXIF), [`upload`] |
 //! | feed a model | [`framing`] (letterbox), [`tensor`], [`tile`] (padding), [`patch`], [`mask`] |
-//! | use its output | [`alpha`], [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
+//! | use its output | [`alpha`] (edges at full size), [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
 //! | select what was clicked | [`select`] |
 //! | write a file | [`encode`], [`thumbnail`], [`preview`], [`cutout`], [`finish`] |
@@ -20,6 +20,7 @@ pub mod band;
 mod bounds;
 pub mod cutout;
 pub mod decode;
+mod edges;
 pub mod encode;
 pub mod error;
 pub mod fill;

@@ -13,6 +13,8 @@ use crate::{Picture, PixelError};
 pub const PREVIEW_SIDE: u32 = 1600;
 /// The quality of a preview, 1 to 100.
 const PREVIEW_QUALITY: u8 = 80;
+/// The quality of a preview's alpha, 1 to 100. Without loss, soft alpha would take twice as long to encode.
+const PREVIEW_ALPHA_QUALITY: u8 = 80;
 /// The most memory that a pixel of a preview takes, in bytes: the sample and the encoder's copies of it.
 const BYTES_PER_PIXEL: u64 = 20;
 
@@ -169,7 +171,7 @@ impl Preview {
                 (255.0 / alpha.max(1e-6), alpha / area)
             };
             let alpha = (alpha + 0.5) as u8;
-            let color = |sum: f32| if alpha == 0 { 0 } else { sum.mul_add(scale, 0.5) as u8 };
+            let color = |sum: f32| if alpha == 0 { 0 } else { (sum * scale + 0.5) as u8 };
             self.pixels.extend([color(r), color(g), color(b), alpha]);
         }
     }
@@ -181,7 +183,7 @@ impl Preview {
     pub fn encode(self, icc: Option<&[u8]>) -> Result<Bytes, PixelError> {
         let (width, height) = self.out;
         let picture = Rgba { width, height, pixels: &self.pixels, icc: small_profile(icc) };
-        lossy_webp(picture, PREVIEW_QUALITY)
+        lossy_webp(picture, PREVIEW_QUALITY, PREVIEW_ALPHA_QUALITY)
     }
 }
 

@@ -32,7 +32,7 @@ pub fn encode_with_thumbnail(picture: &Picture) -> Result<(Bytes, Bytes), PixelE
     let channels = Channels::of(picture.gray, picture.alpha.is_some());
     let mut png = PngStream::new(size, channels, picture.icc.clone())?;
     let mut thumbnail = Thumbnail::new(size, channels);
-    // Growing would copy; what stays unused takes no memory.
+    // Growing would copy; unused capacity takes no memory.
     let mut bytes = Vec::with_capacity(picture.pixels() * channels.count());
     let mut line = Vec::new();
     for y in 0..picture.height as usize {

@@ -36,7 +36,7 @@ pub struct Upload {
     pub thumbnail: Bytes,
     /// `image/png` or `image/jpeg`.
     pub thumbnail_type: &'static str,
-    /// A lossy WebP of at most [`crate::preview::PREVIEW_SIDE`] pixels per side; `None` if the picture is no larger, or
+    /// A lossy WebP of at most [`crate::preview::PREVIEW_SIDE`] pixels per side; `None` if the picture is at most that large, or
     /// nobody will look at it.
     pub preview: Option<Bytes>,
 }
@@ -95,7 +95,7 @@ fn thumbnail(picture: &Picture) -> Result<(Bytes, FileFormat), PixelError> {
 
 /// Encodes an opaque picture, gray as gray.
 fn encode_jpeg(picture: &Picture, quality: u8) -> Result<Bytes, PixelError> {
-    // Growing would copy; what stays unused takes no memory.
+    // Growing would copy; unused capacity takes no memory.
     let mut bytes = Vec::with_capacity(picture.rgb.len());
     let mut encoder = JpegEncoder::new_with_quality(&mut bytes, quality);
     if let Some(profile) = &picture.icc {

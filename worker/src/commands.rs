@@ -88,7 +88,11 @@ impl ModelArgs {
 
     /// Starts ONNX Runtime.
     pub fn runtime(&self) -> Result<Runtime, SessionError> {
-        let settings = RuntimeSettings {
+        Runtime::start(self.runtime_settings())
+    }
+
+    fn runtime_settings(&self) -> RuntimeSettings {
+        RuntimeSettings {
             library: self.library(),
             device: self.device,
             intra_threads: self.threads(),
@@ -102,9 +106,9 @@ impl ModelArgs {
                 max_inputs: self.batch.map(|most| most as usize),
                 wait: Duration::from_millis(self.batch_wait_ms),
             },
+            passed_checks: None,
             faults: self.faults,
-        };
-        Runtime::start(settings)
+        }
     }
 
     /// Returns the limits of the tools on a device.
@@ -120,6 +124,15 @@ impl ModelArgs {
     /// Opens the models folder.
     pub fn registry(&self) -> anyhow::Result<Registry> {
         Ok(Registry::open(&self.models_dir, self.runtime()?)?)
+    }
+
+    /// Opens the models folder for one picture: models that have passed their checks on this machine are not checked
+    /// again.
+    pub fn registry_for_one_run(&self) -> anyhow::Result<Registry> {
+        let passed_checks =
+            std::env::home_dir().map(|home| home.join(".cache/retouch/passed-checks"));
+        let settings = RuntimeSettings { passed_checks, ..self.runtime_settings() };
+        Ok(Registry::open(&self.models_dir, Runtime::start(settings)?)?)
     }
 
     /// Loads the model that checks results; `None` if no safety model is configured.

@@ -102,7 +102,7 @@ pub struct Inpaint {
     reference_image: BTreeMap<FixMode, ReferenceHole>,
 }
 
-/// What the reference picture of a pipeline shows where the hole is.
+/// The content of a pipeline's reference picture inside the hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReferenceHole {

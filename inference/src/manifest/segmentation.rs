@@ -1,7 +1,7 @@
 //! The contract of a segmentation model, which finds the subject of a picture.
 
 use ndarray::Array4;
-use retouch_pixels::alpha::{self, MapRange};
+use retouch_pixels::alpha::{self, Edges, MapRange};
 use retouch_pixels::framing::{Align, Framing};
 use retouch_pixels::tensor::{self, Divisor};
 use retouch_pixels::{Picture, PixelError};
@@ -192,16 +192,22 @@ impl Segmentation {
         (output.width.unwrap_or(input.width), output.height.unwrap_or(input.height))
     }
 
-    /// Converts a map, f32 `[1, classes, h, w]`, to one alpha byte per pixel of `picture`.
+    /// Converts a map, f32 `[1, classes, h, w]`, to one alpha byte per pixel of `picture`, following the edges of the map
+    /// or those of the picture.
     ///
     /// # Errors
     /// [`PixelError::InvalidOutput`] if the map contains NaN or infinities.
-    pub fn to_alpha(&self, map: &Array4<f32>, picture: &Picture) -> Result<Vec<u8>, PixelError> {
+    pub fn to_alpha(
+        &self,
+        map: &Array4<f32>,
+        picture: &Picture,
+        edges: Edges,
+    ) -> Result<Vec<u8>, PixelError> {
         let Self { input, postprocess, .. } = self;
         let Resize::Bilinear = postprocess.resize;
         let own = (picture.width, picture.height);
         let frame = input.framing().frame(own, (input.width, input.height));
-        alpha::to_alpha(map, postprocess.range, postprocess.class(), &frame, picture)
+        alpha::to_alpha(map, postprocess.range, postprocess.class(), &frame, picture, edges)
     }
 
     pub(super) fn check(&self) -> Result<(), String> {

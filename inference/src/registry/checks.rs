@@ -19,6 +19,7 @@ mod checksum;
 mod contract;
 mod external_files;
 mod golden;
+mod passed;
 mod placeholder;
 mod reference;
 mod run;
@@ -26,6 +27,7 @@ mod samples;
 mod tiling;
 mod warm_up;
 
+use passed::Passed;
 pub use samples::sample_painting;
 
 /// The result of a load.
@@ -43,7 +45,9 @@ pub fn load(
     mode: CheckMode,
     report: impl FnMut(StepReport),
 ) -> Loaded {
-    let mut steps = Steps { mode, report, refusals: Vec::new() };
+    let passed = Passed::of(manifest, runtime);
+    let is_known = mode == CheckMode::FailFast && passed.is_known();
+    let mut steps = Steps { mode, is_known, report, refusals: Vec::new() };
     let engine = match &manifest.task {
         Task::Segmentation(contract) => {
             steps.load_net(manifest, NetTask::Segmentation(contract), runtime)
@@ -57,11 +61,17 @@ pub fn load(
             steps.load_pipeline(manifest, contract, runtime)
         }
     };
+    if engine.is_some() && steps.refusals.is_empty() && mode != CheckMode::WithoutRuns && !is_known
+    {
+        passed.record();
+    }
     Loaded { engine, refusals: steps.refusals }
 }
 
 struct Steps<R> {
     mode: CheckMode,
+    /// Whether the model has passed before, so that no check needs to run it.
+    is_known: bool,
     report: R,
     refusals: Vec<Refusal>,
 }
@@ -78,6 +88,9 @@ impl<R: FnMut(StepReport)> Steps<R> {
         let mut session = self.open(manifest, runtime, Runtime::open_net)?;
         self.take(LoadStep::Contract, || contract::check(&session, task))?;
         self.may_run()?;
+        if self.is_known {
+            return Some(Engine::Net(Box::new(session)));
+        }
         self.take(LoadStep::WarmUp, || warm_up::run_net(&mut session, task))?;
         let is_due =
             |golden: &&Golden| mode == CheckMode::Thorough || golden.when == GoldenWhen::Load;
@@ -108,7 +121,9 @@ impl<R: FnMut(StepReport)> Steps<R> {
                 Err(reasons) => Outcome::refused_for(reasons),
             })?;
         self.may_run()?;
-        self.take(LoadStep::WarmUp, || warm_up::run_safety_net(&mut checker))?;
+        if !self.is_known {
+            self.take(LoadStep::WarmUp, || warm_up::run_safety_net(&mut checker))?;
+        }
         Some(Engine::SafetyChecker(Box::new(checker)))
     }
 
@@ -201,7 +216,9 @@ impl<R: FnMut(StepReport)> Steps<R> {
         canvas: Canvas,
         mode: FixMode,
     ) -> Option<Engine> {
-        self.take(LoadStep::WarmUp, || warm_up::run_painter(painter.as_mut(), canvas, mode))?;
+        if !self.is_known {
+            self.take(LoadStep::WarmUp, || warm_up::run_painter(painter.as_mut(), canvas, mode))?;
+        }
         Some(Engine::Painter(painter))
     }
 

@@ -64,6 +64,21 @@ impl Runtime {
         (max_inputs.unwrap_or(default).max(1), wait)
     }
 
+    /// Returns the folder that records which models have passed their checks.
+    pub fn passed_checks(&self) -> Option<&Path> {
+        self.settings.passed_checks.as_deref()
+    }
+
+    /// Returns the path of the ONNX Runtime library.
+    pub fn library(&self) -> &Path {
+        &self.settings.library
+    }
+
+    /// Describes the device and the settings that a model's output may depend on.
+    pub fn summary(&self) -> String {
+        format!("{} {} {:?}", self.device, self.settings.intra_threads, self.settings.gpu)
+    }
+
     /// Returns the faults to inject in tests.
     pub const fn faults(&self) -> RunFaults {
         self.settings.faults
@@ -117,6 +132,25 @@ impl Runtime {
             }
         }
         Ok(Session { bindings: bindings(false), ..self.open(model, extra)? })
+    }
+
+    /// Opens a model with ONNX Runtime's defaults and this runtime's device and threads, to compare speeds.
+    ///
+    /// # Errors
+    /// Same as [`Self::open`].
+    pub fn open_plain(&self, model: &Path) -> Result<Session, SessionError> {
+        let open = || {
+            OrtSession::builder(&self.environment)?
+                .with_intra_threads(self.settings.intra_threads)?
+                .with_execution_providers(execution_providers(
+                    self.device,
+                    &GpuSettings::default(),
+                    false,
+                ))?
+                .commit_from_file(model)
+        };
+        let inner = open().map_err(|error| classify(&error))?;
+        Ok(Session { inner, bindings: None })
     }
 
     fn build(&self, model: &[u8], extra: &[ExtraFile], graphs: bool) -> ort::Result<OrtSession> {

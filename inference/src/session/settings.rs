@@ -30,6 +30,9 @@ pub struct RuntimeSettings {
     pub gpu: GpuSettings,
     /// How waiting inputs are batched, if the graph allows it.
     pub batching: Batching,
+    /// A folder that records which models have passed the checks that run them, for short processes: a model with a
+    /// record is loaded without them. `None` runs every model before it serves.
+    pub passed_checks: Option<PathBuf>,
     /// Faults to inject in tests.
     pub faults: RunFaults,
 }

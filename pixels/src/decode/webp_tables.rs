@@ -79,7 +79,7 @@ fn chunk_bytes(kind: [u8; 4], content: &[u8], (width, height): (u32, u32)) -> u6
 /// A lossless stream.
 struct Stream<'a> {
     bits: Bits<'a>,
-    /// What the decoder has allocated up to here, in bytes.
+    /// The bytes that the decoder has allocated so far.
     allocated: u64,
 }
 

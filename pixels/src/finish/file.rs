@@ -40,7 +40,7 @@ impl Quality {
 pub enum Output {
     /// PNG.
     Png,
-    /// JPEG; what is transparent becomes white.
+    /// JPEG; transparent pixels become white.
     Jpeg(Quality),
     /// Lossy WebP, or lossless with the best quality.
     WebP(Quality),
@@ -101,5 +101,5 @@ fn webp(picture: RgbaImage, quality: Quality, profile: Option<&[u8]>) -> Result<
         return lossless_webp(&DynamicImage::ImageRgba8(picture), profile);
     }
     let (width, height) = picture.dimensions();
-    lossy_webp(Rgba { width, height, pixels: &picture, icc: profile }, quality.0)
+    lossy_webp(Rgba { width, height, pixels: &picture, icc: profile }, quality.0, 100)
 }

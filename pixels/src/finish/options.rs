@@ -14,7 +14,7 @@ pub struct Finish {
     /// A gray PNG of the result's size. 128 leaves a pixel as it is, 0 erases it, 255 restores the original picture;
     /// the values between do so in proportion.
     pub touch_up: Option<Bytes>,
-    /// What is behind the subject; `None` keeps the transparency.
+    /// The background behind the subject; `None` keeps the transparency.
     pub background: Option<Background>,
     /// The shadow between both.
     pub shadow: Option<Shadow>,
@@ -24,7 +24,7 @@ pub struct Finish {
     pub output: Output,
 }
 
-/// What is behind the subject.
+/// The background behind the subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Background {
     /// A color: R, G, B.
@@ -53,7 +53,7 @@ pub struct Shadow {
     pub y: f64,
 }
 
-/// Crops to the subject. What lies outside the picture is transparent.
+/// Crops to the subject. Pixels outside the picture are transparent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crop {
     /// The least distance from the subject to the border, in percent of the subject's longer side.
@@ -68,7 +68,7 @@ impl Finish {
         Self { touch_up: None, background: None, shadow: None, crop: None, output }
     }
 
-    /// Returns whether the stored PNG is what is asked for.
+    /// Returns whether the stored PNG already satisfies these options.
     pub fn changes_nothing(&self) -> bool {
         *self == Self::convert(Output::Png)
     }

@@ -20,7 +20,7 @@ fn cut() -> RgbaImage {
     })
 }
 
-/// What the subject was cut out of: the columns differ.
+/// The picture that the subject was cut out of: its columns differ.
 fn original() -> RgbImage {
     RgbImage::from_fn(40, 20, |x, y| match cut().get_pixel(x, y).0 {
         [r, g, b, 255] => Rgb([r, g, b]),
@@ -226,7 +226,7 @@ fn the_blurred_original_is_behind_the_subject() {
     let background = Some(Background::Blur { percent: 5.0 });
     let made = rendered(&Finish { background: background.clone(), ..PLAIN });
     assert_eq!(pixel(&made, 12, 7), RED.0);
-    // A linear ramp stays one under a blur, but for the border, where it is mirrored.
+    // A blur leaves a linear ramp unchanged, except at the mirrored border.
     let at = pixel(&made, 30, 15);
     assert!(at[0].abs_diff(120) <= 2 && at[1].abs_diff(100) <= 1 && at[3] == 255, "{at:?}");
     let corner = pixel(&made, 39, 19);

@@ -8,7 +8,7 @@ use png::{ColorType, Decoder, Reader, Transformations};
 use super::error::{FinishError, TouchUpError};
 use crate::Picture;
 
-/// The memory for the chunks before the pixels, in bytes. None of them is used.
+/// The memory for the chunks before the pixels, in bytes. They are skipped.
 const DECODER_BYTES: usize = 4 << 20;
 /// The sample that leaves a pixel as it is.
 const KEEP: u8 = 128;

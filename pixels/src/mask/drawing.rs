@@ -9,7 +9,7 @@ use crate::{Limits, PixelError};
 /// The lowest brightness or alpha that counts as painted.
 const PAINTED: u8 = 128;
 
-/// The memory for the chunks before the pixels, in bytes. None of them is used.
+/// The memory for the chunks before the pixels, in bytes. They are skipped.
 const DECODER_BYTES: usize = 4 << 20;
 
 /// The painted pixels of an uploaded mask, at the file's size.

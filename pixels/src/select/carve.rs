@@ -49,7 +49,7 @@ fn take_away_around(picture: &Rgb, inside: &mut [bool], point: Point, reach: u32
     let width = picture.width;
     let mut labels: Vec<_> =
         inside.iter().map(|inside| if *inside { Label::Inside } else { Label::Outside }).collect();
-    // What is already outside must not grow into the selection.
+    // Pixels that are already outside must not grow into the selection.
     let domain: Vec<_> = disc(point, reach, width, inside.len()).filter(|at| inside[*at]).collect();
     for at in &domain {
         labels[*at] = Label::Unknown;
@@ -63,7 +63,7 @@ fn take_away_around(picture: &Rgb, inside: &mut [bool], point: Point, reach: u32
     let before = inside.to_vec();
     let is_border = |at: usize| !before[at] && !from_point(at);
     grow(&mut labels, width, |_, from, to| {
-        // The most expensive step: the border of the selection is no seed.
+        // The most expensive step. The border of the selection is not a seed.
         if is_border(from) {
             super::grow::MAX_COST
         } else {

@@ -6,7 +6,7 @@
 //! framework for fast interactive image and video segmentation and matting", 2007). Costs are small integers, so
 //! the queue is a ring of buckets (Dial, "Algorithm 360", 1969) and the time is linear.
 
-/// What a pixel belongs to.
+/// The region of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label {
     /// Not known yet.

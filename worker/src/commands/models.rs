@@ -20,7 +20,7 @@ use retouch_inference::registry::{
     Inspection, ModelHandle, PaintControl, StepReport, inspect_files, inspect_model, load_model,
     sample_painting,
 };
-use retouch_inference::session::Runtime;
+use retouch_inference::session::{Runtime, SessionError};
 use tokio_util::sync::CancellationToken;
 
 use super::ModelArgs;
@@ -28,6 +28,9 @@ use super::run::millis;
 
 /// The number of runs for a speed measurement, after the warm-up.
 const SPEED_RUNS: u32 = 3;
+
+/// The share of the time under ONNX Runtime's defaults above which `models check` warns.
+const SLOW: f64 = 1.1;
 
 /// The subcommands of `models`.
 #[derive(Subcommand)]
@@ -163,6 +166,7 @@ impl CheckArgs {
             }
             if let Some(speed) = measured_speed(model).await {
                 println!("  speed     {speed}");
+                compare_with_plain(&manifest, speed, runtime);
                 self.compare_speed(&manifest, speed, runtime).await;
             }
         }
@@ -282,7 +286,7 @@ fn is_for_gpus(bindings: Option<&Bindings>, manifest: &Manifest, runtime: &Runti
         && bindings.is_some_and(|bindings| !bindings.is_bound_on(&manifest.name, Device::Cpu))
 }
 
-/// Returns whether two models do the same work, so that their speeds compare. A net that cleans is no upscaler.
+/// Returns whether two models do the same work, so that their speeds compare. A net that cleans is not an upscaler.
 fn is_same_task(one: &Task, other: &Task) -> bool {
     let cleans = |task: &Task| matches!(task, Task::Upscale(upscale) if upscale.upscale.scale == 1);
     one.as_str() == other.as_str() && cleans(one) == cleans(other)
@@ -396,6 +400,37 @@ async fn measure_encoder(model: &ModelHandle, input: &PictureInput) -> Result<Sp
         sum_ms += ran_ms;
     }
     Ok(Speed { mean_ms: sum_ms / f64::from(SPEED_RUNS), best_ms, unit: "new picture" })
+}
+
+/// Compares the speed of a net with that of the same file under ONNX Runtime's defaults, and warns if these are faster.
+fn compare_with_plain(manifest: &Manifest, speed: Speed, runtime: &Runtime) {
+    let (Some(net), [file]) = (manifest.task.net(), manifest.files.as_slice()) else { return };
+    let plain = || {
+        let mut session = runtime.open_plain(&manifest.folder.join(&file.file))?;
+        let input = Array4::zeros(sample_input(net).0);
+        let mut best_ms = f64::INFINITY;
+        // The first run allocates.
+        for _ in 0..=SPEED_RUNS {
+            let started = Instant::now();
+            session.run(net.tensors(), &input)?;
+            best_ms = best_ms.min(millis(started.elapsed()));
+        }
+        Ok::<_, SessionError>(best_ms)
+    };
+    match plain() {
+        Ok(best_ms) => {
+            let (share, best) = (speed.best_ms / best_ms, format_number(best_ms, 0));
+            println!(
+                "  plain     {best} ms under ONNX Runtime's defaults; ours takes {share:.2} of that"
+            );
+            if share > SLOW {
+                println!(
+                    "  WARNING   this model is slower here than it could be; please report it"
+                );
+            }
+        }
+        Err(error) => println!("  plain     cannot run under ONNX Runtime's defaults: {error}"),
+    }
 }
 
 async fn measure_painter(model: &ModelHandle) -> Result<Speed, String> {

@@ -140,7 +140,7 @@ impl RemoveBgArgs {
         check(&input, &limits).with_context(|| self.input.display().to_string())?;
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
-        let registry = self.models.registry()?;
+        let registry = self.models.registry_for_one_run()?;
         let model = choose_model(&registry, self.model.as_deref(), Tool::RemoveBackground).await?;
         let loading = started.elapsed();
 
@@ -166,7 +166,7 @@ impl FixArgs {
         check(&input, &limits).with_context(|| self.input.display().to_string())?;
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
-        let registry = self.models.registry()?;
+        let registry = self.models.registry_for_one_run()?;
         let demand = |mode| Demand { tool: Tool::MagicFix(mode), tier: Tier::Paid };
         let bound = match &self.model {
             Some(name) => named_model(&registry, name, Tool::MagicFix(prompt.mode())).await?,
@@ -234,7 +234,7 @@ impl UpscaleArgs {
             .with_context(|| self.input.display().to_string())?;
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
-        let registry = self.models.registry()?;
+        let registry = self.models.registry_for_one_run()?;
         let model = match (self.factor, &self.model) {
             (Magnification::Same, name) => choose_restorer(&registry, name.as_deref()).await?,
             (Magnification::By(factor), Some(name)) => {

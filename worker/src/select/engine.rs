@@ -9,6 +9,7 @@ use retouch_inference::bindings::Demand;
 use retouch_inference::manifest::{Segmentation, Task};
 use retouch_inference::registry::{ModelHandle, Registry};
 use retouch_pixels::Picture;
+use retouch_pixels::alpha::Edges;
 use retouch_pixels::select::{Map, Marks, Point, Prior, Region, Subject};
 
 use super::known::Known;
@@ -26,7 +27,7 @@ const SQUARES: [f32; 2] = [0.5, 0.25];
 const MARGIN: f32 = 0.2;
 /// But only if that is smaller than this share of the region it was found in.
 const MUCH_SMALLER: f32 = 0.7;
-/// What is found there is the same subject if the bounding boxes overlap this much.
+/// A finding there is the same subject if the bounding boxes overlap this much.
 const SAME: f32 = 0.5;
 
 /// What to select.
@@ -211,7 +212,7 @@ impl Search<'_> {
                 let Region { width, height, .. } = region;
                 let picture =
                     Picture { width, height, rgb: Vec::new(), alpha: None, gray: false, icc: None };
-                contract.to_alpha(&output, &picture)
+                contract.to_alpha(&output, &picture, Edges::OfMap)
             })
             .await??;
         let map = Arc::new(Map { region, values });

@@ -1,4 +1,4 @@
-//! What is known of a picture: its pixels, and what models found in it.
+//! Cached knowledge of a picture: its pixels, and the findings of models.
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use retouch_inference::manifest::SegmentAnything;
 use retouch_inference::registry::ModelHandle;
 use retouch_inference::segment_anything::{Features, Prompt};
 use retouch_pixels::Picture;
-use retouch_pixels::alpha::{self, MapRange};
+use retouch_pixels::alpha::{self, Edges, MapRange};
 use retouch_pixels::framing::Frame;
 use retouch_pixels::select::{Map, Marks, Point, Prior, Region, Subject};
 
@@ -37,7 +37,14 @@ pub async fn prior(
             let (width, height) = size;
             let picture =
                 Picture { width, height, rgb: Vec::new(), alpha: None, gray: false, icc: None };
-            let values = alpha::to_alpha(&mask.logits, MapRange::Sigmoid, 0, &frame, &picture)?;
+            let values = alpha::to_alpha(
+                &mask.logits,
+                MapRange::Sigmoid,
+                0,
+                &frame,
+                &picture,
+                Edges::OfMap,
+            )?;
             let map = Map { region: Region::whole(size), values };
             let mut prior = Prior::new(&scene);
             if let Some(object) = Subject::all(&map, size) {

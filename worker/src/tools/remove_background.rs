@@ -10,6 +10,7 @@ use crate::tools::ToolError;
 use retouch_inference::manifest::Task;
 use retouch_inference::registry::{ModelHandle, ModelIdentity};
 use retouch_pixels::Limits;
+use retouch_pixels::alpha::Edges;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::{Rgba, encode_png};
 use retouch_pixels::foreground::cut_out;
@@ -23,7 +24,7 @@ pub struct Cutout {
     pub png: Bytes,
     /// The result as a PNG of at most 512 pixels per side.
     pub thumbnail: Bytes,
-    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is no larger.
+    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is at most that large.
     pub preview: Option<Bytes>,
     /// The result's width in pixels.
     pub width: u32,
@@ -72,7 +73,7 @@ pub async fn remove_background(
     let map = steps.on_model(model, tensor).await?;
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
-            let alpha = contract.to_alpha(&map, &picture)?;
+            let alpha = contract.to_alpha(&map, &picture, Edges::OfPicture)?;
             Ok((picture, alpha))
         })
         .await?;

@@ -134,7 +134,7 @@ pub struct Progress {
 pub struct Upscaled {
     /// The result as a PNG of at most 512 pixels per side.
     pub thumbnail: Bytes,
-    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is no larger.
+    /// The result as a lossy WebP of at most 1600 pixels per side; `None` if the result is at most that large.
     pub preview: Option<Bytes>,
     /// The result's width in pixels.
     pub width: u32,

@@ -1,5 +1,5 @@
-//! The contracts that a manifest may state for a net: the whole tool runs on a tiny net of each, and its result equals the
-//! picture that `models/tiny/make.py` computed. Then what is refused, with the field to change.
+//! The contracts that a manifest may state for a net: the result of a tiny net of each equals the picture that
+//! `models/tiny/make.py` computed. Then the contracts that are refused, with the field to change.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -10,12 +10,13 @@ use std::process::Command;
 use bytes::Bytes;
 use image::{DynamicImage, RgbImage};
 use retouch_catalog::Factor;
-use retouch_inference::manifest::Manifest;
+use retouch_inference::manifest::{Manifest, Task};
 use retouch_inference::session::{GpuSettings, Runtime, RuntimeSettings};
 use retouch_inference::tensor::{Element, Format, Layout, Tensors};
 use retouch_pixels::Limits;
+use retouch_pixels::alpha::Edges;
+use retouch_pixels::decode::decode;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::remove_background::remove_background;
 use retouch_worker::tools::upscale::{Magnification, Settings, Upscaler, upscale};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -38,13 +39,14 @@ fn difference(made: &DynamicImage, expected: &DynamicImage) -> u8 {
     made.iter().zip(expected.iter()).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
 }
 
-async fn cut(name: &str) -> DynamicImage {
+/// Returns the alpha of a model's golden picture, as its map says.
+async fn alpha(name: &str) -> DynamicImage {
     let model = load(&folder(name)).await.unwrap();
-    let (pixels, cancel) = (PixelPool::new(2).unwrap(), CancellationToken::new());
-    let input = read(&folder(name).join("golden.png")).into();
-    let cutout =
-        remove_background(input, &model, &pixels, &Limits::default(), &cancel, |_| {}).await;
-    image::load_from_memory(&cutout.unwrap().png).unwrap()
+    let Task::Segmentation(contract) = model.task() else { panic!("{name} is no segmentation") };
+    let picture = decode(&read(&folder(name).join("golden.png")), &Limits::default()).unwrap();
+    let map = model.infer(contract.input.to_tensor(&picture)).await.unwrap().output;
+    let alpha = contract.to_alpha(&map, &picture, Edges::OfMap).unwrap();
+    image::GrayImage::from_raw(picture.width, picture.height, alpha).unwrap().into()
 }
 
 async fn enlarge(name: &str, magnification: Magnification) -> DynamicImage {
@@ -67,15 +69,11 @@ async fn enlarge(name: &str, magnification: Magnification) -> DynamicImage {
 }
 
 #[tokio::test]
-async fn a_cutout_is_right_for_every_contract_of_a_segmentation_net() {
+async fn alpha_is_right_for_every_contract_of_a_segmentation_net() {
     for name in ["segment", "segment-f16", "segment-bytes", "segment-classes", "segment-letterbox"]
     {
-        let made = cut(name).await.into_rgba8();
-        let alpha = image::GrayImage::from_fn(made.width(), made.height(), |x, y| {
-            image::Luma([made.get_pixel(x, y)[3]])
-        });
         let expected = picture(name, "golden-alpha.png");
-        let off = difference(&alpha.into(), &expected);
+        let off = difference(&alpha(name).await, &expected);
         assert!(off <= 2, "{name}: alpha is off by {off} levels");
         let (least, most) = expected
             .to_luma8()

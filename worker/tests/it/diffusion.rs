@@ -103,7 +103,7 @@ fn a_flux_model_that_is_not_distilled_is_refused() {
 }
 
 /// Copies a folder, so that a test can modify it.
-fn copy(folder: &Path) -> tempfile::TempDir {
+pub fn copy(folder: &Path) -> tempfile::TempDir {
     fn copy_into(from: &Path, to: &Path) {
         for entry in fs::read_dir(from).expect("the folder can be read") {
             let entry = entry.expect("the folder can be read");

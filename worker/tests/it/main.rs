@@ -12,6 +12,7 @@ mod magic_fix;
 mod manifests;
 mod models_check;
 mod onnx;
+mod passed_checks;
 mod pipeline_swap;
 mod pointing;
 mod process;
@@ -69,6 +70,7 @@ fn settings(batching: Batching, faults: RunFaults) -> RuntimeSettings {
         intra_threads: 2,
         gpu: GpuSettings::default(),
         batching,
+        passed_checks: None,
         faults,
     }
 }

@@ -1,4 +1,4 @@
-//! What the settings of schedulers can say.
+//! The values of scheduler settings.
 
 use super::name::SchedulerName;
 

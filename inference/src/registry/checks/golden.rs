@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use retouch_pixels::alpha::Edges;
 use retouch_pixels::decode::decode;
 use retouch_pixels::{Limits, Picture};
 
@@ -95,7 +96,7 @@ fn result_samples(
     match task {
         NetTask::Segmentation(segmentation) => {
             let map = run(session, task, &segmentation.input.to_tensor(picture))?;
-            segmentation.to_alpha(&map, picture).map_err(|error| error.to_string())
+            segmentation.to_alpha(&map, picture, Edges::OfMap).map_err(|error| error.to_string())
         }
         NetTask::Upscale(upscale) => enlarge_picture(session, upscale, picture),
     }
