@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from '@playwright/test';
 
 // Tests a running stack: run `scripts/up` first, or set RETOUCH_URL.
@@ -11,17 +12,36 @@ export default defineConfig({
   use: {
     baseURL: process.env.RETOUCH_URL ?? 'http://127.0.0.1:8080',
     trace: 'retain-on-failure',
-    launchOptions: {
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    },
   },
+  projects: [
+    {
+      name: 'chromium',
+      use: {
+        launchOptions: {
+          executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+          args: [
+            '--no-sandbox',
+            '--disable-gpu',
+            '--disable-quic',
+            '--no-first-run',
+            '--disable-background-networking',
+            '--disable-component-update',
+            '--disable-sync',
+          ],
+        },
+      },
+    },
+    {
+      name: 'firefox',
+      grep: /@firefox/,
+      use: {
+        browserName: 'firefox',
+        // Drives the installed Firefox, not the build that Playwright would download.
+        channel: 'moz-firefox',
+        // Tracing doubles the time in Firefox.
+        trace: 'off',
+        launchOptions: { executablePath: fileURLToPath(new URL('e2e/firefox.mjs', import.meta.url)) },
+      },
+    },
+  ],
 });

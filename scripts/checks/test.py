@@ -135,16 +135,16 @@ def test_contract():
 
 
 def test_e2e():
-    """The page in a real browser against the whole stack, with separate ports and data."""
-    chromium = find_chromium()
+    """The page in real browsers against the whole stack, with separate ports and data."""
+    browsers = {"CHROMIUM": find_chromium(), "FIREFOX": find_firefox()}
     report = REPORTS / "playwright.json"
     report.unlink(missing_ok=True)
     with Sandbox("e2e") as sandbox:
         url = f"http://127.0.0.1:{sandbox.settings.listen.rpartition(':')[2]}"
         environment = {
             **sandbox.environment,
+            **browsers,
             "RETOUCH_URL": url,
-            "CHROMIUM": chromium,
             "PLAYWRIGHT_JSON_OUTPUT_NAME": str(report),
             "CI": "1",
         }
@@ -238,12 +238,26 @@ def redis_without_its_service():
 
 
 def find_chromium():
+    return find_browser(["chromium", "chromium-browser", "google-chrome"], ["chromium", "fonts-dejavu-core"])
+
+
+def find_firefox():
+    firefox = find_browser(["firefox-esr", "firefox"], ["firefox-esr"])
+    answer = subprocess.run([firefox, "--version"], stdout=subprocess.PIPE, text=True)
+    # Older ones report no downloads, and their CSP blocks the driver.
+    advice = f"Run: sudo apt-get update && {prerequisites.apt_line(['firefox-esr'])}"
+    if problem := prerequisites.too_old("Firefox", answer.stdout, (153,), advice):
+        raise Problem(problem)
+    return firefox
+
+
+def find_browser(names, packages):
     for _ in range(2):
-        for name in ("chromium", "chromium-browser", "google-chrome"):
+        for name in names:
             if found := shutil.which(name):
                 return found
-        prerequisites.install_packages(["chromium", "fonts-dejavu-core"], "The tests drive the page in a real browser")
-    raise Problem("Chromium was installed, but is not on PATH.")
+        prerequisites.install_packages(packages, "The tests drive the page in real browsers")
+    raise Problem(f"{packages[0]} was installed, but is not on PATH.")
 
 
 def show(command, folder=".", env=None):

@@ -55,10 +55,10 @@ def check_node():
 
 
 def too_old(name, text, wanted, advice):
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text or "")
+    found = re.search(r"\d+(\.\d+)+", text or "")
     if not found:
         return f"Cannot determine the version of {name}. {advice}"
-    if tuple(map(int, found.groups()))[: len(wanted)] < wanted:
+    if tuple(map(int, found.group(0).split(".")))[: len(wanted)] < wanted:
         return f"{name} {found.group(0)} is too old; Retouch needs {'.'.join(map(str, wanted))}. {advice}"
     return None
 

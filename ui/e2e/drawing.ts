@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Locator, Page } from '@playwright/test';
 
 export const surface = (page: Page) => page.getByRole('application', { name: 'Image to draw on' });
@@ -36,6 +37,14 @@ export async function strokes(page: Page): Promise<{ kind: string; size: number;
     const id = window.location.pathname.split('/').at(-1) ?? '';
     return stored.state?.drafts?.[id]?.done ?? [];
   });
+}
+
+/** Exports the mask, and returns the PNG. */
+export async function exportedMask(page: Page): Promise<Buffer> {
+  const downloading = page.waitForEvent('download');
+  // Waits until the button is enabled.
+  await button(page, 'Export mask').click();
+  return readFile(await (await downloading).path());
 }
 
 /** Dispatches the events of a pen or a finger, which the test browser does not have. */

@@ -15,7 +15,7 @@ async function enter(page: Page, { email, password }: { email: string; password:
   await page.getByRole('button', { name: 'Continue' }).click();
 }
 
-test('a user signs up, logs out, and logs in again', async ({ page }) => {
+test('a user signs up, logs out, and logs in again', { tag: '@firefox' }, async ({ page }) => {
   const person = { email: `e2e-${randomUUID()}@example.com`, password: `e2e-${randomUUID()}` };
   await page.goto('/signup');
   // The local provider has no other way to sign up, and those that are not set up are not shown.

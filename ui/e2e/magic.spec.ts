@@ -6,7 +6,9 @@ import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults, magicFix, openMagicFix } from './tool';
 
-test('a new user removes an object for 8 credits and downloads the result', async ({ page }) => {
+test('a new user removes an object for 8 credits and downloads the result', { tag: '@firefox' }, async ({
+  page,
+}) => {
   await signInAsSomeoneNew(page);
   await expect(credits(page, 20)).toBeVisible();
   await page.getByRole('link', { name: 'Magic Fix' }).first().click();
@@ -16,7 +18,8 @@ test('a new user removes an object for 8 credits and downloads the result', asyn
   await expect(page).toHaveURL(/\/magic\/[0-9a-f-]{36}$/);
 
   await drawWithMouse(page);
-  await prompt(page).fill('remove the object');
+  // In Firefox, React does not notice Playwright's `fill`.
+  await prompt(page).pressSequentially('remove the object');
   await magicFix(page).click();
   await expectResults(page, 1);
   await expect(page.getByText('“remove the object”')).toBeVisible();
@@ -42,7 +45,7 @@ test('a new user removes an object for 8 credits and downloads the result', asyn
   await expect(credits(page, 12)).toBeVisible();
 });
 
-test('a second fix goes on from the first, and Undo goes back through both', async ({ page }) => {
+test('a second fix continues from the first, and Undo goes back through both', async ({ page }) => {
   const shown = () => surface(page).locator('img').first().getAttribute('src');
   await signInAsSomeoneNew(page);
   await openMagicFix(page);

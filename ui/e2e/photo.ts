@@ -4,12 +4,16 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { crc32, deflateSync } from 'node:zlib';
 import { type Download, expect, type Page } from '@playwright/test';
+import { pictureOf } from './pixel';
 
 const astronaut = readFileSync(
   fileURLToPath(new URL('../../pixels/tests/photos/astronaut.jpg', import.meta.url)),
 );
 
 const size = { width: 512, height: 512 };
+const face: [x: number, y: number] = [215, 130];
+/** Behind the astronaut. */
+export const wall: [x: number, y: number] = [330, 60];
 
 /** A real photo. A random comment makes its bytes unique, so that it is never the file of an earlier test. */
 export function aPhoto() {
@@ -75,20 +79,8 @@ export async function expectUpscaled(download: Download, factor: number) {
 /** Checks that the download is a PNG of the photo's size with an opaque subject and a transparent background. */
 export async function expectCutOut(page: Page, download: Download) {
   expect(download.suggestedFilename()).toBe('downloaded_image.png');
-  const bytes = await readFile(await download.path());
-  expect(bytes.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a');
-  const { alpha, ...found } = await page.evaluate(async (base64) => {
-    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-    const bitmap = await createImageBitmap(new Blob([bytes]));
-    const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d', {
-      willReadFrequently: true,
-    });
-    if (!context) throw new Error('no canvas');
-    context.drawImage(bitmap, 0, 0);
-    const at = (x: number, y: number) => context.getImageData(x, y, 1, 1).data[3];
-    return { width: bitmap.width, height: bitmap.height, alpha: { face: at(215, 130), wall: at(330, 60) } };
-  }, bytes.toString('base64'));
-  expect(found).toEqual(size);
-  expect(alpha.face).toBeGreaterThan(250);
-  expect(alpha.wall).toBeLessThan(5);
+  const { type, size: found, at } = await pictureOf(page, download, [face, wall]);
+  expect([type, found]).toEqual(['png', `${size.width} × ${size.height}`]);
+  expect(at(...face)[3]).toBeGreaterThan(250);
+  expect(at(...wall)[3]).toBeLessThan(5);
 }

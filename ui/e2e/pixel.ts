@@ -3,18 +3,20 @@ import type { Download, Page } from '@playwright/test';
 
 type Picture = { type: string; size: string; at: (x: number, y: number) => number[] };
 
-/** Decodes a downloaded picture in the browser. */
+/** Decodes a picture in the browser. */
 export async function pictureOf(
   page: Page,
-  download: Download,
+  file: Download | Buffer,
   positions: [x: number, y: number][],
 ): Promise<Picture> {
-  const bytes = await readFile(await download.path());
+  const bytes = Buffer.isBuffer(file) ? file : await readFile(await file.path());
   const found = await page.evaluate(
     async ({ base64, positions }) => {
       const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
       const bitmap = await createImageBitmap(new Blob([bytes]));
-      const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+      const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d', {
+        willReadFrequently: true,
+      });
       if (!context) throw new Error('no canvas');
       context.drawImage(bitmap, 0, 0);
       return {

@@ -5,7 +5,9 @@ import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults, freeButton, openAgain, openTool, runButton } from './tool';
 
-test('a new user removes a background for 5 credits and downloads the result', async ({ page }) => {
+test('a new user removes a background for 5 credits and downloads the result', { tag: '@firefox' }, async ({
+  page,
+}) => {
   await signInAsSomeoneNew(page);
   await expect(credits(page, 20)).toBeVisible();
 

@@ -145,7 +145,7 @@ test.describe('after a deploy', () => {
 test.describe('pictures whose URLs have expired', () => {
   test.use({ expectedRefusals: [403] });
 
-  test('are asked for again, and can be downloaded', async ({ page }) => {
+  test('are requested again, and can be downloaded', async ({ page }) => {
     await signInAsSomeoneNew(page);
     await openTool(page);
     await runButton(page).click();

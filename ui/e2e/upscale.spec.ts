@@ -59,7 +59,7 @@ test('a new user upscales for 3, for 6 and for no credits, and downloads the res
   await expect(credits(page, 11)).toBeVisible();
 });
 
-test('a reload during an upscale loses nothing', async ({ page }) => {
+test('a reload during an upscale loses nothing', { tag: '@firefox' }, async ({ page }) => {
   await signInAsSomeoneNew(page);
   await openUpscale(page, slowPicture());
   const accepted = page.waitForResponse(
