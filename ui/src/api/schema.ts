@@ -213,7 +213,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes an image from a result, so that other tools can go on working with it. A repeat returns the same image.
+         * Makes an image from a result, so that other tools can use it. A repeat returns the same image.
          * @description The image counts as a picture of its own. Deleting the result, or the image that it was made from, leaves it alone.
          */
         post: operations["make_image_from_result"];
@@ -535,7 +535,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A result as a file to save. The PNG is the stored one, byte for byte. What is transparent is white in a JPG. */
+        /** A result as a file to save. The PNG is the stored one, byte for byte. Transparent pixels are white in a JPG. */
         get: operations["get_result_file"];
         put?: never;
         post?: never;
@@ -946,7 +946,7 @@ export interface components {
             /** @example AW-123 */
             id: string;
         };
-        /** @description What is behind the subject. */
+        /** @description The background behind the subject. */
         BackgroundOption: {
             /** @description A color: `#` and six hexadecimal digits. */
             color: string;
@@ -1165,7 +1165,7 @@ export interface components {
              * @example cat.jpg
              */
             name?: string | null;
-            /** @description A WebP of at most 1600 pixels per side; null if the image is no larger, or has none. */
+            /** @description A WebP of at most 1600 pixels per side; null if the image is at most that large, or has none. */
             previewUrl?: string | null;
             /** Format: int64 */
             sizeBytes: number;
@@ -1392,7 +1392,7 @@ export interface components {
          * @enum {string}
          */
         LogoutStyle: "end_session" | "cognito";
-        /** @description What an image was made from. */
+        /** @description The result that an image was made from. */
         MadeFrom: {
             /**
              * Format: uuid
@@ -1406,7 +1406,7 @@ export interface components {
             resultId?: string | null;
             tool: components["schemas"]["Tool"];
         };
-        /** @description What Magic Fix can do with the installed models. */
+        /** @description The modes of Magic Fix that the installed models can serve. */
         MagicFix: {
             /** @description True if the text-guided model is a demo with limited abilities. */
             demo: boolean;
@@ -1776,7 +1776,7 @@ export interface components {
             model: string;
             /** @description The SHA-256 of the model file. */
             modelSha256: string;
-            /** @description A WebP of at most 1600 pixels per side; null if the result is no larger, or has none. */
+            /** @description A WebP of at most 1600 pixels per side; null if the result is at most that large, or has none. */
             previewUrl?: string | null;
             /** @description The prompt of a Magic Fix. */
             prompt?: string | null;
@@ -1797,7 +1797,7 @@ export interface components {
         /** @description What to select: the object at the positive points, the object in a box, or the subject of the picture. */
         SelectRequest: {
             box?: components["schemas"]["ImageBox"] | null;
-            /** @description Points that do not belong to it; what they mark is taken away. */
+            /** @description Points outside it; the areas that they mark are removed. */
             negative?: components["schemas"]["ImagePoint"][];
             /** @description Points that belong to the selection. */
             positive?: components["schemas"]["ImagePoint"][];
@@ -2413,7 +2413,7 @@ export interface operations {
             query?: {
                 /** @description How many images to return at most. Without it, the answer has all of them. */
                 limit?: number;
-                /** @description Where to go on: `next` of the page before, in a list of the same order. */
+                /** @description Where the page starts: `next` of the previous page, in a list of the same order. */
                 before?: string;
                 /** @description A part of the name, in any case. */
                 search?: string;

@@ -29,6 +29,18 @@ test('so does focusing the link of an image', async () => {
   await waitFor(() => expect(api.calls).toContain('GET /api/images/image-1'));
 });
 
+test('the results of an image load with it', async () => {
+  const { api } = renderApp('/images', { api: withImage(), signedIn: true });
+  const link = await screen.findByRole('link', { name: 'Select cat.jpg' });
+  const results = () =>
+    api.calls.filter((call) => /^GET .*-images\/image-1|^GET .*upscale\/image-1/.test(call));
+  link.focus();
+  await waitFor(() => expect(results()).toHaveLength(3));
+  await userEvent.click(link);
+  expect(await screen.findAllByText('No Images to Show')).toHaveLength(3);
+  expect(results()).toHaveLength(3);
+});
+
 test('a link that the pointer only passes loads nothing', async () => {
   const { api } = renderApp('/pricing', { api: withImage(), signedIn: true });
   await userEvent.hover(await screen.findByRole('link', { name: 'My Images' }));

@@ -10,7 +10,7 @@ import type { PageData } from './page-data';
 export type Ahead = {
   loadCode: () => Promise<unknown>;
   data?: PageData;
-  /** The page only says so if this tool is not installed. */
+  /** The tool of the page, which only says so if the tool is not installed. */
   tool?: ToolName;
 };
 
@@ -27,7 +27,7 @@ type App = { router: DataRouter; queryClient: QueryClient; session: Session; con
  * focuses it. Returns a function that ends this.
  */
 export function loadPagesAhead({ router, queryClient, session, config }: App): () => void {
-  // The first page asks for its data itself: this code would arrive no earlier than that of the page.
+  // The first page requests its own data: this code would arrive no earlier than that of the page.
   let shown = router.state.location.pathname + router.state.location.search;
   let timer = 0;
 
@@ -41,8 +41,8 @@ export function loadPagesAhead({ router, queryClient, session, config }: App): (
       if (data && isOffered && session.state.getState().user) {
         const search = new URLSearchParams(address.search);
         loadWithRetry(loadPageData)
-          .then(({ pageData }) => pageData[data](queryClient, params, search))
-          // The page loads its data by itself.
+          .then(({ pageData }) => pageData[data](queryClient, params, search, ahead.tool))
+          // The page will load its data anyway.
           .catch(() => {});
       }
     }

@@ -5,11 +5,24 @@ import type {
   QueryKey,
 } from '@tanstack/react-query';
 import type { Params } from 'react-router';
+import type { Tool } from '@/features/catalog/tool';
 import { imageQuery } from '@/features/images/get-image';
+import type { ToolName } from '@/lib/api-types';
 import { AHEAD_MS, noteLoadedAhead } from '@/lib/loaded-ahead';
 
 /** Starts to load what a user sees on a page. Failures are left to the page, which asks again. */
-type LoadData = (queryClient: QueryClient, params: Params, search: URLSearchParams) => Promise<void> | void;
+type LoadData = (
+  queryClient: QueryClient,
+  params: Params,
+  search: URLSearchParams,
+  tool: ToolName | undefined,
+) => Promise<void> | void;
+
+const loadTools = {
+  'remove-background': async () => (await import('@/features/catalog/remove-background')).removeBackground,
+  upscale: async () => (await import('@/features/catalog/upscale')).upscale,
+  'magic-fix': async () => (await import('@/features/catalog/magic-fix')).magicFix,
+} satisfies Record<ToolName, () => Promise<Tool>>;
 
 const loadImages = () => import('@/features/images/get-images');
 const loadFilter = () => import('@/features/images/image-filter');
@@ -24,7 +37,15 @@ export const pageData = {
     const [{ imagesQuery }, { allImages }] = await Promise.all([loadImages(), loadFilter()]);
     pages(queryClient, imagesQuery(allImages));
   },
-  image: (queryClient, { imageId = '' }) => one(queryClient, imageQuery(imageId)),
+  /** The image and its results: those of one tool, or of all on its own page. */
+  image: async (queryClient, { imageId = '' }, _, tool) => {
+    one(queryClient, imageQuery(imageId));
+    const { resultsQuery } = await import('@/features/results/get-results');
+    const tools = await Promise.all(
+      tool ? [loadTools[tool]()] : Object.values(loadTools).map((load) => load()),
+    );
+    for (const each of tools) one(queryClient, resultsQuery(each, imageId));
+  },
   account: async (queryClient) => {
     one(queryClient, (await import('@/features/account/get-storage')).storageQuery);
     one(queryClient, (await import('@/features/account/get-api-keys')).apiKeysQuery);

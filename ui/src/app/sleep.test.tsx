@@ -52,7 +52,7 @@ test('a click right after waking waits for the renewal', async () => {
   expect(router.state.location.pathname).toBe('/upscale/image-1');
 });
 
-test('a paid run that goes on while the phone sleeps stays in sight, and its result appears', async () => {
+test('a paid run that continues while the phone sleeps stays in sight, and its result appears', async () => {
   const api = Object.assign(new MockApi(), { images: [anImage()], stepMs: 50 });
   const job = api.startJob({ tool: 'upscale', factor: 4, cost: 6, imageId: 'image-1', state: 'running' });
   const { run } = await openAndSleep(api, () => {

@@ -4,9 +4,8 @@ import { classNames } from '@/lib/class-names';
 type ComparisonProps = {
   label: string;
   before: ReactNode;
-  after: ReactNode;
-  /** CSS `background` behind a transparent result; the checkerboard if omitted. */
-  background?: string;
+  /** Without it, what lies below is compared. */
+  after?: ReactNode;
   className?: string;
   style?: CSSProperties;
   /** The share of `before` that is visible, in percent. */
@@ -24,7 +23,6 @@ export function Comparison({
   label,
   before,
   after,
-  background,
   className,
   style,
   share: givenShare,
@@ -39,21 +37,10 @@ export function Comparison({
         '@container overflow-hidden has-focus-visible:outline-2 has-focus-visible:outline-accent',
         className,
       )}
-      style={{ ...style, '--share': `${share}%` } as CSSProperties}
+      style={style}
     >
-      <div className="checkerboard absolute inset-0" style={{ background }}>
-        {after}
-      </div>
-      {/* Opaque, so that the result does not shine through beside a narrow original. */}
-      <div className="absolute inset-0 bg-sunken [clip-path:inset(0_calc(100%-var(--share))_0_0)]">
-        {before}
-      </div>
-      <div
-        aria-hidden="true"
-        className="pointer-events-none absolute inset-y-0 left-(--share) w-0.5 -translate-x-1/2 bg-[#fff]"
-      >
-        <ComparisonHandle />
-      </div>
+      {after && <div className="checkerboard absolute inset-0">{after}</div>}
+      <ComparedPart share={share}>{before}</ComparedPart>
       {children}
       <input
         type="range"
@@ -69,23 +56,35 @@ export function Comparison({
   );
 }
 
-/** The grip in the middle of the line between two pictures. */
-export function ComparisonHandle() {
+/** Covers what is below it with `children`, up to a line at `share` percent. */
+export function ComparedPart({ share, children }: { share: number; children: ReactNode }) {
   return (
-    <svg
-      viewBox="0 0 40 40"
-      aria-hidden="true"
-      className="absolute top-1/2 left-1/2 size-8 -translate-1/2 @md:size-10 drop-shadow-md"
-    >
-      <circle cx="20" cy="20" r="18" fill="#fff" />
-      <path
-        d="m16 14-6 6 6 6m8-12 6 6-6 6"
-        fill="none"
-        stroke="#161819"
-        strokeWidth="2"
-        strokeLinecap="round"
-        strokeLinejoin="round"
-      />
-    </svg>
+    <>
+      {/* Opaque, so that the result does not shine through beside a narrow original. */}
+      <div className="absolute inset-0 bg-sunken" style={{ clipPath: `inset(0 ${100 - share}% 0 0)` }}>
+        {children}
+      </div>
+      <div
+        aria-hidden="true"
+        className="pointer-events-none absolute inset-y-0 w-0.5 -translate-x-1/2 bg-[#fff] shadow-[0_0_2px_rgb(0_0_0/0.6)]"
+        style={{ left: `${share}%` }}
+      >
+        <svg
+          viewBox="0 0 40 40"
+          aria-hidden="true"
+          className="absolute top-1/2 left-1/2 size-8 -translate-1/2 @md:size-10 drop-shadow-md"
+        >
+          <circle cx="20" cy="20" r="18" fill="#fff" />
+          <path
+            d="m16 14-6 6 6 6m8-12 6 6-6 6"
+            fill="none"
+            stroke="#161819"
+            strokeWidth="2"
+            strokeLinecap="round"
+            strokeLinejoin="round"
+          />
+        </svg>
+      </div>
+    </>
   );
 }

@@ -1,35 +1,21 @@
-import { type DragEvent, useEffect, useEffectEvent, useRef, useState } from 'react';
+import { type DragEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
-import { notifyInfo } from '@/lib/notify';
 import { buttonStyle } from './button-style';
 import { Icon } from './icon';
 
 type FileDropProps = {
   hint: string;
-  onFile: (file: File) => void;
-  /** Accepts several files at once; without it, only the first is used. */
-  onFiles?: (files: File[]) => void;
+  onFiles: (files: FileList | null) => void;
+  isMultiple?: boolean;
 };
 
 /**
- * Accepts image files by drag and drop, paste, or a click anywhere in the panel. The panel is a plain box, because an
- * input inside an element with role=button is invalid; the button extends its hit area over the panel.
+ * Accepts image files by drag and drop or a click anywhere in the panel. The panel is a plain box, because an input
+ * inside an element with role=button is invalid; the button extends its hit area over the panel.
  */
-export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
+export function FileDrop({ hint, onFiles, isMultiple = false }: FileDropProps) {
   const input = useRef<HTMLInputElement>(null);
   const [isDraggedOver, setDraggedOver] = useState(false);
-
-  usePaste(accept);
-
-  function accept(files: FileList | null) {
-    // Other files are ignored silently, as the product promises.
-    const images = Array.from(files ?? []).filter(({ type }) => type.startsWith('image/'));
-    const [first] = images;
-    if (!first) return;
-    if (images.length > 1 && onFiles) return onFiles(images);
-    if (images.length > 1) notifyInfo(`Using only the first of ${images.length} images`);
-    onFile(first);
-  }
 
   function leave({ currentTarget, relatedTarget }: DragEvent) {
     // Also fires when the pointer moves between children of the panel.
@@ -44,7 +30,7 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
   function drop(event: DragEvent) {
     event.preventDefault();
     setDraggedOver(false);
-    accept(event.dataTransfer.files);
+    onFiles(event.dataTransfer.files);
   }
 
   return (
@@ -63,11 +49,11 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
       </span>
       <div>
         <p className="text-lg font-semibold pointer-coarse:hidden">
-          {isDraggedOver ? 'Drop it here' : onFiles ? 'Drop images here' : 'Drop an image here'}
+          {isDraggedOver ? 'Drop it here' : isMultiple ? 'Drop images here' : 'Drop an image here'}
         </p>
         {/* Touch screens have no drag and drop. */}
         <p className="hidden text-lg font-semibold pointer-coarse:block">
-          {onFiles ? 'Choose images' : 'Choose an image'}
+          {isMultiple ? 'Choose images' : 'Choose an image'}
         </p>
         <p className="mt-1 text-sm text-soft">{hint}</p>
         <p className="mt-1 text-sm text-soft pointer-coarse:hidden">or paste one from the clipboard</p>
@@ -76,11 +62,11 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
         ref={input}
         type="file"
         accept="image/*"
-        multiple={onFiles !== undefined}
+        multiple={isMultiple}
         aria-label="Image file"
         hidden
         onChange={(event) => {
-          accept(event.target.files);
+          onFiles(event.target.files);
           // Lets the user choose the same file again.
           event.target.value = '';
         }}
@@ -90,23 +76,8 @@ export function FileDrop({ hint, onFile, onFiles }: FileDropProps) {
         onClick={() => input.current?.click()}
         className={buttonStyle('primary', 'md', 'after:absolute after:inset-0')}
       >
-        {onFiles ? 'Choose files' : 'Choose a file'}
+        {isMultiple ? 'Choose files' : 'Choose a file'}
       </button>
     </div>
   );
-}
-
-/** Handles files pasted anywhere on the page except into a text field. */
-function usePaste(onFiles: (files: FileList) => void) {
-  const paste = useEffectEvent((event: ClipboardEvent) => {
-    const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
-    if (isInField || !event.clipboardData?.files.length) return;
-    event.preventDefault();
-    onFiles(event.clipboardData.files);
-  });
-  useEffect(() => {
-    const handlePaste = (event: ClipboardEvent) => paste(event);
-    document.addEventListener('paste', handlePaste);
-    return () => document.removeEventListener('paste', handlePaste);
-  }, []);
 }

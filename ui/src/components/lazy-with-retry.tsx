@@ -8,7 +8,7 @@ type FailureProps = { onTryAgain: () => void };
 
 /**
  * Like `lazy`, for a part of a page. If its code cannot be loaded, only this part says so, and offers to try again.
- * `Failure` replaces that message; null is for a part that says nothing by itself.
+ * `Failure` replaces that message; null is for parts that can be missing without notice.
  */
 export function lazyWithRetry<Props extends object>(
   load: () => Promise<Loaded<Props>>,

@@ -40,8 +40,8 @@ export function setCredentials(next: Credentials) {
 }
 
 /**
- * Sends a call with the user's token. If the API refuses the token, the call is sent once more with a renewed one. The
- * same goes for a 404 to a call whose token has been replaced meanwhile: what belongs to a user looks missing to others.
+ * Sends a call with the user's token. If the API refuses the token, sends it once more with a renewed one. Does the
+ * same after a 404 if the token has been replaced in the meantime: the data of a user looks missing to others.
  */
 async function authorized<T extends { status: number }>(
   send: (token: string | null) => Promise<T>,

@@ -9,7 +9,7 @@ const askedAt = new WeakMap<Query, number>();
 /** Records that a query is being loaded ahead of its page, which then need not load it once more. */
 export function noteLoadedAhead(queryClient: QueryClient, queryKey: QueryKey) {
   const query = queryClient.getQueryCache().find({ queryKey, exact: true });
-  // Data that was fresh enough is not asked for.
+  // Fresh data is not fetched again.
   if (query?.state.fetchStatus === 'fetching') askedAt.set(query, Date.now());
 }
 

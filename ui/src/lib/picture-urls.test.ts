@@ -11,7 +11,7 @@ afterEach(() => vi.useRealTimers());
 type Interval = Parameters<typeof renewPictures.refetchInterval>[0];
 const query = (data: unknown) => ({ state: { data } }) as Interval;
 
-test('pictures are asked for again before the first of their URLs expires', () => {
+test('pictures are requested again before the first of their URLs expires', () => {
   vi.useFakeTimers({ now: Date.UTC(2026, 10, 23) });
   const data = [{ url: urlOf(Date.now() + 90 * MINUTE) }, { url: urlOf(Date.now() + 65 * MINUTE) }];
   expect(renewPictures.refetchInterval(query(data))).toBe(60 * MINUTE);
@@ -28,7 +28,7 @@ test('data without pictures is left alone', () => {
   }
 });
 
-test('a refused URL is replaced by a new one, and asked for once', async () => {
+test('a refused URL is replaced by a new one, which is requested once', async () => {
   const queryClient = new QueryClient();
   const urls = [urlOf(1_000), urlOf(Date.now() + 90 * MINUTE)];
   const fetchList = vi.fn(async () => [{ url: urls.shift() }]);

@@ -1,8 +1,8 @@
 import type { Query, QueryClient } from '@tanstack/react-query';
 
-/** Pictures are asked for again this long before their URLs expire. */
+/** Pictures are requested again this long before their URLs expire. */
 const RENEW_BEFORE_MS = 5 * 60_000;
-/** A list whose URLs have expired is asked for at most this often. */
+/** The shortest time between two requests for a list whose URLs have expired. */
 const MIN_INTERVAL_MS = 30_000;
 /** `setTimeout` fires at once beyond 24.8 days. */
 const MAX_INTERVAL_MS = 24 * 3_600_000;
@@ -30,12 +30,12 @@ function earliestExpiry(data: unknown): number | null {
   return times.length > 0 ? Math.min(...times) * 1000 : null;
 }
 
-/** When each picture was last asked for again, by path. */
+/** When each picture was last requested again, by path. */
 const askedAt = new Map<string, number>();
 
 /**
  * Asks the API again for a picture whose URL was refused, and returns its new URL; null if no cached data names it.
- * A picture that stays broken is asked for once per interval.
+ * Requests a picture that stays broken once per interval.
  */
 export async function renewPictureUrl(queryClient: QueryClient, url: string): Promise<string | null> {
   const { pathname } = new URL(url, window.location.origin);

@@ -23,7 +23,7 @@ export function renewUser(
   });
 }
 
-/** Returns whether the provider has refused to renew the token. Anything else, such as no network, passes. */
+/** Returns whether the provider has refused to renew the token. Anything else, such as a lost connection, is temporary. */
 export function isRefusal(error: unknown): boolean {
   return (
     error instanceof Error &&

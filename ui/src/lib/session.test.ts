@@ -22,7 +22,7 @@ function createSession() {
 }
 
 const storageKey = `oidc.user:${identity.issuer}:${identity.clientId}`;
-/** What a browser does in every other tab. */
+/** Notifies this tab as the browser would notify every other tab. */
 const tellOtherTabs = () => window.dispatchEvent(new StorageEvent('storage', { key: storageKey }));
 const now = () => Math.floor(Date.now() / 1000);
 

@@ -22,6 +22,7 @@ export async function startMock() {
   const api = new MockApi();
   api.stepMs = 900;
   api.pictureOf = drawing;
+  api.finished = await pngOf(drawing('finished'));
   api.images = Array.from({ length: Number(params.get('images') ?? 11) }, (_, index) => {
     const id = `image-${index + 100}`;
     const [x, y] = index % 3 === 0 ? [1080, 1440] : [1600, 1200];
@@ -120,4 +121,14 @@ function drawing(id: string): string {
     : `<rect width="400" height="300" fill="hsl(${hue} 45% 75%)"/>`;
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 300" width="1600" height="1200">${background}<path d="M200 176c-8-46-40-64-70-66 2 36 24 66 70 70z" fill="#3f9a6d"/><path d="M200 166c4-60 36-90 78-94 2 52-26 90-78 98z" fill="#2c7f59"/><path d="M146 196h108l-14 76a10 10 0 0 1-10 8h-60a10 10 0 0 1-10-8z" fill="hsl(${(hue + 180) % 360} 40% 55%)"/></svg>`;
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
+}
+
+/** The API renders PNGs, which browsers do not mistake for SVG. */
+async function pngOf(url: string): Promise<Blob> {
+  const picture = new Image();
+  picture.src = url;
+  await picture.decode();
+  const canvas = new OffscreenCanvas(picture.width, picture.height);
+  canvas.getContext('2d')?.drawImage(picture, 0, 0);
+  return canvas.convertToBlob();
 }

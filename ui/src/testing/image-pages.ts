@@ -6,7 +6,7 @@ const orders: Record<string, (a: Image, b: Image) => number> = {
   largest: (a, b) => b.sizeBytes - a.sizeBytes,
 };
 
-/** What the API answers about images that are stored newest first. The cursor is a position. */
+/** Returns a page of images as the API does; `images` are sorted newest first. The cursor is a position. */
 export function pageOf(images: Image[], query: URLSearchParams): ImageList {
   const search = (query.get('search') ?? '').toLowerCase();
   const found = images

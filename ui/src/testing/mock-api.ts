@@ -50,6 +50,8 @@ export class MockApi {
   /** How long a job stays in each state. */
   stepMs = 0;
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
+  /** The file of every finished cut-out. */
+  finished = new Blob(['finished']);
 
   private nextId = 1;
   /** Jobs with an open event stream, which advances them. */
@@ -321,7 +323,7 @@ export class MockApi {
         const options = JSON.parse(form.match(/name="options"\r\n\r\n([\s\S]*?)\r\n--/)?.[1] ?? 'null');
         const files = Array.from(form.matchAll(/name="(\w+)"; filename=/g), ([, name]) => name ?? '');
         this.renders.push({ resultId, options, files });
-        return new HttpResponse(new Blob(['finished']));
+        return new HttpResponse(this.finished);
       }),
       http.get('*/api/images/:id', ({ params }) => {
         const image = this.images.find(({ id }) => id === params.id);

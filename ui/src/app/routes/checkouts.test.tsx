@@ -51,7 +51,7 @@ describe('the list of orders', () => {
     const [expired, unpaid] = screen.getAllByRole('row').slice(-2);
     expect(expired).toHaveTextContent('Not completed$15');
     expect(screen.queryByRole('link', { name: 'Continue' })).toBeNull();
-    // A bank transfer on its way is no abandoned payment.
+    // A pending bank transfer is not an abandoned payment.
     expect(unpaid).toHaveTextContent('Not fulfilled');
   });
 

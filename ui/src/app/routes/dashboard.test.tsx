@@ -102,7 +102,9 @@ describe('the sections', () => {
     const slider = screen.getByRole('slider', { name: /: a lemur/ });
     fireEvent.change(slider, { target: { value: '80' } });
     expect(slider).toHaveAttribute('aria-valuetext', '80 percent before');
-    expect(slider.parentElement?.style.getPropertyValue('--share')).toBe('80%');
+    expect(slider.parentElement?.querySelector<HTMLElement>('[style*=clip-path]')?.style.clipPath).toBe(
+      'inset(0 20% 0 0)',
+    );
   });
 
   test('every picture exists, is small, and reserves its space before it loads', async () => {

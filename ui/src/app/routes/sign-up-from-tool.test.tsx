@@ -1,8 +1,10 @@
 import { fireEvent, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { readImageSize } from '@/lib/image-size';
 import { keepPicture, takePicture } from '@/lib/kept-picture';
+import { anImage } from '@/testing/builders';
+import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 
 // jsdom has neither a database nor image decoders.
@@ -66,4 +68,47 @@ test('an image pasted into an upload panel stays there', async () => {
   expect(await screen.findByRole('img', { name: 'Preview of holiday.png' })).toBeVisible();
   expect(router.state.location.pathname).toBe('/upscale');
   expect(keepPicture).not.toHaveBeenCalled();
+});
+
+describe('an image dropped beside the upload panel', () => {
+  const drop = (files: File[], types = ['Files']) =>
+    fireEvent.drop(screen.getByRole('main'), { dataTransfer: { files, types } });
+  const other = new File(['bytes'], 'other.png', { type: 'image/png' });
+  const preview = (name: string) => screen.findByRole('img', { name: `Preview of ${name}` });
+
+  test.each([true, false])('is chosen, also instead of another one; signed in: %s', async (signedIn) => {
+    renderApp('/upscale', { signedIn });
+    await screen.findByLabelText('Image file');
+    drop([photo]);
+    expect(await preview('holiday.png')).toBeVisible();
+    drop([other]);
+    expect(await preview('other.png')).toBeVisible();
+  });
+
+  test('replaces a stored image that was selected', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    renderApp('/magic', { api, signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
+    vi.mocked(keepPicture).mockImplementationOnce(async (file) => {
+      vi.mocked(takePicture).mockResolvedValueOnce(file);
+    });
+    drop([photo, other]);
+    expect(await preview('holiday.png')).toBeVisible();
+    expect(await screen.findByText('Using only the first of 2 images')).toBeVisible();
+  });
+
+  test('starts a batch if there are several', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    renderApp('/upscale', { api, signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
+    drop([photo, other]);
+    expect(await screen.findByRole('list', { name: '2 images' })).toBeVisible();
+  });
+
+  test('is ignored if it was dragged from a page', async () => {
+    renderApp('/upscale');
+    await screen.findByLabelText('Image file');
+    drop([photo], ['Files', 'text/uri-list']);
+    expect(screen.queryByRole('img', { name: /^Preview/ })).toBeNull();
+  });
 });

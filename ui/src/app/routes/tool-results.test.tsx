@@ -126,7 +126,7 @@ describe('the zoom view', () => {
   });
 });
 
-test('a large result is shown by its smaller copy, and enlarged by itself', async () => {
+test('a large result shows its preview, and the whole picture when enlarged', async () => {
   const large = aResult({ imageId: 'a', previewUrl: '/api/files/a?preview' });
   open(undefined, withResults({ results: [large] }));
   expect(await picture()).toHaveAttribute('src', '/api/files/a?preview');
@@ -243,6 +243,55 @@ describe('finishing a cut-out', () => {
     expect(await screen.findByText('Failed to download image')).toBeVisible();
     expect(await screen.findByText(detail)).toBeVisible();
     expect(saveFile).not.toHaveBeenCalled();
+  });
+
+  describe('enlarged', () => {
+    const sources = async () =>
+      Array.from((await screen.findByRole('application')).querySelectorAll('img'), ({ src }) => src);
+
+    beforeEach(() => {
+      stubFrame();
+      vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(null);
+    });
+
+    test('is the rendered file, which is rendered again when a slider rests', async () => {
+      const { api } = open();
+      await press('Finish');
+      await userEvent.click(await screen.findByRole('switch', { name: 'Shadow' }));
+      await press('Zoom');
+      expect(await screen.findByText('Rendering in full size…')).toBeVisible();
+      await waitFor(async () => expect(await sources()).toEqual([expect.stringMatching(/^blob:/)]));
+      expect(api.renders).toMatchObject([{ options: { format: 'png', shadow: { blur: 2 } } }]);
+      slide('Softness', 3);
+      slide('Softness', 4);
+      await waitFor(() => expect(api.renders).toHaveLength(2));
+      expect(api.renders[1]?.options).toMatchObject({ shadow: { blur: 4 } });
+      await press('Compare');
+      await waitFor(async () =>
+        expect(await sources()).toEqual([expect.stringMatching(/^blob:/), expect.stringMatching(/image-1$/)]),
+      );
+    });
+
+    test('cannot be compared with the original after a crop', async () => {
+      open();
+      await press('Compare');
+      await press('Finish');
+      await choose('Crop', 'To the subject');
+      expect(screen.queryByRole('button', { name: 'Compare' })).toBeNull();
+      expect(screen.getByRole('button', { name: 'Result' })).toHaveAttribute('aria-pressed', 'true');
+      expect(screen.queryByRole('application')).toBeNull();
+    });
+
+    test('says why it could not be rendered, and shows the preview', async () => {
+      const detail = 'The finished picture would have more than 36 megapixels.';
+      open();
+      server.use(http.post('*/api/results/:id/render', () => HttpResponse.json({ detail }, { status: 422 })));
+      await press('Finish');
+      await choose('Crop', 'To the subject');
+      await press('Zoom');
+      expect(await screen.findByText(detail)).toBeVisible();
+      expect(screen.getByRole('button', { name: 'Result' })).toHaveAttribute('aria-pressed', 'true');
+    });
   });
 
   test('is kept when another result is selected', async () => {
@@ -457,11 +506,8 @@ describe('an image from the clipboard', () => {
   test.each(['/images', '/remove-background'])('is accepted on %s', async (path) => {
     open(path);
     await screen.findByLabelText('Image file');
-    await waitFor(() => {
-      // Retried, because the page may not listen yet.
-      fireEvent.paste(document.body, copied('image/png'));
-      expect(screen.getByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
-    });
+    fireEvent.paste(document.body, copied('image/png'));
+    expect(await screen.findByRole('img', { name: 'Preview of copied.png' })).toBeVisible();
     expect(screen.getByRole('button', { name: 'Upload' })).toBeVisible();
   });
 

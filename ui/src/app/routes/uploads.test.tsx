@@ -43,7 +43,7 @@ test('the page that started an upload shows its image', async () => {
   expect(screen.queryByRole('list', { name: 'Uploads' })).toBeNull();
 });
 
-test('an upload whose page was left goes on in the shell, and navigates only on request', async () => {
+test('an upload whose page was left continues in the shell, and navigates only on request', async () => {
   const { router, api, finish } = await startUpload();
   await act(() => router.navigate('/magic/image-1'));
   const notice = within(await screen.findByRole('list', { name: 'Uploads' }));
@@ -123,7 +123,7 @@ describe('several files', () => {
     expect(list.getByRole('link', { name: 'Show it: two.png' })).toBeVisible();
   });
 
-  test('wait and go on if the server is busy', async () => {
+  test('wait and continue if the server is busy', async () => {
     const busy = () => new HttpResponse(null, { status: 429, headers: { 'Retry-After': '1' } });
     await drop(['one.png', 'two.png'], http.post('*/api/images/upload', busy, { once: true }));
     expect(await screen.findByText(/waits, because the server is busy/)).toBeVisible();

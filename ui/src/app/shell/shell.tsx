@@ -26,7 +26,7 @@ export function Shell() {
   useEffect(() => {
     if (shown.current === pathname) return;
     shown.current = pathname;
-    // The page goes on with what the user is doing.
+    // The user continues the same work on the next page.
     if (isInPlace) return;
     main.current?.focus({ preventScroll: true });
   }, [pathname, isInPlace]);

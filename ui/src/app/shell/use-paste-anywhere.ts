@@ -7,8 +7,8 @@ import { useSession } from '@/lib/session';
 const tools = [paths.removeBackground, paths.upscale, paths.magic];
 
 /**
- * Takes an image that is pasted on a page without an upload panel to the next one that has one: the start page of the
- * tool at hand, or a page that everybody may use.
+ * Takes an image that is pasted on a page without an upload panel to one that has a panel: the start page of the
+ * current tool, or a page that everybody may use.
  */
 export function usePasteAnywhere() {
   const navigate = useNavigate();

@@ -1,4 +1,4 @@
-import type { Pointer } from './pointer';
+import type { Pointer, Sample } from './pointer';
 import type { Point, View } from './view';
 
 /** The view that the gestures change. */
@@ -8,10 +8,10 @@ export type PanZoomTarget = {
   move: (dx: number, dy: number) => void;
 };
 
-/** What a single pointer does while it is down. */
+/** The reaction to a single pointer while it is down. */
 export type Drag = {
   /** `points` are the positions since the last call, oldest first. */
-  move: (points: Point[], pointer: Pointer) => void;
+  move: (points: Sample[], pointer: Pointer) => void;
   end: () => void;
   /** The system took the pointer away: discards the drag. */
   cancel: () => void;
@@ -52,7 +52,7 @@ export function createGestures(
   }
 
   /** `points` are the positions the browser coalesced into this event. */
-  function move(pointer: Pointer, points: Point[] = [pointer]) {
+  function move(pointer: Pointer, points: Sample[] = [pointer]) {
     const before = down.get(pointer.id);
     if (!before) return;
     if (mode === 'pinch') pinch(before, pointer);

@@ -84,7 +84,7 @@ class BatchRunner {
     this.stopping = new AbortController();
   };
 
-  /** Rejects if the API could not be told to cancel every job. */
+  /** Rejects if the request to cancel a job failed. */
   cancelAll = async () => {
     this.stop();
     for (const item of this.items()) {

@@ -75,7 +75,7 @@ function Row({ checkout }: { checkout: Checkout }) {
   );
 }
 
-/** Whether the payment of an order was begun but never made. */
+/** Whether somebody started to pay for an order but never finished. */
 function isNotCompleted({ status, fulfilled }: Checkout): boolean {
   return !fulfilled && (status === 'open' || status === 'expired');
 }
@@ -93,7 +93,7 @@ function Fulfillment({ checkout }: { checkout: Checkout }) {
   );
 }
 
-/** A payment that was begun but not made: nothing has gone wrong, and nothing was charged. */
+/** A payment that the user started but did not finish: nothing went wrong, and nothing was charged. */
 function NotCompleted({ checkout }: { checkout: Checkout }) {
   const { status, session_id: sessionId, total_amount: amount, currency } = checkout;
   return (

@@ -20,7 +20,7 @@ const tag = 'absolute bottom-3 rounded-sm bg-surface px-2 py-1 text-xs font-medi
 type ExampleComparisonProps = {
   pair: ExamplePair;
   isFirst?: boolean;
-  /** What was asked for; shown on the result. */
+  /** The prompt of the example; shown on the result. */
   prompt?: string;
 };
 

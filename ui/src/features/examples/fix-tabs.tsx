@@ -2,7 +2,7 @@ import { Tabs } from '@/components/tabs';
 import { FixExample } from './fix-example';
 import fixes from './fixes.json';
 
-/** What a demo model made comes last to mind, so another example is open at first. */
+/** A demo model's result makes a poor first impression, so another example is open at first. */
 const first = Math.max(
   0,
   fixes.findIndex(({ isDemo }) => !isDemo),

@@ -1,4 +1,4 @@
-// What a cut-out is finished with. The API renders the file from the same values; the preview shows what comes of them.
+// The finish of a cut-out. The API renders the file from the same values that the preview is drawn from.
 
 /** `url` is the object URL of `picture`. `blur` blurs the original: the standard deviation in percent of its longer side. */
 export type Background =

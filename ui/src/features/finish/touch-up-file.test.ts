@@ -12,7 +12,7 @@ test('an untouched picture is all 128', () => {
   expect(new Set(rowsOf([]).flat())).toEqual(new Set([128]));
 });
 
-test('the eraser goes to 0 and the restorer to 255, softly towards the rim', () => {
+test('the eraser goes to 0 and the restorer to 255, softly toward the rim', () => {
   const erased = rowsOf([line('erase')]);
   expect(erased[4]?.[10]).toBe(0);
   const rim = erased[1]?.[10] ?? -1;

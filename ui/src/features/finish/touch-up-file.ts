@@ -23,7 +23,7 @@ type Line = { ax: number; ay: number; bx: number; by: number };
 type Path = { value: number; radius: number; top: number; bottom: number; lines: Line[] };
 
 /**
- * Yields the touch-up row by row; the buffer is reused. A stroke moves each pixel towards its value by the softness of
+ * Yields the touch-up row by row; the buffer is reused. A stroke moves each pixel toward its value by the softness of
  * the brush there. Each stroke counts once per pixel, however often it crosses itself.
  */
 export function* touchUpRows(strokes: Stroke[], { x: width, y: height }: ImageSize): Generator<Uint8Array> {

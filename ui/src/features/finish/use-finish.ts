@@ -63,7 +63,7 @@ export function useFinish() {
   };
 }
 
-/** What was drawn since the last reset. The same array as long as nothing changes. */
+/** Returns the strokes drawn since the last reset: the same array as long as nothing changes. */
 function strokesOf({ done }: History): Stroke[] {
   const cached = strokesCache.get(done);
   if (cached) return cached;

@@ -7,6 +7,7 @@ import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
 import { ProgressBar } from '@/components/progress-bar';
 import { Skeleton } from '@/components/skeleton';
+import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { EditingTool } from '@/features/catalog/tool';
 import { resultReady } from '@/features/runs/announcements';
 import { useConfig, useTool } from '@/lib/env';
@@ -30,7 +31,9 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   const offer = useTool(tool.name);
   const { chosen, choose, clear } = useChosenImage(maxDimension);
   const run = useFreeRun(tool);
-  useKeptPicture(run.isBusy || run.result ? null : choose);
+  const canChoose = !run.isBusy && !run.result;
+  useKeptPicture(canChoose ? choose : null);
+  const accept = useIncomingFiles(canChoose ? { onFile: choose } : null);
 
   if (!offer?.freeAvailable) {
     return (
@@ -70,7 +73,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
         {!chosen && !isResumed ? (
           <FileDrop
             hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
-            onFile={choose}
+            onFiles={accept}
           />
         ) : run.result ? (
           <Suspense fallback={chosen ? <ChosenPreview chosen={chosen} /> : placeholder}>

@@ -25,7 +25,7 @@ export function useDeleteImages() {
   return useMutation({
     mutationFn: deleteImages,
     onMutate: async (imageIds) => {
-      // A list that was asked for before would bring them back.
+      // A list requested before the deletion would bring them back.
       await queryClient.cancelQueries({ queryKey: queryKeys.userImages });
       return { undo: removeFromLists(queryClient, imageIds) };
     },

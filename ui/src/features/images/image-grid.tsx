@@ -52,7 +52,7 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
   }
 
   function changeFilter(change: Partial<ImageFilter>) {
-    // What is not shown must not be deleted.
+    // Images that are not shown must not be deleted.
     endSelection();
     onFilter(change);
   }
@@ -62,7 +62,7 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
     let { data, hasNextPage } = query;
     while (hasNextPage) {
       const next = await query.fetchNextPage();
-      // A failure says so itself; what is there is selected.
+      // The query reports the failure; the images loaded so far are selected.
       if (next.isError) break;
       ({ data, hasNextPage } = next);
     }

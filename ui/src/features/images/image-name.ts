@@ -17,7 +17,7 @@ const origins: Record<ToolName, string> = {
   'magic-fix': 'a fix',
 };
 
-/** What kind of result an image was made from; null for an upload. */
+/** Names the kind of result that an image was made from; null for an upload. */
 export function imageOrigin({ madeFrom }: Image): string | null {
   return madeFrom ? `Made from ${origins[madeFrom.tool]}` : null;
 }

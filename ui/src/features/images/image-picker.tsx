@@ -5,8 +5,10 @@ import { EmptyState } from '@/components/empty-state';
 import { LoadFailure } from '@/components/load-failure';
 import { PictureBox } from '@/components/picture-box';
 import { SkeletonGrid } from '@/components/skeleton-grid';
+import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
+import { keepPicture } from '@/lib/kept-picture';
 import { useImages } from './get-images';
 import { moveInGrid } from './grid-keys';
 import { ImageCount } from './image-count';
@@ -43,22 +45,12 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
           {selected ? 'Selected' : onFiles ? 'Upload new images' : 'Upload a new image'}
         </h2>
         {selected ? (
-          <div className="grid gap-4">
-            <PictureBox width={selected.x} height={selected.y}>
-              <img
-                src={selected.previewUrl ?? selected.url}
-                alt={imageName(selected)}
-                className="checkerboard absolute inset-0 size-full"
-              />
-            </PictureBox>
-            <p className="text-sm wrap-anywhere text-soft">{shortImageName(selected)}</p>
-            <div className="flex justify-end gap-3">
-              <Button variant="secondary" onClick={() => setSelected(null)}>
-                Cancel
-              </Button>
-              <Button onClick={() => void navigate(`${prefix}/${selected.id}`)}>Select</Button>
-            </div>
-          </div>
+          <SelectedImage
+            image={selected}
+            onSelect={() => void navigate(`${prefix}/${selected.id}`)}
+            onCancel={() => setSelected(null)}
+            onFiles={onFiles}
+          />
         ) : (
           <UploadPanel prefix={prefix} maxDimension={maxDimension} onFiles={onFiles} />
         )}
@@ -67,6 +59,42 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
         <h2 className="mb-4 text-lg font-semibold">Your images</h2>
         <PickerGrid selected={selected} onSelect={setSelected} badge={badge} />
       </section>
+    </div>
+  );
+}
+
+type SelectedImageProps = {
+  image: Image;
+  onSelect: () => void;
+  onCancel: () => void;
+  onFiles: ((files: File[]) => void) | undefined;
+};
+
+function SelectedImage({ image, onSelect, onCancel, onFiles }: SelectedImageProps) {
+  useIncomingFiles({
+    onFile: async (file) => {
+      // The upload panel takes it when it appears.
+      await keepPicture(file);
+      onCancel();
+    },
+    onFiles,
+  });
+  return (
+    <div className="grid gap-4">
+      <PictureBox width={image.x} height={image.y}>
+        <img
+          src={image.previewUrl ?? image.url}
+          alt={imageName(image)}
+          className="checkerboard absolute inset-0 size-full"
+        />
+      </PictureBox>
+      <p className="text-sm wrap-anywhere text-soft">{shortImageName(image)}</p>
+      <div className="flex justify-end gap-3">
+        <Button variant="secondary" onClick={onCancel}>
+          Cancel
+        </Button>
+        <Button onClick={onSelect}>Select</Button>
+      </div>
     </div>
   );
 }

@@ -28,7 +28,7 @@ export function OriginalImage({ image }: { image: Image }) {
   );
 }
 
-/** What the image was made from, with a link as long as that exists. */
+/** The source of an image that was made from a result, with a link as long as the source exists. */
 function Origin({ image }: { image: Image }) {
   const text = imageOrigin(image);
   const sourceId = image.madeFrom?.imageId;

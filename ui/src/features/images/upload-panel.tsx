@@ -4,6 +4,7 @@ import { ChosenPreview } from '@/components/chosen-preview';
 import { FileDrop } from '@/components/file-drop';
 import { Notice } from '@/components/notice';
 import { ProgressBar } from '@/components/progress-bar';
+import { useIncomingFiles } from '@/components/use-incoming-files';
 import { useConfig } from '@/lib/env';
 import { failureText } from '@/lib/failure-text';
 import { formatBytes } from '@/lib/format';
@@ -26,13 +27,14 @@ export function UploadPanel({ prefix, maxDimension, onFiles }: UploadPanelProps)
   const upload = useUpload(prefix, (image) => void navigate(`${prefix}/${image.id}`));
 
   useKeptPicture(upload.isSending ? null : choose);
+  const accept = useIncomingFiles(upload.isSending ? null : { onFile: choose, onFiles });
 
   if (!chosen) {
     return (
       <FileDrop
         hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
-        onFile={choose}
-        onFiles={onFiles}
+        onFiles={accept}
+        isMultiple={onFiles !== undefined}
       />
     );
   }

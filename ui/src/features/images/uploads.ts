@@ -29,7 +29,7 @@ type UploadState =
   /** A file that cannot be used is not worth another attempt. */
   | { kind: 'failed'; error: Error; canRetry: boolean };
 
-/** Outside the component tree, so that an upload goes on while another page is open. */
+/** Outside the component tree, so that an upload continues while another page is open. */
 export const useUploads = create<{ uploads: Upload[] }>(() => ({ uploads: [] }));
 
 const DEFAULT_PAUSE_SECONDS = 10;

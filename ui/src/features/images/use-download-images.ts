@@ -9,7 +9,7 @@ export const loadDownloadImages = () => import('./download-images');
 
 type Download = { images: Image[]; include: ArchiveContent };
 
-/** Downloads images as a ZIP file. The download goes on if its page is left. */
+/** Downloads images as a ZIP file. The download continues if the user leaves the page. */
 export function useDownloadImages() {
   const [received, setReceived] = useState(0);
   const stopping = useRef(new AbortController());

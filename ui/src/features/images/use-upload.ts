@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useState } from 'react';
 import type { Image } from '@/lib/api-types';
 import { attendUpload, isUnfinished, removeUpload, startUpload, useUploads } from './uploads';
 
-/** The upload of this page. If the page is left, the upload goes on in the shell, and `onUploaded` is not called. */
+/** The upload of this page. If the user leaves, it continues in the shell, and `onUploaded` is not called. */
 export function useUpload(prefix: string, onUploaded: (image: Image) => void) {
   const queryClient = useQueryClient();
   const [id, setId] = useState<string | null>(null);

@@ -47,7 +47,7 @@ export function suggestions({ modes, vocabulary, demo }: Offer): string[] {
   return [...real.map((mode) => examples[mode]), ...(demo ? understood.slice(0, MAX_DEMO_EXAMPLES) : [])];
 }
 
-/** What Magic Fix can do on this installation. */
+/** Says what Magic Fix can do on this installation. */
 export function possibilities({ modes, demo }: Offer): string {
   const can = `Here you can ${joinWords(modes)}.`;
   return demo ? `${can} A small demo model that knows few words does the editing and adding.` : can;

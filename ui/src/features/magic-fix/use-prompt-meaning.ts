@@ -6,8 +6,8 @@ import { api, unwrap } from '@/lib/api-client';
 const PAUSE_MS = 500;
 
 /**
- * Asks the API what a prompt means and whether this server can follow it. Null until the answer is there; a run
- * checks again, so an unanswered question blocks nothing.
+ * Asks the API what a prompt means and whether this server can follow it. Null until the API has answered. Nothing
+ * waits for it, because a run checks the prompt again.
  */
 export function usePromptMeaning(prompt: string, maxLetters: number) {
   const current = prompt.trim();

@@ -1,4 +1,4 @@
-// Magic Fix goes on in place: the result of a fix becomes the picture of the editor, and the next fix starts from it.
+// Magic Fix continues in place: the result of a fix becomes the picture of the editor, and the next fix starts from it.
 //
 // A *stage* is one picture of such a series: an image, or a result that has not become an image yet. The address names
 // it: `/magic/{image}`, or `/magic/{image}?result={result}` for a result of that image. A result becomes an image of its

@@ -7,6 +7,7 @@ const zoom = vi.fn();
 const move = vi.fn();
 let committed: (Stroke | Area)[];
 let isLasso: boolean;
+let feelsPressure: boolean;
 let active: Stroke | null;
 let isMoving: boolean;
 let isSelecting: boolean;
@@ -24,7 +25,7 @@ function start() {
       zoom,
       move,
     },
-    brush: () => ({ kind, size: 20, isLasso }),
+    brush: () => ({ kind, size: 20, isLasso, feelsPressure }),
     isMoving: () => isMoving,
     setActiveStroke: (stroke) => {
       active = stroke;
@@ -61,6 +62,7 @@ beforeEach(() => {
   picked = [];
   kind = 'paint';
   isLasso = false;
+  feelsPressure = true;
   view = { scale: 0.5, x: 0, y: 0 };
   zoom.mockReset();
   move.mockReset();
@@ -306,5 +308,57 @@ describe('the select tool', () => {
     gestures.release({ id: 1 });
     expect(picked).toEqual([]);
     expect(move).toHaveBeenCalledWith(20, 0);
+  });
+});
+
+describe('the pressure of a pen', () => {
+  const pressed = (x: number, pressure: number, type = 'pen') => at(x, 0, { id: 9, type, pressure });
+  const widthsOf = () => committed.map((mark) => mark.kind !== 'area' && mark.widths);
+
+  test('varies the width of the line within a stroke, down to 40 % of the brush', () => {
+    const gestures = start();
+    gestures.press(pressed(0, 0));
+    gestures.move(pressed(20, 0.75), [pressed(10, 0.5), pressed(20, 0.75)]);
+    gestures.move(pressed(30, 1));
+    gestures.move(pressed(40, 0));
+    gestures.release({ id: 9 });
+    expect(committed).toEqual([
+      {
+        kind: 'paint',
+        size: 40,
+        points: [0, 0, 20, 0, 40, 0, 60, 0, 80, 0],
+        widths: [16, 28, 34, 40, 16],
+      },
+    ]);
+  });
+
+  test('also counts on a straight line and for the eraser of a pen', () => {
+    const gestures = start();
+    gestures.press({ ...pressed(0, 0.25), button: 5, buttons: 32 });
+    gestures.move({ ...pressed(10, 0.3), isShift: true });
+    gestures.move({ ...pressed(30, 0.75), isShift: true });
+    gestures.release({ id: 9 });
+    expect(committed).toEqual([{ kind: 'erase', size: 40, points: [0, 0, 60, 0], widths: [22, 34] }]);
+  });
+
+  test('changes nothing for pens without it, for mouse and touch, and for the lasso', () => {
+    const gestures = start();
+    for (const [type, pressure] of [
+      ['pen', 0.5],
+      ['mouse', 0.5],
+      ['touch', 0.3],
+    ] as const) {
+      gestures.press(pressed(0, pressure, type));
+      gestures.move(pressed(20, pressure, type));
+      gestures.release({ id: 9 });
+    }
+    feelsPressure = false;
+    gestures.press(pressed(0, 0.2));
+    gestures.release({ id: 9 });
+    expect(widthsOf()).toEqual([undefined, undefined, undefined, undefined]);
+    isLasso = true;
+    feelsPressure = true;
+    gestures.press(pressed(0, 0.2));
+    expect(active?.widths).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { createGestures, type Drag, type PanZoomTarget, pan } from '@/components/pan-zoom/gestures';
-import type { Pointer } from '@/components/pan-zoom/pointer';
+import type { Pointer, Sample } from '@/components/pan-zoom/pointer';
 import { type Point, toImage } from '@/components/pan-zoom/view';
 import { areaInside } from './area-inside';
 import type { Area, Stroke } from './marks';
@@ -7,8 +7,7 @@ import type { Area, Stroke } from './marks';
 /** What the gestures of the mask editor act on. */
 type MaskSurface = {
   control: PanZoomTarget;
-  /** `size` is in screen pixels. A lasso selects what the line surrounds. */
-  brush: () => { kind: Stroke['kind']; size: number; isLasso?: boolean };
+  brush: () => DrawingBrush;
   /** Whether the next press moves the image instead of drawing on it. */
   isMoving: () => boolean;
   /** Shows the stroke in progress; null when it ends. */
@@ -19,6 +18,15 @@ type MaskSurface = {
   /** Shows the box that is being dragged; null when it ends. */
   setActiveBox: (box: Box | null) => void;
   select: (picked: Picked) => void;
+};
+
+/** `size` is in screen pixels. A lasso selects what the line surrounds. */
+export type DrawingBrush = {
+  kind: Stroke['kind'];
+  size: number;
+  isLasso?: boolean;
+  /** Whether a pen that presses less draws a thinner line. */
+  feelsPressure?: boolean;
 };
 
 /** A rectangle in pixels of the frame. */
@@ -33,6 +41,10 @@ const MIN_STEP = 1.5;
 const MIN_STROKE = 24;
 /** The width of the line of a lasso, in screen pixels. */
 const LASSO_WIDTH = 2;
+/** The share of the brush that a pen draws without pressure. */
+const LEAST_SHARE = 0.4;
+/** The pressure that browsers report for pens that measure none. */
+const UNKNOWN_PRESSURE = 0.5;
 /** The bit in `buttons` for the eraser end of a pen. */
 const PEN_ERASER = 32;
 const MIDDLE_BUTTON = 1;
@@ -72,22 +84,32 @@ function pick({ setActiveBox, select }: MaskSurface, start: Pointer, isEraser: b
 }
 
 function draw(surface: MaskSurface, start: Pointer, isEraser: boolean): Drag {
-  const { control, brush, setActiveStroke, commit } = surface;
-  const { kind, size, isLasso } = brush();
+  const { control, setActiveStroke, commit } = surface;
+  const { kind, size, isLasso, feelsPressure } = surface.brush();
+  const width = rounded((isLasso ? LASSO_WIDTH : size) / control.view.scale);
+  const isPen = start.type === 'pen' && feelsPressure && !isLasso;
   const place = (point: Point) => {
     const { x, y } = toImage(control.view, point);
     return [rounded(x), rounded(y)];
   };
+  const widthAt = (pressure: number) => rounded(width * (LEAST_SHARE + (1 - LEAST_SHARE) * pressure));
   let last: Point = start;
   let length = 0;
-  let stroke: Stroke = {
-    kind: isEraser ? 'erase' : kind,
-    size: rounded((isLasso ? LASSO_WIDTH : size) / control.view.scale),
-    points: place(start),
-  };
-  /** The points up to where Shift was pressed, from which the line is straight. */
-  let fixed: number[] | null = null;
-  setActiveStroke(stroke);
+  let stroke: Stroke = { kind: isEraser ? 'erase' : kind, size: width, points: [] };
+  let pressures: number[] = [];
+  /** The number of points up to where Shift was pressed, from which the line is straight. */
+  let fixed: number | null = null;
+  extend([start]);
+
+  /** Adds points after the first `kept` ones. */
+  function extend(added: Sample[], kept = pressures.length) {
+    const points = [...stroke.points.slice(0, 2 * kept), ...added.flatMap(place)];
+    pressures = [...pressures.slice(0, kept), ...added.map(({ pressure = 0 }) => pressure)];
+    const isMeasured = isPen && pressures.some((pressure) => pressure !== 0 && pressure !== UNKNOWN_PRESSURE);
+    const widths = isMeasured && { widths: pressures.map(widthAt) };
+    stroke = { kind: stroke.kind, size: width, points, ...widths };
+    setActiveStroke(stroke);
+  }
 
   function end() {
     const mark = isLasso ? areaInside(stroke.points) : stroke;
@@ -99,24 +121,21 @@ function draw(surface: MaskSurface, start: Pointer, isEraser: boolean): Drag {
     move: (points, pointer) => {
       if (pointer.isShift) {
         const to = points.at(-1) ?? pointer;
-        fixed ??= stroke.points;
+        fixed ??= pressures.length;
         length += Math.hypot(to.x - last.x, to.y - last.y);
         last = to;
-        stroke = { ...stroke, points: [...fixed, ...place(to)] };
-        return setActiveStroke(stroke);
+        return extend([to], fixed);
       }
       fixed = null;
-      const added: number[] = [];
+      const added: Sample[] = [];
       for (const point of points) {
         const step = Math.hypot(point.x - last.x, point.y - last.y);
         if (step < MIN_STEP) continue;
         length += step;
         last = point;
-        added.push(...place(point));
+        added.push(point);
       }
-      if (added.length === 0) return;
-      stroke = { ...stroke, points: [...stroke.points, ...added] };
-      setActiveStroke(stroke);
+      if (added.length > 0) extend(added);
     },
     end,
     cancel: () => setActiveStroke(null),

@@ -1,8 +1,15 @@
-// What the user has drawn, as plain data. Coordinates and sizes are image pixels, so neither the zoom nor the window's
+// The drawing of the user, as plain data. Coordinates and sizes are image pixels, so neither the zoom nor the window's
 // width changes a mask.
 
 /** A line of the brush; a single point is a dot. `points` is x, y, x, y, …; `size` is the width. */
-export type Stroke = { kind: 'paint' | 'erase'; size: number; points: number[]; startsNewMask?: boolean };
+export type Stroke = {
+  kind: 'paint' | 'erase';
+  size: number;
+  points: number[];
+  /** Where a pen pressed more or less: the width of the line to each point. Instead of `size`. */
+  widths?: number[];
+  startsNewMask?: boolean;
+};
 
 /** An imported or selected area. `spans` is row, from, to (exclusive), row, from, to, … */
 export type Area = {

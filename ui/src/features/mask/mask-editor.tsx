@@ -46,7 +46,7 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
     redo: () => (undone.length > 0 ? changing(draft.redo)() : runs.redo?.()),
   };
   const isSpaceDown = useShortcuts(editor, { ...history, control, letters: maskLetters(invert) });
-  /** What is shown without a mask; the slider covers its left half with the picture from before. */
+  /** The picture below the slider, which covers its left half with the picture from before. */
   const afterUrl = compared?.isBefore ? image.url : compared?.url;
   const comparedUrl = comparing === 'hold' ? compared?.url : comparing === 'slider' ? afterUrl : null;
   const hasMask = isDrawn(shapes);

@@ -56,6 +56,21 @@ describe('the mask as a file', () => {
     expect([at(50, 40), at(46, 40), at(44, 40), at(50, 46), at(0, 0)]).toEqual([1, 1, 0, 0, 0]);
   });
 
+  test('is as wide at each place as the pen pressed', async () => {
+    const points = [20, 20, 50, 24, 70, 60];
+    const shape: Shape = { kind: 'paint', size: 20, points, widths: [20, 6, 12] };
+    const { at } = await decode(await maskFile([shape], { x: 90, y: 90 }));
+    for (let y = 0; y < 90; y += 1) {
+      for (let x = 0; x < 90; x += 1) {
+        const isMarked =
+          expected(x, y, 20, [20, 20, 20, 20]) ||
+          expected(x, y, 6, points.slice(0, 4)) ||
+          expected(x, y, 12, points.slice(2));
+        expect([x, y, at(x, y)]).toEqual([x, y, isMarked]);
+      }
+    }
+  });
+
   test('an area that takes away clears its pixels, and later marks paint over it', async () => {
     const area = (erases: boolean): Shape => ({ kind: 'area', spans: [2, 0, 6, 3, 0, 6], erases });
     const spot: Shape = { kind: 'area', spans: [2, 1, 2] };

@@ -1,10 +1,10 @@
 import 'konva/lib/shapes/Image';
-import 'konva/lib/shapes/Line';
 import { useMemo } from 'react';
-import { Group, Image, Layer, Line, Stage } from 'react-konva/lib/ReactKonvaCore';
+import { Group, Image, Shape as KonvaShape, Layer, Stage } from 'react-konva/lib/ReactKonvaCore';
 import type { Box, View } from '@/components/pan-zoom/view';
 import type { ImageSize } from '@/lib/image-size';
 import { areaCanvas, MASK_COLOR } from './area-canvas';
+import { drawStroke } from './draw-stroke';
 import type { Area, Shape, Stroke } from './marks';
 import { reachCanvas } from './reach-canvas';
 
@@ -18,7 +18,7 @@ type MaskLayerProps = {
   view: View;
 };
 
-/** The width of the line that shows the reach, in screen pixels. */
+/** The width of the line that shows the reach, in screen pixels, within a factor of √2. */
 const REACH_LINE = 1.5;
 
 /**
@@ -52,6 +52,8 @@ export default function MaskLayer({ image, shapes, activeStroke, reach, box, vie
       }),
     [shapes, image],
   );
+  // In steps, because each width takes a large picture to draw.
+  const reachLine = REACH_LINE / 2 ** Math.round(Math.log2(view.scale));
   const erasing = activeStroke?.kind === 'erase' ? activeStroke : null;
   return (
     <>
@@ -77,7 +79,7 @@ export default function MaskLayer({ image, shapes, activeStroke, reach, box, vie
           <Stage width={box.width} height={box.height} listening={false}>
             <Layer listening={false}>
               <Group {...inImage}>
-                <ReachLine shapes={shapes} image={image} reach={reach} line={REACH_LINE / view.scale} />
+                <ReachLine shapes={shapes} image={image} reach={reach} line={reachLine} />
               </Group>
             </Layer>
           </Stage>
@@ -94,19 +96,14 @@ function ReachLine({ shapes, image, reach, line }: ReachLineProps) {
   return <Image image={picture} width={image.x} height={image.y} />;
 }
 
-function StrokeLine({ stroke: { kind, size, points } }: { stroke: Stroke }) {
-  const [x = 0, y = 0] = points;
+function StrokeLine({ stroke }: { stroke: Stroke }) {
   return (
-    <Line
-      // Konva draws nothing for a line of length zero.
-      points={points.length > 2 ? points : [x, y, x + 0.01, y]}
-      stroke={MASK_COLOR}
-      strokeWidth={size}
-      lineCap="round"
-      lineJoin="round"
-      perfectDrawEnabled={false}
-      shadowForStrokeEnabled={false}
-      globalCompositeOperation={kind === 'erase' ? 'destination-out' : 'source-over'}
+    <KonvaShape
+      sceneFunc={(context) => {
+        context.strokeStyle = MASK_COLOR;
+        drawStroke(context, stroke);
+      }}
+      globalCompositeOperation={stroke.kind === 'erase' ? 'destination-out' : 'source-over'}
     />
   );
 }

@@ -4,7 +4,7 @@ import { add, emptyHistory, type History, type Mark, redo, type Stroke, undo } f
 
 export const brushSizes = [10, 20, 30] as const;
 type BrushSize = (typeof brushSizes)[number];
-/** What the pointer does: paint, erase, draw around an area, select what it clicks on, or move the image in its frame. */
+/** The chosen tool: it paints, erases, draws around an area, selects objects, or moves the image in its frame. */
 export type Brush = Stroke['kind'] | 'lasso' | 'select' | 'move';
 
 /** The mask and the prompt that the user is preparing for one picture. */
@@ -44,7 +44,7 @@ export const useMaskStore = create<MaskStore>()(
   persist((): MaskStore => emptyStore, {
     name: STORAGE_KEY,
     version: 2,
-    // What an older version stored in this tab does not fit: start over.
+    // Data that an older version stored in this tab does not fit: start over.
     migrate: (): MaskStore => emptyStore,
     storage: tabStorage(),
     partialize: ({ brushSize, drafts }) => ({ ...emptyStore, brushSize, drafts }),

@@ -45,7 +45,8 @@ export function MaskSurface(props: MaskSurfaceProps) {
     // Read from the store: several keys and clicks arrive between two renders.
     brush: () => {
       const { brush, brushSize } = useMaskStore.getState();
-      return { kind: brush === 'erase' ? 'erase' : 'paint', size: brushSize, isLasso: brush === 'lasso' };
+      const kind = brush === 'erase' ? 'erase' : 'paint';
+      return { kind, size: brushSize, isLasso: brush === 'lasso', feelsPressure: true };
     },
     isMoving: () => useMaskStore.getState().brush === 'move' || isSpaceDown.current,
     isSelecting: () => useMaskStore.getState().brush === 'select',

@@ -41,14 +41,14 @@ function areaPieces({ spans, erases }: Area): Piece[] {
   return pieces;
 }
 
-function strokePieces({ kind, size, points }: Stroke): Piece[] {
-  const radius = Math.max(size / 2, MIN_RADIUS);
+function strokePieces({ kind, size, widths, points }: Stroke): Piece[] {
   const value = kind === 'paint' ? 1 : 0;
   const pieces: Piece[] = [];
   for (let at = 0; at < points.length; at += 2) {
-    const [ax = 0, ay = 0, bx = ax, by = ay] = points.slice(at, at + 4);
-    // The last point only ends the piece before it, unless it is the only point: a dot.
-    if (at > 0 && at + 2 >= points.length) break;
+    const [bx = 0, by = 0] = points.slice(at, at + 2);
+    // The line to the first point is a dot.
+    const [ax = 0, ay = 0] = points.slice(Math.max(0, at - 2), at + 2);
+    const radius = Math.max((widths?.[at / 2] ?? size) / 2, MIN_RADIUS);
     pieces.push({
       value,
       top: Math.ceil(Math.min(ay, by) - radius - 0.5),

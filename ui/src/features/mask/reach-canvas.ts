@@ -1,5 +1,6 @@
 import type { ImageSize } from '@/lib/image-size';
 import { areaCanvas } from './area-canvas';
+import { drawStroke } from './draw-stroke';
 import type { Shape } from './marks';
 
 /** Limits the canvas, in pixels per side. */
@@ -32,8 +33,6 @@ function widened(shapes: Shape[], image: ImageSize, by: number): HTMLCanvasEleme
   const context = canvas.getContext('2d');
   if (!context) return canvas;
   context.scale(scale, scale);
-  context.lineCap = 'round';
-  context.lineJoin = 'round';
   for (const shape of shapes) {
     context.globalCompositeOperation = shape.kind === 'erase' ? 'destination-out' : 'source-over';
     if (shape.kind === 'area') {
@@ -44,23 +43,11 @@ function widened(shapes: Shape[], image: ImageSize, by: number): HTMLCanvasEleme
       }
       continue;
     }
-    const { kind, size, points } = shape;
-    const width = kind === 'erase' ? size - 2 * by : size + 2 * by;
-    if (width <= 0) continue;
-    context.lineWidth = width;
-    context.beginPath();
-    const [x = 0, y = 0] = points;
-    context.moveTo(x, y);
-    // A line of length zero draws nothing.
-    context.lineTo(x + 0.01, y);
-    for (let at = 2; at + 1 < points.length; at += 2) context.lineTo(points[at] ?? 0, points[at + 1] ?? 0);
-    context.stroke();
+    drawStroke(context, shape, by);
   }
-  if (context) {
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.globalCompositeOperation = 'source-in';
-    context.fillStyle = '#fff';
-    context.fillRect(0, 0, canvas.width, canvas.height);
-  }
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.globalCompositeOperation = 'source-in';
+  context.fillStyle = '#fff';
+  context.fillRect(0, 0, canvas.width, canvas.height);
   return canvas;
 }

@@ -1,8 +1,8 @@
 import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from 'react';
-import { capturePointer, type Pointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
+import { capturePointer, type Pointer, pointIn, sampleIn, toPointer } from '@/components/pan-zoom/pointer';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
 import type { Point } from '@/components/pan-zoom/view';
-import { type Box, createMaskGestures, type Picked } from './gestures';
+import { type Box, createMaskGestures, type DrawingBrush, type Picked } from './gestures';
 import type { Area, Stroke } from './marks';
 
 /** The pointer id of the keyboard, which draws like any other pointer. */
@@ -19,7 +19,7 @@ const arrows: Record<string, [x: number, y: number]> = {
 };
 
 type Drawing = {
-  brush: () => { kind: Stroke['kind']; size: number; isLasso?: boolean };
+  brush: () => DrawingBrush;
   /** Whether the next press moves the picture. */
   isMoving: () => boolean;
   /** Whether the next press selects. */
@@ -74,7 +74,7 @@ export function useDrawing(control: ViewControl, drawing: Drawing) {
     const positions = coalesced.length > 0 ? coalesced : [event];
     gestures.move(
       toPointer(event),
-      positions.map((position) => pointIn(event.currentTarget, position)),
+      positions.map((position) => sampleIn(event.currentTarget, position)),
     );
   }
 

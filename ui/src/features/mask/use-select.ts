@@ -10,7 +10,7 @@ import { type Area, type Clicks, type ImagePoint, lastClicks } from './marks';
 import { useMaskStore } from './mask-store';
 import { selectArea } from './select-area';
 
-/** What to select, and what becomes of it. */
+/** The clicks, and how their selection changes the mask. */
 type Step = { clicks: Clicks; erases?: boolean; refines?: boolean };
 type Pending = Step & { request: AbortController };
 
@@ -110,14 +110,14 @@ function reasonOf(error: unknown): string {
   return 'Failed to select, please try again';
 }
 
-/** Returns the pixel under a point of the frame; null beside the image. */
+/** Returns the pixel under a point of the frame; null outside the image. */
 function pointIn(image: ImageSize, { view }: ViewControl, point: Point): ImagePoint | null {
   const { x, y } = toImage(view, point);
   const isInside = x >= 0 && y >= 0 && x < image.x && y < image.y;
   return isInside ? { x: Math.floor(x), y: Math.floor(y) } : null;
 }
 
-/** Returns the pixels that a rectangle of the frame touches; null if it lies beside the image. */
+/** Returns the pixels that a rectangle of the frame touches; null if it misses the image. */
 function boxIn(image: ImageSize, { view }: ViewControl, box: Point & { width: number; height: number }) {
   const first = toImage(view, box);
   const last = toImage(view, { x: box.x + box.width, y: box.y + box.height });

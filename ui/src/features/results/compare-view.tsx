@@ -1,5 +1,5 @@
 import { type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
-import { ComparisonHandle } from '@/components/comparison';
+import { ComparedPart } from '@/components/comparison';
 import { createGestures, type Drag, pan } from '@/components/pan-zoom/gestures';
 import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import { capturePointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
@@ -106,23 +106,7 @@ export default function CompareView(props: CompareViewProps) {
           )}
         >
           {showsOriginal ? place(original) : place(result, background)}
-          {mode === 'slider' && (
-            <>
-              <div
-                className="absolute inset-0 bg-sunken"
-                style={{ clipPath: `inset(0 ${100 - share}% 0 0)` }}
-              >
-                {place(original)}
-              </div>
-              <div
-                aria-hidden="true"
-                className="pointer-events-none absolute inset-y-0 w-0.5 -translate-x-1/2 bg-[#fff] shadow-[0_0_2px_rgb(0_0_0/0.6)]"
-                style={{ left: `${share}%` }}
-              >
-                <ComparisonHandle />
-              </div>
-            </>
-          )}
+          {mode === 'slider' && <ComparedPart share={share}>{place(original)}</ComparedPart>}
           <Tag side="left">{showsOriginal || mode === 'slider' ? 'Original' : 'Result'}</Tag>
           {mode === 'slider' && <Tag side="right">Result</Tag>}
         </div>

@@ -11,13 +11,13 @@ import { useAsImage } from './use-as-image';
 type NextStepsProps = {
   tool: Tool;
   result: Result;
-  /** This page already goes on with the result. */
+  /** This page is already editing the result. */
   isEdited: boolean;
-  /** Goes on with the result in this tool, where the page can do that itself. */
+  /** Edits the result on this page, if its tool can do that. */
   onContinue?: ((result: Result) => void) | undefined;
 };
 
-/** Opens a result in any tool that can go on with it. */
+/** Opens a result in any tool that can edit it. */
 export function NextSteps({ tool: from, result, isEdited, onContinue }: NextStepsProps) {
   const id = useId();
   const { open, opening } = useAsImage(result.imageId);

@@ -9,7 +9,7 @@ import { toolNames } from '@/lib/tool-names';
 /** A tool that a result can be used in, and why not if it is impossible. */
 type NextTool = { tool: Tool; reason: string | null };
 
-/** The tools that can go on with a result of `from`. A cut-out has no background left to remove. */
+/** Returns the tools that can edit a result of `from`. A cut-out has no background left to remove. */
 export function nextTools({ tools, limits }: Config, from: Tool, result: Result): NextTool[] {
   const { width, height } = result;
   return [magicFix, removeBackground, upscale]

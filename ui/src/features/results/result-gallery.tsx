@@ -27,7 +27,7 @@ type ResultGalleryProps = {
   progress: ReactNode;
   describe?: ((result: ResultItem) => ReactNode) | undefined;
   onContinue?: ((result: Result) => void) | undefined;
-  /** The result that this page already goes on with. */
+  /** The result that this page is already editing. */
   editedId?: string | null | undefined;
 };
 
@@ -81,7 +81,11 @@ export function ResultGallery(props: ResultGalleryProps) {
           finish.setTouchingUp(false);
         }}
         background={backgroundCss(finish.look.background)}
-        finished={tool.isCutOut && finishedPictureOf(finish, selected, original, tool.texts.result)}
+        finished={
+          tool.isCutOut
+            ? finishedPictureOf(finish, selected, original, tool.texts.result, () => setView('result'))
+            : undefined
+        }
         editor={tool.isCutOut && touchUpOf(finish, selected, original)}
         progress={progress}
         note={props.describe?.(selected)}

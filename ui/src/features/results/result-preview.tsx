@@ -5,7 +5,9 @@ import { classNames } from '@/lib/class-names';
 import { prefetch } from '@/lib/load-with-retry';
 import type { DisplayedResult } from './displayed-result';
 import { FactorBadge } from './factor-badge';
+import type { Finished } from './finished-picture';
 import { NewBadge } from './new-badge';
+import type { EnlargedPicture } from './rendered-picture';
 import { ResultFacts } from './result-facts';
 
 const loadZoom = () => import('./zoom-view');
@@ -31,7 +33,7 @@ type ResultPreviewProps = {
   /** CSS `background` behind a transparent picture. */
   background?: string;
   /** Shown instead of the picture, where more than its background is changed. */
-  finished?: ReactNode;
+  finished?: Finished;
   /** Edits the picture in its place. */
   editor?: ReactNode;
   /** The progress of the current run. */
@@ -41,11 +43,13 @@ type ResultPreviewProps = {
 };
 
 export function ResultPreview(props: ResultPreviewProps) {
-  const { result, alt, original, view, onView, background, finished, editor, progress, note } = props;
+  const { result, alt, original, onView, background, finished, editor, progress, note } = props;
   const { url, width, height } = result;
   const fitted = result.previewUrl ?? url;
   const zoom = useRef<HTMLButtonElement>(null);
   const compare = useRef<HTMLButtonElement>(null);
+  const canCompare = original !== null && !finished?.isCropped;
+  const view = props.view === 'compare' && !canCompare ? 'result' : props.view;
   const picture = (
     // biome-ignore lint/a11y/noStaticElementInteractions: the Zoom button does the same.
     // biome-ignore lint/a11y/useKeyWithClickEvents: as above.
@@ -64,6 +68,26 @@ export function ResultPreview(props: ResultPreviewProps) {
     button.current?.focus();
   }
 
+  const enlarged = (shown: EnlargedPicture, key = '', behind?: string) => (
+    <Suspense>
+      {view === 'zoom' ? (
+        <ZoomView key={key} {...shown} alt={alt} background={behind} onLeave={() => leave(zoom)} />
+      ) : (
+        original && (
+          <CompareView
+            key={key}
+            original={original}
+            result={shown}
+            width={shown.width}
+            height={shown.height}
+            background={behind}
+            onLeave={() => leave(compare)}
+          />
+        )
+      )}
+    </Suspense>
+  );
+
   return (
     <figure>
       <PictureBox
@@ -72,33 +96,11 @@ export function ResultPreview(props: ResultPreviewProps) {
         overlay={
           <>
             {editor}
-            {view === 'zoom' && !editor && (
-              <Suspense>
-                <ZoomView
-                  // A renewed URL shows the same picture.
-                  key={url.split('?')[0]}
-                  url={url}
-                  alt={alt}
-                  width={width}
-                  height={height}
-                  background={background}
-                  onLeave={() => leave(zoom)}
-                />
-              </Suspense>
-            )}
-            {view === 'compare' && original && !editor && (
-              <Suspense>
-                <CompareView
-                  key={url.split('?')[0]}
-                  original={original}
-                  result={result}
-                  width={width}
-                  height={height}
-                  background={background}
-                  onLeave={() => leave(compare)}
-                />
-              </Suspense>
-            )}
+            {view !== 'result' &&
+              !editor &&
+              // A renewed URL shows the same picture.
+              (finished?.enlarge((file) => enlarged(file, `${file.width}x${file.height}`)) ??
+                enlarged(result, url.split('?')[0], background))}
             <div className="pointer-events-none absolute top-3 left-3 flex gap-2">
               {result.isNew && <NewBadge />}
               {result.factor && <FactorBadge factor={result.factor} />}
@@ -107,7 +109,7 @@ export function ResultPreview(props: ResultPreviewProps) {
           </>
         }
       >
-        {view === 'result' && !editor && (finished || picture)}
+        {!editor && (finished?.picture ?? (view === 'result' && picture))}
       </PictureBox>
       {note}
       <div className="mt-3 flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
@@ -119,7 +121,7 @@ export function ResultPreview(props: ResultPreviewProps) {
           className="flex rounded-md border border-line bg-surface p-0.5 max-sm:order-first max-sm:w-full"
         >
           {views
-            .filter(({ view }) => view !== 'compare' || original)
+            .filter(({ view }) => view !== 'compare' || canCompare)
             .map((option) => (
               <button
                 key={option.view}

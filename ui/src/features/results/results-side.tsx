@@ -16,9 +16,9 @@ type ResultsSideProps = {
   onSelect: (resultId: string | null) => void;
   /** Adds what only this tool shows about a result. */
   describe?: (result: Result) => ReactNode;
-  /** Goes on with a result on this page. */
+  /** Edits a result on this page. */
   onContinue?: (result: Result) => void;
-  /** The result that this page already goes on with. */
+  /** The result that this page is already editing. */
   editedId?: string | null;
 };
 

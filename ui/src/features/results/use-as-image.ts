@@ -23,7 +23,7 @@ export function useAsImage(resultId: string) {
   return {
     /** The tool that is being opened; also while its page loads. */
     opening: open.isPending || open.isSuccess ? open.variables : null,
-    /** The image is made once; whoever leaves meanwhile is not called back. */
+    /** Makes the image once. If the user leaves in the meantime, nothing opens. */
     open: (tool: Tool) => {
       if (isOpening.current) return;
       isOpening.current = true;

@@ -50,7 +50,7 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
         onPointerCancel={({ pointerId }) => gestures.cancel({ id: pointerId })}
         onDoubleClick={(event) => control.zoom(2, pointIn(event.currentTarget, event))}
         onKeyDown={(event) => handleZoomKey(event, control, onLeave)}
-        className="absolute inset-0 touch-none cursor-grab overflow-hidden rounded-lg select-none -outline-offset-2! active:cursor-grabbing"
+        className="absolute inset-0 touch-none cursor-grab overflow-hidden rounded-lg bg-sunken select-none -outline-offset-2! active:cursor-grabbing"
       >
         {placement && (
           <PlacedImage

@@ -28,7 +28,7 @@ export async function followAccount(signal: AbortSignal, onEvent: (event: Stream
   }
 }
 
-/** A connection that is given up after too long a silence. */
+/** A connection that ends after too long a silence. */
 function connect(signal: AbortSignal) {
   const stop = new AbortController();
   const abort = () => stop.abort();

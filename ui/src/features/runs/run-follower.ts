@@ -31,7 +31,7 @@ export function followerOf(queryClient: QueryClient): RunFollower {
  * Follows all runs of the account to their end, and keeps the cache up to date: the active jobs, the balance, the
  * results. One tab of the browser reads the account's event stream and passes it on; if it is silent, each tab polls.
  *
- * A job that disappears from the list has not thereby ended: its own state decides, however long it takes to read it.
+ * A job can disappear from the list without having ended: only its own state counts, however long that takes to read.
  */
 class RunFollower {
   private active = new Map<string, Job>();

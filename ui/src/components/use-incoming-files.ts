@@ -1,0 +1,57 @@
+import { useEffectEvent, useLayoutEffect } from 'react';
+import { notifyInfo } from '@/lib/notify';
+
+type Takers = {
+  onFile: (file: File) => void;
+  /** Accepts several files at once; without it, only the first is used. */
+  onFiles?: ((files: File[]) => void) | undefined;
+};
+
+/**
+ * Handles image files that are pasted or dropped anywhere on the page, except in a text field. Null while the page can
+ * take none. Returns the function that handles files from elsewhere, such as an input.
+ */
+export function useIncomingFiles(takers: Takers | null) {
+  function accept(files: FileList | null) {
+    // Other files are ignored silently, as the product promises.
+    const images = Array.from(files ?? []).filter(({ type }) => type.startsWith('image/'));
+    const [first] = images;
+    if (!takers || !first) return;
+    if (images.length > 1 && takers.onFiles) return takers.onFiles(images);
+    if (images.length > 1) notifyInfo(`Using only the first of ${images.length} images`);
+    takers.onFile(first);
+  }
+
+  const paste = useEffectEvent((event: ClipboardEvent) => {
+    const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
+    if (!takers || isInField || !event.clipboardData?.files.length) return;
+    event.preventDefault();
+    accept(event.clipboardData.files);
+  });
+
+  const drag = useEffectEvent((event: DragEvent) => {
+    const { types, files } = event.dataTransfer ?? {};
+    // A picture dragged from a page, such as a thumbnail of this one, is also a link.
+    const isFile = types?.includes('Files') && !types.includes('text/uri-list');
+    // A drop area has handled it already.
+    if (!takers || !isFile || event.defaultPrevented) return;
+    event.preventDefault();
+    if (event.type === 'drop') accept(files ?? null);
+  });
+
+  // A plain effect may run after the page is visible, and miss a paste until then.
+  useLayoutEffect(() => {
+    const handlePaste = (event: ClipboardEvent) => paste(event);
+    const handleDrag = (event: DragEvent) => drag(event);
+    document.addEventListener('paste', handlePaste);
+    document.addEventListener('dragover', handleDrag);
+    document.addEventListener('drop', handleDrag);
+    return () => {
+      document.removeEventListener('paste', handlePaste);
+      document.removeEventListener('dragover', handleDrag);
+      document.removeEventListener('drop', handleDrag);
+    };
+  }, []);
+
+  return accept;
+}
