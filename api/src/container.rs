@@ -1,4 +1,4 @@
-//! What this process may use: the limits of its container and its system.
+//! The resources that this process may use: the limits of its container and its system.
 
 use std::fs;
 use std::path::{Path, PathBuf};

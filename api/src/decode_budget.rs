@@ -96,7 +96,7 @@ impl DecodeBudget {
     ) -> Result<(T, Memory), ApiError> {
         let thread = Arc::clone(&self.threads).acquire_owned().await;
         let thread = thread.context("the budget is closed")?;
-        // The work owns what it was granted, because it goes on when its client hangs up.
+        // The work owns its grant, because it continues when its client hangs up.
         let made = tokio::task::spawn_blocking(move || {
             let made = work();
             drop(thread);

@@ -64,7 +64,7 @@ impl std::ops::Deref for App {
 }
 
 impl App {
-    /// Creates the clients. Connects to nothing yet.
+    /// Creates the clients. Does not connect to anything.
     pub fn new(config: &ApiConfig, clock: Clock) -> anyhow::Result<Self> {
         Self::with_pool(config, clock, retouch_core::db::pool(&config.database)?)
     }

@@ -331,7 +331,7 @@ async fn mismatches(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Find
     Ok(rows.into_iter().map(|order| Finding::OrderMismatch { order }).collect())
 }
 
-/// Checks that deleted accounts have nothing but ledger entries, paid jobs and orders. What is being erased is left
+/// Checks that deleted accounts have nothing but ledger entries, paid jobs and orders. Accounts being erased are left
 /// out for an hour.
 async fn deleted_accounts(pool: &PgPool, (first, last): Page) -> sqlx::Result<Vec<Finding>> {
     let rows = sqlx::query!(

@@ -51,7 +51,7 @@ pub struct Clicks {
     /// Points that belong to the selection.
     #[serde(default)]
     pub positive: Vec<ImagePoint>,
-    /// Points that do not belong to it; what they mark is taken away.
+    /// Points outside it; the areas that they mark are removed.
     #[serde(default)]
     pub negative: Vec<ImagePoint>,
     /// The rectangle in which something is selected.

@@ -299,7 +299,7 @@ pub(crate) async fn doom(conn: &mut PgConnection, keys: &[String]) -> sqlx::Resu
     let keys: Vec<String> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     sqlx::query!(
         // A janitor that is about to take a key off the list, because a row refers to it, holds a lock on the row of the
-        // list. The caller may be deleting just that row: the update waits for the janitor, and then inserts anew. The
+        // list. The caller may be deleting just that row: the update waits for the janitor, and then inserts a new row. The
         // order prevents a deadlock of two that doom the same keys.
         "insert into doomed_objects (object_key) select key from unnest($1::text[]) key order by key
          on conflict (object_key) do update set since = doomed_objects.since",

@@ -79,7 +79,7 @@ pub struct Worker {
     pub hardware: String,
     /// The models it serves.
     pub models: Vec<ServedModel>,
-    /// What is wrong with its models or its dependencies.
+    /// The faults of its models or its dependencies.
     pub problems: Vec<WorkerProblem>,
     /// The number of jobs it runs at once.
     pub slots: i32,

@@ -60,7 +60,7 @@ def rounds_of(trial):
     _, job = post(run_of, {"Prefer": "respond-async", **person})
     ids = {"imageId": ada.image, "jobId": job["id"], "keyId": key["id"]}
     every = f"--max-examples={EXAMPLES}"
-    # With a token, the stream goes on after its first event.
+    # With a token, the stream continues after its first event.
     endless = ("--exclude-operation-id=account_events",)
     return [
         # Deleting the account comes last, because then every request fails.

@@ -132,7 +132,7 @@ impl Keys {
             return;
         }
         let cache = Arc::clone(&self.0);
-        // A separate task: the fetch must go on if this client disconnects, because other requests need it.
+        // A separate task: the fetch must finish even if this client disconnects, because other requests need it.
         let fetching = tokio::spawn(async move {
             match cache.provider.fetch(&cache.clock).await {
                 Ok(fetched) => *cache.fetched.write().await = fetched,

@@ -147,7 +147,7 @@ pub struct BoundModelView {
     largest_pixels: Option<u64>,
 }
 
-/// What Magic Fix can do with the installed models.
+/// The modes of Magic Fix that the installed models can serve.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MagicFix)]
 pub struct MagicFixView {
@@ -307,7 +307,7 @@ fn offer(tool: ToolName, served: &[ServedModel], times: &[TypicalTime]) -> ToolO
         };
         served.iter().filter(fits).map(|served| served.model.as_str())
     };
-    // Magic Fix may have one model per mode; then none of them is the model of the tool.
+    // Magic Fix may have one model per mode; then the tool as a whole has no model.
     let bound = |tier: Tier| {
         let mut all = Vec::new();
         for model in served.iter().filter(|served| served.tool == tool && served.tier == tier) {

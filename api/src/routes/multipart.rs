@@ -115,7 +115,7 @@ async fn read_file(field: Field<'_>, max_bytes: usize) -> Result<Bytes, ApiError
     }
 }
 
-/// Reads the beginning of a text. What is longer is too long, whatever follows.
+/// Reads the beginning of a text. A longer text is refused, whatever follows.
 async fn read_text(mut field: Field<'_>, max_bytes: usize) -> Result<String, ApiError> {
     let mut text = Vec::new();
     while let Some(chunk) = field.chunk().await.map_err(|error| invalid(&error, max_bytes))? {

@@ -37,7 +37,7 @@ pub struct FileQuery {
     quality: Option<f64>,
 }
 
-/// A result as a file to save. The PNG is the stored one, byte for byte. What is transparent is white in a JPG.
+/// A result as a file to save. The PNG is the stored one, byte for byte. Transparent pixels are white in a JPG.
 #[utoipa::path(get, path = "/api/results/{resultId}/file", tag = "results",
     params(("resultId" = String, Path), FileQuery),
     responses(

@@ -36,7 +36,7 @@ pub struct FreeRunsView {
     pub upscale: bool,
 }
 
-/// What an image was made from.
+/// The result that an image was made from.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = MadeFrom)]
@@ -62,7 +62,7 @@ pub struct ImageView {
     /// Works without a token for at least an hour.
     pub url: String,
     pub thumbnail_url: String,
-    /// A WebP of at most 1600 pixels per side; null if the image is no larger, or has none.
+    /// A WebP of at most 1600 pixels per side; null if the image is at most that large, or has none.
     pub preview_url: Option<String>,
     /// Width in pixels.
     #[schema(example = 1024)]
@@ -132,7 +132,7 @@ pub struct ResultView {
     /// The PNG; works without a token for at least an hour.
     pub url: String,
     pub thumbnail_url: String,
-    /// A WebP of at most 1600 pixels per side; null if the result is no larger, or has none.
+    /// A WebP of at most 1600 pixels per side; null if the result is at most that large, or has none.
     pub preview_url: Option<String>,
     pub width: i32,
     pub height: i32,

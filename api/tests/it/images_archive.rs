@@ -131,7 +131,7 @@ async fn an_archive_is_sent_in_small_pieces_without_a_database_connection(pool: 
     let request = app.post("/api/images/archive").by(&app.token("ada")).json_body(&body);
     let mut chunks = request.open().await.into_body().into_data_stream();
     let first = chunks.next().await.unwrap().unwrap();
-    // The client pauses here. Whatever else uses the database ends by itself.
+    // The client pauses here. Other uses of the database end without its help.
     eventually(Duration::from_secs(5), "no connection is in use", async || {
         (app.pool.size() as usize == app.pool.num_idle()).then_some(())
     })

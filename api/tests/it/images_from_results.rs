@@ -1,4 +1,4 @@
-//! Going on with a result: names, images made from results, and previews.
+//! Using a result: names, images made from results, and previews.
 
 use axum::http::StatusCode;
 use retouch_core::{ImageId, janitor};

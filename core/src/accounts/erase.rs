@@ -2,7 +2,7 @@
 //!
 //! The deletion itself puts the account on a list. Whoever erases a batch locks its line there, so batches of one
 //! account never run at once; the last batch takes the line away. A process that dies leaves the line, and the
-//! janitor of any worker goes on from it.
+//! janitor of any worker continues from it.
 
 use sqlx::PgPool;
 

@@ -38,7 +38,7 @@ pub enum WaitsFor {
     Storage,
 }
 
-/// What an estimate is made of.
+/// The inputs of an estimate.
 struct Facts {
     /// Jobs that start before it, if it is queued.
     ahead: i64,
@@ -97,7 +97,7 @@ pub async fn estimate(pool: &PgPool, job: &Job) -> sqlx::Result<Estimate> {
 }
 
 /// Estimates the time that each of `jobs` still needs, in their order, like [`estimate`] but in two statements: the
-/// first ranks the whole queue once, however many jobs are asked for.
+/// first ranks the whole queue once, however many jobs the caller names.
 pub async fn estimates(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<Vec<Estimate>> {
     if jobs.is_empty() {
         return Ok(Vec::new());
@@ -167,7 +167,7 @@ pub async fn estimates(pool: &PgPool, jobs: &[Job]) -> sqlx::Result<Vec<Estimate
     Ok(estimates.collect())
 }
 
-/// What a worker must serve to run `job`.
+/// The models that a worker must serve to run `job`.
 fn demand(job: &Job) -> (JobClass, Option<FixMode>) {
     (job.class(), job.tool.mode())
 }

@@ -88,7 +88,7 @@ pub async fn delete_old(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
 /// Clears the idempotency keys of jobs that have ended and were submitted more than `days` ago, so that the
 /// index that finds repeats stays small. Returns their number.
 ///
-/// Goes on where the last round stopped, so that no round reads all jobs. One process at a time calls this.
+/// Continues where the last round stopped, so that no round reads all jobs. One process at a time calls this.
 pub async fn clear_old_keys(pool: &PgPool, days: i32) -> sqlx::Result<u64> {
     let mut cleared = 0;
     let mut after = KEYS.last(pool).await?.map_or(Uuid::nil(), |(_, after)| after);

@@ -35,7 +35,7 @@ impl Reach {
     }
 }
 
-/// Returns whether the mask of a fix is exact unless the request says otherwise: what is painted from words must not
+/// Returns whether the mask of a fix is exact unless the request says otherwise: a picture painted from words must not
 /// change its surroundings, while a removal takes shadows with it.
 pub const fn is_mask_exact_by_default(mode: FixMode) -> bool {
     match mode {

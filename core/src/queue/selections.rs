@@ -51,7 +51,7 @@ impl From<redis::RedisError> for SelectionError {
     }
 }
 
-/// What is in the list.
+/// The content of the list.
 #[derive(Serialize, Deserialize)]
 struct Envelope {
     request: SelectionRequest,
@@ -75,7 +75,7 @@ impl Queue {
         if !has_worker {
             return Err(SelectionError::NoWorker);
         }
-        // Connects before it asks: what asks must be able to hear the reply.
+        // Connects before it asks, so that it hears the reply.
         let mut reading = self.blocking_connection(wait).await?;
         let reply = self.selection_reply(request.id);
         let deadline = micros(now) + wait.as_micros() as u64;

@@ -41,7 +41,7 @@ def recover(target):
 
 
 def prune(folder, kept):
-    """Deletes everything but these files: what is left of earlier attempts."""
+    """Deletes everything but these files: the remains of earlier attempts."""
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir():
             if not any(path.iterdir()):

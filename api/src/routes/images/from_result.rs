@@ -13,7 +13,7 @@ use crate::routes::request::{Path, id};
 use crate::routes::views::ImageView;
 use crate::state::App;
 
-/// Makes an image from a result, so that other tools can go on working with it. A repeat returns the same image.
+/// Makes an image from a result, so that other tools can use it. A repeat returns the same image.
 ///
 /// The image counts as a picture of its own. Deleting the result, or the image that it was made from, leaves it alone.
 #[utoipa::path(post, path = "/api/images/from-result/{resultId}", tag = "images",
@@ -37,7 +37,7 @@ pub async fn make_image_from_result(
         FromResult::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
     };
     let image = db::within(images::get(&app.pool, image)).await?;
-    // Somebody else may have deleted it meanwhile.
+    // Another request may have deleted it meanwhile.
     let image = image.ok_or(ApiError::NotFound("Image"))?;
     Ok((status, Json(ImageView::new(&image, &app.signer))))
 }

@@ -24,7 +24,7 @@ use crate::state::App;
 const MAX_LIMIT: i64 = 500;
 /// The most characters to search for.
 const MAX_SEARCH_CHARS: usize = 100;
-/// Images read, and sent, at a time when all are asked for.
+/// How many images are read and sent at a time if the client wants all.
 const CHUNK: i64 = 200;
 
 /// The order of a list of images.
@@ -59,7 +59,7 @@ pub struct ListQuery {
     /// How many images to return at most. Without it, the answer has all of them.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<i64>,
-    /// Where to go on: `next` of the page before, in a list of the same order.
+    /// Where the page starts: `next` of the previous page, in a list of the same order.
     before: Option<String>,
     /// A part of the name, in any case.
     #[param(min_length = 1, max_length = 100)]
@@ -116,7 +116,7 @@ fn checked_search(text: String) -> Result<String, ApiError> {
     Ok(text)
 }
 
-/// Returns a place as an opaque text: what the list is sorted by, a dash, and an id.
+/// Returns a place as an opaque text: the sort key, a dash, and an id.
 fn text_of(place: &Place) -> String {
     match place {
         Place::Time(Cursor { created_at, id }) => format!("{}-{id}", created_at.timestamp_micros()),

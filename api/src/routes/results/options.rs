@@ -27,20 +27,20 @@ pub enum FileFormat {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RenderOptions {
-    /// `png` by default. What is transparent is white in a JPG.
+    /// `png` by default. Transparent pixels are white in a JPG.
     #[serde(default)]
     #[schema(inline, required = false)]
     format: FileFormat,
     /// The quality of a JPG or WebP; a WebP of quality 100 is lossless. 90 by default.
     #[schema(value_type = Option<u8>, minimum = 1, maximum = 100)]
     quality: Option<f64>,
-    /// What is behind the subject; null keeps the transparency.
+    /// The background behind the subject; null keeps the transparency.
     background: Option<BackgroundOption>,
     shadow: Option<ShadowOption>,
     crop: Option<CropOption>,
 }
 
-/// What is behind the subject.
+/// The background behind the subject.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BackgroundOption {
