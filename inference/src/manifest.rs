@@ -22,7 +22,7 @@ use crate::tensor::Tensors;
 
 pub use contract::{Element, Layout, NetOutput, Output};
 pub use paint::{
-    Exemplar, Fill, FillElement, FillImage, FillMask, Inpaint, ReferenceHole, Sampling,
+    Exemplar, Fill, FillImage, FillMask, Inpaint, ReferenceHole, Sampling,
 };
 pub use safety::{ChannelOrder, Safety, SafetyInput};
 pub use segment_anything::{DecoderPorts, SegmentAnything};

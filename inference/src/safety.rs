@@ -4,6 +4,7 @@ use ndarray::Array4;
 
 use crate::manifest::{ChannelOrder, Safety};
 use crate::session::{Session, SessionError, missing_port, shape_text};
+use crate::tensor::Format;
 use retouch_pixels::resize;
 
 /// A safety net with its contract. One thread owns it.
@@ -22,20 +23,22 @@ impl SafetyChecker {
         let mut reasons = Vec::new();
         match session.inputs().as_slice() {
             [port] if port.name == contract.input.name => {
-                let expected = [Some(1), Some(side), Some(side), Some(3)];
-                let fits = port.is_f32
+                let Format { element, layout } = contract.input.format();
+                let expected = layout.arrange([Some(1), Some(3), Some(side), Some(side)]);
+                let fits = port.element.to_lowercase() == element.as_str()
                     && port.shape.len() == 4
                     && port
                         .shape
                         .iter()
-                        .zip(expected)
-                        .all(|(size, expected)| size.is_none() || *size == expected);
+                        .zip(&expected)
+                        .all(|(size, expected)| size.is_none() || size == expected);
                 if !fits {
                     reasons.push(format!(
-                        "input {:?} is {} {}, but the manifest expects f32 {}",
+                        "input {:?} is {} {}, but the manifest expects {} {}",
                         port.name,
                         port.element,
                         shape_text(&port.shape),
+                        element.as_str(),
                         shape_text(&expected)
                     ));
                 }
@@ -52,6 +55,12 @@ impl SafetyChecker {
         match outputs.iter().find(|port| port.name == contract.output.name) {
             None => reasons.push(missing_port("output", &contract.output.name, &outputs)),
             Some(port) => {
+                if !["f32", "f16"].contains(&port.element.to_lowercase().as_str()) {
+                    reasons.push(format!(
+                        "output {:?} is {}, but probabilities must be f32 or f16",
+                        port.name, port.element
+                    ));
+                }
                 let classes = port.shape.get(1).copied().flatten();
                 if port.shape.len() != 2
                     || classes.is_some_and(|count| count <= contract.unsafe_class as u64)
@@ -81,7 +90,7 @@ impl SafetyChecker {
         let (side, crop) = (input.resize as usize, input.crop as usize);
         let small = resize::resize_rgb(rgb, (width as usize, height as usize), (side, side));
         let margin = (side - crop) / 2;
-        let tensor = Array4::from_shape_fn((1, crop, crop, 3), |(_, y, x, channel)| {
+        let tensor = Array4::from_shape_fn((1, 3, crop, crop), |(_, channel, y, x)| {
             let source = match input.order {
                 ChannelOrder::Rgb => channel,
                 ChannelOrder::Bgr => 2 - channel,
@@ -89,7 +98,7 @@ impl SafetyChecker {
             let at = ((y + margin) * side + x + margin) * 3 + source;
             f32::from(small[at]) - input.mean[channel]
         });
-        let scores = self.session.run_flat(&input.name, &tensor, &output.name)?;
+        let scores = self.session.run_flat((&input.name, input.format()), &tensor, &output.name)?;
         match scores.get(*unsafe_class) {
             Some(score) if (0.0..=1.0).contains(score) => Ok(*score),
             _ => {

@@ -6,9 +6,9 @@ mod runtime;
 mod settings;
 mod values;
 
-use ndarray::{Array4, Ix4};
+use ndarray::Array4;
 use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession};
-use ort::value::{Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType};
+use ort::value::{Outlet, TensorElementType, ValueType};
 use tracing::warn;
 
 pub use self::error::SessionError;
@@ -16,8 +16,8 @@ pub(crate) use self::error::classify;
 use self::io_binding::ShapeBindings;
 pub use self::runtime::{ExtraFile, Runtime};
 pub use self::settings::{Batching, DevicePolicy, GpuSettings, RuntimeSettings};
-use self::values::{input_value, read_output};
-use crate::tensor::Tensors;
+use self::values::{input_value, read_flat, read_output};
+use crate::tensor::{Element, Format, Tensors};
 
 /// One opened model.
 pub struct Session {
@@ -108,7 +108,7 @@ impl Session {
         let options = bindings.map_or_else(RunOptions::new, ShapeBindings::unbound_options)?;
         let options: RunOptions<HasSelectedOutputs> =
             options.with_outputs(OutputSelector::no_default().with(tensors.output));
-        let input = input_value(input, &tensors)?;
+        let input = input_value(input, tensors.input_format)?;
         let outputs =
             self.inner.run_with_options(ort::inputs![tensors.input => input], &options)?;
         read_output(&outputs[tensors.output], &tensors)
@@ -116,49 +116,46 @@ impl Session {
 }
 
 impl Session {
-    /// Runs the model on one input and returns the values of one output in row-major order, whatever its shape.
+    /// Runs the model on a picture, `[batch, channel, row, column]`, and returns the values of one output in row-major
+    /// order, whatever its shape. The output holds f32 or f16.
     ///
     /// # Errors
     /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run_flat(
         &mut self,
-        input_name: &str,
+        (input_name, format): (&str, Format),
         input: &Array4<f32>,
         output_name: &str,
     ) -> Result<Vec<f32>, SessionError> {
         let mut run = || -> ort::Result<Vec<f32>> {
-            let input = TensorRef::from_array_view(input.view())?;
+            let input = input_value(input, format)?;
             let outputs = self.inner.run(ort::inputs![input_name => input])?;
-            Ok(outputs[output_name].try_extract_array::<f32>()?.iter().copied().collect())
+            read_flat(&outputs[output_name])
         };
         run().map_err(|error| classify(&error))
     }
 
-    /// Runs a model on a picture and a mask and returns a picture. All three have the same element type.
+    /// Runs a model on a picture and a mask and returns a picture. The graph stores all three as `element` `[batch,
+    /// channel, row, column]`.
     ///
     /// # Errors
     /// ONNX Runtime's message if it refuses an input or fails.
-    pub fn run_pair<T>(
+    pub fn run_pair(
         &mut self,
-        inputs: [(&str, &Array4<T>); 2],
-        output_name: &str,
-    ) -> Result<Array4<T>, SessionError>
-    where
-        T: PrimitiveTensorElementType + std::fmt::Debug + Clone + 'static,
-    {
-        let mut run = || -> ort::Result<Array4<T>> {
+        inputs: [(&str, &Array4<f32>); 2],
+        output: &str,
+        element: Element,
+    ) -> Result<Array4<f32>, SessionError> {
+        let format = Format { element, ..Format::default() };
+        let mut run = || -> ort::Result<Array4<f32>> {
             let options: RunOptions<HasSelectedOutputs> =
-                RunOptions::new()?.with_outputs(OutputSelector::no_default().with(output_name));
+                RunOptions::new()?.with_outputs(OutputSelector::no_default().with(output));
             let [(first, a), (second, b)] = inputs;
-            let (a, b) =
-                (TensorRef::from_array_view(a.view())?, TensorRef::from_array_view(b.view())?);
+            let (a, b) = (input_value(a, format)?, input_value(b, format)?);
             let outputs =
                 self.inner.run_with_options(ort::inputs![first => a, second => b], &options)?;
-            let output = outputs[output_name].try_extract_array::<T>()?;
-            let output = output
-                .into_dimensionality::<Ix4>()
-                .map_err(|error| ort::Error::new(format!("output {output_name}: {error}")))?;
-            Ok(output.to_owned())
+            let tensors = Tensors { output_format: format, ..Tensors::plain(first, output) };
+            read_output(&outputs[output], &tensors)
         };
         run().map_err(|error| classify(&error))
     }

@@ -181,6 +181,9 @@ keep = 255
 name = "result"
 """
 
+FILL_HALVES = {"image": {"element": "f16"}}
+SAFETY_HALVES = {"input": {"element": "f16", "layout": "nchw"}}
+
 SAFETY = """
 unsafe_class = 1
 threshold = 0.8
@@ -247,7 +250,9 @@ def main() -> None:
         write_enlarged(session, name, factors)
     write("fill-floats", "fill", fill_floats(), FILL_FLOATS)
     write("fill-bytes", "fill", fill_bytes(), FILL_BYTES)
+    write("fill-f16", "fill", fill_floats(HALF), changed(FILL_FLOATS, FILL_HALVES))
     write("safety", "safety", safety(), SAFETY)
+    write("safety-f16", "safety", safety_halves(), changed(SAFETY, SAFETY_HALVES))
     write_segment_anything()
 
 
@@ -494,19 +499,20 @@ def upscale(scale: int, blurs: int) -> Graph:
     return graph
 
 
-def fill_floats() -> Graph:
+def fill_floats(element: int = FLOAT) -> Graph:
     """image × 255 × (1 - mask) + 128 × mask."""
     graph = Graph("fill")
-    graph.input("image", [1, 3, 64, 64])
-    graph.input("mask", [1, 1, 64, 64])
+    graph.input("image", [1, 3, 64, 64], element)
+    graph.input("mask", [1, 1, 64, 64], element)
+    numbers = np.float16 if element == HALF else np.float32
     for name, value in (("one", 1.0), ("white", 255.0), ("gray", 128.0)):
-        graph.constant(name, [1], np.float32([value]).tobytes())
+        graph.constant(name, [1], numbers([value]).tobytes(), element)
     graph.node("Sub", ["one", "mask"], "kept")
     graph.node("Mul", ["image", "white"], "bright")
     graph.node("Mul", ["bright", "kept"], "known")
     graph.node("Mul", ["mask", "gray"], "filled")
     graph.node("Add", ["known", "filled"], "output")
-    graph.output("output", [1, 3, 64, 64])
+    graph.output("output", [1, 3, 64, 64], element)
     return graph
 
 
@@ -532,6 +538,19 @@ def safety() -> Graph:
     graph.node("MatMul", ["mean", "weights"], "logits")
     graph.node("Softmax", ["logits"], "scores", axis=1)
     graph.output("scores", [1, 2])
+    return graph
+
+
+def safety_halves() -> Graph:
+    """The same in 16-bit floats, on `[batch, channel, row, column]`."""
+    graph = Graph("safety")
+    graph.input("input", [1, 3, 32, 32], HALF)
+    weights = np.float16([[0.02, -0.02], [0.02, -0.02], [-0.04, 0.04]])
+    graph.constant("weights", [3, 2], weights.tobytes(), HALF)
+    graph.node("ReduceMean", ["input"], "mean", axes=[2, 3], keepdims=0)
+    graph.node("MatMul", ["mean", "weights"], "logits")
+    graph.node("Softmax", ["logits"], "scores", axis=1)
+    graph.output("scores", [1, 2], HALF)
     return graph
 
 

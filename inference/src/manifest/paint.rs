@@ -7,7 +7,7 @@ use retouch_catalog::FixMode;
 use retouch_pixels::patch::Canvas;
 use serde::Deserialize;
 
-use super::contract::Output;
+use super::contract::{Element, Output};
 use crate::diffusion::SchedulerName;
 use crate::diffusion::scheduler::start_index;
 
@@ -41,24 +41,14 @@ pub struct Fill {
     pub output_white: f32,
 }
 
-/// The element type of a fill's tensors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FillElement {
-    /// 32-bit floats.
-    F32,
-    /// Bytes.
-    U8,
-}
-
 /// The picture input of a fill.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FillImage {
     /// The tensor's name in the graph.
     pub name: String,
-    /// The element type.
-    pub element: FillElement,
+    /// The element type of the picture, the mask and the output.
+    pub element: Element,
     /// The input value of white: 255 or 1.
     pub white: f32,
     /// Whether the pixels to fill are set to black first.

@@ -2,15 +2,16 @@
 
 use serde::Deserialize;
 
-use super::contract::Output;
+use super::contract::{Element, Layout, Output, check_picture_layout};
+use crate::tensor::Format;
 
 /// The contract of a safety net: takes a picture and returns one probability per class.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Safety {
-    /// How pixels become the input tensor, f32 `[1, crop, crop, 3]`.
+    /// How pixels become the input tensor.
     pub input: SafetyInput,
-    /// The output to fetch: f32 `[1, classes]`, probabilities.
+    /// The output to fetch: f32 or f16 `[1, classes]`, probabilities.
     pub output: Output,
     /// The index of the unsafe class, from 0.
     pub unsafe_class: usize,
@@ -25,6 +26,12 @@ pub struct Safety {
 pub struct SafetyInput {
     /// The tensor's name in the graph.
     pub name: String,
+    /// The element type.
+    #[serde(default)]
+    pub element: Element,
+    /// The order of the axes.
+    #[serde(default = "rows_first")]
+    pub layout: Layout,
     /// The order of the channels.
     pub order: ChannelOrder,
     /// The side of the resized square, in pixels.
@@ -33,6 +40,17 @@ pub struct SafetyInput {
     pub crop: u32,
     /// The value to subtract, in the order of the channels.
     pub mean: [f32; 3],
+}
+
+impl SafetyInput {
+    /// Returns how the tensor stores a picture.
+    pub const fn format(&self) -> Format {
+        Format { element: self.element, layout: self.layout }
+    }
+}
+
+const fn rows_first() -> Layout {
+    Layout::Nhwc
 }
 
 /// The order of a pixel's samples.
@@ -53,8 +71,14 @@ impl Safety {
                 "input.crop must be 1 to input.resize, and input.resize at most 4096".to_owned()
             );
         }
+        check_picture_layout("input.layout", self.input.layout)?;
         if !mean.iter().all(|mean| mean.is_finite()) {
             return Err("input.mean must hold finite numbers".to_owned());
+        }
+        if self.input.element == Element::U8 && mean.iter().any(|mean| *mean != 0.0) {
+            return Err("input.element is \"u8\", so the net gets the samples as they are: set \
+                        input.mean = [0, 0, 0]"
+                .to_owned());
         }
         if !(self.threshold > 0.0 && self.threshold <= 1.0) {
             return Err("threshold must be above 0 and at most 1".to_owned());

@@ -3,7 +3,7 @@
 use ndarray::Array4;
 
 use super::{PaintError, Painter, Painting, Watch};
-use crate::manifest::{Fill, FillElement};
+use crate::manifest::Fill;
 use crate::session::{Session, SessionError, missing_port, shape_text};
 
 /// A net with one input for the picture and one for the mask.
@@ -20,10 +20,7 @@ impl FillPainter {
     pub fn new(session: Session, contract: &Fill) -> Result<Self, Vec<String>> {
         let mut reasons = Vec::new();
         let (inputs, outputs) = (session.inputs(), session.outputs());
-        let expected = match contract.image.element {
-            FillElement::F32 => "f32",
-            FillElement::U8 => "u8",
-        };
+        let expected = contract.image.element.as_str();
         let tensors = [
             ("input", &inputs, &contract.image.name, 3),
             ("input", &inputs, &contract.mask.name, 1),
@@ -34,7 +31,7 @@ impl FillPainter {
                 reasons.push(missing_port(kind, name, ports));
                 continue;
             };
-            if port.element != expected && port.element.to_lowercase() != expected {
+            if port.element.to_lowercase() != expected {
                 reasons.push(format!(
                     "{kind} {name:?} is {}, but the manifest expects {expected}",
                     port.element
@@ -77,18 +74,8 @@ impl FillPainter {
             if painting.hole[y * size.1 + x] { mask.fill } else { mask.keep }
         });
         let names = (image.name.as_str(), mask.name.as_str());
-        let made = match image.element {
-            FillElement::F32 => {
-                self.session.run_pair([(names.0, &picture), (names.1, &marks)], &output.name)?
-            }
-            FillElement::U8 => {
-                let bytes = |tensor: Array4<f32>| tensor.mapv(|value| value.round() as u8);
-                let (picture, marks) = (bytes(picture), bytes(marks));
-                self.session
-                    .run_pair([(names.0, &picture), (names.1, &marks)], &output.name)?
-                    .mapv(f32::from)
-            }
-        };
+        let inputs = [(names.0, &picture), (names.1, &marks)];
+        let made = self.session.run_pair(inputs, &output.name, image.element)?;
         if made.shape() != [1, 3, size.0, size.1] {
             let text = format!(
                 "output {:?} has shape {:?}, but the input implies [1, 3, {}, {}]",

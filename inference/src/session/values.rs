@@ -8,11 +8,10 @@ use ort::value::{DynTensor, Tensor, TensorElementType, TensorRef, TensorValueTyp
 use crate::tensor::{self, Element, Format, Layout, Tensors};
 
 /// Returns an input for a run. Borrows the picture if the graph stores it in the same way.
-pub fn input_value<'a>(
-    picture: &'a Array4<f32>,
-    tensors: &Tensors<'_>,
-) -> ort::Result<SessionInputValue<'a>> {
-    let Format { element, layout } = tensors.input_format;
+pub fn input_value(
+    picture: &Array4<f32>,
+    Format { element, layout }: Format,
+) -> ort::Result<SessionInputValue<'_>> {
     Ok(match (element, layout) {
         (Element::F32, Layout::Nchw) => TensorRef::from_array_view(picture.view())?.into(),
         (Element::F32, _) => Tensor::from_array(tensor::encode::<f32>(picture, layout))?.into(),
@@ -48,6 +47,14 @@ pub fn read_output<T: TensorValueTypeMarker + ?Sized>(
         Element::U8 => tensor::decode(output.try_extract_array::<u8>()?, layout, white),
     };
     values.map_err(|reason| ort::Error::new(format!("output {name:?}: {reason}")))
+}
+
+/// Returns the values of an output of any shape, in row-major order.
+pub fn read_flat<T: TensorValueTypeMarker + ?Sized>(output: &Value<T>) -> ort::Result<Vec<f32>> {
+    if let Ok(values) = output.try_extract_array::<f16>() {
+        return Ok(values.iter().map(|value| value.to_f32()).collect());
+    }
+    Ok(output.try_extract_array::<f32>()?.iter().copied().collect())
 }
 
 /// Returns the element type as ONNX Runtime names it.

@@ -252,9 +252,9 @@ async fn restore_treats_scratches_and_areas_of_one_mask_separately() {
 }
 
 #[tokio::test]
-async fn fill_nets_work_with_both_contracts() {
+async fn fill_nets_work_with_every_element_type() {
     // Both paint the hole gray and return the rest unchanged.
-    for name in ["fill-floats", "fill-bytes"] {
+    for name in ["fill-floats", "fill-f16", "fill-bytes"] {
         let engines = only(tiny(name).await);
         let (width, height) = (90, 70);
         let input = png(picture(width, height));
@@ -268,15 +268,18 @@ async fn fill_nets_work_with_both_contracts() {
 
 #[tokio::test]
 async fn an_unsafe_result_is_discarded() {
-    // The tiny safety model rates red pictures as unsafe.
-    let safety_checker = Some(tiny("safety").await);
-    let engines = Engines { safety_checker, ..only(tiny("classical").await) };
-    let gray = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([((x * y) % 200) as u8; 3]));
-    fix(png(gray), disc(96, 96, 12), "remove it", &engines).await.expect("it is safe");
-    let red = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([250, ((x * y) % 30) as u8, 10]));
-    let refused = fix(png(red), disc(96, 96, 12), "remove it", &engines).await;
-    assert!(matches!(refused, Err(ToolError::Unsafe(_))), "{refused:?}");
-    assert!(!refused.expect_err("refused").is_retryable());
+    // The tiny safety models rate red pictures as unsafe.
+    for name in ["safety", "safety-f16"] {
+        let safety_checker = Some(tiny(name).await);
+        let engines = Engines { safety_checker, ..only(tiny("classical").await) };
+        let gray = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([((x * y) % 200) as u8; 3]));
+        fix(png(gray), disc(96, 96, 12), "remove it", &engines).await.expect("it is safe");
+        let red =
+            image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([250, ((x * y) % 30) as u8, 10]));
+        let refused = fix(png(red), disc(96, 96, 12), "remove it", &engines).await;
+        assert!(matches!(refused, Err(ToolError::Unsafe(_))), "{name}: {refused:?}");
+        assert!(!refused.expect_err("refused").is_retryable());
+    }
 }
 
 #[tokio::test]

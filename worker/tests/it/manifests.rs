@@ -14,12 +14,17 @@ use tempfile::TempDir;
 use super::{load, repository, runtime, tiny};
 use crate::onnx::Model;
 
-/// A copy of the tiny model whose manifest has `from` replaced by `to`.
+/// A copy of the tiny segmentation model whose manifest has `from` replaced by `to`.
 fn altered(from: &str, to: &str) -> (TempDir, std::path::PathBuf) {
+    altered_model("segment", from, to)
+}
+
+fn altered_model(name: &str, from: &str, to: &str) -> (TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().expect("a folder");
-    let folder = dir.path().join("segment");
+    let folder = dir.path().join(name);
     fs::create_dir(&folder).expect("a folder");
-    for entry in fs::read_dir(repository().join("models/tiny/segment")).expect("it can be read") {
+    let model = repository().join("models/tiny").join(name);
+    for entry in fs::read_dir(model).expect("it can be read") {
         let entry = entry.expect("it can be read");
         fs::copy(entry.path(), folder.join(entry.file_name())).expect("it copies");
     }
@@ -225,6 +230,20 @@ async fn a_model_that_differs_from_its_manifest_is_refused() {
         let (_dir, folder) = altered(from, to);
         let error = refusal(&folder).await;
         assert!(error.contains(reason), "{to}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_safety_net_of_another_element_type_is_refused() {
+    let order = "order = \"bgr\"";
+    for (element, expected) in [
+        ("f16", "is Float32 [1, 32, 32, 3], but the manifest expects f16 [1, 32, 32, 3]"),
+        ("u8", "the net gets the samples as they are: set input.mean = [0, 0, 0]"),
+    ] {
+        let to = format!("{order}\nelement = \"{element}\"");
+        let (_dir, folder) = altered_model("safety", order, &to);
+        let reason = refusal(&folder).await;
+        assert!(reason.contains(expected), "{element}: {reason}");
     }
 }
 
