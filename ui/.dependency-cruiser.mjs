@@ -17,8 +17,9 @@ const features = {
   batch: ['catalog', 'runs'],
   finish: ['mask'],
   results: ['catalog', 'finish', 'runs'],
-  free: ['catalog', 'finish', 'results', 'runs'],
-  tools: ['catalog', 'results', 'runs'],
+  sample: ['results'],
+  free: ['catalog', 'finish', 'results', 'runs', 'sample'],
+  tools: ['catalog', 'results', 'runs', 'sample'],
   'magic-fix': ['catalog', 'mask', 'results', 'runs'],
 };
 

@@ -126,7 +126,7 @@ export async function sendFile(
 
 /** Sends fields and files as multipart. */
 export async function sendForm(
-  path: Parameters<typeof sendFile>[0] | `/api/results/${string}/render`,
+  path: Parameters<typeof sendFile>[0] | `/api/results/${string}/render` | `/api/upscale/sample?${string}`,
   fields: Record<string, string | File>,
   options: Omit<SendFileOptions, 'fields'> = {},
 ): Promise<{ status: number; body: Blob }> {

@@ -37,6 +37,8 @@ export class MockApi {
   archives: unknown[] = [];
   /** The requests of click to select. */
   selections: unknown[] = [];
+  /** The requests of samples: their query and the file. */
+  samples: { query: string; file: File }[] = [];
   /** What every click selects. */
   mask: Blob = new Blob();
   /** Whether the account's event stream ends at once, as behind a proxy that drops it. */
@@ -332,6 +334,11 @@ export class MockApi {
       http.post('*/api/images/:id/select', async ({ request }) => {
         this.selections.push(await request.json());
         return new HttpResponse(this.mask, { headers: { 'Content-Type': 'image/png' } });
+      }),
+      http.post('*/api/upscale/sample', async ({ request }) => {
+        const file = (await request.formData()).get('file') as File;
+        this.samples.push({ query: new URL(request.url).search, file });
+        return new HttpResponse(this.finished, { headers: { 'Content-Type': 'image/png' } });
       }),
       http.delete('*/api/images/:id', ({ params }) => {
         this.images = this.images.filter(({ id }) => id !== params.id);

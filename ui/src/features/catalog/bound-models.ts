@@ -16,6 +16,11 @@ export function isPaidLikeFree({ models }: ToolOffer, factor: Factor, image: Ima
   return paid.length > 0 && paid.every(({ sha256 }) => free.some((model) => model.sha256 === sha256));
 }
 
+/** Whether a paid run on this image gets a better model than free runs get. */
+export function isPaidBetter(offer: ToolOffer, factor: Factor, image: ImageSize): boolean {
+  return offer.available && offer.freeAvailable && !isPaidLikeFree(offer, factor, image);
+}
+
 /** Whether a paid run would make one of these results again: the same image, factor and model. */
 export function isRepeat(
   { models }: ToolOffer,

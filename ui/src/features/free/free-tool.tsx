@@ -8,21 +8,29 @@ import { Notice } from '@/components/notice';
 import { ProgressBar } from '@/components/progress-bar';
 import { Skeleton } from '@/components/skeleton';
 import { useIncomingFiles } from '@/components/use-incoming-files';
+import { isPaidBetter } from '@/features/catalog/bound-models';
 import type { EditingTool } from '@/features/catalog/tool';
 import { resultReady } from '@/features/runs/announcements';
 import { useConfig, useTool } from '@/lib/env';
 import { formatBytes } from '@/lib/format';
+import type { ImageSize } from '@/lib/image-size';
 import { keepPicture } from '@/lib/kept-picture';
 import { paths } from '@/lib/paths';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
-import { useFreeRun } from './use-free-run';
+import { type FreeResult, useFreeRun } from './use-free-run';
 
 const loadResultView = () => import('./free-result-view');
 const FreeResultView = lazyWithRetry(loadResultView);
+const SamplePanel = lazyWithRetry(() => import('@/features/sample/sample-panel'));
 const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
 
 const placeholder = <Skeleton className="h-96 rounded-lg" />;
+
+function originalSize({ width, height, factor }: FreeResult): ImageSize {
+  const scale = factor ?? 1;
+  return { x: width / scale, y: height / scale };
+}
 
 /** A tool for visitors: one image, and nothing is saved. */
 export default function FreeTool({ tool }: { tool: EditingTool }) {
@@ -62,6 +70,14 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
     onClick: () => void (chosen && keepPicture(chosen.file)),
   };
 
+  const original = chosen?.url ?? run.originalUrl;
+  const size = chosen ? chosen.size : run.result && originalSize(run.result);
+  const sampled = tool.name === 'upscale' &&
+    original &&
+    size &&
+    !chosen?.problem &&
+    isPaidBetter(offer, 2, size) && { original, size, free: run.result?.url ?? null };
+
   function startOver() {
     run.reset();
     clear();
@@ -80,7 +96,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
             <FreeResultView
               result={run.result}
               alt={tool.texts.result}
-              original={chosen?.url ?? run.originalUrl}
+              original={original}
               isCutOut={tool.isCutOut}
             />
           </Suspense>
@@ -125,6 +141,11 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
             {run.isRefused && <Notice tone="warning">{tool.texts.freeExists}</Notice>}
             {run.advice && <Notice tone="warning">{run.advice}</Notice>}
           </div>
+        )}
+        {sampled && (
+          <Suspense>
+            <SamplePanel {...sampled} />
+          </Suspense>
         )}
         <div className="grid justify-items-start gap-3 rounded-lg bg-accent-wash p-4 md:p-6">
           <p className="text-sm">

@@ -1,8 +1,9 @@
 import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { Notice } from '@/components/notice';
-import { isPaidLikeFree, isRepeat } from '@/features/catalog/bound-models';
+import { isPaidBetter, isPaidLikeFree, isRepeat } from '@/features/catalog/bound-models';
 import { costNote, freeNote } from '@/features/catalog/cost-note';
 import type { EditingTool, ToolAction } from '@/features/catalog/tool';
 import { useResults } from '@/features/results/get-results';
@@ -12,6 +13,7 @@ import { useConfig, useTool } from '@/lib/env';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
 import type { useToolRun } from './use-tool-run';
 
+const SamplePanel = lazyWithRetry(() => import('@/features/sample/sample-panel'));
 const ConfirmDialog = lazy(() => import('@/components/confirm-dialog'));
 
 type RunPanelProps = {
@@ -30,6 +32,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
   const isOversize = isTooBig(image, maxDimension);
   const isBlocked = run.isBusy || isOversize;
   const results = useResults(tool, image.id);
+  const freeResult = results.data?.find(({ credits }) => credits === 0);
   const [repeated, setRepeated] = useState<ToolAction | null>(null);
   const buttons = useRef<HTMLUListElement>(null);
 
@@ -79,6 +82,11 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
       </ul>
       {isOversize && <Notice tone="error">{tooBigText(maxDimension)}</Notice>}
       <RunProblemNotice problem={run.problem} />
+      {tool.name === 'upscale' && offer && !isOversize && isPaidBetter(offer, 2, image) && (
+        <Suspense>
+          <SamplePanel original={image.url} size={image} free={freeResult?.url ?? null} />
+        </Suspense>
+      )}
       {repeated && (
         <Suspense>
           <ConfirmDialog
