@@ -187,13 +187,14 @@ pub struct LimitsConfig {
     /// Free runs per hour and IP address of visitors.
     #[arg(long, env = "RETOUCH_VISITOR_RUNS_PER_HOUR", default_value_t = 10)]
     pub visitor_runs_per_hour: u32,
-    /// Uploads per hour and IP address of visitors, including rejected ones.
+    /// Uploads per hour and IP address of visitors, including rejected ones. As many samples are allowed besides.
     #[arg(long, env = "RETOUCH_VISITOR_UPLOADS_PER_HOUR", default_value_t = 60)]
     pub visitor_uploads_per_hour: u32,
     /// Runs per minute and user, in browsers and programs together.
     #[arg(long, env = "RETOUCH_USER_RUNS_PER_MINUTE", default_value_t = 60)]
     pub user_runs_per_minute: u32,
-    /// Uploads per minute and user, in browsers and programs together. As many selections are allowed besides.
+    /// Uploads per minute and user, in browsers and programs together. As many selections, and as many
+    /// samples, are allowed besides.
     #[arg(long, env = "RETOUCH_USER_UPLOADS_PER_MINUTE", default_value_t = 60)]
     pub user_uploads_per_minute: u32,
     /// Maximum number of visitors' runs in the queue.

@@ -28,7 +28,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
-    jobs, keys, magic_images, payments, remove_background, removebg, results, select, ui, upscale,
+    jobs, keys, magic_images, payments, remove_background, removebg, results, sample, select, ui, upscale,
     user,
 };
 use crate::security_headers;
@@ -83,6 +83,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(remove_background::list_cutouts, remove_background::delete_cutout))
         .routes(routes!(upscale::run_upscale_x2, upscale::get_upscale_x2))
         .routes(routes!(upscale::run_upscale_x4, upscale::get_upscale_x4))
+        .routes(routes!(sample::sample_upscale))
         .routes(routes!(upscale::run_free_upscale, upscale::get_free_upscale))
         .routes(routes!(upscale::list_upscaled, upscale::delete_upscaled))
         .routes(routes!(magic_images::run_magic_fix))

@@ -23,6 +23,7 @@ pub mod removebg;
 pub mod request;
 pub mod results;
 pub mod run;
+pub mod sample;
 pub mod select;
 pub mod ui;
 pub mod upscale;

@@ -10,6 +10,7 @@ pub mod removebg;
 pub mod render_result;
 pub mod run_tool;
 pub mod run_visitor_tool;
+pub mod sample;
 pub mod select;
 pub mod settle_payment;
 pub mod sign_in;

@@ -38,6 +38,7 @@ pub mod orders;
 mod pages;
 pub mod queue;
 pub mod results;
+pub mod sample;
 pub mod selection;
 pub mod storage;
 pub mod telemetry;

@@ -1,5 +1,5 @@
-//! Redis: doorbells ("there is work"), job events ("this job changed"), shared rate limits, and the requests and replies
-//! of click to select. The only code that names apalis or Redis.
+//! Redis: doorbells ("there is work"), job events ("this job changed"), shared rate limits, and requests that a worker
+//! answers without a job, with their replies. The only code that names apalis or Redis.
 //!
 //! Nothing here is the truth. The sweeper rings again for a lost doorbell, a request that waits for a job also polls
 //! Postgres, and rate limits are counted locally meanwhile, so Redis can be flushed, restarted or unreachable at any
@@ -7,7 +7,7 @@
 
 mod events;
 mod rate_limit;
-mod selections;
+mod requests;
 mod streams;
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use streams::{FIELD, StreamsBackend, StreamsConfig};
 
 pub use events::{JobEvent, JobProgress, ProgressStage};
 pub use rate_limit::{Rate, Verdict};
-pub use selections::{SelectionError, Selections};
+pub use requests::{Pending, Reply, Request, RequestError, Requests};
 
 /// The approximate length of a stream; beyond it Redis drops the oldest doorbells, and the sweeper rings again
 /// for their jobs.

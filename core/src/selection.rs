@@ -1,12 +1,10 @@
 //! Click to select: what the API asks a worker, and what the worker answers. Nothing of it is stored or charged.
 
-use std::time::Duration;
-
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::ImageId;
+use crate::queue::{Reply, Request};
 
 /// The most points of a request, positive and negative together.
 pub const MAX_POINTS: usize = 64;
@@ -141,17 +139,21 @@ impl SelectionRequest {
     }
 }
 
-/// A request that a worker has taken, and how long its caller still waits.
-#[derive(Clone, Debug)]
-pub struct PendingSelection {
-    /// The request.
-    pub request: SelectionRequest,
-    /// After this time nobody reads the reply.
-    pub time_left: Duration,
+impl Request for SelectionRequest {
+    const KIND: &'static str = "selections";
+    type Failure = SelectionFailure;
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn unreadable_reply(reason: String) -> SelectionFailure {
+        SelectionFailure::Failed(reason)
+    }
 }
 
 /// A worker's reply: the selection as a PNG of the image's size, white where it is selected, or why there is none.
-pub type SelectionReply = Result<Bytes, SelectionFailure>;
+pub type SelectionReply = Reply<SelectionRequest>;
 
 /// Why a worker selected nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Claims jobs, runs tools, records results.
 //!
 //! `consumer → job → tools`: a [`consumer`] claims jobs, [`job`] takes one from its image in S3 to its recorded result,
-//! and [`tools`] combine functions of `retouch-pixels` with models of `retouch-inference`. [`select`] answers clicks beside
-//! them.
+//! and [`tools`] combine functions of `retouch-pixels` with models of `retouch-inference`. Beside
+//! them, [`select`] answers clicks, and [`sample`] shows what a paid upscale would look like.
 
 pub mod commands;
 pub mod config;
@@ -11,6 +11,8 @@ pub mod faults;
 pub mod job;
 pub mod lease;
 pub mod pixel_pool;
+pub mod requests;
+pub mod sample;
 pub mod select;
 pub mod storage_probe;
 pub mod sweeper;

@@ -14,6 +14,7 @@ pub struct UserLimits {
     runs: Limiter,
     uploads: Limiter,
     selections: Limiter,
+    samples: Limiter,
     renders: Limiter,
 }
 
@@ -62,6 +63,7 @@ impl UserLimits {
             uploads: limiter("user-uploads", limits.user_uploads_per_minute),
             // Clicks are as frequent as uploads may be, and counted by themselves.
             selections: limiter("user-selections", limits.user_uploads_per_minute),
+            samples: limiter("user-samples", limits.user_uploads_per_minute),
             // Rendering takes about as much CPU time as an upload.
             renders: limiter("user-renders", limits.user_uploads_per_minute),
         }
@@ -80,6 +82,11 @@ impl UserLimits {
     /// Counts a selection of `user`; an error if it exceeds the limit.
     pub async fn count_selection(&self, user: UserId) -> Result<Allowance, RateLimited> {
         count(&self.selections, user, "selections").await
+    }
+
+    /// Counts a sample for `user`; an error if it exceeds the limit.
+    pub async fn count_sample(&self, user: UserId) -> Result<Allowance, RateLimited> {
+        count(&self.samples, user, "samples").await
     }
 
     /// Counts the rendering of a result for `user`; an error if it exceeds the limit.

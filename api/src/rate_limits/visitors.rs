@@ -12,6 +12,7 @@ use crate::error::ApiError;
 pub struct VisitorLimits {
     runs: Limiter,
     uploads: Limiter,
+    samples: Limiter,
 }
 
 impl VisitorLimits {
@@ -21,6 +22,7 @@ impl VisitorLimits {
         Self {
             runs: limiter("visitor-runs", limits.visitor_runs_per_hour),
             uploads: limiter("visitor-uploads", limits.visitor_uploads_per_hour),
+            samples: limiter("visitor-samples", limits.visitor_uploads_per_hour),
         }
     }
 
@@ -38,6 +40,11 @@ impl VisitorLimits {
     /// exceeds the limit.
     pub async fn count_upload(&self, visitor: &str) -> Result<(), ApiError> {
         count(&self.uploads, visitor, "uploads").await
+    }
+
+    /// Counts a sample; an error if it exceeds the limit.
+    pub async fn count_sample(&self, visitor: &str) -> Result<(), ApiError> {
+        count(&self.samples, visitor, "samples").await
     }
 }
 

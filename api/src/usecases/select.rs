@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use retouch_core::UserId;
 use retouch_core::images::Image;
-use retouch_core::queue::SelectionError;
+use retouch_core::queue::RequestError;
 use retouch_core::selection::{Clicks, SelectionFailure, SelectionRequest};
 
 use crate::error::ApiError;
@@ -26,19 +26,19 @@ pub async fn select(
     app.rate_limits.users.count_selection(user).await?;
     let request = SelectionRequest::new(image.id, image.object_key, size, clicks);
     let reply =
-        app.queue.request_selection(request, WAIT).await.map_err(|error| unavailable(&error))?;
+        app.queue.request(request, WAIT).await.map_err(|error| unavailable(&error))?;
     reply.map_err(failed)
 }
 
-fn unavailable(error: &SelectionError) -> ApiError {
+fn unavailable(error: &RequestError) -> ApiError {
     let (detail, retry_after_secs) = match error {
-        SelectionError::NoWorker => {
+        RequestError::NoWorker => {
             ("No worker can select right now. Use the brush, or try again later.", 30)
         }
-        SelectionError::Busy | SelectionError::TimedOut => {
+        RequestError::Busy | RequestError::TimedOut => {
             ("Selecting takes too long right now. Use the brush, or try again in a moment.", 5)
         }
-        SelectionError::Queue(_) => {
+        RequestError::Queue(_) => {
             ("Selecting is temporarily unavailable. Use the brush, or try again in a moment.", 5)
         }
     };

@@ -28,6 +28,7 @@ mod provider_keys;
 mod remove_background;
 mod removebg;
 mod results;
+mod sample;
 mod select;
 mod telemetry;
 mod upscale;

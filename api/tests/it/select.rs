@@ -20,12 +20,12 @@ fn answer_once(
 ) -> tokio::task::JoinHandle<SelectionRequest> {
     let queue = app.app.queue.clone();
     tokio::spawn(async move {
-        queue.announce_selector().await.unwrap();
-        let mut requests = queue.selections();
+        queue.announce::<SelectionRequest>().await.unwrap();
+        let mut requests = queue.requests::<SelectionRequest>();
         loop {
             if let Some(pending) = requests.next().await.unwrap() {
                 assert!(pending.time_left > Duration::from_secs(5));
-                queue.reply_selection(pending.request.id, reply).await.unwrap();
+                queue.reply::<SelectionRequest>(pending.request.id, reply).await.unwrap();
                 return pending.request;
             }
         }
@@ -47,7 +47,7 @@ async fn a_worker_gets_the_clicks_and_its_mask_is_the_answer(pool: PgPool) {
     let (app, image) = start(pool).await;
     let mask = png(64, 48);
     let worker = answer_once(&app, Ok(Bytes::from(mask.clone())));
-    app.app.queue.announce_selector().await.unwrap();
+    app.app.queue.announce::<SelectionRequest>().await.unwrap();
     let clicks = json!({
         "positive": [{"x": 3, "y": 4}],
         "negative": [{"x": 63, "y": 47}],
@@ -77,7 +77,7 @@ async fn a_worker_gets_the_clicks_and_its_mask_is_the_answer(pool: PgPool) {
 async fn a_program_selects_with_its_key(pool: PgPool) {
     let (app, image) = start(pool).await;
     let key = app.key("ada").await;
-    app.app.queue.announce_selector().await.unwrap();
+    app.app.queue.announce::<SelectionRequest>().await.unwrap();
     let worker = answer_once(&app, Ok(Bytes::from(png(64, 48))));
     let subject = json!({"subject": true});
     let answer = app.post(&path(&image)).with_key(&key).json_body(&subject).send().await;
@@ -88,7 +88,7 @@ async fn a_program_selects_with_its_key(pool: PgPool) {
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_failures_of_a_worker_are_explained(pool: PgPool) {
     let (app, image) = start(pool).await;
-    app.app.queue.announce_selector().await.unwrap();
+    app.app.queue.announce::<SelectionRequest>().await.unwrap();
     for (failure, status, code) in [
         (SelectionFailure::NothingFound, 422, json!("nothing_found")),
         (SelectionFailure::ImageMissing, 404, Value::Null),
@@ -127,7 +127,7 @@ async fn without_a_worker_or_redis_the_answer_says_so_at_once(pool: PgPool) {
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn clicks_that_make_no_sense_never_reach_a_worker(pool: PgPool) {
     let (app, image) = start(pool).await;
-    app.app.queue.announce_selector().await.unwrap();
+    app.app.queue.announce::<SelectionRequest>().await.unwrap();
     let send = async |body: Value| {
         app.post(&path(&image)).by(&app.token("ada")).json_body(&body).send().await
     };

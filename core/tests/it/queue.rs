@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::queue::{
-    Handler, JobEvent, JobProgress, ProgressStage, Queue, Rate, SelectionError, Verdict,
+    Handler, JobEvent, JobProgress, ProgressStage, Queue, Rate, RequestError, Verdict,
 };
 use retouch_core::selection::{Clicks, SelectionFailure, SelectionRequest};
 use retouch_core::{ImageId, JobId};
@@ -301,12 +301,12 @@ fn a_selection() -> SelectionRequest {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_selection_gets_its_own_reply() {
     on_each_server(|server, queue| async move {
-        let nobody = queue.request_selection(a_selection(), PATIENCE).await;
-        assert!(matches!(nobody, Err(SelectionError::NoWorker)), "{nobody:?}");
-        queue.announce_selector().await.unwrap();
+        let nobody = queue.request(a_selection(), PATIENCE).await;
+        assert!(matches!(nobody, Err(RequestError::NoWorker)), "{nobody:?}");
+        queue.announce::<SelectionRequest>().await.unwrap();
         let worker = queue.clone();
         let answering = tokio::spawn(async move {
-            let mut requests = worker.selections();
+            let mut requests = worker.requests::<SelectionRequest>();
             let mut answered = 0;
             while answered < 2 {
                 let Some(pending) = requests.next().await.unwrap() else { continue };
@@ -315,15 +315,15 @@ async fn a_selection_gets_its_own_reply() {
                     64 => Ok(bytes::Bytes::from(request.image.to_string())),
                     _ => Err(SelectionFailure::NothingFound),
                 };
-                worker.reply_selection(request.id, reply).await.unwrap();
+                worker.reply::<SelectionRequest>(request.id, reply).await.unwrap();
                 answered += 1;
             }
         });
         let (one, other) = (a_selection(), SelectionRequest { width: 65, ..a_selection() });
         let image = one.image.to_string();
         let (one, other) = tokio::join!(
-            queue.request_selection(one, PATIENCE),
-            queue.request_selection(other, PATIENCE)
+            queue.request(one, PATIENCE),
+            queue.request(other, PATIENCE)
         );
         assert_eq!(one.unwrap().unwrap(), image);
         assert_eq!(other.unwrap(), Err(SelectionFailure::NothingFound));
@@ -336,15 +336,15 @@ async fn a_selection_gets_its_own_reply() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_selection_whose_caller_has_gone_is_dropped() {
     on_each_server(|server, queue| async move {
-        queue.announce_selector().await.unwrap();
-        let late = queue.request_selection(a_selection(), Duration::from_millis(200)).await;
-        assert!(matches!(late, Err(SelectionError::TimedOut)), "{late:?}");
+        queue.announce::<SelectionRequest>().await.unwrap();
+        let late = queue.request(a_selection(), Duration::from_millis(200)).await;
+        assert!(matches!(late, Err(RequestError::TimedOut)), "{late:?}");
         // The caller of this one hangs up, so it stays in the list.
-        let hangs_up = queue.request_selection(a_selection(), Duration::from_millis(400));
+        let hangs_up = queue.request(a_selection(), Duration::from_millis(400));
         let gone = tokio::time::timeout(Duration::from_millis(200), hangs_up).await;
         assert!(gone.is_err());
         tokio::time::sleep(Duration::from_millis(300)).await;
-        let mut requests = queue.selections();
+        let mut requests = queue.requests::<SelectionRequest>();
         for _ in 0..2 {
             let taken = requests.next().await.unwrap();
             assert!(taken.is_none(), "{taken:?}");

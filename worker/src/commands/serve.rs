@@ -8,6 +8,7 @@ use crate::config::ServeConfig;
 use crate::consumer::Consumer;
 use crate::job::JobRunner;
 use crate::lease::Leases;
+use crate::sample::Sampler;
 use crate::select::Selector;
 use crate::storage_probe::StorageProbe;
 use crate::sweeper::Sweeper;
@@ -118,7 +119,9 @@ impl Serve {
             abort: CancellationToken::new(),
             faults: config.faults,
         };
-        tokio::spawn(selector(&runner, config.select_memory_mib).run(stop.clone()));
+        let selector = selector(&runner, config.select_memory_mib);
+        tokio::spawn(selector.run(runner.queue.clone(), stop.clone()));
+        tokio::spawn(sampler(&runner).run(runner.queue.clone(), stop.clone()));
         tokio::spawn(stop_on_device_loss(runs.clone(), stop.clone(), runner.abort.clone()));
         let consumer = Consumer::new(
             runner,
@@ -145,12 +148,20 @@ impl Serve {
 /// Creates what answers clicks, with the models and pixel threads that also run jobs.
 fn selector(runner: &JobRunner, memory_mib: u32) -> Selector {
     Selector {
-        queue: runner.queue.clone(),
         storage: runner.storage.clone(),
         registry: runner.registry.clone(),
         pixels: runner.pixels.clone(),
         limits: runner.settings.limits,
         memory_mib,
+    }
+}
+
+/// Creates what makes samples, with the models and pixel threads that also run jobs.
+fn sampler(runner: &JobRunner) -> Sampler {
+    Sampler {
+        registry: runner.registry.clone(),
+        pixels: runner.pixels.clone(),
+        settings: runner.settings,
     }
 }
 

@@ -16,6 +16,7 @@ mod passed_checks;
 mod pipeline_swap;
 mod pointing;
 mod process;
+mod sample;
 mod select;
 mod upscale;
 mod upscale_jobs;

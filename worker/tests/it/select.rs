@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retouch_core::ImageId;
-use retouch_core::queue::SelectionError;
+use retouch_core::queue::RequestError;
 use retouch_core::selection::{
     Clicks, ImageBox, ImagePoint, SelectionFailure, SelectionReply, SelectionRequest,
 };
@@ -28,9 +28,9 @@ async fn ask(
     eventually(TIMEOUT, "a worker selects", || async {
         let key = image_key(image);
         let request = SelectionRequest::new(image, key, size, clicks.clone());
-        match services.queue.request_selection(request, Duration::from_secs(10)).await {
+        match services.queue.request(request, Duration::from_secs(10)).await {
             Ok(reply) => Some(reply),
-            Err(SelectionError::NoWorker) => None,
+            Err(RequestError::NoWorker) => None,
             Err(error) => panic!("{error}"),
         }
     })
@@ -96,8 +96,8 @@ async fn a_worker_without_memory_for_it_does_not_select(pool: PgPool) {
     services.submit().await;
     services.until(retouch_core::jobs::JobState::Done, 1, TIMEOUT).await;
     let request = SelectionRequest::new(ImageId::new(), "x".into(), (64, 48), click(3, 4));
-    let reply = services.queue.request_selection(request, Duration::from_secs(5)).await;
-    assert!(matches!(reply, Err(SelectionError::NoWorker)), "{reply:?}");
+    let reply = services.queue.request(request, Duration::from_secs(5)).await;
+    assert!(matches!(reply, Err(RequestError::NoWorker)), "{reply:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,55 @@
+//! `/api/upscale/sample`: what a paid upscale makes of a small part of a picture, for comparison.
+
+use axum::extract::multipart::MultipartRejection;
+use axum::extract::{Multipart, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use retouch_catalog::Factor;
+
+use super::caller::{ClientAddress, OptionalUser};
+use super::multipart::{FileUpload, multipart, uploaded_file};
+use super::problem::Problem;
+use super::request::Query;
+use crate::error::ApiError;
+use crate::state::App;
+use crate::usecases::sample::sample;
+
+/// More than any file of 128 × 128 pixels needs.
+const MAX_BYTES: usize = 256 << 10;
+
+/// What the sample is made of.
+#[derive(serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct SampleQuery {
+    /// 2 or 4.
+    factor: Factor,
+    /// The width of the whole picture in pixels, which decides between models.
+    #[param(minimum = 1)]
+    width: u32,
+    /// The height of the whole picture in pixels.
+    #[param(minimum = 1)]
+    height: u32,
+}
+
+/// Upscales a part of a picture, at most 128 pixels wide and high, with the model for paid runs. Free of charge, without
+/// an account, and nothing is stored. Returns the PNG.
+#[utoipa::path(post, path = "/api/upscale/sample", tag = "upscale", params(SampleQuery),
+    request_body(content = FileUpload, content_type = "multipart/form-data"),
+    responses((status = 200, content_type = "image/png", body = Vec<u8>), (status = 400, body = Problem),
+        (status = 401, body = Problem), (status = 408, body = Problem), (status = 413, body = Problem),
+        (status = 415, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
+        (status = 503, body = Problem)),
+    security((), ("token" = []), ("key" = [])))]
+pub async fn sample_upscale(
+    State(app): State<App>,
+    OptionalUser(user): OptionalUser,
+    ClientAddress(address): ClientAddress,
+    Query(query): Query<SampleQuery>,
+    body: Result<Multipart, MultipartRejection>,
+) -> Result<Response, ApiError> {
+    let file = uploaded_file(multipart(body)?, MAX_BYTES).await?;
+    let caller = (user.map(|user| user.id), address);
+    let png = sample(&app, caller, file, query.factor, (query.width, query.height)).await?;
+    let headers = [(header::CONTENT_TYPE, "image/png"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, png).into_response())
+}

@@ -1,0 +1,74 @@
+//! Makes a sample: a small part of a picture, upscaled by the model for paid runs, so that somebody can compare before
+//! paying. A worker does it within seconds and without a job; nothing is stored or charged.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use retouch_catalog::Factor;
+use retouch_core::UserId;
+use retouch_core::queue::RequestError;
+use retouch_core::sample::{MAX_SAMPLE_SIDE, SampleFailure, SampleRequest};
+use retouch_pixels::Limits;
+use retouch_pixels::decode::check;
+
+use crate::error::ApiError;
+use crate::state::App;
+
+/// How long a request waits for a worker, whose model may be busy with a tile of a job.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Returns the upscaled part as a PNG. `picture` is the width and height of the whole picture, which decides between
+/// models. Counts for the user, or for the address of a visitor.
+pub async fn sample(
+    app: &App,
+    (user, address): (Option<UserId>, IpAddr),
+    file: Bytes,
+    factor: Factor,
+    picture: (u32, u32),
+) -> Result<Bytes, ApiError> {
+    match user {
+        Some(user) => {
+            app.rate_limits.users.count_sample(user).await?;
+        }
+        None => {
+            app.rate_limits.visitors.count_sample(&app.visitors.pseudonym(address)).await?;
+        }
+    }
+    check(&file, &Limits { max_dimension: MAX_SAMPLE_SIDE })?;
+    let max = app.limits.max_upscale_dimension;
+    if [picture.0, picture.1].iter().any(|side| !(1..=max).contains(side)) {
+        return Err(ApiError::DimensionsTooBig { max });
+    }
+    let picture_pixels = u64::from(picture.0) * u64::from(picture.1);
+    let request = SampleRequest::new(file, factor, picture_pixels);
+    let reply = app.queue.request(request, WAIT).await.map_err(|error| unavailable(&error))?;
+    reply.map_err(failed)
+}
+
+fn unavailable(error: &RequestError) -> ApiError {
+    let (detail, retry_after_secs) = match error {
+        RequestError::NoWorker => ("No worker can make a sample right now. Try again later.", 30),
+        RequestError::Busy | RequestError::TimedOut => {
+            ("A sample takes too long right now. Try again in a moment.", 10)
+        }
+        RequestError::Queue(_) => {
+            ("Samples are temporarily unavailable. Try again in a moment.", 5)
+        }
+    };
+    tracing::warn!(%error, "Could not make a sample");
+    ApiError::Unavailable { detail: detail.into(), retry_after_secs }
+}
+
+fn failed(failure: SampleFailure) -> ApiError {
+    match failure {
+        SampleFailure::Unreadable => ApiError::UnreadableImage,
+        SampleFailure::NoModel => ApiError::Unavailable {
+            detail: "No worker can make a sample of this image right now. Try again later.".into(),
+            retry_after_secs: 30,
+        },
+        SampleFailure::Failed(reason) => {
+            ApiError::Internal(anyhow::anyhow!("a worker could not make a sample: {reason}"))
+        }
+    }
+}
