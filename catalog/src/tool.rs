@@ -10,6 +10,7 @@ use crate::name::UnknownName;
 
 /// The factor by which an upscale enlarges each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Factor {
     /// Twice as wide and twice as high.
     #[serde(rename = "2")]

@@ -21,7 +21,8 @@ const MAX_BYTES: usize = 256 << 10;
 #[derive(serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct SampleQuery {
-    /// 2 or 4.
+    /// How much wider and higher the part becomes.
+    #[param(inline)]
     factor: Factor,
     /// The width of the whole picture in pixels, which decides between models.
     #[param(minimum = 1)]
