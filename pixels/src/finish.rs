@@ -24,7 +24,7 @@ pub use memory::memory_bytes;
 pub use options::{Background, Crop, Finish, MAX_PIXELS, Shadow};
 
 use crate::bounds::Bounds;
-use crate::{Limits, Picture, PixelError, decode, stored};
+use crate::{Limits, Picture, PixelError, decode, encode, stored};
 use backdrop::Backdrop;
 use canvas::Canvas;
 use touch_up::TouchUp;
@@ -84,6 +84,17 @@ pub fn render(
     // A profile of gray samples does not describe colors.
     let profile = stored.profile.filter(|_| is_gray || !stored.is_gray);
     Ok(file::write(picture, finish.output, profile.as_deref(), is_gray)?)
+}
+
+/// Returns the alpha of a result as a gray PNG of the same size: white where the subject is.
+///
+/// # Errors
+/// [`PixelError::Internal`] if the result is not a PNG as workers make it.
+pub fn mask_of(result: &Bytes) -> Result<Bytes, PixelError> {
+    let reader = stored::open(result).map_err(|error| failed("reading a result", &error))?;
+    let stored = stored::read(reader).map_err(|error| failed("decoding a result", &error))?;
+    let alpha: Vec<u8> = stored.picture.pixels().map(|pixel| pixel.0[3]).collect();
+    encode::png_of_samples(stored.picture.dimensions(), encode::Channels::Gray, &alpha, None)
 }
 
 fn read_original(original: Option<&[u8]>, size: (u32, u32)) -> Result<Picture, PixelError> {

@@ -4,7 +4,6 @@ pub mod bench;
 pub mod doctor;
 mod hardware;
 pub mod models;
-mod output;
 pub mod run;
 pub mod serve;
 

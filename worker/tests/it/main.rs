@@ -16,6 +16,7 @@ mod passed_checks;
 mod pipeline_swap;
 mod pointing;
 mod process;
+mod run_pictures;
 mod sample;
 mod select;
 mod upscale;

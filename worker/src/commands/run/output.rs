@@ -2,11 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
+
+/// Stands for standard input or standard output.
+pub const STREAM: &str = "-";
 
 /// An output being written. A file is first written to a temporary file in the same folder, so that nobody ever sees a
 /// partial one. Dropping an unfinished output removes the temporary file.
@@ -22,7 +26,7 @@ enum Sink {
 }
 
 impl Output {
-    /// Opens an output, before anything is computed for it.
+    /// Opens an output, `-` for standard output, before anything is computed for it.
     ///
     /// # Errors
     /// If the path is a folder or not writable.
@@ -32,6 +36,10 @@ impl Output {
     }
 
     fn sink(path: &Path) -> anyhow::Result<Sink> {
+        if path == Path::new(STREAM) {
+            let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+            return Ok(Sink::Stream(BufWriter::new(stdout)));
+        }
         // Follows links: the target is replaced, not the link.
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => bail!("this is a folder"),

@@ -1,0 +1,129 @@
+//! `retouch-worker run fix`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use retouch_catalog::{FixMode, Tier, Tool};
+use retouch_core::magic_fix::{Prompt, is_mask_exact_by_default};
+use retouch_inference::bindings::Demand;
+use retouch_pixels::PixelError;
+use retouch_pixels::decode::check;
+use tokio_util::sync::CancellationToken;
+
+use super::choose::named_model;
+use super::output::Output;
+use super::pictures::is_same;
+use super::report::Report;
+use crate::commands::{LimitArgs, ModelArgs};
+use crate::tools::ToolError;
+use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
+
+/// The arguments of `run fix`.
+#[derive(Args)]
+pub struct FixArgs {
+    /// The picture: PNG, JPEG or WebP.
+    input: PathBuf,
+    /// The mask: a PNG with the picture's aspect ratio. If it has transparency, its opaque pixels are repainted;
+    /// otherwise its white ones.
+    #[arg(short, long)]
+    mask: PathBuf,
+    /// What to do there, e.g. "remove the object".
+    #[arg(short, long)]
+    prompt: String,
+    /// Where to write the PNG.
+    #[arg(short, long)]
+    output: PathBuf,
+    /// The model [default: the one bound to the prompt's mode for paid jobs]
+    #[arg(long)]
+    model: Option<String>,
+    /// Whether no pixel outside the mask may change [default: true for prompts that edit or add]
+    #[arg(long)]
+    exact_mask: Option<bool>,
+    /// The random seed: the same seed gives the same picture.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+impl FixArgs {
+    /// Runs the tool.
+    pub async fn execute(self) -> anyhow::Result<()> {
+        let prompt = Prompt::parse(&self.prompt)?;
+        let input = read_other_than(&self.input, &self.output)?;
+        let mask = read_other_than(&self.mask, &self.output)?;
+        let mut output = Output::open(&self.output)?;
+        let limits = self.limits.limits();
+        check(&input, &limits).with_context(|| self.input.display().to_string())?;
+        let pixels = self.models.pixel_pool()?;
+        let started = Instant::now();
+        let registry = self.models.registry_for_one_run()?;
+        let demand = |mode| Demand { tool: Tool::MagicFix(mode), tier: Tier::Paid };
+        let bound = match &self.model {
+            Some(name) => named_model(&registry, name, Tool::MagicFix(prompt.mode())).await?,
+            None if !registry.is_served(demand(prompt.mode())) => {
+                bail!("no model is bound to Magic Fix ({}) on {}", prompt.mode(), registry.device())
+            }
+            None => registry.model_for(demand(prompt.mode())).await?,
+        };
+        if let Some(vocabulary) = bound.task().vocabulary()
+            && prompt.mode().needs_words()
+        {
+            let unknown = prompt.unknown_words(vocabulary);
+            if !unknown.is_empty() {
+                bail!(
+                    "{} does not know {}; it knows {}. See models/README.md for how to install a model that takes any \
+                     prompt",
+                    bound.identity().name,
+                    unknown.join(", "),
+                    vocabulary.join(", ")
+                );
+            }
+        }
+        let may_clarify = self.model.is_none()
+            && prompt.mode() == FixMode::Restore
+            && registry.is_served(demand(FixMode::Enhance));
+        let clarifier = if may_clarify {
+            Some(registry.model_for(demand(FixMode::Enhance)).await?)
+        } else {
+            None
+        };
+        let loading = started.elapsed();
+
+        let cancel = CancellationToken::new();
+        let started = Instant::now();
+        let safety_checker = self.models.safety_checker(&registry).await?;
+        let (mode, engines) = (prompt.mode(), Engines { bound, clarifier, safety_checker });
+        let is_mask_exact = self.exact_mask.unwrap_or(is_mask_exact_by_default(mode));
+        let request =
+            FixRequest { prompt, mode, mask: mask.into(), is_mask_exact, seed: self.seed };
+        let on_progress: ProgressFn = Arc::new(|_, _, _| {});
+        let fixed =
+            magic_fix(input.into(), request, &engines, &pixels, &limits, &cancel, &on_progress)
+                .await
+                .map_err(|error| {
+                    let file = if matches!(error, ToolError::Pixels(PixelError::Mask(_))) {
+                        &self.mask
+                    } else {
+                        &self.input
+                    };
+                    anyhow::Error::new(error).context(file.display().to_string())
+                })?;
+        let total = started.elapsed();
+        output.write(&fixed.png)?;
+        let Fixed { model, width, height, stages, .. } = fixed;
+        let mode = Some(mode);
+        Report { model, size: (width, height), mode, stages, loading, total }.print(output)
+    }
+}
+
+fn read_other_than(input: &Path, output: &Path) -> anyhow::Result<Vec<u8>> {
+    ensure!(!is_same(input, output), "{} is the input; choose another output", output.display());
+    fs::read(input).with_context(|| input.display().to_string())
+}

@@ -1,0 +1,110 @@
+//! The formats of results.
+
+use std::path::Path;
+
+use anyhow::Context;
+use bytes::Bytes;
+use clap::{Args, ValueEnum};
+use retouch_pixels::Limits;
+use retouch_pixels::finish::{Background, Finish, Output, Quality, render};
+
+/// A file format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// PNG, lossless.
+    #[default]
+    Png,
+    /// JPEG, without transparency.
+    Jpg,
+    /// WebP.
+    Webp,
+}
+
+impl Format {
+    /// Returns the format that the extension of a path names.
+    pub fn of_name(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "png" => Some(Self::Png),
+            "jpg" | "jpeg" => Some(Self::Jpg),
+            "webp" => Some(Self::Webp),
+            _ => None,
+        }
+    }
+
+    /// Returns the extension, without its dot.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpg => "jpg",
+            Self::Webp => "webp",
+        }
+    }
+}
+
+/// How results are written.
+#[derive(Args, Clone, Copy)]
+pub struct WriteArgs {
+    /// The quality of JPG and WebP, from 1 to 100; a WebP of 100 is lossless.
+    #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100))]
+    quality: u8,
+}
+
+impl WriteArgs {
+    /// Returns whether the PNG of a tool is written as it is.
+    pub fn keeps_png(format: Format, background: Option<[u8; 3]>) -> bool {
+        format == Format::Png && background.is_none()
+    }
+
+    /// Converts the PNG of a tool. Transparent pixels of a JPG are white, or have the color of the background.
+    ///
+    /// # Errors
+    /// If the format cannot hold a picture of this size.
+    pub fn convert(
+        self,
+        png: &Bytes,
+        format: Format,
+        background: Option<[u8; 3]>,
+    ) -> anyhow::Result<Bytes> {
+        let quality = Quality::new(f64::from(self.quality)).context("the quality is 1 to 100")?;
+        let output = match format {
+            Format::Png => Output::Png,
+            Format::Jpg => Output::Jpeg(quality),
+            Format::Webp => Output::WebP(quality),
+        };
+        let background = background.map(Background::Color);
+        let finish = Finish { background, ..Finish::convert(output) };
+        // The tool has limited the size already.
+        let limits = Limits { max_dimension: u32::MAX };
+        Ok(render(png, None, &finish, &limits)?.bytes)
+    }
+}
+
+/// Parses a color such as `#ffcc00` or `fc0`.
+pub fn parse_color(text: &str) -> Result<[u8; 3], String> {
+    let digits = text.trim_start_matches('#');
+    let wrong = || "it must be a color such as #ffcc00".to_owned();
+    if !digits.chars().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    let wide = match digits.len() {
+        3 => digits.chars().flat_map(|digit| [digit, digit]).collect(),
+        6 => digits.to_owned(),
+        _ => return Err(wrong()),
+    };
+    let channel = |at: usize| u8::from_str_radix(&wide[at..at + 2], 16).map_err(|_| wrong());
+    Ok([channel(0)?, channel(2)?, channel(4)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_are_hexadecimal() {
+        assert_eq!(parse_color("#ffcc00"), Ok([255, 204, 0]));
+        assert_eq!(parse_color("fC0"), Ok([255, 204, 0]));
+        for wrong in ["", "#", "ffcc0", "ffcc0g", "+1+1+1", "äöü", "white"] {
+            assert!(parse_color(wrong).is_err(), "{wrong}");
+        }
+    }
+}

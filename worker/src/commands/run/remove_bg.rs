@@ -1,0 +1,91 @@
+//! `retouch-worker run remove-bg`.
+
+use bytes::Bytes;
+use clap::Args;
+use retouch_catalog::Tool;
+use retouch_inference::registry::{ModelHandle, Registry};
+use retouch_pixels::finish::mask_of;
+use tokio::sync::{OnceCell, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::choose::choose_model;
+use super::format::parse_color;
+use super::tool::{Common, Made, PictureTool, RunArgs};
+use crate::commands::{LimitArgs, ModelArgs};
+use crate::tools::ToolError;
+use crate::tools::remove_background::{Cutout, remove_background};
+
+/// The arguments of `run remove-bg`.
+#[derive(Args)]
+pub struct RemoveBgArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    /// Put this color behind the subject, such as `#ffffff` [default: transparent]
+    #[arg(long, value_name = "COLOR", value_parser = parse_color)]
+    background: Option<[u8; 3]>,
+    /// Write the mask instead: gray, white where the subject is.
+    #[arg(long, conflicts_with = "background")]
+    only_mask: bool,
+    /// The model [default: the one bound for paid jobs]
+    #[arg(long)]
+    model: Option<String>,
+    #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+impl RemoveBgArgs {
+    /// Runs the tool.
+    pub async fn execute(self) -> anyhow::Result<()> {
+        let plan = self.run.plan()?;
+        let common = Common {
+            pixels: self.models.pixel_pool()?,
+            limits: self.limits.limits(),
+            background: self.background,
+        };
+        let registry = self.models.registry_for_one_run()?;
+        let Self { model: name, only_mask, .. } = &self;
+        let (name, model) = (name.as_deref(), OnceCell::new());
+        let tool = RemoveBg { registry, name, model, common: &common, only_mask: *only_mask };
+        self.run.execute(&plan, &tool, &common).await
+    }
+}
+
+struct RemoveBg<'a> {
+    registry: Registry,
+    name: Option<&'a str>,
+    model: OnceCell<ModelHandle>,
+    common: &'a Common,
+    only_mask: bool,
+}
+
+impl PictureTool for RemoveBg<'_> {
+    async fn prepare(&self) -> anyhow::Result<()> {
+        self.model((0, 0)).await.map(|_| ())
+    }
+
+    async fn model(&self, _: (u32, u32)) -> anyhow::Result<ModelHandle> {
+        let choose = || choose_model(&self.registry, self.name, Tool::RemoveBackground);
+        self.model.get_or_try_init(choose).await.cloned()
+    }
+
+    async fn run(
+        &self,
+        model: ModelHandle,
+        input: Bytes,
+        _: bool,
+        out: mpsc::Sender<Bytes>,
+    ) -> Result<Made, ToolError> {
+        let Common { pixels, limits, .. } = self.common;
+        let never = CancellationToken::new();
+        let cutout = remove_background(input, &model, pixels, limits, &never, |_| {}).await?;
+        let Cutout { mut png, model, width, height, stages, .. } = cutout;
+        if self.only_mask {
+            png = pixels.run(move || mask_of(&png)).await??;
+        }
+        // A receiver that is gone has failed itself.
+        let _ = out.send(png).await;
+        Ok(Made { model, size: (width, height), stages })
+    }
+}

@@ -1,0 +1,157 @@
+//! Runs a tool on the pictures of a command: on one, with a report, or on many, with a summary.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use bytes::Bytes;
+use clap::Args;
+use retouch_inference::registry::{ModelHandle, ModelIdentity};
+use retouch_pixels::Limits;
+use retouch_pixels::decode::check;
+use tokio::sync::mpsc;
+
+use super::batch::{self, Written};
+use super::format::WriteArgs;
+use super::output::{Output, STREAM};
+use super::pictures::{Item, PictureArgs, Plan};
+use super::report::Report;
+use crate::pixel_pool::PixelPool;
+use crate::tools::ToolError;
+use crate::tools::stage::StageTimes;
+
+/// A tool that makes a PNG of a picture.
+pub trait PictureTool {
+    /// Loads what does not depend on a picture.
+    async fn prepare(&self) -> anyhow::Result<()>;
+
+    /// Returns the model for a picture of this width and height, and loads it on first use.
+    async fn model(&self, size: (u32, u32)) -> anyhow::Result<ModelHandle>;
+
+    /// Runs on a file, and sends the PNG through `out`. `is_alone` says that nothing else shows progress.
+    async fn run(
+        &self,
+        model: ModelHandle,
+        input: Bytes,
+        is_alone: bool,
+        out: mpsc::Sender<Bytes>,
+    ) -> Result<Made, ToolError>;
+}
+
+/// A result, without its bytes.
+pub struct Made {
+    pub model: ModelIdentity,
+    /// Width and height in pixels.
+    pub size: (u32, u32),
+    pub stages: StageTimes,
+}
+
+/// How the pictures of a command are processed.
+#[derive(Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pictures: PictureArgs,
+    #[command(flatten)]
+    write: WriteArgs,
+    /// Pictures in flight, if there are several: one is decoded while the model runs on another.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    in_flight: u16,
+}
+
+/// What every picture of a command needs.
+pub struct Common {
+    pub pixels: PixelPool,
+    pub limits: Limits,
+    /// What fills transparent pixels; `None` keeps them.
+    pub background: Option<[u8; 3]>,
+}
+
+impl RunArgs {
+    /// Finds the pictures, before a model is loaded for them.
+    pub fn plan(&self) -> anyhow::Result<Plan> {
+        self.pictures.plan()
+    }
+
+    /// Runs the tool on them.
+    ///
+    /// # Errors
+    /// If one of them fails; the others are processed all the same.
+    pub async fn execute(
+        &self,
+        plan: &Plan,
+        tool: &impl PictureTool,
+        common: &Common,
+    ) -> anyhow::Result<()> {
+        match plan {
+            Plan::One(item) => {
+                let (output, report) = self.process(item, tool, common, true).await?;
+                report.print(output)
+            }
+            Plan::Many { items, skipped } => {
+                if !items.is_empty() {
+                    // A model that does not load fails once, not with every picture.
+                    tool.prepare().await?;
+                }
+                let process = async |item: &Item| {
+                    let (output, report) = self.process(item, tool, common, false).await?;
+                    Ok(Written { size: report.size, size_bytes: output.finish()? })
+                };
+                batch::run_all(items, *skipped, self.in_flight.into(), process).await
+            }
+        }
+    }
+
+    async fn process(
+        &self,
+        item: &Item,
+        tool: &impl PictureTool,
+        common: &Common,
+        is_alone: bool,
+    ) -> anyhow::Result<(Output, Report)> {
+        let name = || item.input.display().to_string();
+        let input = read(&item.input).with_context(name)?;
+        let mut output = Output::open(&item.output)?;
+        let size = check(&input, &common.limits).with_context(name)?;
+        let started = Instant::now();
+        let model = tool.model(size).await?;
+        let loading = started.elapsed();
+
+        let started = Instant::now();
+        let is_kept = WriteArgs::keeps_png(item.format, common.background);
+        let (out, mut parts) = mpsc::channel::<Bytes>(1);
+        let making =
+            async { tool.run(model, input.into(), is_alone, out).await.with_context(name) };
+        let receiving = async {
+            let mut png = Vec::new();
+            while let Some(bytes) = parts.recv().await {
+                if is_kept {
+                    output.write(&bytes)?;
+                } else {
+                    png.extend_from_slice(&bytes);
+                }
+            }
+            Ok(Bytes::from(png))
+        };
+        let (made, png) = tokio::try_join!(making, receiving)?;
+        if !is_kept {
+            let (write, format, background) = (self.write, item.format, common.background);
+            let convert = move || write.convert(&png, format, background);
+            let converted = common.pixels.run(convert).await?;
+            output.write(&converted.with_context(name)?)?;
+        }
+        let total: Duration = started.elapsed();
+        let Made { model, size, stages } = made;
+        Ok((output, Report { model, size, mode: None, stages, loading, total }))
+    }
+}
+
+fn read(input: &Path) -> io::Result<Vec<u8>> {
+    if input != Path::new(STREAM) {
+        return fs::read(input);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

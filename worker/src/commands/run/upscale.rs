@@ -1,0 +1,118 @@
+//! `retouch-worker run upscale`.
+
+use std::io::IsTerminal;
+
+use bytes::Bytes;
+use clap::Args;
+use retouch_catalog::{Count, Tier, Tool};
+use retouch_inference::bindings::Demand;
+use retouch_inference::registry::{ModelHandle, Registry};
+use tokio::sync::{OnceCell, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::choose::{choose_restorer, named_model};
+use super::factor::parse_magnification;
+use super::tool::{Common, Made, PictureTool, RunArgs};
+use crate::commands::{LimitArgs, ModelArgs};
+use crate::tools::ToolError;
+use crate::tools::upscale::{Magnification, Progress, Settings, Upscaled, Upscaler, upscale};
+
+/// The arguments of `run upscale`.
+#[derive(Args)]
+pub struct UpscaleArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    /// The factor by which to enlarge the width and height: 2 or 4. With 1, a model of scale 1 cleans the picture and
+    /// keeps its size.
+    #[arg(short, long, default_value = "4", value_parser = parse_magnification)]
+    factor: Magnification,
+    /// The model [default: the one bound for paid jobs; for factor 1, the one of scale 1 that is bound to enhance or
+    /// restore]
+    #[arg(long)]
+    model: Option<String>,
+    #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+impl UpscaleArgs {
+    /// Runs the tool.
+    pub async fn execute(self) -> anyhow::Result<()> {
+        let plan = self.run.plan()?;
+        let common = Common {
+            pixels: self.models.pixel_pool()?,
+            limits: self.limits.limits(),
+            background: None,
+        };
+        let registry = self.models.registry_for_one_run()?;
+        let settings = self.models.settings(self.limits, registry.device());
+        let (name, model) = (self.model.as_deref(), OnceCell::new());
+        let tool =
+            Enlarge { registry, name, model, factor: self.factor, settings, common: &common };
+        self.run.execute(&plan, &tool, &common).await
+    }
+}
+
+struct Enlarge<'a> {
+    registry: Registry,
+    name: Option<&'a str>,
+    /// The model for all pictures; empty if the size of each decides.
+    model: OnceCell<ModelHandle>,
+    factor: Magnification,
+    settings: Settings,
+    common: &'a Common,
+}
+
+impl PictureTool for Enlarge<'_> {
+    async fn prepare(&self) -> anyhow::Result<()> {
+        // Even a small picture needs a model.
+        self.model((1, 1)).await.map(|_| ())
+    }
+
+    async fn model(&self, (width, height): (u32, u32)) -> anyhow::Result<ModelHandle> {
+        let registry = &self.registry;
+        if let (Magnification::By(factor), None) = (self.factor, self.name) {
+            let demand = Demand { tool: Tool::Upscale(factor), tier: Tier::Paid };
+            let pixels = u64::from(width) * u64::from(height);
+            return Ok(registry.model_for_picture(demand, pixels).await?);
+        }
+        let choose = async || match (self.factor, self.name) {
+            (Magnification::By(factor), Some(name)) => {
+                named_model(registry, name, Tool::Upscale(factor)).await
+            }
+            (_, name) => choose_restorer(registry, name).await,
+        };
+        self.model.get_or_try_init(choose).await.cloned()
+    }
+
+    async fn run(
+        &self,
+        model: ModelHandle,
+        input: Bytes,
+        is_alone: bool,
+        out: mpsc::Sender<Bytes>,
+    ) -> Result<Made, ToolError> {
+        let net = Upscaler::new(model)?;
+        let never = CancellationToken::new();
+        let shows_progress = is_alone && std::io::stderr().is_terminal();
+        let progress = |at| {
+            if shows_progress {
+                show(at);
+            }
+        };
+        let (pixels, settings) = (&self.common.pixels, &self.settings);
+        let upscaled =
+            upscale(input, self.factor, &net, pixels, settings, &never, progress, out).await?;
+        let Upscaled { width, height, stages, .. } = upscaled;
+        Ok(Made { model: net.identity().clone(), size: (width, height), stages })
+    }
+}
+
+/// Shows the progress on a terminal.
+fn show(at: Progress) {
+    let left = at.left.map_or(String::new(), |left| format!(", {} s left", left.as_secs()));
+    let end = if at.fraction < 1.0 { '\r' } else { '\n' };
+    let Count { done, total, .. } = at.tiles;
+    eprint!("{:>3.0} % (tile {done} of {total}){left}        {end}", at.fraction * 100.0);
+}

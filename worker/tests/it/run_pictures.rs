@@ -1,0 +1,146 @@
+//! `retouch-worker run` on folders, streams and formats.
+
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use image::DynamicImage;
+use tempfile::TempDir;
+
+use crate::process::picture;
+use crate::repository;
+
+fn command(tool: &str, model: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_retouch-worker"));
+    command
+        .args(["run", tool, "--device", "cpu", "--model", model])
+        .env("RETOUCH_MODELS_DIR", repository().join("models/tiny"))
+        .env("ORT_DYLIB_PATH", repository().join(".retouch/onnxruntime/libonnxruntime.so.1.31.1"));
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn succeeded(output: Output) -> String {
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+fn open(path: &Path) -> DynamicImage {
+    image::load_from_memory(&fs::read(path).unwrap()).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A folder `in` with two pictures, one of them in a subfolder, and a broken one.
+fn input() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir_all(at("in/deep")).unwrap();
+    fs::write(at("in/one.png"), picture(90, 60)).unwrap();
+    fs::write(at("in/deep/two.png"), picture(60, 90)).unwrap();
+    fs::write(at("in/broken.jpg"), b"no picture").unwrap();
+    fs::write(at("in/notes.txt"), b"no picture either").unwrap();
+    dir
+}
+
+#[test]
+fn one_broken_picture_fails_the_command_but_not_the_others() {
+    let dir = input();
+    let run = |more: &[&str]| {
+        let mut command = command("remove-bg", "segment");
+        command.current_dir(dir.path()).args(["in", "-o", "out", "--recursive"]).args(more);
+        let output = command.output().unwrap();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (status, lines, log) = run(&[]);
+    assert_eq!(status, Some(1), "{log}");
+    assert!(lines.contains("out/one.png  90 × 60, "), "{lines}");
+    assert!(lines.contains("out/deep/two.png  60 × 90, "), "{lines}");
+    assert!(log.contains("in/broken.jpg: the image cannot be read"), "{log}");
+    assert!(log.contains("2 of 3 pictures done in "), "{log}");
+    assert!(log.contains("\nfailed: in/broken.jpg\n"), "{log}");
+    assert!(log.ends_with("retouch-worker: 1 of 3 pictures failed\n"), "{log}");
+    assert_eq!(names(&dir.path().join("out")), ["deep", "one.png"]);
+    let cut = open(&dir.path().join("out/one.png")).into_rgba8();
+    assert_eq!((cut.get_pixel(45, 30)[3], cut.get_pixel(2, 2)[3]), (255, 0));
+
+    fs::remove_file(dir.path().join("in/broken.jpg")).unwrap();
+    let (status, lines, log) = run(&["--skip-existing"]);
+    assert_eq!((status, lines.as_str()), (Some(0), ""), "{log}");
+    assert!(log.contains("0 of 0 pictures done") && log.contains("2 left out"), "{log}");
+}
+
+#[test]
+fn every_format_has_the_same_picture_and_a_background_fills_what_is_transparent() {
+    let dir = input();
+    let run = |name: &str, more: &[&str]| {
+        let mut command = command("remove-bg", "segment");
+        command.current_dir(dir.path()).args(["in/one.png", "-o", name]).args(more);
+        succeeded(command.output().unwrap());
+        let bytes = fs::read(dir.path().join(name)).unwrap();
+        (image::guess_format(&bytes).unwrap(), image::load_from_memory(&bytes).unwrap())
+    };
+    use image::ImageFormat::{Jpeg, Png, WebP};
+    let (format, png) = run("cut.png", &[]);
+    assert_eq!(format, Png);
+    let (format, webp) = run("cut.webp", &["--quality", "100"]);
+    assert_eq!((format, webp.to_rgba8()), (WebP, png.to_rgba8()));
+    let (format, jpg) = run("cut.jpg", &[]);
+    assert_eq!(format, Jpeg);
+    assert!(jpg.to_rgb8().get_pixel(2, 2).0.iter().all(|sample| *sample > 250), "white");
+    let (_, red) = run("red.png", &["--background", "#f00"]);
+    assert_eq!(red.to_rgba8().get_pixel(2, 2).0, [255, 0, 0, 255]);
+    let (_, mask) = run("mask.png", &["--only-mask"]);
+    assert_eq!(mask.color(), image::ColorType::L8);
+    let mask = mask.into_luma8();
+    assert_eq!((mask.get_pixel(45, 30)[0], mask.get_pixel(2, 2)[0]), (255, 0));
+}
+
+#[test]
+fn a_picture_goes_through_standard_input_and_output() {
+    let mut command = command("upscale", "upscale");
+    command.args(["-", "-o", "-", "--factor", "2"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&picture(40, 30)).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let log = text(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    assert_eq!(image::load_from_memory(&output.stdout).unwrap().to_rgb8().dimensions(), (80, 60));
+    assert!(log.starts_with("-  80 × 60, "), "{log}");
+}
+
+#[test]
+fn many_upscales_are_converted_and_keep_their_order_of_folders() {
+    let dir = input();
+    fs::remove_file(dir.path().join("in/broken.jpg")).unwrap();
+    let mut command = command("upscale", "upscale");
+    command.current_dir(dir.path()).args(["in", "-ro", "out", "--factor", "2"]);
+    let said = succeeded(command.args(["--format", "jpg", "--in-flight", "3"]).output().unwrap());
+    assert!(said.contains("2 of 2 pictures done"), "{said}");
+    assert_eq!(open(&dir.path().join("out/one.jpg")).to_rgb8().dimensions(), (180, 120));
+    assert_eq!(open(&dir.path().join("out/deep/two.jpg")).to_rgb8().dimensions(), (120, 180));
+}
+
+#[test]
+fn a_model_that_does_not_load_fails_once() {
+    let dir = input();
+    let mut command = command("remove-bg", "absent");
+    let output = command.current_dir(dir.path()).args(["in", "-ro", "out"]).output().unwrap();
+    let log = text(&output.stderr);
+    assert!(!output.status.success() && log.matches("absent").count() <= 2, "{log}");
+    assert!(!log.contains("pictures done"), "{log}");
+}
