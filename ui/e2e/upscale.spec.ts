@@ -210,3 +210,21 @@ test.describe('refusals', () => {
     await expect(page).toHaveURL(/\/pricing$/);
   });
 });
+
+test('before paying, a detail of a small image shows what the larger model makes of it', async ({ page }) => {
+  await signInAsSomeoneNew(page);
+  // On a CPU, the larger model serves only images up to this size.
+  await openUpscale(page, aPicture(240, 200));
+  await page.getByRole('button', { name: 'Compare a detail' }).click();
+  const slider = page.getByRole('slider', { name: 'Your image, enlarged and Upscale 2X of a detail' });
+  await expect(slider).toBeVisible({ timeout: 90_000 });
+  const sample = page.getByRole('region', { name: 'Compare before you pay' }).locator('img');
+  const size = await sample.evaluate((image) => {
+    const { naturalWidth, naturalHeight } = image as HTMLImageElement;
+    return [naturalWidth, naturalHeight];
+  });
+  expect(size).toEqual([256, 256]);
+  await expect(credits(page, 20)).toBeVisible();
+  await expect(page.getByText('No images to show')).toBeVisible();
+  await expectAccessible(page);
+});

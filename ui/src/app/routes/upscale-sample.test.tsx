@@ -25,8 +25,7 @@ beforeEach(() => {
 /** A server whose paid upscales have a better model than the free ones, whatever the size. */
 function withFineModel() {
   const config = aConfig();
-  for (const { tool, models } of config.tools)
-    if (tool === 'upscale') models.allPaid = [aModel('fine')];
+  for (const { tool, models } of config.tools) if (tool === 'upscale') models.allPaid = [aModel('fine')];
   return Object.assign(new MockApi(), { config, images: [anImage({ x: 800, y: 600 })] });
 }
 
@@ -41,7 +40,9 @@ test('a visitor compares a detail, and then another one', async () => {
   const { api } = renderApp('/upscale', { api: withFineModel() });
   await choosePhoto();
   await userEvent.click(await compare());
-  const slider = await screen.findByRole('slider', { name: 'Your image, enlarged and Upscale 2X of a detail' });
+  const slider = await screen.findByRole('slider', {
+    name: 'Your image, enlarged and Upscale 2X of a detail',
+  });
   expect(slider).toBeVisible();
   expect(api.samples).toHaveLength(1);
   expect(api.samples[0]).toMatchObject({ query: '?factor=2&width=800&height=600' });
@@ -62,7 +63,9 @@ test('after a free run, its result is what the detail is compared with', async (
   await userEvent.click(run);
   await screen.findByRole('button', { name: 'Download' });
   await userEvent.click(await compare());
-  expect(await screen.findByRole('slider', { name: 'Free Upscale and Upscale 2X of a detail' })).toBeVisible();
+  expect(
+    await screen.findByRole('slider', { name: 'Free Upscale and Upscale 2X of a detail' }),
+  ).toBeVisible();
 });
 
 test('a user compares with the free result of the image', async () => {
@@ -71,7 +74,9 @@ test('a user compares with the free result of the image', async () => {
   api.upscaled = [aResult({ sourceImageId: image?.id, factor: 2, credits: 0, url: '/api/files/free.png' })];
   renderApp('/upscale/image-1', { api, signedIn: true });
   await userEvent.click(await compare());
-  expect(await screen.findByRole('slider', { name: 'Free Upscale and Upscale 2X of a detail' })).toBeVisible();
+  expect(
+    await screen.findByRole('slider', { name: 'Free Upscale and Upscale 2X of a detail' }),
+  ).toBeVisible();
   const left = document.querySelector('section[aria-labelledby=sample] figure svg image');
   expect(left).toHaveAttribute('href', '/api/files/free.png');
   expect(api.calls).not.toContain('POST /api/upscale/upscale-ai-2');
