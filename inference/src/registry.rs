@@ -15,6 +15,7 @@ use crate::runs::Runs;
 use crate::session::Runtime;
 use retouch_catalog::{FixMode, JobClass};
 
+mod batches;
 mod checks;
 mod engine;
 mod error;
@@ -29,6 +30,7 @@ mod thread;
 mod version;
 mod watch;
 
+pub use batches::Announcement;
 pub use checks::sample_painting;
 pub use error::{LoadError, Problem};
 pub use handle::ModelHandle;
@@ -83,6 +85,11 @@ impl Registry {
     /// Returns the device that models run on.
     pub const fn device(&self) -> Device {
         self.runtime.device()
+    }
+
+    /// Returns the most memory of one run of an upscaler, in bytes.
+    pub fn tile_memory_bytes(&self) -> u64 {
+        self.runtime.tile_memory_bytes()
     }
 
     /// Returns the runs in progress.

@@ -16,7 +16,6 @@ use crate::pixel_pool::PixelPool;
 use crate::tools::upscale::Settings;
 use anyhow::Context;
 use clap::Args;
-use retouch_inference::device::Device;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Task;
 use retouch_inference::registry::{ModelHandle, Registry};
@@ -47,7 +46,8 @@ pub struct ModelArgs {
     /// The most GPU memory for one model, in MiB [default: no limit]
     #[arg(long, env = "RETOUCH_GPU_MEMORY_MIB")]
     pub gpu_memory_mib: Option<usize>,
-    /// The most memory for one run of an upscaler, in MiB; larger pictures are processed in tiles
+    /// The most memory for one run of an upscaler, in MiB; larger pictures are processed in tiles, several at a time if
+    /// they fit
     /// [default: 1024 on a CPU, 4096 on a GPU]
     #[arg(long, env = "RETOUCH_TILE_MEMORY_MIB")]
     pub tile_memory_mib: Option<u32>,
@@ -67,7 +67,7 @@ pub struct ModelArgs {
     /// The most pictures or tiles of one shape in a batch, if the model supports batches [default: 8 on a GPU, 1 on a CPU]
     #[arg(long, env = "RETOUCH_BATCH", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub batch: Option<u32>,
-    /// How long a picture or tile waits for others to fill its batch, in milliseconds.
+    /// How long a picture or tile waits for others that are being prepared, to fill its batch, in milliseconds.
     #[arg(long, env = "RETOUCH_BATCH_WAIT_MS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
     pub batch_wait_ms: u64,
     #[command(flatten)]
@@ -105,19 +105,10 @@ impl ModelArgs {
                 max_inputs: self.batch.map(|most| most as usize),
                 wait: Duration::from_millis(self.batch_wait_ms),
             },
+            tile_memory_bytes: self.tile_memory_mib.map(|mib| u64::from(mib) << 20),
             passed_checks: None,
             faults: self.faults,
         }
-    }
-
-    /// Returns the limits of the tools on a device.
-    pub fn settings(&self, limits: LimitArgs, device: Device) -> Settings {
-        let tile_memory_mib = self.tile_memory_mib.unwrap_or(match device {
-            Device::Cpu => 1024,
-            Device::Cuda => 4096,
-        });
-        let tile_memory_bytes = u64::from(tile_memory_mib) << 20;
-        Settings { limits: limits.limits(), tile_memory_bytes }
     }
 
     /// Opens the models folder.
@@ -166,6 +157,11 @@ impl LimitArgs {
     /// Returns the limits for decoding.
     pub const fn limits(self) -> Limits {
         Limits { max_dimension: self.max_dimension }
+    }
+
+    /// Returns the settings of the tools on the device of a registry.
+    pub fn settings(self, registry: &Registry) -> Settings {
+        Settings { limits: self.limits(), tile_memory_bytes: registry.tile_memory_bytes() }
     }
 }
 

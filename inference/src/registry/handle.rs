@@ -7,6 +7,7 @@ use ndarray::Array4;
 use tokio::sync::{mpsc, oneshot};
 use tracing::Span;
 
+use super::batches::{Announcement, Batches};
 use super::identity::ModelIdentity;
 use super::request::{Inference, PaintControl, PaintResult, Request, Work};
 use super::version;
@@ -23,6 +24,7 @@ pub struct ModelHandle {
     pub(super) task: Arc<Task>,
     pub(super) version: Arc<str>,
     pub(super) requests: mpsc::Sender<Request>,
+    pub(super) batches: Batches,
 }
 
 impl ModelHandle {
@@ -53,9 +55,31 @@ impl ModelHandle {
     /// # Errors
     /// [`SessionError::OutOfMemory`] if a smaller input may fit; otherwise ONNX Runtime's message.
     pub async fn infer(&self, input: Array4<f32>) -> Result<Inference, SessionError> {
+        self.infer_announced(self.announce(), input).await
+    }
+
+    /// Announces an input for [`Self::infer_announced`], before it is prepared.
+    pub fn announce(&self) -> Announcement {
+        self.batches.announce()
+    }
+
+    /// Same as [`Self::infer`], for an input that was announced: a batch that is filling waits for it.
+    ///
+    /// # Errors
+    /// Same as [`Self::infer`].
+    pub async fn infer_announced(
+        &self,
+        announcement: Announcement,
+        input: Array4<f32>,
+    ) -> Result<Inference, SessionError> {
         let (answer, answered) = oneshot::channel();
-        self.send(Work::Infer { input, answer }).await?;
+        self.send(Work::Infer { input, answer, announcement: Some(announcement) }).await?;
         answered.await.unwrap_or_else(|_| Err(self.stopped()))
+    }
+
+    /// Returns how many inputs of `rows` and `columns` one run takes at most.
+    pub fn largest_batch(&self, rows: usize, columns: usize) -> usize {
+        self.batches.largest(rows, columns)
     }
 
     /// Paints one crop, after earlier requests. Dropping the future before the painting starts skips it;

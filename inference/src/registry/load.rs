@@ -6,7 +6,9 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{Span, info};
 
+use super::batches::Batches;
 use super::checks::{self, Loaded};
+use super::engine::Engine;
 use super::error::LoadError;
 use super::handle::ModelHandle;
 use super::identity::ModelIdentity;
@@ -93,11 +95,12 @@ async fn start(
     let Ok((ready, refusals)) = loaded.await else {
         return failed("the model's thread stopped".to_owned());
     };
-    let model = ready.map(|Ready { identity, task, version }| ModelHandle {
+    let model = ready.map(|Ready { identity, task, version, batches }| ModelHandle {
         identity,
         task: Arc::new(task),
         version: version.into(),
         requests,
+        batches,
     });
     Inspection { model, refusals }
 }
@@ -107,6 +110,7 @@ struct Ready {
     identity: ModelIdentity,
     task: Task,
     version: String,
+    batches: Batches,
 }
 
 /// The body of a model's thread: loads the model, sends the result to `ready`, and serves requests until every handle
@@ -143,7 +147,13 @@ fn own_model(
         );
     }
     let task = manifest.task.clone();
-    if ready.send((Some(Ready { identity, task, version }), refusals)).is_ok() {
-        thread::serve(engine, &manifest.name, &manifest.task, runtime, inbox);
+    let takes_several = match (&engine, task.net()) {
+        (Engine::Net(session), Some(net)) => session.takes_batches(net.input()),
+        _ => false,
+    };
+    let batches = Batches::new(runtime, &task, takes_several);
+    let facts = Ready { identity, task, version, batches: batches.clone() };
+    if ready.send((Some(facts), refusals)).is_ok() {
+        thread::serve(engine, &manifest.name, &manifest.task, runtime, inbox, batches);
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
+use super::batches::Announcement;
 use crate::painter::{PaintError, Painting};
 use crate::segment_anything::{Features, ObjectMask, Prompt};
 use crate::session::SessionError;
@@ -31,6 +32,8 @@ pub enum Work {
         input: Array4<f32>,
         /// Sends the result back.
         answer: oneshot::Sender<Result<Inference, SessionError>>,
+        /// Ends when the thread takes the request.
+        announcement: Option<Announcement>,
     },
     /// Paint a crop.
     Paint {
@@ -107,6 +110,6 @@ pub struct Inference {
     pub output: Array4<f32>,
     /// How long the input waited for the model.
     pub waited: Duration,
-    /// How long the model ran.
+    /// How long the model ran; the share of this input if it ran in a batch.
     pub ran: Duration,
 }

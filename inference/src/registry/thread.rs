@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ndarray::{Array4, Axis, concatenate};
 use tokio::sync::{mpsc, oneshot};
 
+use super::batches::Batches;
 use super::engine::Engine;
 use super::request::{Inference, PaintControl, PaintResult, Request, Work};
 use crate::manifest::Task;
@@ -33,15 +34,10 @@ pub fn serve(
     task: &Task,
     runtime: &Runtime,
     inbox: mpsc::Receiver<Request>,
+    batches: Batches,
 ) {
-    let max_batch = match (&engine, task.net()) {
-        (Engine::Net(session), Some(net)) if session.takes_batches(net.input()) => {
-            runtime.batching().0
-        }
-        _ => 1,
-    };
     let deferred = VecDeque::new();
-    Thread { engine, name, task, runtime, inbox, deferred, max_batch }.serve();
+    Thread { engine, name, task, runtime, inbox, deferred, batches }.serve();
 }
 
 struct Thread<'a> {
@@ -52,8 +48,7 @@ struct Thread<'a> {
     inbox: mpsc::Receiver<Request>,
     /// Requests that arrived while a batch was filling and do not fit into it.
     deferred: VecDeque<Request>,
-    /// The largest batch.
-    max_batch: usize,
+    batches: Batches,
 }
 
 impl Thread<'_> {
@@ -67,7 +62,10 @@ impl Thread<'_> {
             let waited = sent.elapsed();
             // A closed answer channel is fine: the caller is gone.
             match work {
-                Work::Infer { input, answer } => self.infer(Item { input, answer, waited }),
+                Work::Infer { input, answer, announcement } => {
+                    drop(announcement);
+                    self.infer(Item { input, answer, waited });
+                }
                 Work::Paint { painting, control, answer } => {
                     let _ = answer.send(self.paint(&painting, &control, waited));
                 }
@@ -116,14 +114,19 @@ impl Thread<'_> {
         }
     }
 
-    /// Collects a batch: `first`, and inputs of the same shape that are waiting or arrive within the batching wait.
+    /// Collects a batch: `first`, and inputs of the same shape that are waiting. Waits a moment for those that are on
+    /// their way, and for no others.
     fn gather(&mut self, first: Item) -> Vec<Item> {
+        let (_, _, rows, columns) = first.input.dim();
+        let largest = self.batches.largest(rows, columns);
         let mut batch = vec![first];
-        let until = Instant::now() + self.runtime.batching().1;
-        while batch.len() < self.max_batch {
+        let until = Instant::now() + self.batches.wait();
+        while batch.len() < largest {
+            // Before looking, because an announced input arrives before its announcement ends.
+            let expects_more = self.batches.expects_more();
             match self.inbox.try_recv() {
                 Ok(request) => self.add(&mut batch, request),
-                Err(mpsc::error::TryRecvError::Empty) if Instant::now() < until => {
+                Err(mpsc::error::TryRecvError::Empty) if expects_more && Instant::now() < until => {
                     std::thread::sleep(POLL_INTERVAL);
                 }
                 Err(_) => break,
@@ -136,14 +139,20 @@ impl Thread<'_> {
         let waited = request.sent.elapsed();
         match request.work {
             work if work.is_abandoned() => {}
-            Work::Infer { input, answer } if input.shape() == batch[0].input.shape() => {
+            Work::Infer { input, answer, .. } if input.shape() == batch[0].input.shape() => {
                 batch.push(Item { input, answer, waited });
             }
-            work => self.deferred.push_back(Request { work, ..request }),
+            mut work => {
+                if let Work::Infer { announcement, .. } = &mut work {
+                    // It is here, so no batch needs to wait for it.
+                    *announcement = None;
+                }
+                self.deferred.push_back(Request { work, ..request });
+            }
         }
     }
 
-    /// Runs a batch. Returns the output of each input and the duration of the whole run.
+    /// Runs a batch. Returns the output of each input, and its share of the duration.
     fn run(&mut self, batch: &[Item]) -> Result<(Vec<Array4<f32>>, Duration), SessionError> {
         let (Engine::Net(session), Some(net)) = (&mut self.engine, self.task.net()) else {
             return Err(self.unsupported("run a tensor"));
@@ -152,7 +161,8 @@ impl Thread<'_> {
         let started = Instant::now();
         let outputs = inject_fault(self.runtime, &run)
             .and_then(|()| run_batch(session, net.tensors(), batch));
-        Ok((note_device_loss(self.runtime, outputs)?, started.elapsed()))
+        let share = started.elapsed() / batch.len() as u32;
+        Ok((note_device_loss(self.runtime, outputs)?, share))
     }
 
     fn paint(

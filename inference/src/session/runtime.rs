@@ -64,6 +64,15 @@ impl Runtime {
         (max_inputs.unwrap_or(default).max(1), wait)
     }
 
+    /// Returns the most memory of one run of an upscaler, in bytes.
+    pub fn tile_memory_bytes(&self) -> u64 {
+        let default = match self.device {
+            Device::Cpu => 1 << 30,
+            Device::Cuda => 4 << 30,
+        };
+        self.settings.tile_memory_bytes.unwrap_or(default)
+    }
+
     /// Returns the folder that records which models have passed their checks.
     pub fn passed_checks(&self) -> Option<&Path> {
         self.settings.passed_checks.as_deref()

@@ -30,6 +30,9 @@ pub struct RuntimeSettings {
     pub gpu: GpuSettings,
     /// How waiting inputs are batched, if the graph allows it.
     pub batching: Batching,
+    /// The most memory of one run of an upscaler, a tile or a batch of them, in bytes. `None` means 4 GiB on a GPU and
+    /// 1 GiB on a CPU.
+    pub tile_memory_bytes: Option<u64>,
     /// A folder that records which models have passed the checks that run them, for short processes: a model with a
     /// record is loaded without them. `None` runs every model before it serves.
     pub passed_checks: Option<PathBuf>,
@@ -59,7 +62,7 @@ pub struct Batching {
     /// The largest batch of one run; 1 disables batching. `None` means 8 on a GPU and 1 on a CPU, where one input keeps
     /// all cores busy.
     pub max_inputs: Option<usize>,
-    /// How long an input waits for others to join its batch.
+    /// How long an input waits for another that is on its way, to join its batch.
     pub wait: Duration,
 }
 

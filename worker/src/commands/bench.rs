@@ -109,7 +109,7 @@ impl ThroughputArgs {
             model: choose_model(&registry, self.model.as_deref(), tool).await?,
             tool,
             pixels: self.models.pixel_pool()?,
-            settings: self.models.settings(self.limits, registry.device()),
+            settings: self.limits.settings(&registry),
         });
         let cores = available_parallelism().map_or(1, usize::from).min(self.models.threads());
 

@@ -109,7 +109,7 @@ impl Serve {
             queue,
             storage,
             storage_probe,
-            settings: self.models.settings(self.limits, registry.device()),
+            settings: self.limits.settings(&registry),
             registry,
             safety_checker,
             pixels: self.models.pixel_pool()?,

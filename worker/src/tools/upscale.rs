@@ -5,11 +5,12 @@
 //! bands, not on the result.
 
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use ndarray::Array4;
 use retouch_catalog::{Count, CountUnit, Factor};
 use tokio::sync::mpsc;
@@ -19,7 +20,7 @@ use super::stage::{Stage, StageTimes};
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use retouch_inference::manifest::{Task, Tiling, TilingMode, Upscale};
-use retouch_inference::registry::{Inference, ModelHandle, ModelIdentity};
+use retouch_inference::registry::{Announcement, Inference, ModelHandle, ModelIdentity};
 use retouch_inference::session::SessionError;
 use retouch_pixels::band::{self, Band, BandTile};
 use retouch_pixels::decode::decode;
@@ -31,8 +32,9 @@ mod encoder;
 
 use encoder::{Copies, Encoder};
 
-/// Tiles in progress at once: while the model runs on one, the next is prepared and the previous one is composed.
-const TILES_IN_FLIGHT: usize = 2;
+/// Batches in progress at once: while the model runs on one, the tiles of the next are prepared and those of the previous
+/// one are composed.
+const BATCHES_IN_FLIGHT: usize = 2;
 
 /// The largest band of the result, in bytes.
 const BAND_BYTES: u64 = 48 << 20;
@@ -67,9 +69,20 @@ pub trait Net: Sync {
     /// Returns the model's contract.
     fn contract(&self) -> &Upscale;
 
+    /// Announces a tile that is being prepared, so that a batch that is filling waits for it.
+    fn announce(&self) -> Option<Announcement> {
+        None
+    }
+
+    /// Returns how many tiles of `rows` and `columns`, with padding, one run takes at most.
+    fn largest_batch(&self, _rows: usize, _columns: usize) -> usize {
+        1
+    }
+
     /// Runs the net on f32 `[1, 3, height, width]`.
     fn enlarge(
         &self,
+        announcement: Option<Announcement>,
         tile: Array4<f32>,
     ) -> impl Future<Output = Result<Inference, SessionError>> + Send;
 }
@@ -104,8 +117,23 @@ impl Net for Upscaler {
         &self.contract
     }
 
-    async fn enlarge(&self, tile: Array4<f32>) -> Result<Inference, SessionError> {
-        self.model.infer(tile).await
+    fn announce(&self) -> Option<Announcement> {
+        Some(self.model.announce())
+    }
+
+    fn largest_batch(&self, rows: usize, columns: usize) -> usize {
+        self.model.largest_batch(rows, columns)
+    }
+
+    async fn enlarge(
+        &self,
+        announcement: Option<Announcement>,
+        tile: Array4<f32>,
+    ) -> Result<Inference, SessionError> {
+        match announcement {
+            Some(announcement) => self.model.infer_announced(announcement, tile).await,
+            None => self.model.infer(tile).await,
+        }
     }
 }
 
@@ -145,7 +173,7 @@ pub struct Upscaled {
 }
 
 /// Returns the peak memory of a run in bytes, without models: the picture while it is decoded, two bands, and the tiles
-/// in flight.
+/// in flight. A GPU that takes eight large tiles at a time needs up to 200 MiB more.
 pub fn memory_bytes(width: u32, height: u32) -> u64 {
     u64::from(width) * u64::from(height) * 8 + 2 * BAND_BYTES + (64 << 20)
 }
@@ -246,15 +274,21 @@ impl Plan {
         top..top + rest.div_ceil(rest.div_ceil(side.min(self.max_rows)))
     }
 
-    /// Returns the number of tiles from row `top` on.
-    fn tiles_from(&self, mut top: u32, side: u32) -> u32 {
-        let mut count = 0;
+    /// Returns the bands from row `top` on: their rows and tiles.
+    fn bands_from(&self, mut top: u32, side: u32) -> Vec<(Range<u32>, Vec<BandTile>)> {
+        let mut bands = Vec::new();
         while top < self.size.1 {
             let y = self.rows_from(top, side);
-            count += band::tiles(self.size, &y, side, self.overlap()).len() as u32;
             top = y.end;
+            let tiles = band::tiles(self.size, &y, side, self.overlap());
+            bands.push((y, tiles));
         }
-        count
+        bands
+    }
+
+    /// Returns the number of tiles from row `top` on.
+    fn tiles_from(&self, top: u32, side: u32) -> u32 {
+        self.bands_from(top, side).iter().map(|(_, tiles)| tiles.len() as u32).sum()
     }
 
     const fn overlap(&self) -> u32 {
@@ -302,25 +336,35 @@ impl<N: Net> Run<'_, N> {
         let mut meter = Meter::new(size, self.plan.tiles_from(0, side), progress);
         let (mut top, mut finished, mut above) = (0, Vec::new(), Vec::new());
         while top < size.1 {
-            let y = self.plan.rows_from(top, side);
-            let next = self.band(&y, side, &mut meter);
-            let (next, written) = tokio::join!(next, png.write(std::mem::take(&mut finished)));
-            written?;
-            let mut band = match next {
-                Err(ToolError::OutOfMemory(reason)) if side > tiling.smallest => {
-                    side = (side.min(size.0.max(y.end - y.start)) / 2).max(tiling.smallest);
-                    tracing::warn!(reason, "Out of memory; continuing with tiles of {side} pixels");
-                    meter.restart_band(top, self.plan.tiles_from(top, side));
-                    continue;
-                }
-                next => next?,
-            };
-            band.fade_in(&above);
-            // Keeps the rows that overlap with the next band.
-            above = if y.end == size.1 { Vec::new() } else { band.split_off(shared) };
-            finished = band.pixels;
-            top = y.end;
-            meter.end_band();
+            let bands = self.plan.bands_from(top, side);
+            let in_flight = self.tiles_in_flight(&bands);
+            // One stream for all bands, so that a batch holds tiles of two bands where one ends.
+            let tiles = bands.iter().flat_map(|(_, tiles)| tiles.clone());
+            let tiles = stream::iter(tiles).map(|tile| self.tile(tile)).buffered(in_flight);
+            let mut tiles = pin!(tiles);
+            for (y, own) in &bands {
+                let next = self.band(y, own, &mut tiles, &mut meter);
+                let (next, written) = tokio::join!(next, png.write(std::mem::take(&mut finished)));
+                written?;
+                let mut band = match next {
+                    Err(ToolError::OutOfMemory(reason)) if side > tiling.smallest => {
+                        side = (side.min(size.0.max(y.end - y.start)) / 2).max(tiling.smallest);
+                        tracing::warn!(
+                            reason,
+                            "Out of memory; continuing with tiles of {side} pixels"
+                        );
+                        meter.restart_band(top, self.plan.tiles_from(top, side));
+                        break;
+                    }
+                    next => next?,
+                };
+                band.fade_in(&above);
+                // Keeps the rows that overlap with the next band.
+                above = if y.end == size.1 { Vec::new() } else { band.split_off(shared) };
+                finished = band.pixels;
+                top = y.end;
+                meter.end_band();
+            }
         }
         png.write(finished).await?;
         let Copies { thumbnail, preview, took: encoding } = png.finish().await?;
@@ -329,17 +373,18 @@ impl<N: Net> Run<'_, N> {
         Ok(Upscaled { thumbnail, preview, width, height, stages })
     }
 
+    /// Takes the tiles of one band, its `own`, from the stream and joins them.
     async fn band(
         &self,
         y: &Range<u32>,
-        side: u32,
+        own: &[BandTile],
+        tiles: &mut (impl Stream<Item = Result<(BandTile, Vec<u8>), ToolError>> + Unpin),
         meter: &mut Meter<impl Fn(Progress) + Sync>,
     ) -> Result<Band, ToolError> {
         let Plan { size, channels, layout, .. } = self.plan;
-        let tiles = band::tiles(size, y, side, self.plan.overlap());
-        let rows = tiles.first().map_or(0, |tile| tile.region.height()) * layout.factor;
+        let rows = own.first().map_or(0, |tile| tile.region.height()) * layout.factor;
         let mut band = Band::new(size.0 * layout.factor, rows, channels.count());
-        let mut tiles = stream::iter(tiles).map(|tile| self.tile(tile)).buffered(TILES_IN_FLIGHT);
+        let mut tiles = tiles.take(own.len());
         while let Some((tile, samples)) = tiles.try_next().await? {
             let x = tile.region.x.start * layout.factor..tile.region.x.end * layout.factor;
             let fade = tile.fade * layout.factor;
@@ -353,9 +398,21 @@ impl<N: Net> Run<'_, N> {
         Ok(band)
     }
 
+    /// Returns how many of these tiles are in progress at once.
+    fn tiles_in_flight(&self, bands: &[(Range<u32>, Vec<BandTile>)]) -> usize {
+        let padding = 2 * self.plan.layout.padding;
+        let tiles = bands.iter().flat_map(|(_, tiles)| tiles);
+        let batches = tiles.map(|BandTile { region, .. }| {
+            let (rows, columns) = (region.height() + padding, region.width() + padding);
+            self.net.largest_batch(rows as usize, columns as usize)
+        });
+        BATCHES_IN_FLIGHT * batches.min().unwrap_or(1)
+    }
+
     /// Computes one tile: cuts it out with its padding, enlarges it, and returns the interleaved samples of its region.
     async fn tile(&self, tile: BandTile) -> Result<(BandTile, Vec<u8>), ToolError> {
         let Plan { layout, tile_size, channels, .. } = self.plan;
+        let announcement = self.net.announce();
         let (picture, region) = (self.picture.clone(), tile.region.clone());
         let normalization = self.net.contract().input.normalization();
         let prepare = move || {
@@ -368,9 +425,9 @@ impl<N: Net> Run<'_, N> {
             (cut, colors, alpha)
         };
         let (cut, colors, alpha) = self.timed(Stage::Preprocess, prepare).await?;
-        let colors = self.enlarge(colors).await?;
+        let colors = self.enlarge(announcement, colors).await?;
         let alpha = match alpha {
-            Some(alpha) => Some(self.enlarge(alpha).await?),
+            Some(alpha) => Some(self.enlarge(None, alpha).await?),
             None => None,
         };
         let region = tile.region.clone();
@@ -380,8 +437,12 @@ impl<N: Net> Run<'_, N> {
         Ok((tile, samples))
     }
 
-    async fn enlarge(&self, tensor: Array4<f32>) -> Result<Array4<f32>, ToolError> {
-        let inference = self.net.enlarge(tensor).await?;
+    async fn enlarge(
+        &self,
+        announcement: Option<Announcement>,
+        tensor: Array4<f32>,
+    ) -> Result<Array4<f32>, ToolError> {
+        let inference = self.net.enlarge(announcement, tensor).await?;
         self.add(Stage::Infer, inference.ran);
         Ok(inference.output)
     }

@@ -1,5 +1,6 @@
 //! Tests of the worker through its public functions, its command line and real processes.
 
+mod batches;
 mod contracts;
 mod cutouts;
 mod demo;
@@ -72,6 +73,7 @@ fn settings(batching: Batching, faults: RunFaults) -> RuntimeSettings {
         intra_threads: 2,
         gpu: GpuSettings::default(),
         batching,
+        tile_memory_bytes: None,
         passed_checks: None,
         faults,
     }

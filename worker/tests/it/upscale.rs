@@ -11,7 +11,7 @@ use retouch_catalog::{Count, CountUnit, Factor};
 use retouch_inference::manifest::{
     Element, Enlargement, Layout, NetOutput, TileInput, Tiling, TilingMode, Upscale,
 };
-use retouch_inference::registry::Inference;
+use retouch_inference::registry::{Announcement, Inference};
 use retouch_inference::session::SessionError;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
@@ -81,7 +81,11 @@ impl Net for Stub {
         &self.contract
     }
 
-    async fn enlarge(&self, tile: Array4<f32>) -> Result<Inference, SessionError> {
+    async fn enlarge(
+        &self,
+        _: Option<Announcement>,
+        tile: Array4<f32>,
+    ) -> Result<Inference, SessionError> {
         tokio::time::sleep(self.delay).await;
         let brightening = (self.runs.fetch_add(1, Ordering::Relaxed) % 2) as f32 * self.brightening;
         let (_, channels, height, width) = tile.dim();

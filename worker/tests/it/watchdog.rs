@@ -1,23 +1,17 @@
-//! Hanging runs, lost devices and batches, simulated on a CPU; and the doctor.
+//! Hanging runs and lost devices, simulated on a CPU; and the doctor.
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use ndarray::Array4;
 use retouch_core::jobs::JobState;
-use retouch_inference::faults::RunFaults;
-use retouch_inference::manifest::Manifest;
-use retouch_inference::registry::load_model;
-use retouch_inference::session::{Batching, Runtime};
 use retouch_standins::testing::eventually;
 use retouch_worker::watchdog::{self, EXIT_HUNG};
 use sqlx::PgPool;
 
 use crate::process::Services;
-use crate::{repository, settings};
+use crate::repository;
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -80,35 +74,6 @@ async fn the_health_file_is_fresh_while_the_worker_is_alive(pool: PgPool) {
     worker.terminate();
     tokio::task::spawn_blocking(move || worker.wait(TIMEOUT)).await.unwrap();
     assert!(watchdog::check(&file, SystemTime::now() + Duration::from_mins(1)).is_err());
-}
-
-#[tokio::test]
-async fn waiting_inputs_run_as_a_batch_and_each_gets_its_own_output() {
-    let batching = Batching { max_inputs: Some(4), wait: Duration::from_millis(50) };
-    let batched = Runtime::start(settings(batching, RunFaults::default())).unwrap();
-    let folder = repository().join("models/tiny/upscale");
-    let alone =
-        load_model(Manifest::read(&folder).unwrap(), crate::runtime(), |_| {}).await.unwrap();
-    let manifest = Manifest::read(&folder).unwrap();
-    let together = Arc::new(load_model(manifest, batched.clone(), |_| {}).await.unwrap());
-    let input = |seed: usize, side: usize| {
-        Array4::from_shape_fn((1, 3, side, side), |(_, c, y, x)| {
-            ((seed * 7 + c * 5 + y * 3 + x) % 11) as f32 / 11.0
-        })
-    };
-    // Mixes two shapes, which cannot share a batch.
-    let sides = [16, 16, 24, 16, 24, 16, 16, 16];
-    let runs = sides.iter().enumerate().map(|(seed, side)| {
-        let (model, input) = (Arc::clone(&together), input(seed, *side));
-        tokio::spawn(async move { model.infer(input).await.unwrap().output })
-    });
-    let runs: Vec<_> = runs.collect();
-    for ((seed, side), run) in sides.iter().enumerate().zip(runs) {
-        let own = alone.infer(input(seed, *side)).await.unwrap().output;
-        assert_eq!(run.await.unwrap(), own, "input {seed} of {side}");
-    }
-    let started = batched.runs().start("the next").number() - 1;
-    assert!(started < sides.len() as u64, "{started} runs for {} inputs", sides.len());
 }
 
 #[test]

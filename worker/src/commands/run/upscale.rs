@@ -46,7 +46,7 @@ impl UpscaleArgs {
             background: None,
         };
         let registry = self.models.registry_for_one_run()?;
-        let settings = self.models.settings(self.limits, registry.device());
+        let settings = self.limits.settings(&registry);
         let (name, model) = (self.model.as_deref(), OnceCell::new());
         let tool =
             Enlarge { registry, name, model, factor: self.factor, settings, common: &common };

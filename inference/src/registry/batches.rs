@@ -1,0 +1,70 @@
+//! How many inputs of one shape run together, and whether more of them are on their way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::manifest::Task;
+use crate::session::Runtime;
+
+/// The batches of a model. Its thread and its handles share it.
+#[derive(Clone, Debug)]
+pub struct Batches {
+    max_inputs: usize,
+    /// The most pixels, with padding, of an upscaler's batch; `None` for other tasks.
+    max_pixels: Option<u64>,
+    /// How long an input waits for one that is on its way.
+    wait: Duration,
+    expected: Arc<AtomicUsize>,
+}
+
+impl Batches {
+    /// Returns the batches of a model whose graph takes several inputs at a time, or only one.
+    pub fn new(runtime: &Runtime, task: &Task, takes_several: bool) -> Self {
+        let (max_inputs, wait) = runtime.batching();
+        let max_pixels = match task {
+            Task::Upscale(contract) => {
+                let per_pixel = contract.tiling.memory_bytes_per_pixel.max(1);
+                Some(runtime.tile_memory_bytes() / u64::from(per_pixel))
+            }
+            _ => None,
+        };
+        let max_inputs = if takes_several { max_inputs } else { 1 };
+        Self { max_inputs, max_pixels, wait, expected: Arc::default() }
+    }
+
+    /// Returns the largest batch of inputs of `rows` and `columns`.
+    pub fn largest(&self, rows: usize, columns: usize) -> usize {
+        let pixels = (rows as u64 * columns as u64).max(1);
+        let fitting = self.max_pixels.map_or(usize::MAX, |most| (most / pixels) as usize);
+        self.max_inputs.min(fitting).max(1)
+    }
+
+    /// Returns how long to wait for an input that is on its way.
+    pub const fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// Returns whether an input is on its way.
+    pub fn expects_more(&self) -> bool {
+        self.expected.load(Ordering::Acquire) > 0
+    }
+
+    /// Announces an input that is being prepared.
+    pub fn announce(&self) -> Announcement {
+        self.expected.fetch_add(1, Ordering::AcqRel);
+        Announcement { expected: self.expected.clone() }
+    }
+}
+
+/// An input on its way to a model: until it arrives, or this is dropped, a batch that is filling waits for it.
+#[derive(Debug)]
+pub struct Announcement {
+    expected: Arc<AtomicUsize>,
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        self.expected.fetch_sub(1, Ordering::AcqRel);
+    }
+}

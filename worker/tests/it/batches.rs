@@ -1,0 +1,137 @@
+//! Batches on a CPU: what runs together, and what an input waits for.
+
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ndarray::Array4;
+use retouch_catalog::Factor;
+use retouch_inference::faults::RunFaults;
+use retouch_inference::manifest::{Manifest, Task};
+use retouch_inference::registry::{ModelHandle, load_model};
+use retouch_inference::session::{Batching, Runtime, RuntimeSettings};
+use retouch_pixels::Limits;
+use retouch_worker::pixel_pool::PixelPool;
+use retouch_worker::tools::upscale::{Net, Settings, Upscaler, upscale};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::process::picture;
+use crate::{repository, settings};
+
+/// Loads the tiny upscaler, which takes batches. `tile_memory_bytes` limits them.
+async fn load(wait: Duration, tile_memory_bytes: Option<u64>) -> (Runtime, ModelHandle) {
+    let batching = Batching { max_inputs: Some(4), wait };
+    let settings =
+        RuntimeSettings { tile_memory_bytes, ..settings(batching, RunFaults::default()) };
+    let runtime = Runtime::start(settings).unwrap();
+    let manifest = Manifest::read(&repository().join("models/tiny/upscale")).unwrap();
+    let model = load_model(manifest, runtime.clone(), |_| {}).await.unwrap();
+    (runtime, model)
+}
+
+/// Returns how many runs a runtime has started.
+fn runs(runtime: &Runtime) -> u64 {
+    runtime.runs().start("the next").number()
+}
+
+fn input(seed: usize, side: usize) -> Array4<f32> {
+    Array4::from_shape_fn((1, 3, side, side), |(_, c, y, x)| {
+        ((seed * 7 + c * 5 + y * 3 + x) % 11) as f32 / 11.0
+    })
+}
+
+#[tokio::test]
+async fn waiting_inputs_run_as_a_batch_and_each_gets_its_own_output() {
+    let (batched, together) = load(Duration::from_millis(50), None).await;
+    let manifest = Manifest::read(&repository().join("models/tiny/upscale")).unwrap();
+    let alone = load_model(manifest, crate::runtime(), |_| {}).await.unwrap();
+    // They are on their way until all are sent.
+    let announcement = together.announce();
+    let together = Arc::new(together);
+    let before = runs(&batched);
+    // Mixes two shapes, which cannot share a batch.
+    let sides = [16, 16, 24, 16, 24, 16, 16, 16];
+    let outputs = sides.iter().enumerate().map(|(seed, side)| {
+        let (model, input) = (Arc::clone(&together), input(seed, *side));
+        tokio::spawn(async move { model.infer(input).await.unwrap().output })
+    });
+    let outputs: Vec<_> = outputs.collect();
+    for ((seed, side), run) in sides.iter().enumerate().zip(outputs) {
+        let own = alone.infer(input(seed, *side)).await.unwrap().output;
+        assert_eq!(run.await.unwrap(), own, "input {seed} of {side}");
+    }
+    drop(announcement);
+    let started = runs(&batched) - before - 1;
+    assert!(started < sides.len() as u64, "{started} runs for {} inputs", sides.len());
+}
+
+#[tokio::test]
+async fn an_input_waits_for_nothing_that_is_not_on_its_way() {
+    let (_, model) = load(Duration::from_secs(30), None).await;
+    let started = Instant::now();
+    model.infer(input(1, 16)).await.unwrap();
+    // It is announced, but never sent.
+    let announcement = model.announce();
+    let (run, ()) = tokio::join!(model.infer(input(1, 16)), async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        drop(announcement);
+    });
+    run.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn an_input_waits_for_one_that_is_on_its_way() {
+    let (runtime, model) = load(Duration::from_secs(30), None).await;
+    let before = runs(&runtime);
+    let announcement = model.announce();
+    let (first, second) = tokio::join!(model.infer(input(1, 16)), async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        model.infer_announced(announcement, input(2, 16)).await
+    });
+    let waited = (first.unwrap().waited, second.unwrap().waited);
+    assert_eq!(runs(&runtime) - before - 1, 1, "{waited:?}");
+}
+
+#[tokio::test]
+async fn a_batch_fits_into_the_memory_of_tiles() {
+    let manifest = Manifest::read(&repository().join("models/tiny/upscale")).unwrap();
+    let Task::Upscale(contract) = manifest.task else { panic!("another task") };
+    let of_one = 16 * 16 * u64::from(contract.tiling.memory_bytes_per_pixel);
+    for (memory, largest) in [(of_one / 2, 1), (of_one, 1), (of_one * 3, 3), (of_one * 99, 4)] {
+        let (_, model) = load(Duration::ZERO, Some(memory)).await;
+        assert_eq!(model.largest_batch(16, 16), largest);
+    }
+}
+
+#[tokio::test]
+async fn the_tiles_of_one_picture_fill_batches_across_its_bands() {
+    let (runtime, model) = load(Duration::from_secs(5), None).await;
+    let net = Upscaler::new(model).unwrap();
+    // Six tiles in three bands of two.
+    let side = 64;
+    let file = Bytes::from(picture(2 * side, 3 * side));
+    let before = runs(&runtime);
+    let pixels = PixelPool::new(2).unwrap();
+    let per_pixel = u64::from(net.contract().tiling.memory_bytes_per_pixel);
+    let tile_memory_bytes = u64::from(side * side) * per_pixel;
+    let settings = Settings { limits: Limits::default(), tile_memory_bytes };
+    let (out, mut parts) = mpsc::channel(1);
+    let never = CancellationToken::new();
+    let upscaling = upscale(file, Factor::X4, &net, &pixels, &settings, &never, |_| {}, out);
+    let receiving = async {
+        let mut png = Vec::new();
+        while let Some(part) = parts.recv().await {
+            png.extend_from_slice(&part);
+        }
+        png
+    };
+    let (upscaled, png) = tokio::join!(upscaling, receiving);
+    upscaled.unwrap();
+    let made = image::load_from_memory(&png).unwrap();
+    assert_eq!((made.width(), made.height()), (8 * side, 12 * side));
+    assert_eq!(runs(&runtime) - before - 1, 2, "four tiles, and then two");
+}
