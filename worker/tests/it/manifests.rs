@@ -237,7 +237,7 @@ async fn a_model_that_differs_from_its_manifest_is_refused() {
 async fn a_safety_net_of_another_element_type_is_refused() {
     let order = "order = \"bgr\"";
     for (element, expected) in [
-        ("f16", "is Float32 [1, 32, 32, 3], but the manifest expects f16 [1, 32, 32, 3]"),
+        ("f16", "is f32 [1, 32, 32, 3], but the manifest expects f16 [1, 32, 32, 3]"),
         ("u8", "the net gets the samples as they are: set input.mean = [0, 0, 0]"),
     ] {
         let to = format!("{order}\nelement = \"{element}\"");

@@ -75,7 +75,7 @@ fn one_broken_picture_fails_the_command_but_not_the_others() {
     assert!(log.ends_with("retouch-worker: 1 of 3 pictures failed\n"), "{log}");
     assert_eq!(names(&dir.path().join("out")), ["deep", "one.png"]);
     let cut = open(&dir.path().join("out/one.png")).into_rgba8();
-    assert_eq!((cut.get_pixel(45, 30)[3], cut.get_pixel(2, 2)[3]), (255, 0));
+    assert!(cut.get_pixel(45, 30)[3] > 245 && cut.get_pixel(2, 2)[3] < 10);
 
     fs::remove_file(dir.path().join("in/broken.jpg")).unwrap();
     let (status, lines, log) = run(&["--skip-existing"]);
@@ -102,11 +102,12 @@ fn every_format_has_the_same_picture_and_a_background_fills_what_is_transparent(
     assert_eq!(format, Jpeg);
     assert!(jpg.to_rgb8().get_pixel(2, 2).0.iter().all(|sample| *sample > 250), "white");
     let (_, red) = run("red.png", &["--background", "#f00"]);
-    assert_eq!(red.to_rgba8().get_pixel(2, 2).0, [255, 0, 0, 255]);
+    let [r, g, b, a] = red.to_rgba8().get_pixel(2, 2).0;
+    assert!(r == 255 && g < 10 && b < 10 && a == 255, "{r} {g} {b} {a}");
     let (_, mask) = run("mask.png", &["--only-mask"]);
     assert_eq!(mask.color(), image::ColorType::L8);
     let mask = mask.into_luma8();
-    assert_eq!((mask.get_pixel(45, 30)[0], mask.get_pixel(2, 2)[0]), (255, 0));
+    assert!(mask.get_pixel(45, 30)[0] > 245 && mask.get_pixel(2, 2)[0] < 10);
 }
 
 #[test]
