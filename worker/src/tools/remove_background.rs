@@ -64,13 +64,14 @@ pub async fn remove_background(
     let mut steps = Steps::new(pixels, cancel, progress);
 
     let picture = steps.on_pixels(Stage::Decode, move || Ok(decode(&input, &limits)?)).await?;
+    let announcement = model.announce();
     let (contract, picture, tensor) = steps
         .on_pixels(Stage::Preprocess, move || {
             let tensor = contract.input.to_tensor(&picture);
             Ok((contract, picture, tensor))
         })
         .await?;
-    let map = steps.on_model(model, tensor).await?;
+    let map = steps.on_model(model, announcement, tensor).await?;
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
             let alpha = contract.to_alpha(&map, &picture, Edges::OfPicture)?;

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
-use retouch_inference::registry::ModelHandle;
+use retouch_inference::registry::{Announcement, ModelHandle};
 
 /// A stage of a tool, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,9 +128,10 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
     pub async fn on_model(
         &mut self,
         model: &ModelHandle,
+        announcement: Announcement,
         tensor: ndarray::Array4<f32>,
     ) -> Result<ndarray::Array4<f32>, ToolError> {
-        let run = async { Ok(model.infer(tensor).await?) };
+        let run = async { Ok(model.infer_announced(announcement, tensor).await?) };
         let inference = self.unless_canceled(Stage::Infer, run).await?;
         self.times.add(Stage::Infer, inference.ran);
         Ok(inference.output)
