@@ -339,7 +339,7 @@ impl<N: Net> Run<'_, N> {
             let bands = self.plan.bands_from(top, side);
             let in_flight = self.tiles_in_flight(&bands);
             // One stream for all bands, so that a batch holds tiles of two bands where one ends.
-            let tiles = bands.iter().flat_map(|(_, tiles)| tiles.clone());
+            let tiles: Vec<_> = bands.iter().flat_map(|(_, tiles)| tiles.clone()).collect();
             let tiles = stream::iter(tiles).map(|tile| self.tile(tile)).buffered(in_flight);
             let mut tiles = pin!(tiles);
             for (y, own) in &bands {

@@ -85,7 +85,7 @@ pub async fn clarify(
         let inference = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ToolError::Canceled),
-            inference = net.enlarge(tensor) => inference?,
+            inference = net.enlarge(None, tensor) => inference?,
         };
         ran += inference.ran;
         let part = region.clone();
