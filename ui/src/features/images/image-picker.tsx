@@ -119,7 +119,13 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
     );
   }
   const isEmpty = images.length === 0 && !query.hasNextPage;
-  if (isEmpty && !search) return <EmptyState icon="image" title={imageTexts.noImages} />;
+  if (isEmpty && !search) {
+    return (
+      <EmptyState icon="image" title={imageTexts.noImages}>
+        Your uploads appear here.
+      </EmptyState>
+    );
+  }
   return (
     <>
       {(search || total > MIN_FOR_SEARCH) && (

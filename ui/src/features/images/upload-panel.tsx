@@ -71,12 +71,12 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
   return (
     <div className="grid gap-4">
       <ChosenPreview chosen={chosen} />
-      {others.length > 0 && <p className="text-sm text-soft">{othersText(others.length)}</p>}
       {upload.isSending && (
         <ProgressBar label="Upload" fraction={upload.fraction < 1 ? upload.fraction : null} />
       )}
       {upload.error && <Notice tone="error">{failureText(upload.error)}</Notice>}
-      <div className="flex justify-end gap-3">
+      <div className="flex flex-wrap items-center justify-end gap-3">
+        {others.length > 0 && <p className="grow text-sm text-soft">{othersText(others.length)}</p>}
         <Button variant="secondary" onClick={cancel}>
           Cancel
         </Button>
