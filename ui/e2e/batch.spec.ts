@@ -8,7 +8,8 @@ import { signInAsSomeoneNew } from './sign-in';
 import { expect, test } from './test';
 import { credits, expectResults } from './tool';
 
-const named = (name: string, file = aPicture(96, 64)) => ({ ...file, name });
+/** Just too large for the slow net that a CPU upscales small pictures with. */
+const named = (name: string, file = aPicture(300, 240)) => ({ ...file, name });
 
 /** Chooses files and waits until `accepted` of them have passed the checks. */
 async function choose(page: Page, tool: string, files: ReturnType<typeof aPhoto>[], accepted = files.length) {

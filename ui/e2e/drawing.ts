@@ -29,8 +29,10 @@ export async function drawWithMouse(page: Page, path: Path = across) {
   await page.mouse.up();
 }
 
+type DrawnStroke = { kind: string; size: number; points: number[]; widths?: number[] };
+
 /** Reads the strokes from the session storage, after the page has written them. */
-export async function strokes(page: Page): Promise<{ kind: string; size: number; points: number[] }[]> {
+export async function strokes(page: Page): Promise<DrawnStroke[]> {
   await page.waitForTimeout(400);
   return page.evaluate(() => {
     const stored = JSON.parse(sessionStorage.getItem('retouch-magic-fix') ?? '{}');

@@ -64,6 +64,40 @@ test('a pen draws while the hand rests on the screen', async ({ page }) => {
   expect(drawn.map(({ kind, points }) => [kind, points.length])).toEqual([['paint', 4]]);
 });
 
+test('a pen that presses harder draws a wider line, also in the mask', async ({ page, context }) => {
+  await signInAsSomeoneNew(page);
+  await openMagicFix(page, aPicture(1200, 700));
+  const pen = await context.newCDPSession(page);
+  const send = async (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', x: number, force: number) =>
+    pen.send('Input.dispatchMouseEvent', {
+      type,
+      ...(await positionOn(surface(page), x, 0.5)),
+      button: 'left',
+      buttons: type === 'mouseReleased' ? 0 : 1,
+      pointerType: 'pen',
+      force,
+    });
+  await send('mousePressed', 0.2, 0.1);
+  for (let step = 1; step <= 30; step += 1) await send('mouseMoved', 0.2 + step * 0.02, step <= 15 ? 0.1 : 1);
+  await send('mouseReleased', 0.8, 0);
+
+  const [stroke] = await strokes(page);
+  if (!stroke?.widths) throw new Error('the stroke has no widths');
+  const { size, widths, points } = stroke;
+  expect(widths).toHaveLength(points.length / 2);
+  expect(widths.at(-1)).toBeCloseTo(size, 1);
+  expect(widths[1]).toBeLessThan(size / 2);
+
+  // Between the half width of the thin part and that of the wide part.
+  const beside = (index: number): [x: number, y: number] => [
+    Math.round(points[2 * index] ?? 0),
+    Math.round((points[2 * index + 1] ?? 0) + 0.36 * size),
+  ];
+  const [thin, wide] = [beside(5), beside(25)];
+  const { at } = await pictureOf(page, await exportedMask(page), [thin, wide]);
+  expect([at(...thin)[3], at(...wide)[3]]).toEqual([0, 255]);
+});
+
 test('zoom, move and the eraser work with the mouse and the keyboard', { tag: '@firefox' }, async ({
   page,
 }) => {

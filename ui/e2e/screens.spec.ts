@@ -1,3 +1,4 @@
+import type { Locator } from '@playwright/test';
 import { expectAccessible } from './accessible';
 import { checkScreen } from './check-screen';
 import { button, drawWithMouse, prompt } from './drawing';
@@ -18,6 +19,12 @@ const everyone = [
   '/privacy',
   '/nothing',
 ];
+
+async function boxOf(element: Locator) {
+  const box = await element.boundingBox();
+  if (!box) throw new Error(`${element} is not visible`);
+  return { ...box, right: box.x + box.width, bottom: box.y + box.height };
+}
 
 test('the screens of a visitor have no overflow and are accessible', async ({ page }) => {
   for (const path of [...everyone, '/login', '/signup', '/authcallback']) {
@@ -48,6 +55,12 @@ test('the screens of a user have no overflow and are accessible', async ({ page 
   await page.getByRole('button', { name: 'Compare' }).click();
   await expect(page.getByRole('group', { name: 'Compare as' })).toBeVisible();
   await checkScreen(page);
+
+  // On a phone, the badge and the zoom bar share the top of the picture.
+  await page.setViewportSize({ width: 360, height: 780 });
+  const badge = await boxOf(page.getByRole('figure').getByText('2X', { exact: true }));
+  const bar = await boxOf(page.getByRole('group', { name: 'Zoom' }));
+  expect(badge.right <= bar.x || badge.y >= bar.bottom, JSON.stringify({ badge, bar })).toBe(true);
 
   const magic = tool.replace('remove-background', 'magic');
   await page.goto(magic);
@@ -89,6 +102,9 @@ test('the screens of a user have no overflow and are accessible', async ({ page 
   await page.getByRole('button', { name: 'Delete all' }).click();
   await expect(page).toHaveURL(/\/images$/);
   await expect(page.getByText('No images to show')).toBeVisible();
+  const heading = await boxOf(page.getByRole('heading', { name: 'Your images' }));
+  const empty = await boxOf(page.getByText('No images to show').locator('..'));
+  expect(empty.y - heading.bottom).toBeGreaterThanOrEqual(12);
 });
 
 test.describe('pictures of the main screens', () => {

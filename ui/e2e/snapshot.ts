@@ -20,6 +20,8 @@ export async function snapshot(page: Page, screen: string, only?: (typeof views)
   for (const { name, width, height, theme } of views.filter((view) => !only || only.includes(view.name))) {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    // On a phone, the page scrolls to what matters; elsewhere the top says more.
+    if (name !== 'phone') await page.evaluate(() => scrollTo(0, 0));
     await page.evaluate(() => document.fonts.ready);
     await page.waitForTimeout(400);
     const { data } = await browser.send('Page.captureScreenshot', { format: 'webp', quality: 80 });

@@ -166,7 +166,11 @@ function post(
       });
     request.onerror = () => reject(new TypeError('The connection was lost'));
     request.onabort = () => reject(aborted());
-    signal?.addEventListener('abort', () => request.abort(), { once: true });
+    const stop = () => {
+      request.abort();
+      reject(aborted());
+    };
+    signal?.addEventListener('abort', stop, { once: true });
     request.send(form);
   });
 }

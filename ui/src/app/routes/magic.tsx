@@ -32,7 +32,7 @@ export default function MagicRoute() {
       <div className="page py-8 md:py-12">
         <PageHeader
           title={toolNames['magic-fix']}
-          text="Choose one of your images, or upload a new one. Then draw over what should change."
+          text="Choose one of your images, or upload new ones. Then draw over what should change."
         />
         <Suspense fallback={placeholder}>
           <ImagePicker

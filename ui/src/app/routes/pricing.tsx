@@ -32,12 +32,12 @@ export default function PricingRoute() {
           />
         ))}
       </ul>
-      <section className="mx-auto mt-12 max-w-2xl" aria-labelledby="costs">
+      <section className="mx-auto mt-12 lg:max-w-2xl" aria-labelledby="costs">
         <h2 id="costs" className="mb-4 text-lg font-semibold">
           What a run costs
         </h2>
         <PriceList />
-        <p className="mt-3 text-sm text-soft">
+        <p className="mt-3 max-w-2xl text-sm text-soft">
           We hold the credits when you start a run and charge them when the result is ready. A failed or
           canceled run costs nothing.
         </p>

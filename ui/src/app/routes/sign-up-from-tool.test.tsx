@@ -89,9 +89,14 @@ describe('an image dropped beside the upload panel', () => {
     const api = Object.assign(new MockApi(), { images: [anImage()] });
     renderApp('/magic', { api, signedIn: true });
     await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
-    vi.mocked(keepPicture).mockImplementationOnce(async (file) => {
-      vi.mocked(takePicture).mockResolvedValueOnce(file);
-    });
+    drop([photo]);
+    expect(await preview('holiday.png')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload' })).toBeVisible();
+  });
+
+  test('is the only one that a visitor can use, and the page says so', async () => {
+    renderApp('/upscale');
+    await screen.findByLabelText('Image file');
     drop([photo, other]);
     expect(await preview('holiday.png')).toBeVisible();
     expect(await screen.findByText('Using only the first of 2 images')).toBeVisible();

@@ -141,3 +141,76 @@ describe('several files', () => {
     expect(api.images).toEqual([]);
   });
 });
+
+describe('several files on Magic Fix', () => {
+  const files = ['one.png', 'two.png', 'three.png'].map(
+    (name) => new File([`bytes of ${name}`], name, { type: 'image/png' }),
+  );
+  /** Names each image after its file. The form data of jsdom has no file names. */
+  const receive = (api: MockApi) =>
+    http.post('*/api/images/upload', async ({ request }) => {
+      const [, id = ''] = (await request.text()).match(/bytes of (\w+)/) ?? [];
+      api.images = [anImage({ id }), ...api.images];
+      return HttpResponse.json(anImage({ id }), { status: 201 });
+    });
+  const ids = (api: MockApi) => api.images.map(({ id }) => id).sort();
+  const preview = (name: string) => screen.findByRole('img', { name: `Preview of ${name}` });
+
+  test('are all uploaded: the first opens, and the page says where the others are', async () => {
+    const { router, api } = renderApp('/magic', { signedIn: true });
+    server.use(receive(api));
+    await userEvent.upload(await screen.findByLabelText('Image file'), files);
+    expect(await preview('one.png')).toBeVisible();
+    expect(screen.getByText('This image opens here. The other 2 go to My Images.')).toBeVisible();
+    expect(api.images).toEqual([]);
+
+    const send = screen.getByRole('button', { name: 'Upload 3 images' });
+    await waitFor(() => expect(send).toBeEnabled());
+    await userEvent.click(send);
+    await waitFor(() => expect(router.state.location.pathname).toBe('/magic/one'));
+    expect(await screen.findByText('2 of 2 uploaded')).toBeVisible();
+    const link = screen.getByRole('link', { name: 'Show it: three.png' });
+    expect(link).toHaveAttribute('href', '/magic/three');
+    expect(ids(api)).toEqual(['one', 'three', 'two']);
+  });
+
+  test('are sent once, even if the first fails and is sent again', async () => {
+    const { router, api } = renderApp('/magic', { signedIn: true });
+    await userEvent.upload(await screen.findByLabelText('Image file'), files);
+    const refuse = () => HttpResponse.json({ detail: 'Full.' }, { status: 422 });
+    server.use(http.post('*/api/images/upload', refuse, { once: true }), receive(api));
+    const send = screen.getByRole('button', { name: 'Upload 3 images' });
+    await waitFor(() => expect(send).toBeEnabled());
+    await userEvent.click(send);
+    expect(await screen.findByText('Full.')).toBeVisible();
+    expect(await screen.findByText('2 of 2 uploaded')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Upload' }));
+    await waitFor(() => expect(router.state.location.pathname).toBe('/magic/one'));
+    expect(ids(api)).toEqual(['one', 'three', 'two']);
+  });
+
+  test('can do without a first one that is too big', async () => {
+    vi.mocked(readImageSize).mockResolvedValueOnce({ x: 6001, y: 10 });
+    renderApp('/magic', { signedIn: true });
+    await userEvent.upload(await screen.findByLabelText('Image file'), files);
+    expect(await screen.findByText('Image dimensions too big (Max 6000x6000)')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload 3 images' })).toBeDisabled();
+    await userEvent.click(screen.getByRole('button', { name: 'Skip this image' }));
+    expect(await preview('two.png')).toBeVisible();
+    expect(screen.getByText('This image opens here. The other one goes to My Images.')).toBeVisible();
+  });
+
+  test('replace a stored image that was selected', async () => {
+    const api = Object.assign(new MockApi(), { images: [anImage()] });
+    renderApp('/magic', { api, signedIn: true });
+    await userEvent.click(await screen.findByRole('button', { name: /^Image of/ }));
+    fireEvent.drop(screen.getByRole('main'), { dataTransfer: { files, types: ['Files'] } });
+    expect(await preview('one.png')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload 3 images' })).toBeVisible();
+
+    // Another selected image does not bring them back.
+    await userEvent.click(screen.getByRole('button', { name: /^Image of/ }));
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }));
+    expect(await screen.findByText('Drop images here')).toBeVisible();
+  });
+});

@@ -13,7 +13,7 @@ export function ApiKeysSection() {
       text={
         <>
           With an API key, a program can edit images for you and spend your credits. It sends the key in the
-          header <code>X-Api-Key</code>. <ApiReference />
+          header <code className="whitespace-nowrap">X-Api-Key</code>. <ApiReference />
         </>
       }
     >

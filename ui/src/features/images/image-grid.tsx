@@ -82,7 +82,9 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
   }
   return (
     <section aria-labelledby="your-images">
-      <div className="flex flex-wrap items-baseline gap-x-3">
+      <div
+        className={classNames('flex flex-wrap items-baseline gap-x-3', isEmpty && !filter.search && 'mb-4')}
+      >
         <h2 id="your-images" ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
           Your images
         </h2>

@@ -8,7 +8,6 @@ import { SkeletonGrid } from '@/components/skeleton-grid';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
-import { keepPicture } from '@/lib/kept-picture';
 import { useImages } from './get-images';
 import { moveInGrid } from './grid-keys';
 import { ImageCount } from './image-count';
@@ -27,7 +26,7 @@ const MIN_FOR_SEARCH = 9;
 type ImagePickerProps = {
   prefix: string;
   maxDimension: number;
-  /** Set by tools that accept several files at once. */
+  /** Set by tools that process several files at once. */
   onFiles?: (files: File[]) => void;
   /** Adds an overlay to an image. */
   badge?: (imageId: string) => ReactNode;
@@ -36,28 +35,34 @@ type ImagePickerProps = {
 /** Selects a stored image or uploads a new one, then navigates to `{prefix}/{imageId}`. */
 export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: ImagePickerProps) {
   const [selected, setSelected] = useState<Image | null>(null);
+  /** Files that came while a stored image was selected. */
+  const [arrived, setArrived] = useState<File[]>([]);
   const navigate = useNavigate();
+
+  function select(image: Image | null, files: File[] = []) {
+    setSelected(image);
+    setArrived(files);
+  }
 
   return (
     <div className="grid gap-8 lg:grid-cols-2">
       <section aria-label={selected ? 'Selected image' : 'Upload an image'} className="lg:order-2">
-        <h2 className="mb-4 text-lg font-semibold">
-          {selected ? 'Selected' : onFiles ? 'Upload new images' : 'Upload a new image'}
-        </h2>
+        <h2 className="mb-4 text-lg font-semibold">{selected ? 'Selected' : 'Upload new images'}</h2>
         {selected ? (
           <SelectedImage
             image={selected}
             onSelect={() => void navigate(`${prefix}/${selected.id}`)}
-            onCancel={() => setSelected(null)}
-            onFiles={onFiles}
+            onCancel={() => select(null)}
+            onFile={(file) => select(null, [file])}
+            onFiles={onFiles ?? ((files) => select(null, files))}
           />
         ) : (
-          <UploadPanel prefix={prefix} maxDimension={maxDimension} onFiles={onFiles} />
+          <UploadPanel prefix={prefix} maxDimension={maxDimension} onFiles={onFiles} arrived={arrived} />
         )}
       </section>
       <section aria-label="Your images">
         <h2 className="mb-4 text-lg font-semibold">Your images</h2>
-        <PickerGrid selected={selected} onSelect={setSelected} badge={badge} />
+        <PickerGrid selected={selected} onSelect={select} badge={badge} />
       </section>
     </div>
   );
@@ -67,18 +72,12 @@ type SelectedImageProps = {
   image: Image;
   onSelect: () => void;
   onCancel: () => void;
-  onFiles: ((files: File[]) => void) | undefined;
+  onFile: (file: File) => void;
+  onFiles: (files: File[]) => void;
 };
 
-function SelectedImage({ image, onSelect, onCancel, onFiles }: SelectedImageProps) {
-  useIncomingFiles({
-    onFile: async (file) => {
-      // The upload panel takes it when it appears.
-      await keepPicture(file);
-      onCancel();
-    },
-    onFiles,
-  });
+function SelectedImage({ image, onSelect, onCancel, onFile, onFiles }: SelectedImageProps) {
+  useIncomingFiles({ onFile, onFiles });
   return (
     <div className="grid gap-4">
       <PictureBox width={image.x} height={image.y}>
@@ -120,7 +119,13 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
     );
   }
   const isEmpty = images.length === 0 && !query.hasNextPage;
-  if (isEmpty && !search) return <EmptyState icon="image" title={imageTexts.noImages} />;
+  if (isEmpty && !search) {
+    return (
+      <EmptyState icon="image" title={imageTexts.noImages}>
+        Your uploads appear here.
+      </EmptyState>
+    );
+  }
   return (
     <>
       {(search || total > MIN_FOR_SEARCH) && (

@@ -101,7 +101,8 @@ export function ResultPreview(props: ResultPreviewProps) {
               // A renewed URL shows the same picture.
               (finished?.enlarge((file) => enlarged(file, `${file.width}x${file.height}`)) ??
                 enlarged(result, url.split('?')[0], background))}
-            <div className="pointer-events-none absolute top-3 left-3 flex gap-2">
+            {/* On a phone, the zoom bar needs the room beside the first badge. */}
+            <div className="pointer-events-none absolute top-3 left-3 flex gap-2 max-sm:flex-col max-sm:items-start max-sm:gap-1">
               {result.isNew && <NewBadge />}
               {result.factor && <FactorBadge factor={result.factor} />}
             </div>
