@@ -28,8 +28,15 @@ export default defineConfig(({ mode }) => ({
               priority: 2,
               test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|openapi-fetch|zustand(?!.*middleware))\//,
             },
+            // Five features compare pictures, but no page does at once.
+            { name: 'comparison', priority: 2, test: /src\/components\/comparison/ },
             { name: 'shared', priority: 1, test: /preload-helper|src\//, minShareCount: 5 },
-            { name: 'shell', test: /src\/app\/shell\//, minShareCount: 2 },
+            // What every page shows.
+            {
+              name: 'shell',
+              test: /src\/(app\/shell\/|lib\/(consent|online)\.|features\/credits\/(get-user|promotion)\.|components\/tooltip\.)/,
+              minShareCount: 2,
+            },
             { name: 'runs', test: /src\/features\/runs\//, minShareCount: 2 },
           ],
         },

@@ -90,7 +90,7 @@ test('the reason is shown where no sample can be made, and a second try works', 
   );
   await userEvent.click(await compare());
   expect(await screen.findByText(detail)).toBeVisible();
-  await userEvent.click(await compare());
+  await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
   expect(await screen.findByRole('slider', { name: /of a detail$/ })).toBeVisible();
   expect(screen.queryByText(detail)).toBeNull();
 });

@@ -1,4 +1,4 @@
-import { Suspense } from 'react';
+import { Suspense, useState } from 'react';
 import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
 import { ChosenPreview } from '@/components/chosen-preview';
@@ -39,6 +39,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   const offer = useTool(tool.name);
   const { chosen, choose, clear } = useChosenImage(maxDimension);
   const run = useFreeRun(tool);
+  const [isSampling, setSampling] = useState(false);
   const canChoose = !run.isBusy && !run.result;
   useKeptPicture(canChoose ? choose : null);
   const accept = useIncomingFiles(canChoose ? { onFile: choose } : null);
@@ -81,6 +82,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   function startOver() {
     run.reset();
     clear();
+    setSampling(false);
   }
 
   return (
@@ -144,7 +146,13 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
         )}
         {sampled && (
           <Suspense>
-            <SamplePanel {...sampled} />
+            {isSampling ? (
+              <SamplePanel {...sampled} />
+            ) : (
+              <Button variant="secondary" onClick={() => setSampling(true)}>
+                Compare a detail
+              </Button>
+            )}
           </Suspense>
         )}
         <div className="grid justify-items-start gap-3 rounded-lg bg-accent-wash p-4 md:p-6">

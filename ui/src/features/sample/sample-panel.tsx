@@ -1,6 +1,8 @@
+import { useEffect, useEffectEvent, useRef } from 'react';
 import { Button } from '@/components/button';
 import { Comparison } from '@/components/comparison';
 import { Notice } from '@/components/notice';
+import { Spinner } from '@/components/spinner';
 import { failureText } from '@/lib/failure-text';
 import type { ImageSize } from '@/lib/image-size';
 import type { Part } from './detailed-parts';
@@ -15,13 +17,20 @@ type SamplePanelProps = {
   free: string | null;
 };
 
-/** Shows what the model for paid upscales makes of a detail, beside what there is without it. */
+/** Shows at once what the model for paid upscales makes of a detail, beside what there is without it. */
 export default function SamplePanel({ original, size, free }: SamplePanelProps) {
   const { sample, make, isBusy, error } = useSample(original, FACTOR);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const start = useEffectEvent(() => {
+    // The button that opened the panel is gone.
+    heading.current?.focus();
+    make();
+  });
+  useEffect(() => start(), []);
   const before = free ? 'Free Upscale' : 'Your image, enlarged';
   return (
     <section aria-labelledby="sample" className="grid gap-3 rounded-lg border border-line p-4">
-      <h3 id="sample" className="font-semibold">
+      <h3 id="sample" ref={heading} tabIndex={-1} className="font-semibold outline-none">
         Compare before you pay
       </h3>
       <p className="text-sm text-soft">
@@ -47,9 +56,13 @@ export default function SamplePanel({ original, size, free }: SamplePanelProps) 
       )}
       {error && <Notice tone="warning">{failureText(error)}</Notice>}
       <div>
-        <Button variant="secondary" isBusy={isBusy} onClick={() => make()}>
-          {sample ? 'Show another detail' : 'Compare a detail'}
-        </Button>
+        {sample || error ? (
+          <Button variant="secondary" isBusy={isBusy} onClick={() => make()}>
+            {error ? 'Try again' : 'Show another detail'}
+          </Button>
+        ) : (
+          <Spinner label="Upscaling a detail…" />
+        )}
       </div>
       <p aria-live="polite" className="sr-only">
         {sample && !isBusy && 'The comparison is ready.'}

@@ -33,6 +33,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
   const isBlocked = run.isBusy || isOversize;
   const results = useResults(tool, image.id);
   const freeResult = results.data?.find(({ credits }) => credits === 0);
+  const [isSampling, setSampling] = useState(false);
   const [repeated, setRepeated] = useState<ToolAction | null>(null);
   const buttons = useRef<HTMLUListElement>(null);
 
@@ -84,7 +85,13 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
       <RunProblemNotice problem={run.problem} />
       {tool.name === 'upscale' && offer && !isOversize && isPaidBetter(offer, 2, image) && (
         <Suspense>
-          <SamplePanel original={image.url} size={image} free={freeResult?.url ?? null} />
+          {isSampling ? (
+            <SamplePanel key={image.id} original={image.url} size={image} free={freeResult?.url ?? null} />
+          ) : (
+            <Button variant="quiet" onClick={() => setSampling(true)}>
+              Compare a detail
+            </Button>
+          )}
         </Suspense>
       )}
       {repeated && (
