@@ -32,6 +32,8 @@ test('a batch of images is upscaled and downloaded as one ZIP file', async ({ pa
   await checkScreen(page);
   await start(page, 3).click();
   await done(page, '3 of 3 done');
+  // The list shows how each run ended.
+  await expect(page.getByRole('alert')).toHaveCount(0);
   await expect(credits(page, 11)).toBeVisible();
   await expectAccessible(page);
 

@@ -36,7 +36,8 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   useEffect(() => {
     resume();
     heading.current?.focus({ preventScroll: true });
-  }, []);
+    return runner.keepQuiet();
+  }, [runner]);
 
   function start() {
     updateBatch(tool.name, ({ items }) => ({

@@ -78,6 +78,13 @@ class BatchRunner {
     this.work();
   };
 
+  /** Its list shows how each run ends, so no toast needs to. Returns a function that stops this. */
+  keepQuiet = () =>
+    followerOf(this.queryClient).keepQuiet(
+      ({ tool, imageId }) =>
+        tool === this.tool.name && this.items().some(({ image }) => image?.id === imageId),
+    );
+
   /** Stops sending. Started jobs continue on the server. */
   stop = () => {
     this.stopping.abort();

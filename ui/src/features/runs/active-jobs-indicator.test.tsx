@@ -6,6 +6,7 @@ import { anImage, aResult, aUser } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
+import { followerOf } from './run-follower';
 
 const POLL_MS = 3_000;
 
@@ -145,6 +146,20 @@ describe('the indicator of active jobs', () => {
     await userEvent.click(within(toast).getByRole('link', { name: 'Show it' }));
     await waitFor(() => expect(router.state.location.pathname).toBe('/upscale/image-1'));
     expect(await screen.findByRole('button', { name: 'Result 2' })).toHaveAttribute('aria-pressed', 'true');
+  });
+
+  test('shows no toast for a run that a list on the page shows', async () => {
+    const api = withRuns('image-1', 'image-2');
+    const { queryClient } = renderApp('/pricing', { api, signedIn: true });
+    await indicator(2);
+    const speak = followerOf(queryClient).keepQuiet(({ imageId }) => imageId === 'image-1');
+    api.images = [anImage()];
+    Object.assign(api.jobs[0] as object, { state: 'done', results: [aResult()] });
+    await indicator(1);
+    expect(screen.queryByRole('alert')).toBeNull();
+    speak();
+    Object.assign(api.jobs[1] as object, { state: 'done', results: [aResult()] });
+    expect(await screen.findByRole('alert')).toHaveTextContent('Upscale 4X is ready');
   });
 
   test.each([

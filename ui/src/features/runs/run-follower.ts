@@ -39,6 +39,7 @@ class RunFollower {
   /** Jobs that disappeared from the list and could not be read since. */
   private missing = new Map<string, Job>();
   private listeners = new Set<Listener>();
+  private shown = new Set<(job: Job) => boolean>();
   private heardAt = 0;
   private onEndElsewhere: (job: Job) => void = () => {};
 
@@ -74,6 +75,12 @@ class RunFollower {
   listen(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  /** Reports no end of the jobs that `isShown` knows: a list on the page shows them. Returns a function that stops this. */
+  keepQuiet(isShown: (job: Job) => boolean): () => void {
+    this.shown.add(isShown);
+    return () => this.shown.delete(isShown);
   }
 
   /** Records a state of a job. */
@@ -154,7 +161,8 @@ class RunFollower {
     );
     if (listeners.length === 0) {
       this.refresh(job);
-      return this.onEndElsewhere(job);
+      if (![...this.shown].some((isShown) => isShown(job))) this.onEndElsewhere(job);
+      return;
     }
     this.refreshBalance(job.imageId);
     if (job.imageId && job.state === 'done') this.append(resultsKey[job.tool](job.imageId), job.results);
