@@ -28,8 +28,8 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
-    jobs, keys, magic_images, payments, remove_background, removebg, results, sample, select, ui, upscale,
-    user,
+    jobs, keys, magic_images, payments, remove_background, removebg, results, sample, select, ui,
+    upscale, user,
 };
 use crate::security_headers;
 use crate::state::App;

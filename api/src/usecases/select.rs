@@ -25,8 +25,7 @@ pub async fn select(
     clicks.check(size).map_err(|error| ApiError::Unprocessable(format!("{error}.")))?;
     app.rate_limits.users.count_selection(user).await?;
     let request = SelectionRequest::new(image.id, image.object_key, size, clicks);
-    let reply =
-        app.queue.request(request, WAIT).await.map_err(|error| unavailable(&error))?;
+    let reply = app.queue.request(request, WAIT).await.map_err(|error| unavailable(&error))?;
     reply.map_err(failed)
 }
 

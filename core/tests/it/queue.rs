@@ -321,10 +321,8 @@ async fn a_selection_gets_its_own_reply() {
         });
         let (one, other) = (a_selection(), SelectionRequest { width: 65, ..a_selection() });
         let image = one.image.to_string();
-        let (one, other) = tokio::join!(
-            queue.request(one, PATIENCE),
-            queue.request(other, PATIENCE)
-        );
+        let (one, other) =
+            tokio::join!(queue.request(one, PATIENCE), queue.request(other, PATIENCE));
         assert_eq!(one.unwrap().unwrap(), image);
         assert_eq!(other.unwrap(), Err(SelectionFailure::NothingFound));
         answering.await.unwrap();

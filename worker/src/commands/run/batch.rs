@@ -81,29 +81,25 @@ impl Board {
 
     fn done(&self, output: &Path, written: &Written, took: Duration) {
         let Written { size: (width, height), size_bytes } = written;
-        match &self.bar {
-            Some(bar) => {
-                bar.set_message(output.display().to_string());
-                bar.inc(1);
-            }
-            None => {
-                let kilobytes = size_bytes.div_ceil(1000);
-                println!(
-                    "{}  {width} × {height}, {kilobytes} kB, {:.2} s",
-                    output.display(),
-                    took.as_secs_f64()
-                );
-            }
+        if let Some(bar) = &self.bar {
+            bar.set_message(output.display().to_string());
+            bar.inc(1);
+        } else {
+            println!(
+                "{}  {width} × {height}, {} kB, {:.2} s",
+                output.display(),
+                size_bytes.div_ceil(1000),
+                took.as_secs_f64()
+            );
         }
     }
 
     fn failed(&self, reason: &str) {
-        match &self.bar {
-            Some(bar) => {
-                bar.println(reason);
-                bar.inc(1);
-            }
-            None => eprintln!("{reason}"),
+        if let Some(bar) = &self.bar {
+            bar.println(reason);
+            bar.inc(1);
+        } else {
+            eprintln!("{reason}");
         }
     }
 
