@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use image::DynamicImage;
+use image::ImageFormat::{Jpeg, Png, WebP};
 use tempfile::TempDir;
 
 use crate::process::picture;
@@ -93,7 +94,6 @@ fn every_format_has_the_same_picture_and_a_background_fills_what_is_transparent(
         let bytes = fs::read(dir.path().join(name)).unwrap();
         (image::guess_format(&bytes).unwrap(), image::load_from_memory(&bytes).unwrap())
     };
-    use image::ImageFormat::{Jpeg, Png, WebP};
     let (format, png) = run("cut.png", &[]);
     assert_eq!(format, Png);
     let (format, webp) = run("cut.webp", &["--quality", "100"]);
