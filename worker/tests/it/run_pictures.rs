@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn succeeded(output: Output) -> String {
+fn succeeded(output: &Output) -> String {
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success(), "{said}");
     said
@@ -90,7 +90,7 @@ fn every_format_has_the_same_picture_and_a_background_fills_what_is_transparent(
     let run = |name: &str, more: &[&str]| {
         let mut command = command("remove-bg", "segment");
         command.current_dir(dir.path()).args(["in/one.png", "-o", name]).args(more);
-        succeeded(command.output().unwrap());
+        succeeded(&command.output().unwrap());
         let bytes = fs::read(dir.path().join(name)).unwrap();
         (image::guess_format(&bytes).unwrap(), image::load_from_memory(&bytes).unwrap())
     };
@@ -130,7 +130,7 @@ fn many_upscales_are_converted_and_keep_their_order_of_folders() {
     fs::remove_file(dir.path().join("in/broken.jpg")).unwrap();
     let mut command = command("upscale", "upscale");
     command.current_dir(dir.path()).args(["in", "-ro", "out", "--factor", "2"]);
-    let said = succeeded(command.args(["--format", "jpg", "--in-flight", "3"]).output().unwrap());
+    let said = succeeded(&command.args(["--format", "jpg", "--in-flight", "3"]).output().unwrap());
     assert!(said.contains("2 of 2 pictures done"), "{said}");
     assert_eq!(open(&dir.path().join("out/one.jpg")).to_rgb8().dimensions(), (180, 120));
     assert_eq!(open(&dir.path().join("out/deep/two.jpg")).to_rgb8().dimensions(), (120, 180));

@@ -1,7 +1,5 @@
 //! Samples of paid upscales through a real worker process.
 
-#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
-
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -190,8 +190,6 @@ fn ends_with_slash(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
-
     use tempfile::TempDir;
 
     use super::*;
