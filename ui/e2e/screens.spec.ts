@@ -27,6 +27,7 @@ async function boxOf(element: Locator) {
 }
 
 test('the screens of a visitor have no overflow and are accessible', async ({ page }) => {
+  test.slow();
   for (const path of [...everyone, '/login', '/signup', '/authcallback']) {
     await openSettled(page, path);
     await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
@@ -39,6 +40,8 @@ test('the screens of a visitor have no overflow and are accessible', async ({ pa
 });
 
 test('the screens of a user have no overflow and are accessible', async ({ page }) => {
+  // Every screen in three widths and two themes: more than a minute on two busy cores.
+  test.slow();
   await signInAsSomeoneNew(page);
   await openTool(page);
   const tool = new URL(page.url()).pathname;
