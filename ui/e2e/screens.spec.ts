@@ -102,7 +102,7 @@ test('the screens of a user have no overflow and are accessible', async ({ page 
   await page.keyboard.press('Escape');
   await expect(remove).toBeFocused();
   await remove.click();
-  await page.getByRole('button', { name: 'Delete all' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete all' }).click();
   await expect(page).toHaveURL(/\/images$/);
   await expect(page.getByText('No images to show')).toBeVisible();
   const heading = await boxOf(page.getByRole('heading', { name: 'Your images' }));
