@@ -293,7 +293,11 @@ fn execution_providers(
                 .with_device_id(0)
                 // An exhaustive search would try every algorithm in the first run of every shape.
                 .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
+                // cuDNN's fastest algorithms need the most memory.
+                .with_conv_max_workspace(true)
                 .with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested)
+                .with_tf32(gpu.tf32)
+                .with_prefer_nhwc(gpu.channels_last)
                 .with_cuda_graph(graphs);
             let cuda = match gpu.memory_limit_bytes {
                 Some(limit) => cuda.with_memory_limit(limit),

@@ -41,7 +41,7 @@ pub struct RuntimeSettings {
 }
 
 /// How sessions use a GPU.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct GpuSettings {
     /// The size limit of one model's GPU memory arena, in bytes; `None` for no limit.
     pub memory_limit_bytes: Option<usize>,
@@ -54,6 +54,23 @@ pub struct GpuSettings {
     /// Whether CUDA records the kernels of a run and launches them as one graph. Requires kept tensors and no
     /// `TensorRT`.
     pub graphs: bool,
+    /// Whether products of 32-bit floats are rounded to 10 bits of mantissa (TF32), several times as fast.
+    pub tf32: bool,
+    /// Whether convolutions keep channels innermost, as tensor cores want them. Gains most in 16 bits.
+    pub channels_last: bool,
+}
+
+impl Default for GpuSettings {
+    fn default() -> Self {
+        Self {
+            memory_limit_bytes: None,
+            tensorrt_cache: None,
+            keep_tensors: None,
+            graphs: false,
+            tf32: true,
+            channels_last: false,
+        }
+    }
 }
 
 /// How waiting inputs of the same shape are combined into one run.
