@@ -72,7 +72,7 @@ impl TileSize {
     pub const ANY: Self = Self::MultipleOf(1);
 
     /// Returns the width and height of a tile around a region, at least what the region needs.
-    fn around(self, region: &Region, padding: u32) -> (u32, u32) {
+    pub fn around(self, region: &Region, padding: u32) -> (u32, u32) {
         let needed = (region.width() + 2 * padding, region.height() + 2 * padding);
         match self {
             Self::MultipleOf(of) => {

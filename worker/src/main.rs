@@ -27,8 +27,7 @@ enum Command {
     #[command(subcommand)]
     Models(models::Models),
     /// Measure the speed of this machine.
-    #[command(subcommand)]
-    Bench(bench::Bench),
+    Bench(Box<bench::Bench>),
     /// Check everything that a worker needs and advise how to fix what is wrong.
     Doctor(Box<doctor::Doctor>),
     /// Check that the worker which writes this health file is alive and working; for containers.

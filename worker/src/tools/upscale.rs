@@ -211,7 +211,9 @@ pub async fn upscale(
         let mut times = StageTimes::default();
         times.add(Stage::Decode, took);
 
-        let plan = Plan::new(&picture, factor, net.contract(), settings)?;
+        let size = (picture.width, picture.height);
+        let channels = Channels::of(picture.gray, picture.alpha.is_some());
+        let plan = Plan::new(size, channels, factor, net.contract(), settings)?;
         let run = Run { net, pixels, plan, picture: Arc::new(picture), times: Mutex::new(times) };
         run.execute(progress, out).await
     };
@@ -220,6 +222,26 @@ pub async fn upscale(
         () = cancel.cancelled() => Err(ToolError::Canceled),
         outcome = work => outcome,
     }
+}
+
+/// Returns the rows and columns, with padding, of the tiles of an opaque picture of `size` in color.
+///
+/// # Errors
+/// [`ToolError::Model`] if the model cannot make the factor.
+pub fn tile_shapes(
+    size: (u32, u32),
+    factor: Factor,
+    contract: &Upscale,
+    settings: &Settings,
+) -> Result<Vec<(usize, usize)>, ToolError> {
+    let factor = factor.get().into();
+    let plan = Plan::new(size, Channels::of(false, false), factor, contract, settings)?;
+    let tiles = plan.bands_from(0, plan.first_side).into_iter().flat_map(|(_, tiles)| tiles);
+    let shape = |BandTile { region, .. }: BandTile| {
+        let (width, height) = plan.tile_size.around(&region, plan.layout.padding);
+        (height as usize, width as usize)
+    };
+    Ok(tiles.map(shape).collect())
 }
 
 /// How a picture is divided into bands and tiles.
@@ -238,7 +260,8 @@ struct Plan {
 
 impl Plan {
     fn new(
-        picture: &Picture,
+        size: (u32, u32),
+        channels: Channels,
         factor: u32,
         contract: &Upscale,
         settings: &Settings,
@@ -252,8 +275,6 @@ impl Plan {
             // A net of one size has no smaller tiles to fall back on.
             (tiling.smallest, tiling.largest) = (side, side);
         }
-        let size = (picture.width, picture.height);
-        let channels = Channels::of(picture.gray, picture.alpha.is_some());
         let row_bytes = u64::from(size.0) * u64::from(factor).pow(2) * channels.count() as u64;
         let max_rows = (BAND_BYTES / row_bytes).clamp(u64::from(tiling.smallest), 1 << 20) as u32;
         let first_side = side_for(&tiling, padding, settings.tile_memory_bytes);

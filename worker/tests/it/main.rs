@@ -1,6 +1,7 @@
 //! Tests of the worker through its public functions, its command line and real processes.
 
 mod batches;
+mod bench_all;
 mod contracts;
 mod cutouts;
 mod demo;

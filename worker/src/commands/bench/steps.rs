@@ -3,7 +3,7 @@
 //! Each painting yields both the total time and the time in ONNX Runtime: in separate measurements, other load on the
 //! machine would distort the difference.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use retouch_catalog::FixMode;
 use retouch_inference::manifest::{Manifest, Task};
 use retouch_inference::painter::{InpaintPainter, Painter, Painting, Watch};
 use retouch_inference::registry::sample_painting;
+use retouch_inference::session::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::super::ModelArgs;
@@ -33,17 +34,6 @@ pub struct StepsArgs {
     models: ModelArgs,
 }
 
-/// The times of one painting.
-struct Times {
-    total: Duration,
-    /// The time from the end of the first step to the end of the last, and the number of steps in between.
-    steps: (Duration, usize),
-    /// The time in ONNX Runtime for the net of the steps.
-    step_net: Duration,
-    /// The time in ONNX Runtime for all nets.
-    nets: Duration,
-}
-
 impl StepsArgs {
     /// Runs the measurement.
     pub fn execute(self) -> anyhow::Result<()> {
@@ -52,82 +42,154 @@ impl StepsArgs {
         }
         let named = self.models.models_dir.join(&self.model);
         let folder = if self.model.join("model.toml").is_file() { &self.model } else { &named };
-        let manifest = Manifest::read(folder)?;
         let runtime = self.models.runtime()?;
-        let (Task::SdInpaint(contract) | Task::Flux2Klein(contract)) = &manifest.task else {
-            bail!("{} is not a text-guided pipeline", manifest.name);
-        };
-        let mut contract = contract.clone();
-        contract.sampling.steps = self.count.unwrap_or(contract.sampling.steps);
-        if contract.sampling.steps < 2 {
-            bail!(
-                "--steps must be at least 2, because the measurement starts after the first step"
-            );
+        let mut easel = Easel::open(folder, self.count, &runtime)?;
+        let mut times = Times::default();
+        easel.paint()?;
+        for _ in 0..self.paintings {
+            times.add(&easel.paint()?.times);
         }
-        let mut painter = match &manifest.task {
-            Task::Flux2Klein(_) => InpaintPainter::flux2_klein(folder, &contract, &runtime)?,
-            _ => InpaintPainter::sd_inpaint(folder, &contract, &runtime)?,
-        };
-        let mode = contract.strength.keys().next().copied().unwrap_or(FixMode::Edit);
-        let painting = sample_painting(contract.canvas, mode);
-        let mut all = Vec::with_capacity(self.paintings);
-        for round in 0..=self.paintings {
-            let times = paint(&mut painter, &painting)?;
-            if round > 0 {
-                all.push(times);
-            }
-        }
-        let sum = |of: fn(&Times) -> Duration| all.iter().map(of).sum::<Duration>();
-        let (total, nets) = (sum(|times| times.total), sum(|times| times.nets));
-        let steps: usize = all.iter().map(|times| times.steps.1).sum();
-        let rate = steps as f64 / sum(|times| times.steps.0).as_secs_f64();
-        // The net also ran for the first step of each painting.
-        let runs = (steps + all.len()) as f64;
-        let bare = runs / sum(|times| times.step_net).as_secs_f64();
-        let name = painter.run_times()[0].0;
         println!(
             "{} on {}, {} threads, {} paintings of {} steps at {} × {}",
-            manifest.name,
+            easel.name,
             runtime.device(),
             self.models.threads(),
-            all.len(),
-            contract.sampling.steps,
-            painting.width,
-            painting.height
+            times.paintings,
+            easel.steps,
+            easel.painting.width,
+            easel.painting.height
         );
-        println!("painting           {:>8.1} ms", millis(total) / all.len() as f64);
-        println!("steps              {rate:>8.2} /s");
-        println!("bare session.run   {bare:>8.2} /s, the {name} in the same paintings");
-        println!("reached            {:>8.1} %", 100.0 * rate / bare);
-        let overhead = 1.0 - nets.as_secs_f64() / total.as_secs_f64();
-        println!("outside the nets   {:>8.1} % of a painting", 100.0 * overhead);
+        println!("painting           {:>8.1} ms", millis(times.total) / times.paintings as f64);
+        println!("steps              {:>8.2} /s", times.rate());
+        println!(
+            "bare session.run   {:>8.2} /s, the {} in the same paintings",
+            times.bare_rate(),
+            easel.painter.run_times()[0].0
+        );
+        println!("reached            {:>8.1} %", 100.0 * times.rate() / times.bare_rate());
+        println!("outside the nets   {:>8.1} % of a painting", 100.0 * (1.0 - times.nets_share()));
         Ok(())
     }
 }
 
-fn paint(painter: &mut InpaintPainter, painting: &Painting) -> anyhow::Result<Times> {
-    let before = painter.run_times();
-    let ended = Mutex::new(Vec::new());
-    let progress = |_| {
-        if let Ok(mut ended) = ended.lock() {
-            ended.push(Instant::now());
+/// A text-guided pipeline and the crop that it paints.
+pub struct Easel {
+    name: String,
+    /// Steps per painting.
+    steps: usize,
+    painter: InpaintPainter,
+    /// The crop.
+    pub painting: Painting,
+}
+
+/// A painted crop.
+pub struct Painted {
+    /// R, G, B of every pixel.
+    pub rgb: Vec<u8>,
+    /// What it took.
+    pub times: Times,
+}
+
+/// The times of paintings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// How many paintings.
+    pub paintings: usize,
+    /// From their beginning to their end.
+    pub total: Duration,
+    /// The time from the end of the first step to the end of the last, and the number of steps in between.
+    steps: (Duration, usize),
+    /// The time in ONNX Runtime for the net of the steps.
+    step_net: Duration,
+    /// The time in ONNX Runtime for all nets.
+    nets: Duration,
+}
+
+impl Times {
+    /// Adds those of further paintings.
+    pub fn add(&mut self, other: &Self) {
+        self.paintings += other.paintings;
+        self.total += other.total;
+        self.steps = (self.steps.0 + other.steps.0, self.steps.1 + other.steps.1);
+        self.step_net += other.step_net;
+        self.nets += other.nets;
+    }
+
+    /// Returns the steps per second.
+    pub fn rate(&self) -> f64 {
+        self.steps.1 as f64 / self.steps.0.as_secs_f64()
+    }
+
+    /// Returns the steps per second that the net alone would reach.
+    pub fn bare_rate(&self) -> f64 {
+        // The net also ran for the first step of each painting.
+        (self.steps.1 + self.paintings) as f64 / self.step_net.as_secs_f64()
+    }
+
+    /// Returns the share of the time in which a net ran.
+    pub fn nets_share(&self) -> f64 {
+        self.nets.as_secs_f64() / self.total.as_secs_f64()
+    }
+}
+
+impl Easel {
+    /// Opens a pipeline. `steps` replaces the number in the manifest.
+    ///
+    /// # Errors
+    /// If the model is no text-guided pipeline, paints in one step, or cannot be opened.
+    pub fn open(folder: &Path, steps: Option<usize>, runtime: &Runtime) -> anyhow::Result<Self> {
+        let manifest = Manifest::read(folder)?;
+        let (Task::SdInpaint(contract) | Task::Flux2Klein(contract)) = &manifest.task else {
+            bail!("{} is not a text-guided pipeline", manifest.name);
+        };
+        let mut contract = contract.clone();
+        contract.sampling.steps = steps.unwrap_or(contract.sampling.steps);
+        let steps = contract.sampling.steps;
+        if steps < 2 {
+            bail!(
+                "--steps must be at least 2, because the measurement starts after the first step"
+            );
         }
-    };
-    let cancel = CancellationToken::new();
-    let started = Instant::now();
-    painter.paint(painting, Watch { progress: &progress, cancel: &cancel })?;
-    let total = started.elapsed();
-    let after = painter.run_times();
-    let ran: Vec<_> =
-        after.iter().zip(before).map(|(after, before)| after.1.saturating_sub(before.1)).collect();
-    let ended = ended.into_inner().context("a step was lost")?;
-    let (Some(first), Some(last)) = (ended.first(), ended.last()) else {
-        bail!("the pipeline reported no step");
-    };
-    Ok(Times {
-        total,
-        steps: (*last - *first, ended.len() - 1),
-        step_net: ran[0],
-        nets: ran.iter().sum(),
-    })
+        let painter = match &manifest.task {
+            Task::Flux2Klein(_) => InpaintPainter::flux2_klein(folder, &contract, runtime)?,
+            _ => InpaintPainter::sd_inpaint(folder, &contract, runtime)?,
+        };
+        let mode = contract.strength.keys().next().copied().unwrap_or(FixMode::Edit);
+        let painting = sample_painting(contract.canvas, mode);
+        Ok(Self { name: manifest.name, steps, painter, painting })
+    }
+
+    /// Paints the crop once.
+    ///
+    /// # Errors
+    /// If the pipeline fails.
+    pub fn paint(&mut self) -> anyhow::Result<Painted> {
+        let before = self.painter.run_times();
+        let ended = Mutex::new(Vec::new());
+        let progress = |_| {
+            if let Ok(mut ended) = ended.lock() {
+                ended.push(Instant::now());
+            }
+        };
+        let cancel = CancellationToken::new();
+        let started = Instant::now();
+        let watch = Watch { progress: &progress, cancel: &cancel };
+        let rgb = self.painter.paint(&self.painting, watch)?;
+        let total = started.elapsed();
+        let after = self.painter.run_times();
+        let runs = after.iter().zip(before);
+        let ran: Vec<_> = runs.map(|(after, before)| after.1.saturating_sub(before.1)).collect();
+        let ended = ended.into_inner().context("a step was lost")?;
+        let (Some(first), Some(last)) = (ended.first(), ended.last()) else {
+            bail!("the pipeline reported no step");
+        };
+        let times = Times {
+            paintings: 1,
+            total,
+            steps: (*last - *first, ended.len() - 1),
+            step_net: ran[0],
+            nets: ran.iter().sum(),
+        };
+        Ok(Painted { rgb, times })
+    }
 }

@@ -1,0 +1,322 @@
+//! `retouch-worker bench --all`: measures everything that this machine serves, in an order in which an interrupted run
+//! has told the most. Needs no database.
+//!
+//! Each model runs under each setting in a process of its own (see `case`). After each process, the record, the report
+//! and the charts are written, so a run that ends early loses nothing, and the next one with the same folder continues.
+
+mod case;
+mod chart;
+mod compare;
+mod plan;
+mod record;
+mod report;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use retouch_inference::bindings::Bindings;
+use retouch_inference::device::Device;
+
+pub use case::CaseArgs;
+use case::{Line, load_argument};
+use plan::{Case, REFERENCE};
+use record::{Entry, Machine, Outcome, Record};
+
+use super::super::{LimitArgs, ModelArgs, hardware};
+
+/// The least time for a process, in seconds, however many are to follow.
+const SHORTEST_CASE: f64 = 20.0;
+
+/// How long a process may go on after its time, to finish what it began.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// The arguments of `bench --all`.
+#[derive(Args)]
+pub struct SuiteArgs {
+    /// Measure every bound model under every setting of this machine, and write a record, a report and charts.
+    #[arg(long, required = true)]
+    all: bool,
+    /// The folder for the results; a run with the same folder continues.
+    #[arg(long, default_value = "bench")]
+    out: PathBuf,
+    /// How long to measure, in minutes; what does not fit is named in the report.
+    #[arg(long, default_value_t = 30.0)]
+    minutes: f64,
+    /// How long to measure each load, in seconds.
+    #[arg(long, default_value_t = 4.0)]
+    seconds: f64,
+    /// The sizes of pictures to measure, in megapixels: 1, 12 and 24, or some of them.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 12, 24])]
+    megapixels: Vec<u32>,
+    #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+impl SuiteArgs {
+    /// Runs the measurements.
+    pub async fn execute(self) -> anyhow::Result<()> {
+        let until = Instant::now() + Duration::from_secs_f64(self.minutes.max(0.0) * 60.0);
+        fs::create_dir_all(&self.out).with_context(|| self.out.display().to_string())?;
+        let runtime = self.models.runtime()?;
+        let device = runtime.device();
+        let library = runtime.library().file_name().unwrap_or_default().to_string_lossy();
+        let machine = Machine {
+            device: hardware::describe(device),
+            cpu: hardware::describe(Device::Cpu),
+            onnxruntime: library.into_owned(),
+            worker: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        println!("{}, {}", machine.device, machine.onnxruntime);
+        let mut record = Record::open(&self.out, machine)?;
+        self.save_output("doctor", &["doctor"], until)?;
+        let bindings = Bindings::read(&self.models.models_dir)?;
+        let cases = plan::cases(&self.models.models_dir, &bindings, device, &self.megapixels)?;
+        for (number, case) in cases.iter().enumerate() {
+            if !self.is_due(&record, case) {
+                continue;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                skip(&mut record, case, "the time was over");
+                continue;
+            }
+            println!("{} ({}), {}", case.model, case.kind.title(), case.setting.name);
+            // What one case leaves, later ones may use.
+            let share = left.as_secs_f64() / (cases.len() - number) as f64;
+            let longest = share.max(SHORTEST_CASE).min(left.as_secs_f64());
+            self.measure(&mut record, case, longest, until)?;
+            self.write(&record)?;
+        }
+        self.save_output("models-check", &["models", "check"], until)?;
+        let files = self.write(&record)?;
+        println!("\n{}\n{files}", report::summary(&record));
+        let wrong = record.comparisons.iter().filter(|comparison| !comparison.is_right()).count();
+        let failed = record
+            .entries
+            .iter()
+            .filter(|entry| matches!(entry.outcome, Outcome::Failed(_)))
+            .count();
+        if wrong + failed > 0 {
+            bail!("{failed} measurements failed, and {wrong} results differ too much; see {files}");
+        }
+        Ok(())
+    }
+
+    /// Returns whether a case has anything left to measure or to compare.
+    fn is_due(&self, record: &Record, case: &Case) -> bool {
+        let reference = self.out.join("results").join(format!("{}.png", case.model));
+        let is_reference = case.setting.name == REFERENCE;
+        let compares = if is_reference {
+            case.loads.is_empty() && !reference.exists()
+        } else {
+            reference.exists() && !record.is_compared(&case.model, case.setting.name)
+        };
+        let mut loads = case.loads.iter();
+        compares
+            || loads
+                .any(|load| !record.is_settled(case.kind, &case.model, case.setting.name, *load))
+    }
+
+    /// Starts the process of a case and records what it prints.
+    fn measure(
+        &self,
+        record: &mut Record,
+        case: &Case,
+        longest: f64,
+        until: Instant,
+    ) -> anyhow::Result<()> {
+        let due: Vec<_> = case
+            .loads
+            .iter()
+            .filter(|load| !record.is_settled(case.kind, &case.model, case.setting.name, **load))
+            .copied()
+            .collect();
+        let log = self.log(&format!("{}-{}", case.model, case.setting.name))?;
+        let mut command = self.program()?;
+        command
+            .args(["bench", "case", "--model", &case.model, "--setting", case.setting.name])
+            .args(case.setting.is_about_batches().then_some("--about-batches"))
+            .arg("--out")
+            .arg(&self.out)
+            .args(due.iter().map(|load| load_argument(*load)))
+            .arg(format!("--seconds={}", self.seconds))
+            .arg(format!("--longest={longest}"))
+            .arg(format!("--max-dimension={}", self.limits.max_dimension))
+            .args(self.arguments())
+            .args(case.setting.arguments(&self.out))
+            .stdout(Stdio::piped())
+            .stderr(log.file.try_clone()?);
+        let mut open = due;
+        let ended = run(command, until + GRACE, |line| match serde_json::from_str(line) {
+            Ok(Line::Load(load, outcome)) => {
+                open.retain(|due| *due != load);
+                report::print_line(record.add(entry(case, load, outcome)));
+            }
+            Ok(Line::Comparison(comparison)) => record.comparisons.push(comparison),
+            Err(_) => println!("  {line}"),
+        })?;
+        // Without loads, a failure leaves the comparison open, which the report shows.
+        for load in open {
+            let outcome = match &ended {
+                Ended::Killed => Outcome::Skipped("it was not finished in time".to_owned()),
+                Ended::Failed(status) => Outcome::Failed(format!("{status}: {}", log.last_line())),
+                Ended::Well => Outcome::Failed("the process said nothing about it".to_owned()),
+            };
+            report::print_line(record.add(entry(case, load, outcome)));
+        }
+        Ok(())
+    }
+
+    /// Writes the record, the report and the charts.
+    fn write(&self, record: &Record) -> anyhow::Result<String> {
+        let file = record.save(&self.out)?;
+        let report = self.out.join("bench.md");
+        fs::write(&report, report::markdown(record))
+            .with_context(|| report.display().to_string())?;
+        for (name, svg) in chart::all(record) {
+            fs::write(self.out.join(name), svg).context("writing a chart")?;
+        }
+        Ok(format!("{} and {}", report.display(), file.display()))
+    }
+
+    /// Keeps what another command of this program says about the machine, once.
+    fn save_output(&self, name: &str, args: &[&str], until: Instant) -> anyhow::Result<()> {
+        let file = self.out.join(format!("{name}.txt"));
+        if file.exists() {
+            return Ok(());
+        }
+        let partial = self.out.join(format!("{name}.partial"));
+        let output = File::create(&partial).with_context(|| partial.display().to_string())?;
+        let mut command = self.program()?;
+        command.args(args).args(self.arguments()).stdout(Stdio::piped());
+        command.stderr(output.try_clone()?);
+        let mut text = String::new();
+        let ended = run(command, until + GRACE, |line| {
+            text.push_str(line);
+            text.push('\n');
+        })?;
+        if matches!(ended, Ended::Killed) {
+            return Ok(());
+        }
+        text.push_str(&fs::read_to_string(&partial).unwrap_or_default());
+        fs::write(&file, text).with_context(|| file.display().to_string())?;
+        fs::remove_file(&partial).context("removing a partial file")
+    }
+
+    fn program(&self) -> anyhow::Result<Command> {
+        let program = std::env::current_exe().context("finding this program")?;
+        Ok(Command::new(program))
+    }
+
+    /// Returns the arguments for all processes.
+    fn arguments(&self) -> Vec<String> {
+        let ModelArgs { models_dir, .. } = &self.models;
+        let mut args = vec![
+            format!("--models-dir={}", models_dir.display()),
+            format!("--onnxruntime={}", self.models.library().display()),
+            format!("--threads={}", self.models.threads()),
+        ];
+        let mib = self.models.gpu_memory_mib.map(|mib| format!("--gpu-memory-mib={mib}"));
+        let tile = self.models.tile_memory_mib.map(|mib| format!("--tile-memory-mib={mib}"));
+        args.extend(mib.into_iter().chain(tile));
+        args
+    }
+
+    fn log(&self, name: &str) -> anyhow::Result<Log> {
+        let folder = self.out.join("logs");
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let path = folder.join(format!("{}.txt", name.chars().map(plain).collect::<String>()));
+        let file = File::create(&path).with_context(|| path.display().to_string())?;
+        Ok(Log { path, file })
+    }
+}
+
+fn entry(case: &Case, load: plan::Load, outcome: Outcome) -> Entry {
+    Entry {
+        kind: case.kind,
+        model: case.model.clone(),
+        setting: case.setting.name.to_owned(),
+        load,
+        outcome,
+    }
+}
+
+fn skip(record: &mut Record, case: &Case, reason: &str) {
+    for load in &case.loads {
+        if !record.is_settled(case.kind, &case.model, case.setting.name, *load) {
+            record.add(entry(case, *load, Outcome::Skipped(reason.to_owned())));
+        }
+    }
+}
+
+/// What a process wrote to standard error.
+struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    fn last_line(&self) -> String {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let last = text.lines().rfind(|line| !line.trim().is_empty());
+        last.map_or_else(|| format!("see {}", self.path.display()), ToOwned::to_owned)
+    }
+}
+
+/// How a process ended.
+enum Ended {
+    Well,
+    Failed(std::process::ExitStatus),
+    /// It was killed, because its time was over.
+    Killed,
+}
+
+/// Runs a process whose standard output is piped, and hands over its lines. Kills it at `deadline`.
+fn run(
+    mut command: Command,
+    deadline: Instant,
+    mut line: impl FnMut(&str),
+) -> anyhow::Result<Ended> {
+    let mut process = command.stdin(Stdio::null()).spawn().context("starting a process")?;
+    let lines = read_lines(&mut process)?;
+    let is_over = loop {
+        match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(text) => line(&text),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break false,
+            Err(mpsc::RecvTimeoutError::Timeout) => break true,
+        }
+    };
+    if is_over {
+        process.kill().context("ending a process")?;
+    }
+    let status = process.wait().context("waiting for a process")?;
+    Ok(match (is_over, status.success()) {
+        (true, _) => Ended::Killed,
+        (false, true) => Ended::Well,
+        (false, false) => Ended::Failed(status),
+    })
+}
+
+/// Reads the lines of a process on a thread, so that waiting for them can end.
+fn read_lines(process: &mut Child) -> anyhow::Result<mpsc::Receiver<String>> {
+    let output = process.stdout.take().context("the process has no output")?;
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(lines)
+}

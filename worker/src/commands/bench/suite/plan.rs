@@ -1,0 +1,257 @@
+//! What `bench --all` measures, the most telling first.
+
+use std::path::Path;
+
+use retouch_catalog::{Factor, Tier, Tool};
+use retouch_inference::bindings::Bindings;
+use retouch_inference::device::Device;
+use retouch_inference::manifest::{Manifest, ManifestError, Task};
+use serde::{Deserialize, Serialize};
+
+/// What a model is measured at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Remove Background, from file to PNG.
+    RemoveBg,
+    /// Upscale by its factor, from file to PNG.
+    Upscale,
+    /// Paintings of Magic Fix.
+    Fix,
+    /// Features of a picture, which the first click waits for.
+    Click,
+}
+
+impl Kind {
+    /// Returns the heading of its table.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::RemoveBg => "Remove Background",
+            Self::Upscale => "Upscale",
+            Self::Fix => "Magic Fix",
+            Self::Click => "Click to select",
+        }
+    }
+
+    /// Returns whether pictures of different sizes, several in flight, are measured.
+    pub const fn has_sizes(self) -> bool {
+        matches!(self, Self::RemoveBg | Self::Upscale)
+    }
+}
+
+/// How a model runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The name in tables.
+    pub name: &'static str,
+    /// The arguments that select it; all others are as in `serve`.
+    args: &'static [&'static str],
+    /// Whether engines are built, into a folder of the suite.
+    builds_engines: bool,
+}
+
+/// The setting whose results the others are compared with.
+pub const REFERENCE: &str = "CPU";
+
+const fn setting(name: &'static str, args: &'static [&'static str]) -> Setting {
+    Setting { name, args, builds_engines: false }
+}
+
+const ON_CPU: [Setting; 2] = [
+    setting(REFERENCE, &["--device=cpu"]),
+    setting("CPU, batches of 8", &["--device=cpu", "--batch=8"]),
+];
+
+const ON_CUDA: [Setting; 7] = [
+    setting("CUDA", &["--device=cuda"]),
+    setting("CUDA, one by one", &["--device=cuda", "--batch=1"]),
+    setting("CUDA, without TF32", &["--device=cuda", "--tf32=false"]),
+    setting("CUDA, channels last", &["--device=cuda", "--channels-last=true"]),
+    setting("CUDA, tensors not kept", &["--device=cuda", "--keep-tensors=false"]),
+    setting("CUDA graphs", &["--device=cuda", "--cuda-graphs=true"]),
+    Setting { builds_engines: true, ..setting("TensorRT", &["--device=cuda"]) },
+];
+
+impl Setting {
+    /// Returns the arguments of the process that measures it.
+    pub fn arguments(&self, out: &Path) -> Vec<String> {
+        let mut args: Vec<_> = self.args.iter().map(ToString::to_string).collect();
+        if self.builds_engines {
+            args.push(format!("--tensorrt-cache={}", out.join("engines").display()));
+        }
+        args
+    }
+
+    /// Returns whether it only changes how many inputs run together.
+    pub fn is_about_batches(&self) -> bool {
+        self.args.iter().any(|arg| arg.starts_with("--batch="))
+    }
+}
+
+/// A picture size and how many pictures are processed at once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Megapixels of the input; 0 for models with one size.
+    pub megapixels: u32,
+    /// Pictures at once.
+    pub in_flight: usize,
+}
+
+/// The only load of models that work at one size.
+const ONE: Load = Load { megapixels: 0, in_flight: 1 };
+
+/// The loads of the others, the most telling first. A CPU is busy with a few pictures.
+const fn loads(device: Device) -> [Load; 6] {
+    let many = match device {
+        Device::Cpu => 4,
+        Device::Cuda => 16,
+    };
+    [
+        Load { megapixels: 1, in_flight: many },
+        Load { megapixels: 12, in_flight: many / 2 },
+        Load { megapixels: 1, in_flight: 1 },
+        Load { megapixels: 12, in_flight: 1 },
+        Load { megapixels: 24, in_flight: many / 2 },
+        Load { megapixels: 1, in_flight: many / 4 * 2 },
+    ]
+}
+
+/// How many of the loads every model gets under the default setting before any gets the others.
+const FIRST_LOADS: usize = 2;
+
+/// One process: a model under a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// What it is measured at.
+    pub kind: Kind,
+    /// The model.
+    pub model: String,
+    /// How it runs.
+    pub setting: Setting,
+    /// The loads, in order. Empty if the process only makes a result to compare others with.
+    pub loads: Vec<Load>,
+}
+
+/// Returns the cases for the models that are bound on a device and pictures of some sizes, models of paid jobs first: every model under the default
+/// setting, then the results to compare with, then the other settings.
+///
+/// # Errors
+/// If a bound model's manifest is invalid.
+pub fn cases(
+    models_dir: &Path,
+    bindings: &Bindings,
+    device: Device,
+    megapixels: &[u32],
+) -> Result<Vec<Case>, ManifestError> {
+    let settings: &[Setting] = match device {
+        Device::Cpu => &ON_CPU,
+        Device::Cuda => &ON_CUDA,
+    };
+    let mut served = bindings.served(device);
+    served.sort_by_key(|(scope, _)| scope.demand.tier != Tier::Paid);
+    let names = served.into_iter().map(|(_, name)| name).chain(bindings.selector_on(device));
+    let mut measured: Vec<(Kind, Manifest)> = Vec::new();
+    for name in names {
+        if !measured.iter().any(|(_, known)| known.name == name) {
+            let manifest = Manifest::read(&models_dir.join(name))?;
+            if let Some(kind) = kind_of(&manifest.task) {
+                measured.push((kind, manifest));
+            }
+        }
+    }
+    let loads = loads(device).into_iter().filter(|load| megapixels.contains(&load.megapixels));
+    let loads: Vec<_> = loads.collect();
+    let first = &loads[..FIRST_LOADS.min(loads.len())];
+    let case = |(kind, manifest): &(Kind, Manifest), setting: Setting, sized: &[Load]| Case {
+        kind: *kind,
+        model: manifest.name.clone(),
+        setting,
+        loads: match (kind.has_sizes(), sized) {
+            (true, sized) => sized.to_vec(),
+            (false, []) => Vec::new(),
+            (false, _) => vec![ONE],
+        },
+    };
+    let (default, others) = (settings[0], &settings[1..]);
+    let with_nets: Vec<_> =
+        measured.iter().filter(|(_, manifest)| runs_a_net(&manifest.task)).collect();
+    let mut cases: Vec<_> = measured.iter().map(|own| case(own, default, first)).collect();
+    if default.name != REFERENCE {
+        cases.extend(with_nets.iter().map(|own| case(own, ON_CPU[0], &[])));
+    }
+    cases.extend(measured.iter().map(|own| case(own, default, &loads)));
+    for setting in others {
+        let is_telling =
+            |own: &&&(Kind, Manifest)| own.0.has_sizes() || !setting.is_about_batches();
+        cases.extend(with_nets.iter().filter(is_telling).map(|own| case(own, *setting, &loads)));
+    }
+    Ok(cases)
+}
+
+/// Returns what a model of a task is measured at; `None` for a net that only assists.
+fn kind_of(task: &Task) -> Option<Kind> {
+    match task {
+        Task::Segmentation(_) => Some(Kind::RemoveBg),
+        // One that keeps the size is measured by the tool it assists.
+        Task::Upscale(contract) => (contract.upscale.scale > 1).then_some(Kind::Upscale),
+        Task::Exemplar(_) | Task::Fill(_) | Task::SdInpaint(_) | Task::Flux2Klein(_) => {
+            Some(Kind::Fix)
+        }
+        Task::SegmentAnything(_) => Some(Kind::Click),
+        Task::Safety(_) => None,
+    }
+}
+
+const fn runs_a_net(task: &Task) -> bool {
+    !matches!(task, Task::Exemplar(_))
+}
+
+/// Returns the tool that measures a model with sizes; `None` for others. An upscaler makes 4X if it can.
+pub fn tool_of(task: &Task) -> Option<Tool> {
+    match task {
+        Task::Segmentation(_) => Some(Tool::RemoveBackground),
+        Task::Upscale(contract) => {
+            let factors = [Factor::X4, Factor::X2].into_iter();
+            let mut made = factors.filter(|factor| contract.can_make(factor.get().into()).is_ok());
+            made.next().map(Tool::Upscale)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cases_on(device: Device) -> Vec<Case> {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tiny");
+        cases(&models, &Bindings::read(&models).unwrap(), device, &[1, 12, 24]).unwrap()
+    }
+
+    #[test]
+    fn every_model_comes_once_before_any_comes_again() {
+        for device in [Device::Cpu, Device::Cuda] {
+            let cases = cases_on(device);
+            let first = cases[0].setting;
+            let models = cases
+                .iter()
+                .take_while(|case| case.setting == first && case.loads.len() <= FIRST_LOADS);
+            let mut names: Vec<_> = models.map(|case| case.model.clone()).collect();
+            let count = names.len();
+            names.sort();
+            names.dedup();
+            assert!(count > 1 && names.len() == count, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_is_compared_with_the_cpu() {
+        let cases = cases_on(Device::Cuda);
+        let reference = cases.iter().position(|case| case.setting.name == REFERENCE).unwrap();
+        assert!(cases[reference].loads.is_empty());
+        let name = &cases[reference].model;
+        assert!(
+            cases[reference..].iter().any(|case| case.model == *name && !case.loads.is_empty())
+        );
+    }
+}
