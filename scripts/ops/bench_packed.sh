@@ -1,0 +1,20 @@
+#!/bin/sh
+# Checks and unpacks the parts beside this script, and measures this machine. Arguments go to `retouch-worker bench --all`.
+set -eu
+cd "$(dirname "$0")"
+if [ ! -x retouch/retouch-worker ]; then
+    sha256sum --check --quiet SHA256SUMS
+    mkdir -p unpacking
+    cat retouch-worker.tar.gz.* | tar -xz -C unpacking
+    mv unpacking/retouch .
+    rmdir unpacking
+fi
+# CUDA and cuDNN in Python packages, as PyTorch installs them; empty if there are none, and the linker finds its own.
+packaged=$(python3 -c '
+import glob, sys
+print(":".join(folder for path in sys.path for folder in sorted(glob.glob(path + "/nvidia/*/lib"))))
+' 2>/dev/null || true)
+LD_LIBRARY_PATH="${packaged}${packaged:+:}${LD_LIBRARY_PATH:-}"
+export LD_LIBRARY_PATH
+library=$(ls retouch/onnxruntime/libonnxruntime.so.*)
+exec retouch/retouch-worker bench --all --models-dir retouch/models --onnxruntime "$library" --out results "$@"

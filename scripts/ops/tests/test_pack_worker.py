@@ -1,0 +1,85 @@
+import os
+import random
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from common.console import Problem
+from ops import pack_worker
+
+PART = 64 << 10
+
+# Says what it got and where it looks for libraries.
+PROGRAM = """#!/bin/sh
+echo "$@"
+echo "$LD_LIBRARY_PATH"
+"""
+
+
+class PackWorkerTest(unittest.TestCase):
+    def setUp(self):
+        self.place = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.program = self.place / "built/retouch-worker"
+        self.program.parent.mkdir()
+        self.program.write_text(PROGRAM)
+        self.program.chmod(0o755)
+        self.libraries = self.place / "onnxruntime-gpu"
+        self.libraries.mkdir()
+        for name in ("libonnxruntime.so.1.2.3", "libonnxruntime_providers_cuda.so"):
+            # Noise, which gzip cannot make smaller.
+            (self.libraries / name).write_bytes(random.Random(name).randbytes(PART))
+        self.models = self.place / "models"
+        for name in ("used", "clicked", "unused"):
+            (self.models / name).mkdir(parents=True)
+            (self.models / name / "model.toml").write_text(name)
+        tools = '[[bind]]\nmodel = "used"\n[[bind]]\nmodel = "used"\n[[select]]\nmodel = "clicked"\n'
+        (self.models / "tools.toml").write_text(tools)
+        self.packed = self.place / "packed"
+
+    def pack(self):
+        return pack_worker.pack(self.packed, PART, self.program, self.libraries, self.models)
+
+    def start(self, *arguments, **environment):
+        command = ["sh", str(self.packed / "bench"), *arguments]
+        return subprocess.run(command, cwd="/", capture_output=True, text=True, env=os.environ | environment)
+
+    def test_parts_unpack_and_start_elsewhere(self):
+        parts = self.pack()
+        self.assertGreater(len(parts), 2)
+        self.assertTrue(all(part.stat().st_size == PART for part in parts[:-1]))
+        ran = self.start("--minutes", "8", LD_LIBRARY_PATH="/given")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        said, libraries = ran.stdout.splitlines()
+        library = "retouch/onnxruntime/libonnxruntime.so.1.2.3"
+        self.assertEqual(said, f"bench --all --models-dir retouch/models --onnxruntime {library} --out results --minutes 8")
+        self.assertTrue(libraries.endswith("/given"), libraries)
+        unpacked = self.packed / "retouch"
+        self.assertEqual((unpacked / "models/tools.toml").read_text(), (self.models / "tools.toml").read_text())
+        self.assertEqual(sorted(path.name for path in (unpacked / "models").iterdir()), ["clicked", "tools.toml", "used"])
+        for library in self.libraries.iterdir():
+            self.assertEqual((unpacked / "onnxruntime" / library.name).read_bytes(), library.read_bytes())
+
+    def test_libraries_of_python_packages_come_first(self):
+        self.pack()
+        folder = self.place / "site/nvidia/cudnn/lib"
+        folder.mkdir(parents=True)
+        ran = self.start(PYTHONPATH=str(self.place / "site"), LD_LIBRARY_PATH="/given")
+        self.assertTrue(ran.stdout.splitlines()[1].startswith(f"{folder}"), ran.stdout)
+
+    def test_a_damaged_part_is_refused(self):
+        part = self.pack()[1]
+        part.write_bytes(part.read_bytes()[:-1] + b"x")
+        ran = self.start()
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn(part.name, ran.stdout + ran.stderr)
+        self.assertFalse((self.packed / "retouch").exists())
+
+    def test_a_folder_with_files_is_refused(self):
+        self.pack()
+        with self.assertRaises(Problem):
+            self.pack()
+
+
+if __name__ == "__main__":
+    unittest.main()
