@@ -8,9 +8,31 @@ import { serveMockWorker } from './plugins/serve-mock-worker.ts';
 
 const api = process.env.RETOUCH_API ?? 'http://127.0.0.1:8080';
 
-export default defineConfig(({ mode }) => ({
-  plugins: [react(), tailwindcss(), preloadRoute(), precompress(), mode === 'mock' && serveMockWorker()],
-  resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
+export default defineConfig(({ mode, command }) => ({
+  plugins: [
+    react(),
+    tailwindcss(),
+   
+    preloadRoute(),
+    precompress(),
+    mode === 'mock' && serveMockWorker(),
+  ],
+  resolve: {
+    alias: [
+      { find: '@', replacement: fileURLToPath(new URL('./src', import.meta.url)) },
+      // Its exports lead to the development build, which is 0.6 kB larger.
+      ...(command === 'build'
+        ? [
+            {
+              find: /^react-router$/,
+              replacement: fileURLToPath(
+                new URL('./node_modules/react-router/dist/production/index.mjs', import.meta.url),
+              ),
+            },
+          ]
+        : []),
+    ],
+  },
   server: {
     host: '127.0.0.1',
     port: 5173,
@@ -26,7 +48,7 @@ export default defineConfig(({ mode }) => ({
             {
               name: 'vendor',
               priority: 2,
-              test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|openapi-fetch|zustand(?!.*middleware))\//,
+              test: /node_modules\/(react|react-dom|scheduler|react-router|@tanstack|zustand(?!.*middleware))\//,
             },
             // Five features compare pictures, but no page does at once.
             { name: 'comparison', priority: 2, test: /src\/components\/comparison/ },

@@ -1,4 +1,4 @@
-import createClient from 'openapi-fetch';
+import type { Client } from 'openapi-fetch';
 import type { paths } from '@/api/schema';
 
 /** An error response of the API. `detail` is written for the user. */
@@ -65,17 +65,55 @@ async function authorized<T extends { status: number }>(
 const bearer = (token: string | null): Record<string, string> =>
   token ? { Authorization: `Bearer ${token}` } : {};
 
-export const api = createClient<paths>({
+type Call = {
+  params?: {
+    path?: Record<string, unknown>;
+    query?: Record<string, unknown>;
+    header?: Record<string, string>;
+  };
+  body?: unknown;
+  parseAs?: 'json' | 'blob' | 'stream';
+  signal?: AbortSignal;
+};
+
+async function call(
+  method: string,
+  path: string,
+  { params: { path: names, query = {}, header } = {}, body, parseAs, signal }: Call = {},
+) {
+  const address = path.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(String(names?.[name])));
   // Absolute: outside a page, as in tests, a Request has no base URL.
-  baseUrl: window.location.origin,
-  fetch: (request) =>
-    authorized((token) => {
-      const attempt = request.clone();
-      if (token) attempt.headers.set('Authorization', `Bearer ${token}`);
-      // Looked up for each call, so that tests can intercept it.
-      return globalThis.fetch(attempt);
-    }),
-});
+  const url = new URL(address, window.location.origin);
+  for (const [name, value] of Object.entries(query)) {
+    if (value != null) url.searchParams.set(name, String(value));
+  }
+  const request = new Request(url, {
+    method,
+    signal,
+    headers: { ...(body !== undefined && { 'Content-Type': 'application/json' }), ...header },
+    body: JSON.stringify(body),
+  });
+  const response = await authorized((token) => {
+    const attempt = request.clone();
+    if (token) attempt.headers.set('Authorization', `Bearer ${token}`);
+    // Looked up for each call, so that tests can intercept it.
+    return globalThis.fetch(attempt);
+  });
+  if (!response.ok) return { error: parsed(await response.text()), response };
+  if (parseAs === 'stream') return { data: response.body, response };
+  return { data: parseAs === 'blob' ? await response.blob() : parsed(await response.text()), response };
+}
+
+/**
+ * The API with the types of its document. openapi-fetch has the types; its code would send the same with 2 kB more, of
+ * which the page uses a quarter.
+ */
+export const api = Object.fromEntries(
+  ['GET', 'POST', 'DELETE'].map((method) => [
+    method,
+    (path: string, options?: Call) => call(method, path, options),
+  ]),
+) as unknown as Pick<Client<paths>, 'GET' | 'POST' | 'DELETE'>;
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 
@@ -134,7 +172,7 @@ export async function sendForm(
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   const { status, body, header } = await authorized((token) => post(path, form, token, options));
   if (status >= 200 && status < 300) return { status, body };
-  throw toApiError(status, await readProblem(body), header);
+  throw toApiError(status, parsed(await body.text()), header);
 }
 
 type RawAnswer = { status: number; body: Blob; header: (name: string) => string | null };
@@ -175,12 +213,12 @@ function post(
   });
 }
 
-async function readProblem(body: Blob): Promise<unknown> {
-  const text = await body.text();
+/** The JSON that an answer contains, if it is JSON. */
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return text;
+    return text || undefined;
   }
 }
 
