@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
+import { catalogues } from './plugins/catalogues.ts';
 import { precompress } from './plugins/precompress.ts';
 import { preloadRoute } from './plugins/preload-route.ts';
 import { serveMockWorker } from './plugins/serve-mock-worker.ts';
@@ -12,7 +13,7 @@ export default defineConfig(({ mode, command }) => ({
   plugins: [
     react(),
     tailwindcss(),
-   
+    catalogues(),
     preloadRoute(),
     precompress(),
     mode === 'mock' && serveMockWorker(),
@@ -68,7 +69,7 @@ export default defineConfig(({ mode, command }) => ({
   test: {
     environment: 'jsdom',
     setupFiles: ['src/testing/setup.ts'],
-    include: ['src/**/*.test.{ts,tsx}'],
+    include: ['{src,plugins}/**/*.test.{ts,tsx}'],
     testTimeout: 15_000,
     restoreMocks: true,
   },

@@ -2,6 +2,7 @@ import type { ComponentType } from 'react';
 import { Navigate, type RouteObject } from 'react-router';
 import { PageSkeleton } from '@/components/page-skeleton';
 import { Protected } from '@/features/auth/protected';
+import { useLanguage } from '@/lib/language';
 import { loadWithRetry } from '@/lib/load-with-retry';
 import { paths } from '@/lib/paths';
 import type { Ahead } from './load-ahead';
@@ -18,9 +19,20 @@ function page(
   return {
     path,
     handle: ahead,
-    lazy: async () => ({ Component: (await loadWithRetry(load)).default }),
+    lazy: async () => {
+      const Page = (await loadWithRetry(load)).default;
+      return { Component: inLanguage(Page) };
+    },
     hydrateFallbackElement: <PageSkeleton />,
     errorElement: <ErrorRoute />,
+  };
+}
+
+/** Renders a page again when the language changes. */
+function inLanguage(Page: ComponentType): ComponentType {
+  return function PageInLanguage() {
+    useLanguage();
+    return <Page />;
   };
 }
 

@@ -1,5 +1,6 @@
 import { Button } from '@/components/button';
 import { Logo } from '@/components/logo';
+import { t } from '@/lib/translate';
 
 /**
  * The page before its settings have loaded: the frame, so that nothing shifts when they arrive. index.html contains the
@@ -15,9 +16,9 @@ export function StartPage({ hasFailed = false }: { hasFailed?: boolean }) {
       </div>
       {hasFailed && (
         <main className="page grid justify-items-center gap-4 py-24 text-center">
-          <h1 className="text-xl font-bold">We can’t reach the server</h1>
-          <p className="text-soft">Check your connection, or try again in a moment.</p>
-          <Button onClick={() => window.location.reload()}>Try again</Button>
+          <h1 className="text-xl font-bold">{t('We can’t reach the server')}</h1>
+          <p className="text-soft">{t('Check your connection, or try again in a moment.')}</p>
+          <Button onClick={() => window.location.reload()}>{t('Try again')}</Button>
         </main>
       )}
     </div>

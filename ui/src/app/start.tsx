@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { createBrowserRouter } from 'react-router';
 import { loadConfig } from '@/lib/env';
+import { startLanguage } from '@/lib/language';
 import { paths } from '@/lib/paths';
 import { createQueryClient } from '@/lib/query-client';
 import { Session } from '@/lib/session';
@@ -12,10 +13,11 @@ import { StartPage } from './start-page';
 /** Creates the settings, the session, the query cache and the router. */
 export async function start(): Promise<ReactNode> {
   ensureHistoryKey();
+  const language = startLanguage();
   try {
     // Created first, so that it loads the first route's code while the settings load.
     const router = createBrowserRouter(routes);
-    const config = await loadConfig();
+    const [config] = await Promise.all([loadConfig(), language]);
     const queryClient = createQueryClient();
     const session = new Session(config.identity, {
       onExpired: () => void router.navigate(paths.login),
@@ -25,6 +27,7 @@ export async function start(): Promise<ReactNode> {
     });
     return <Provider config={config} session={session} queryClient={queryClient} router={router} />;
   } catch {
+    await language;
     return <StartPage hasFailed />;
   }
 }

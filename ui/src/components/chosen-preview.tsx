@@ -1,4 +1,5 @@
 import { formatBytes } from '@/lib/format';
+import { t } from '@/lib/translate';
 import type { ChosenImage } from '@/lib/use-chosen-image';
 import { Notice } from './notice';
 import { PictureBox } from './picture-box';
@@ -14,7 +15,7 @@ export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
         <PictureBox width={size.x} height={size.y}>
           <img
             src={url}
-            alt={`Preview of ${file.name}`}
+            alt={t('Preview of {name}', { name: file.name })}
             className="checkerboard absolute inset-0 size-full"
           />
         </PictureBox>
@@ -24,7 +25,7 @@ export function ChosenPreview({ chosen }: { chosen: ChosenImage }) {
       <p className="flex min-w-0 justify-between gap-4 text-sm text-soft">
         <span className="truncate">{file.name}</span>
         <span className="shrink-0 tabular-nums">
-          {size ? `${size.x} × ${size.y} px · ` : ''}
+          {size ? `${t('{x} × {y} px', { x: size.x, y: size.y })} · ` : ''}
           {formatBytes(file.size)}
         </span>
       </p>

@@ -1,5 +1,6 @@
 import { type CSSProperties, type ReactNode, useState } from 'react';
 import { classNames } from '@/lib/class-names';
+import { t } from '@/lib/translate';
 
 type ComparisonProps = {
   label: string;
@@ -48,7 +49,7 @@ export function Comparison({
         max={100}
         value={share}
         aria-label={label}
-        aria-valuetext={`${Math.round(share)} percent before`}
+        aria-valuetext={t('{percent} percent before', { percent: Math.round(share) })}
         onChange={(event) => (onShare ?? setOwnShare)(event.target.valueAsNumber)}
         className="absolute inset-0 m-0 size-full cursor-ew-resize touch-pan-y appearance-none opacity-0 [&::-moz-range-thumb]:w-px [&::-webkit-slider-thumb]:w-px [&::-webkit-slider-thumb]:appearance-none"
       />

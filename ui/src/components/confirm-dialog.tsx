@@ -1,4 +1,5 @@
 import * as Dialog from 'radix-ui/alert-dialog';
+import { t } from '@/lib/translate';
 import { buttonStyle } from './button-style';
 
 export type Question = {
@@ -25,7 +26,7 @@ export default function ConfirmDialog(props: ConfirmDialogProps) {
           <Dialog.Title className="text-lg font-semibold">{title}</Dialog.Title>
           <Dialog.Description className="mt-2 text-sm text-soft">{text}</Dialog.Description>
           <div className="mt-6 flex flex-wrap justify-end gap-3">
-            <Dialog.Cancel className={buttonStyle('secondary')}>Cancel</Dialog.Cancel>
+            <Dialog.Cancel className={buttonStyle('secondary')}>{t('Cancel')}</Dialog.Cancel>
             <Dialog.Action
               className={buttonStyle(
                 'primary',

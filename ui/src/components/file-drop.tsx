@@ -1,5 +1,6 @@
 import { type DragEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
+import { t } from '@/lib/translate';
 import { buttonStyle } from './button-style';
 import { Icon } from './icon';
 
@@ -49,21 +50,21 @@ export function FileDrop({ hint, onFiles, isMultiple = false }: FileDropProps) {
       </span>
       <div>
         <p className="text-lg font-semibold pointer-coarse:hidden">
-          {isDraggedOver ? 'Drop it here' : isMultiple ? 'Drop images here' : 'Drop an image here'}
+          {isDraggedOver ? t('Drop it here') : isMultiple ? t('Drop images here') : t('Drop an image here')}
         </p>
         {/* Touch screens have no drag and drop. */}
         <p className="hidden text-lg font-semibold pointer-coarse:block">
-          {isMultiple ? 'Choose images' : 'Choose an image'}
+          {isMultiple ? t('Choose images') : t('Choose an image')}
         </p>
         <p className="mt-1 text-sm text-soft">{hint}</p>
-        <p className="mt-1 text-sm text-soft pointer-coarse:hidden">or paste one from the clipboard</p>
+        <p className="mt-1 text-sm text-soft pointer-coarse:hidden">{t('or paste one from the clipboard')}</p>
       </div>
       <input
         ref={input}
         type="file"
         accept="image/*"
         multiple={isMultiple}
-        aria-label="Image file"
+        aria-label={t('Image file')}
         hidden
         onChange={(event) => {
           onFiles(event.target.files);
@@ -76,7 +77,7 @@ export function FileDrop({ hint, onFiles, isMultiple = false }: FileDropProps) {
         onClick={() => input.current?.click()}
         className={buttonStyle('primary', 'md', 'after:absolute after:inset-0')}
       >
-        {isMultiple ? 'Choose files' : 'Choose a file'}
+        {isMultiple ? t('Choose files') : t('Choose a file')}
       </button>
     </div>
   );

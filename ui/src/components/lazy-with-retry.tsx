@@ -1,5 +1,6 @@
 import { Component, type ComponentType, lazy, type ReactNode, useState } from 'react';
 import { loadWithRetry } from '@/lib/load-with-retry';
+import { t } from '@/lib/translate';
 import { Button } from './button';
 import { Notice } from './notice';
 
@@ -47,9 +48,9 @@ class Boundary extends Component<{ fallback: ReactNode; children: ReactNode }, {
 function PartFailure({ onTryAgain }: FailureProps) {
   return (
     <Notice tone="error">
-      This part of the page could not be loaded.{' '}
+      {t('This part of the page could not be loaded.')}{' '}
       <Button variant="quiet" size="sm" className="underline" onClick={onTryAgain}>
-        Try again
+        {t('Try again')}
       </Button>
     </Notice>
   );

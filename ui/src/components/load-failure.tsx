@@ -1,3 +1,4 @@
+import { t } from '@/lib/translate';
 import { Button } from './button';
 import { Notice } from './notice';
 
@@ -9,7 +10,7 @@ export function LoadFailure({ text, isTrying, onTryAgain }: LoadFailureProps) {
     <div className="grid justify-items-start gap-4">
       <Notice tone="error">{text}</Notice>
       <Button variant="secondary" isBusy={isTrying} onClick={onTryAgain}>
-        Try again
+        {t('Try again')}
       </Button>
     </div>
   );

@@ -1,5 +1,6 @@
 import { useEffectEvent, useLayoutEffect } from 'react';
 import { notifyInfo } from '@/lib/notify';
+import { plural } from '@/lib/translate';
 
 type Takers = {
   onFile: (file: File) => void;
@@ -18,7 +19,13 @@ export function useIncomingFiles(takers: Takers | null) {
     const [first] = images;
     if (!takers || !first) return;
     if (images.length > 1 && takers.onFiles) return takers.onFiles(images);
-    if (images.length > 1) notifyInfo(`Using only the first of ${images.length} images`);
+    if (images.length > 1)
+      notifyInfo(
+        plural(images.length, {
+          one: 'Using only the first of # image',
+          other: 'Using only the first of # images',
+        }),
+      );
     takers.onFile(first);
   }
 

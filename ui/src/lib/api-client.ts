@@ -1,5 +1,6 @@
 import type { Client } from 'openapi-fetch';
 import type { paths } from '@/api/schema';
+import { msg } from '@/lib/translate';
 
 /** An error response of the API. `detail` is written for the user. */
 export class ApiError extends Error {
@@ -17,7 +18,7 @@ export class ApiError extends Error {
 }
 
 /** Shown if there was no response at all. */
-export const connectionLost = 'The connection was lost. Please try again.';
+export const connectionLost = msg('The connection was lost. Please try again.');
 
 type Credentials = {
   /** Returns a valid token, or null without a user. */

@@ -1,15 +1,18 @@
 import type { Count } from './api-types';
+import { currentLocale, formatNumber, plural, t } from './translate';
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   if (bytes < 1_000_000) return `${Math.round(bytes / 1_000)} kB`;
   const mb = bytes / (1024 * 1024);
-  return mb < 1024 ? `${Number(mb.toFixed(1))} MB` : `${Number((mb / 1024).toFixed(1))} GB`;
+  return mb < 1024 ? `${oneDecimal(mb)} MB` : `${oneDecimal(mb / 1024)} GB`;
 }
+
+const oneDecimal = (value: number) => formatNumber(Number(value.toFixed(1)));
 
 export function formatMoney(amount: number, currency: string): string {
   const whole = amount % 100 === 0;
-  return new Intl.NumberFormat('en-US', {
+  return new Intl.NumberFormat(currentLocale(), {
     style: 'currency',
     currency,
     minimumFractionDigits: whole ? 0 : 2,
@@ -17,31 +20,39 @@ export function formatMoney(amount: number, currency: string): string {
 }
 
 export function formatSeconds(seconds: number): string {
-  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
-  return `${Math.round(seconds / 60)} min`;
+  if (seconds < 90) return t('{seconds} s', { seconds: Math.max(1, Math.round(seconds)) });
+  return t('{minutes} min', { minutes: Math.round(seconds / 60) });
 }
 
 export function formatTimeLeft(seconds: number): string {
-  return `about ${formatSeconds(seconds)} left`;
+  return t('about {time} left', { time: formatSeconds(seconds) });
 }
 
 /** The current tile or step; null if there are fewer than two. */
 export function formatCount(count: Count | null | undefined): string | null {
   if (!count || count.total < 2) return null;
   // While none is done, the first one is in progress.
-  return `${units[count.unit]} ${Math.max(1, count.done)} of ${count.total}`;
+  const current = Math.max(1, count.done);
+  return count.unit === 'tiles'
+    ? t('Tile {current} of {total}', { current, total: count.total })
+    : t('Step {current} of {total}', { current, total: count.total });
 }
 
-const units: Record<Count['unit'], string> = { tiles: 'Tile', steps: 'Step' };
-
 export function formatPercent(fraction: number): string {
-  return `${Math.round(fraction * 100)}%`;
+  return fraction.toLocaleString(currentLocale(), { style: 'percent' });
 }
 
 export function formatDuration(ms: number): string {
-  return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`;
+  const seconds = ms / 1000;
+  const digits = ms < 10_000 ? 1 : 0;
+  return t('{seconds} s', {
+    seconds: seconds.toLocaleString(currentLocale(), {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }),
+  });
 }
 
 export function credits(count: number): string {
-  return count === 1 ? '1 credit' : `${count} credits`;
+  return plural(count, { one: '# credit', other: '# credits' });
 }

@@ -1,3 +1,4 @@
+import { t } from '@/lib/translate';
 import type { ImageSize } from './image-size';
 
 export function isTooBig({ x, y }: ImageSize, maxDimension: number): boolean {
@@ -5,5 +6,5 @@ export function isTooBig({ x, y }: ImageSize, maxDimension: number): boolean {
 }
 
 export function tooBigText(maxDimension: number): string {
-  return `Image dimensions too big (Max ${maxDimension}x${maxDimension})`;
+  return t('Image dimensions too big (Max {side}x{side})', { side: maxDimension });
 }

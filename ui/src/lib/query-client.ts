@@ -1,4 +1,5 @@
 import { QueryCache, QueryClient, type QueryKey } from '@tanstack/react-query';
+import { type Message, t } from '@/lib/translate';
 import { ApiError } from './api-client';
 import { isLoadedAhead } from './loaded-ahead';
 import { notifyError } from './notify';
@@ -12,7 +13,7 @@ declare module '@tanstack/react-query' {
   interface Register {
     queryMeta: {
       /** The toast for a failed query. */
-      failure?: string;
+      failure?: Message;
       /** No toast for a 404: the query for the parent object already reports it. */
       ignoreNotFound?: boolean;
     };
@@ -28,7 +29,7 @@ export function createQueryClient() {
         if (error instanceof ApiError && error.status === 404 && query.meta?.ignoreNotFound) return;
         // No page shows it: it was loaded ahead, and the page will ask again.
         if (!query.isActive()) return;
-        if (query.meta?.failure) notifyError(query.meta.failure);
+        if (query.meta?.failure) notifyError(t(query.meta.failure));
       },
     }),
     defaultOptions: {

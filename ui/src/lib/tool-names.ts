@@ -1,7 +1,10 @@
+import { type Message, msg, t } from '@/lib/translate';
 import type { ToolName } from './api-types';
 
-export const toolNames: Record<ToolName, string> = {
-  'remove-background': 'Remove Background',
-  upscale: 'Upscale',
-  'magic-fix': 'Magic Fix',
+const names: Record<ToolName, Message> = {
+  'remove-background': msg('Remove Background'),
+  upscale: msg('Upscale'),
+  'magic-fix': msg('Magic Fix'),
 };
+
+export const toolName = (tool: ToolName) => t(names[tool]);

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { t } from '@/lib/translate';
 import { api } from './api-client';
 import { useConfig } from './env';
 import { formatBytes } from './format';
@@ -48,7 +49,7 @@ export async function checkImageFile(
 ): Promise<Pick<ChosenImage, 'size' | 'problem'>> {
   const unreadable = {
     size: null,
-    problem: 'We can’t read this file as an image. Choose a JPG, PNG or WebP file.',
+    problem: t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
   };
   // Browsers decode more formats than the server, which would refuse them after the upload.
   if (!ACCEPTED.has(file.type)) return unreadable;
@@ -60,7 +61,7 @@ export async function checkImageFile(
     }
     if (file.size <= maxBytes) return { size, problem: null };
     const [bytes, limit] = [formatBytes(file.size), formatBytes(maxBytes)];
-    return { size, problem: `This file is ${bytes}. You can upload up to ${limit}.` };
+    return { size, problem: t('This file is {bytes}. You can upload up to {limit}.', { bytes, limit }) };
   } catch {
     return unreadable;
   }

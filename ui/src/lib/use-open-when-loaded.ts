@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { t } from '@/lib/translate';
 import { connectionLost } from './api-client';
 import { loadWithRetry, prefetch } from './load-with-retry';
 import { notifyError } from './notify';
@@ -16,7 +17,7 @@ export function useOpenWhenLoaded(load: () => Promise<unknown>) {
         setLoaded(true);
         onLoaded();
       } catch {
-        notifyError(connectionLost);
+        notifyError(t(connectionLost));
       }
     },
   };

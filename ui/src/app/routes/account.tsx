@@ -5,6 +5,7 @@ import { DeleteAccountSection } from '@/features/account/delete-account-section'
 import { StorageSection } from '@/features/account/storage-section';
 import { useUser } from '@/features/credits/get-user';
 import { useSession } from '@/lib/session';
+import { t } from '@/lib/translate';
 
 export default function AccountRoute() {
   const session = useSession();
@@ -13,8 +14,8 @@ export default function AccountRoute() {
   return (
     <div className="page py-8 md:py-12">
       <PageHeader
-        title="Account"
-        text={email && <span className="wrap-anywhere">Signed in as {email}</span>}
+        title={t('Account')}
+        text={email && <span className="wrap-anywhere">{t('Signed in as {email}', { email })}</span>}
       />
       <StorageSection />
       <DataSection />

@@ -8,6 +8,7 @@ import { OpenPayment, OpenPaymentSkeleton } from '@/features/checkouts/open-paym
 import { checkoutTexts } from '@/features/checkouts/texts';
 import { isProblem } from '@/lib/api-client';
 import { paths } from '@/lib/paths';
+import { t } from '@/lib/translate';
 
 /** Continues the payment named in the URL, or else the newest open one. */
 export default function CheckoutRoute() {
@@ -24,7 +25,7 @@ function NewestPayment() {
   if (open?.session_id) return <Payment sessionId={open.session_id} />;
   if (checkouts.isPending || (checkouts.data && checkouts.isFetching)) return <OpenPaymentSkeleton />;
   if (checkouts.data) return <Navigate to={paths.pricing} replace />;
-  return <Failure text={checkoutTexts.listFailed} query={checkouts} />;
+  return <Failure text={t(checkoutTexts.listFailed)} query={checkouts} />;
 }
 
 function Payment({ sessionId }: { sessionId: string }) {
@@ -34,7 +35,7 @@ function Payment({ sessionId }: { sessionId: string }) {
   if (!payment.data) {
     // The payment does not exist or belongs to someone else.
     if (isProblem(payment.error, 404)) return <Navigate to={paths.pricing} replace />;
-    return <Failure text={checkoutTexts.paymentFailed} query={payment} />;
+    return <Failure text={t(checkoutTexts.paymentFailed)} query={payment} />;
   }
   if (payment.data.status === 'complete') return <Navigate to={thanksPath(sessionId)} replace />;
   if (payment.data.status === 'expired') return <Navigate to={paths.pricing} replace />;
@@ -46,8 +47,8 @@ type FailureProps = { text: string; query: { isFetching: boolean; refetch: () =>
 function Failure({ text, query }: FailureProps) {
   return (
     <div className="page py-8 md:py-12">
-      <title>Checkout · Retouch</title>
-      <h1 className="mb-6 text-xl font-bold md:text-2xl">Checkout</h1>
+      <title>{t('Checkout · Retouch')}</title>
+      <h1 className="mb-6 text-xl font-bold md:text-2xl">{t('Checkout')}</h1>
       <LoadFailure text={text} isTrying={query.isFetching} onTryAgain={() => void query.refetch()} />
     </div>
   );

@@ -1,6 +1,7 @@
 import { useEffect } from 'react';
 import { Button } from '@/components/button';
 import { CenteredPage } from '@/components/centered-page';
+import { t } from '@/lib/translate';
 
 const reload = () => window.location.reload();
 
@@ -14,12 +15,13 @@ export function ErrorRoute() {
   }, []);
 
   return (
-    <CenteredPage icon="warning" title="We could not show this page">
+    <CenteredPage icon="warning" title={t('We could not show this page')}>
       <p>
-        You may have lost the connection, or Retouch was just updated. Your images and credits are not
-        affected.
+        {t(
+          'You may have lost the connection, or Retouch was just updated. Your images and credits are not affected.',
+        )}
       </p>
-      <Button onClick={reload}>Reload</Button>
+      <Button onClick={reload}>{t('Reload')}</Button>
     </CenteredPage>
   );
 }

@@ -13,6 +13,8 @@ import { ImageNotFound } from '@/features/images/image-not-found';
 import { OriginalImage } from '@/features/images/original-image';
 import { ResultSection } from '@/features/results/result-section';
 import { paths } from '@/lib/paths';
+import { toolName } from '@/lib/tool-names';
+import { t } from '@/lib/translate';
 
 const ActiveJobsOfImage = lazyWithRetry(() => import('@/features/runs/active-jobs-of-image'), null);
 
@@ -32,30 +34,30 @@ export default function ImageRoute() {
   }
   return (
     <div className="page py-8 md:py-12">
-      <PageHeader title="Image">
+      <PageHeader title={t('Image')}>
         <DeleteImageButton key={imageId} imageId={imageId} />
       </PageHeader>
       <div className="grid gap-8 lg:grid-cols-[3fr_2fr]">
         {image.data ? <OriginalImage image={image.data} /> : <Skeleton className="h-[60dvh] rounded-lg" />}
-        <nav aria-label="Tools" className="grid content-start gap-3 sm:max-lg:grid-cols-3">
-          <h2 className="text-lg font-semibold sm:max-lg:col-span-full">Edit this image</h2>
+        <nav aria-label={t('Tools')} className="grid content-start gap-3 sm:max-lg:grid-cols-3">
+          <h2 className="text-lg font-semibold sm:max-lg:col-span-full">{t('Edit this image')}</h2>
           <ToolLink
             to={paths.magicImage(imageId)}
             icon="magic"
-            name="Magic Fix"
-            text="Change what you mark"
+            name={toolName('magic-fix')}
+            text={t('Change what you mark')}
           />
           <ToolLink
             to={paths.removeBackgroundImage(imageId)}
             icon="cutout"
-            name="Remove Background"
-            text="Keep only the subject"
+            name={toolName('remove-background')}
+            text={t('Keep only the subject')}
           />
           <ToolLink
             to={paths.upscaleImage(imageId)}
             icon="upscale"
-            name="Upscale"
-            text="Enlarge it 2X or 4X"
+            name={toolName('upscale')}
+            text={t('Enlarge it 2X or 4X')}
           />
           <div className="sm:max-lg:col-span-full">
             <Suspense>

@@ -7,6 +7,7 @@ import { useImageFilter } from '@/features/images/use-image-filter';
 import { useUploadQueue } from '@/features/images/use-upload-queue';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
+import { t } from '@/lib/translate';
 
 const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
 
@@ -22,7 +23,7 @@ export default function ImagesRoute() {
   const uploadAll = useUploadQueue(paths.images, limits.maxDimension);
   return (
     <div className="page py-8 md:py-12">
-      <PageHeader title="My Images" text="Your uploads, kept until you delete them." />
+      <PageHeader title={t('My Images')} text={t('Your uploads, kept until you delete them.')} />
       <div className="mb-12">
         <UploadPanel prefix={paths.images} maxDimension={limits.maxDimension} onFiles={uploadAll} />
       </div>

@@ -1,20 +1,29 @@
 import { Link, useLocation } from 'react-router';
 import { SignInPanel } from '@/features/auth/sign-in-panel';
 import { paths } from '@/lib/paths';
+import { rich } from '@/lib/rich';
+import { t } from '@/lib/translate';
 
 export default function LoginRoute() {
   // Passes on the page to return to.
   const { state } = useLocation();
   return (
-    <SignInPanel title="Login" text="Welcome back. Your images are where you left them." verb="Login with">
-      New here?{' '}
-      <Link
-        to={paths.signup}
-        state={state}
-        className="font-semibold text-accent underline underline-offset-4"
-      >
-        Create an account
-      </Link>
+    <SignInPanel
+      title={t('Login')}
+      text={t('Welcome back. Your images are where you left them.')}
+      labelOf={(provider) => t('Login with {provider}', { provider })}
+    >
+      {rich('New here? <link>Create an account</link>', {
+        link: (text) => (
+          <Link
+            to={paths.signup}
+            state={state}
+            className="font-semibold text-accent underline underline-offset-4"
+          >
+            {text}
+          </Link>
+        ),
+      })}
     </SignInPanel>
   );
 }

@@ -10,7 +10,8 @@ import { magicFix } from '@/features/catalog/magic-fix';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
-import { toolNames } from '@/lib/tool-names';
+import { toolName } from '@/lib/tool-names';
+import { t } from '@/lib/translate';
 import { Installed } from './installed';
 
 // Users need only the picker, visitors only the examples.
@@ -31,8 +32,8 @@ export default function MagicRoute() {
     <Installed name="magic-fix">
       <div className="page py-8 md:py-12">
         <PageHeader
-          title={toolNames['magic-fix']}
-          text="Choose one of your images, or upload new ones. Then draw over what should change."
+          title={toolName('magic-fix')}
+          text={t('Choose one of your images, or upload new ones. Then draw over what should change.')}
         />
         <Suspense fallback={placeholder}>
           <ImagePicker
@@ -53,7 +54,7 @@ export default function MagicRoute() {
 function MagicForVisitors() {
   const { signIn } = useSession();
   const [hasFailed, setFailed] = useState(false);
-  const title = 'Magic Fix requires logging in';
+  const title = t('Magic Fix requires logging in');
 
   return (
     <div className="page grid items-start gap-8 py-8 md:py-12 lg:grid-cols-[2fr_3fr] lg:gap-12">
@@ -61,24 +62,24 @@ function MagicForVisitors() {
       <div className="grid justify-items-start gap-6 lg:pt-12">
         <h1 className="text-xl font-bold md:text-2xl">{title}</h1>
         <p className="text-soft">
-          Draw over an area and describe what should happen there. With an exact mask, no pixel outside it
-          changes; without, the result blends in a few pixels beyond it. Your account keeps the images you
-          fix.
+          {t(
+            'Draw over an area and describe what should happen there. With an exact mask, no pixel outside it changes; without, the result blends in a few pixels beyond it. Your account keeps the images you fix.',
+          )}
         </p>
         <Button
           size="lg"
           onClick={() => signIn(null, { callback: paths.authCallbackMagic }).catch(() => setFailed(true))}
         >
-          Login
+          {t('Login')}
         </Button>
-        {hasFailed && <Notice tone="error">{authTexts.unreachable}</Notice>}
+        {hasFailed && <Notice tone="error">{t(authTexts.unreachable)}</Notice>}
       </div>
       <section aria-labelledby="examples" className="min-w-0">
         <h2 id="examples" className="mb-4 text-lg font-semibold">
-          What you can do with it
+          {t('What you can do with it')}
         </h2>
         <Suspense fallback={placeholder}>
-          <FixTabs label="Examples" />
+          <FixTabs label={t('Examples')} />
         </Suspense>
       </section>
     </div>

@@ -5,6 +5,7 @@ import { PackCard } from '@/features/credits/pack-card';
 import { PriceList } from '@/features/credits/price-list';
 import { useConfig } from '@/lib/env';
 import { useSession } from '@/lib/session';
+import { plural, t } from '@/lib/translate';
 
 export default function PricingRoute() {
   const { packs, features, newUserCredits } = useConfig();
@@ -12,14 +13,21 @@ export default function PricingRoute() {
   const buy = useBuyPack();
   return (
     <div className="page py-8 md:py-12">
-      <title>Pricing · Retouch</title>
+      <title>{t('Pricing · Retouch')}</title>
       <header className="mb-8 text-center md:mb-12">
-        <h1 className="text-2xl font-bold md:text-3xl">Flexible Pricing. Full Control</h1>
-        <p className="mt-3 text-lg text-soft">{newUserCredits} Free Credits for New Users</p>
+        <h1 className="text-2xl font-bold md:text-3xl">{t('Flexible Pricing. Full Control')}</h1>
+        <p className="mt-3 text-lg text-soft">
+          {plural(newUserCredits, {
+            one: '# Free Credit for New Users',
+            other: '# Free Credits for New Users',
+          })}
+        </p>
       </header>
       {isSignedIn && !features.payments && (
         <div className="mb-6">
-          <Notice>This server does not sell credit packs yet. You can still use your free credits.</Notice>
+          <Notice>
+            {t('This server does not sell credit packs yet. You can still use your free credits.')}
+          </Notice>
         </div>
       )}
       <ul className="grid gap-6 lg:grid-cols-3">
@@ -34,12 +42,13 @@ export default function PricingRoute() {
       </ul>
       <section className="mx-auto mt-12 lg:max-w-2xl" aria-labelledby="costs">
         <h2 id="costs" className="mb-4 text-lg font-semibold">
-          What a run costs
+          {t('What a run costs')}
         </h2>
         <PriceList />
         <p className="mt-3 max-w-2xl text-sm text-soft">
-          We hold the credits when you start a run and charge them when the result is ready. A failed or
-          canceled run costs nothing.
+          {t(
+            'We hold the credits when you start a run and charge them when the result is ready. A failed or canceled run costs nothing.',
+          )}
         </p>
       </section>
       {buy.isPending && <LeavingOverlay />}

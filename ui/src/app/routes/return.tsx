@@ -6,6 +6,7 @@ import { usePaymentStatus } from '@/features/checkouts/get-payment-status';
 import { PaymentThanks } from '@/features/checkouts/payment-thanks';
 import { checkoutTexts } from '@/features/checkouts/texts';
 import { isProblem } from '@/lib/api-client';
+import { t } from '@/lib/translate';
 
 /** An empty page. */
 const emptyPage = <title>Retouch</title>;
@@ -30,7 +31,7 @@ function Outcome({ sessionId }: { sessionId: string | null }) {
     return (
       <div className="flex items-center justify-center gap-3 py-24 text-soft">
         {emptyPage}
-        <Spinner label="Checking your payment…" />
+        <Spinner label={t('Checking your payment…')} />
       </div>
     );
   }
@@ -40,7 +41,7 @@ function Outcome({ sessionId }: { sessionId: string | null }) {
       <div className="page py-8 md:py-12">
         {emptyPage}
         <LoadFailure
-          text={checkoutTexts.paymentFailed}
+          text={t(checkoutTexts.paymentFailed)}
           isTrying={payment.isFetching}
           onTryAgain={() => void payment.refetch()}
         />

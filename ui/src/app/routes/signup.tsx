@@ -2,6 +2,8 @@ import { Link, useLocation } from 'react-router';
 import { SignInPanel } from '@/features/auth/sign-in-panel';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
+import { rich } from '@/lib/rich';
+import { plural, t } from '@/lib/translate';
 
 export default function SignUpRoute() {
   // Passes on the page to return to.
@@ -9,14 +11,24 @@ export default function SignUpRoute() {
   const { newUserCredits } = useConfig();
   return (
     <SignInPanel
-      title="Create your account"
-      text={`You start with ${newUserCredits} free credits. You must be at least 18 years old.`}
-      verb="Continue with"
+      title={t('Create your account')}
+      text={plural(newUserCredits, {
+        one: 'You start with # free credit. You must be at least 18 years old.',
+        other: 'You start with # free credits. You must be at least 18 years old.',
+      })}
+      labelOf={(provider) => t('Continue with {provider}', { provider })}
     >
-      Already have one?{' '}
-      <Link to={paths.login} state={state} className="font-semibold text-accent underline underline-offset-4">
-        Login
-      </Link>
+      {rich('Already have one? <link>Login</link>', {
+        link: (text) => (
+          <Link
+            to={paths.login}
+            state={state}
+            className="font-semibold text-accent underline underline-offset-4"
+          >
+            {text}
+          </Link>
+        ),
+      })}
     </SignInPanel>
   );
 }

@@ -1,12 +1,13 @@
 import { LegalPage } from '@/features/legal/legal-page';
-import { termsSections } from '@/features/legal/terms';
+import { termsDate, termsSections, termsSummary } from '@/features/legal/terms';
+import { t } from '@/lib/translate';
 
 export default function TermsRoute() {
   return (
     <LegalPage
-      title="Terms of Service"
-      date="Effective July 31, 2025"
-      summary="In short: you must be 18 to register, you pay for runs with non-refundable credits, your images remain yours, and some models have rules of their own."
+      title={t('Terms of Service')}
+      date={termsDate}
+      summary={termsSummary}
       sections={termsSections}
     />
   );

@@ -3,7 +3,8 @@ import { CenteredPage } from '@/components/centered-page';
 import type { ToolName } from '@/lib/api-types';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
-import { toolNames } from '@/lib/tool-names';
+import { toolName } from '@/lib/tool-names';
+import { t } from '@/lib/translate';
 
 const starts: Record<ToolName, string> = {
   'remove-background': paths.removeBackground,
@@ -15,9 +16,11 @@ const starts: Record<ToolName, string> = {
 export default function ToolNotInstalled({ name }: { name: ToolName }) {
   const other = useConfig().tools.find(({ tool, available }) => available && tool !== name)?.tool;
   return (
-    <CenteredPage title={`${toolNames[name]} is not installed on this server yet`}>
-      <p>Your image and your account are fine. The tool will appear here once the operator installs it.</p>
-      {other && <ButtonLink to={starts[other]}>{`${toolNames[other]} instead`}</ButtonLink>}
+    <CenteredPage title={t('{tool} is not installed on this server yet', { tool: toolName(name) })}>
+      <p>
+        {t('Your image and your account are fine. The tool will appear here once the operator installs it.')}
+      </p>
+      {other && <ButtonLink to={starts[other]}>{t('{tool} instead', { tool: toolName(other) })}</ButtonLink>}
     </CenteredPage>
   );
 }

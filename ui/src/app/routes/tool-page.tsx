@@ -9,7 +9,8 @@ import { ImageNotFound } from '@/features/images/image-not-found';
 import { useActiveJobs } from '@/features/runs/get-active-jobs';
 import type { Image } from '@/lib/api-types';
 import { formatPercent } from '@/lib/format';
-import { toolNames } from '@/lib/tool-names';
+import { toolName } from '@/lib/tool-names';
+import { t } from '@/lib/translate';
 import { Installed } from './installed';
 
 type ToolPageProps = {
@@ -46,17 +47,17 @@ function InstalledToolPage({ tool, children }: ToolPageProps) {
   return (
     <div className="page py-8 md:py-12">
       <PageHeader
-        title={toolNames[tool.name]}
+        title={toolName(tool.name)}
         status={fraction === undefined ? null : formatPercent(fraction)}
       >
         <ButtonLink to={tool.pagePath} variant="secondary" size="sm">
-          Choose another image
+          {t('Choose another image')}
         </ButtonLink>
       </PageHeader>
       {image.data ? (
         children(image.data)
       ) : (
-        <div className="grid gap-8 md:grid-cols-[2fr_3fr]" role="status" aria-label="Loading">
+        <div className="grid gap-8 md:grid-cols-[2fr_3fr]" role="status" aria-label={t('Loading')}>
           <Skeleton className="h-96 rounded-lg" />
           <Skeleton className="h-[min(60dvh,32rem)] rounded-lg" />
         </div>

@@ -9,6 +9,7 @@ import { connectionLost } from '@/lib/api-client';
 import { useConfig } from '@/lib/env';
 import { notifyError } from '@/lib/notify';
 import { useSession } from '@/lib/session';
+import { t } from '@/lib/translate';
 
 const ActiveJobsBadge = lazyWithRetry(() => import('@/features/runs/active-jobs-badge'), null);
 const loadAddFiles = () => import('@/features/batch/add-files');
@@ -25,7 +26,7 @@ export default function ToolPicker({ tool }: { tool: EditingTool }) {
   async function startBatch(files: File[]) {
     // Loads both before changing anything: if that fails, the page stays as it is and says why.
     const loaded = await Promise.all([loadAddFiles(), loadBatchPanel()]).catch(() => null);
-    if (!loaded) return notifyError(connectionLost);
+    if (!loaded) return notifyError(t(connectionLost));
     const [{ addFiles }] = loaded;
     await addFiles(tool, files, userId, {
       maxDimension: limits[tool.limit],

@@ -4,7 +4,8 @@ import { PageHeader } from '@/components/page-header';
 import { Skeleton } from '@/components/skeleton';
 import type { EditingTool } from '@/features/catalog/tool';
 import { useSession } from '@/lib/session';
-import { toolNames } from '@/lib/tool-names';
+import { toolName } from '@/lib/tool-names';
+import { t } from '@/lib/translate';
 import { Installed } from './installed';
 
 // Users need only the picker, visitors only the free tool.
@@ -19,8 +20,8 @@ export function ToolStart({ tool }: { tool: EditingTool }) {
     <Installed name={tool.name}>
       <div className="page py-8 md:py-12">
         <PageHeader
-          title={toolNames[tool.name]}
-          text={isSignedIn ? 'Choose one of your images, or upload new ones.' : tool.texts.visitorIntro}
+          title={toolName(tool.name)}
+          text={isSignedIn ? t('Choose one of your images, or upload new ones.') : t(tool.texts.visitorIntro)}
         />
         <Suspense fallback={<Skeleton className="h-96 rounded-lg" />}>
           {isLoading ? (

@@ -2,6 +2,7 @@ import { Link } from 'react-router';
 import { Button } from '@/components/button';
 import { useConsent } from '@/lib/consent';
 import { paths } from '@/lib/paths';
+import { t } from '@/lib/translate';
 
 /** Does not block the page: without an answer there is no consent. Both answers take one click and look the same. */
 export default function ConsentBanner() {
@@ -13,22 +14,23 @@ export default function ConsentBanner() {
     >
       <div>
         <h2 id="consent-title" className="font-semibold">
-          May we count your sign-up?
+          {t('May we count your sign-up?')}
         </h2>
         <p className="mt-1 text-sm text-soft">
-          With your consent, Google learns that an advertisement led to an account here, and sets cookies. We
-          never share your images. You can change your mind in the footer.{' '}
+          {t(
+            'With your consent, Google learns that an advertisement led to an account here, and sets cookies. We never share your images. You can change your mind in the footer.',
+          )}{' '}
           <Link to={paths.privacy} className="font-semibold text-accent underline underline-offset-4">
-            Privacy Policy
+            {t('Privacy Policy')}
           </Link>
         </p>
       </div>
       <div className="grid grid-cols-2 gap-3">
         <Button variant="secondary" onClick={() => decide('refused')}>
-          No
+          {t('No')}
         </Button>
         <Button variant="secondary" onClick={() => decide('given')}>
-          Yes
+          {t('Yes')}
         </Button>
       </div>
     </section>

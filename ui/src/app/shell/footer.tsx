@@ -2,6 +2,8 @@ import { Link } from 'react-router';
 import { useConsent, useNeedsConsent } from '@/lib/consent';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
+import { t } from '@/lib/translate';
+import { LanguageSelect } from './language-select';
 import { ThemeToggle } from './theme-toggle';
 
 const link =
@@ -15,30 +17,32 @@ export function Footer() {
     <footer className="mt-16 border-t border-line">
       <div className="page flex flex-wrap items-center justify-between gap-x-8 gap-y-2 py-6 text-sm text-soft">
         <div className="grid gap-1">
-          <p>Retouch edits your images on this server. They stay here until you delete them.</p>
+          <p>{t('Retouch edits your images on this server. They stay here until you delete them.')}</p>
           {operatorName && (
             <p>
-              Run by {operatorName}
-              {operatorAddress && `, ${operatorAddress.split('\n').join(', ')}`}
+              {t('Run by {operator}', {
+                operator: [operatorName, ...(operatorAddress?.split('\n') ?? [])].join(', '),
+              })}
             </p>
           )}
         </div>
         <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 sm:flex sm:flex-wrap">
+          <LanguageSelect />
           <ThemeToggle />
           <Link to={paths.privacy} className={link}>
-            Privacy Policy
+            {t('Privacy Policy')}
           </Link>
           <Link to={paths.terms} className={link}>
-            Terms of Service
+            {t('Terms of Service')}
           </Link>
           {address && (
             <a href={`mailto:${address}`} className={link}>
-              Contact
+              {t('Contact')}
             </a>
           )}
           {needsConsent && (
             <button type="button" className={link} onClick={() => decide('undecided')}>
-              Cookies
+              {t('Cookies')}
             </button>
           )}
         </div>

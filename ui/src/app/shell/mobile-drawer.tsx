@@ -7,10 +7,12 @@ import { Promotion } from '@/features/credits/promotion';
 import { classNames } from '@/lib/class-names';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { type Message, t } from '@/lib/translate';
+import { LanguageSelect } from './language-select';
 import { menuLinks } from './navigation-links';
 
 type MobileDrawerProps = {
-  links: { to: string; label: string }[];
+  links: { to: string; label: Message }[];
   onClose: () => void;
   onClosed: () => void;
 };
@@ -28,16 +30,16 @@ export default function MobileDrawer({ links, onClose, onClosed }: MobileDrawerP
         >
           <div className="flex items-center justify-between gap-2 pl-3">
             <Dialog.Title className="min-w-0 truncate text-sm font-semibold text-soft">
-              {isSignedIn ? (email ?? 'Your account') : 'Menu'}
+              {isSignedIn ? (email ?? t('Your account')) : t('Menu')}
             </Dialog.Title>
             <Dialog.Close
-              aria-label="Close menu"
+              aria-label={t('Close menu')}
               className="grid size-11 shrink-0 place-items-center rounded-md hover:bg-sunken"
             >
               <Icon name="close" />
             </Dialog.Close>
           </div>
-          <nav aria-label="Mobile">
+          <nav aria-label={t('Mobile')}>
             <ul className="grid gap-1">
               {[...links, ...(isSignedIn ? menuLinks : [])].map(({ to, label }) => (
                 <li key={to}>
@@ -51,29 +53,30 @@ export default function MobileDrawer({ links, onClose, onClosed }: MobileDrawerP
                       )
                     }
                   >
-                    {label}
+                    {t(label)}
                   </NavLink>
                 </li>
               ))}
             </ul>
           </nav>
           <div className="mt-auto grid gap-3 border-t border-line pt-4">
+            <LanguageSelect />
             {isSignedIn ? (
               <>
                 <ButtonLink to={paths.pricing} variant="secondary" onClick={onClose}>
                   <Promotion />
                 </ButtonLink>
                 <Button variant="quiet" onClick={signOut}>
-                  Logout
+                  {t('Logout')}
                 </Button>
               </>
             ) : (
               <>
                 <ButtonLink to={paths.login} variant="secondary" onClick={onClose}>
-                  Login
+                  {t('Login')}
                 </ButtonLink>
                 <ButtonLink to={paths.signup} onClick={onClose}>
-                  SignUp
+                  {t('SignUp')}
                 </ButtonLink>
               </>
             )}

@@ -2,6 +2,8 @@ import { useEffect, useRef } from 'react';
 import { Outlet, ScrollRestoration, useLocation, useNavigation } from 'react-router';
 import { UploadsNotice } from '@/features/images/uploads-notice';
 import { FollowRuns } from '@/features/runs/follow-runs';
+import { useLanguage } from '@/lib/language';
+import { t } from '@/lib/translate';
 import { Consent } from './consent';
 import { useDropGuard } from './drop-guard';
 import { Footer } from './footer';
@@ -12,6 +14,7 @@ import { usePasteAnywhere } from './use-paste-anywhere';
 import { usePictureRenewal } from './use-picture-renewal';
 
 export function Shell() {
+  useLanguage();
   const { pathname, state } = useLocation();
   const isInPlace: boolean = state?.isInPlace ?? false;
   const navigation = useNavigation();
@@ -37,7 +40,7 @@ export function Shell() {
         href="#content"
         className="absolute top-2 left-2 z-50 -translate-y-20 rounded-md bg-surface px-4 py-2 font-semibold focus:translate-y-0 focus:shadow-overlay"
       >
-        Skip to content
+        {t('Skip to content')}
       </a>
       <TopBar />
       {navigation.state === 'loading' && (

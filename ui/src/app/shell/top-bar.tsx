@@ -10,6 +10,7 @@ import { Promotion } from '@/features/credits/promotion';
 import { classNames } from '@/lib/class-names';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { t } from '@/lib/translate';
 import { useOpenWhenLoaded } from '@/lib/use-open-when-loaded';
 import { Account } from './account';
 import { ownLinks, publicLinks } from './navigation-links';
@@ -39,7 +40,7 @@ export function TopBar() {
           <Logo />
         </Link>
 
-        <nav aria-label="Main" className="hidden lg:block">
+        <nav aria-label={t('Main')} className="hidden lg:block">
           <ul className="flex">
             {links.map(({ to, label }) => (
               <li key={to}>
@@ -52,7 +53,7 @@ export function TopBar() {
                     )
                   }
                 >
-                  {label}
+                  {t(label)}
                 </NavLink>
               </li>
             ))}
@@ -84,18 +85,18 @@ export function TopBar() {
             <>
               <span className="hidden sm:block">
                 <ButtonLink to={paths.login} variant="quiet" size="sm">
-                  Login
+                  {t('Login')}
                 </ButtonLink>
               </span>
               <ButtonLink to={paths.signup} size="sm">
-                SignUp
+                {t('SignUp')}
               </ButtonLink>
             </>
           )}
           <button
             ref={opener}
             type="button"
-            aria-label="Open menu"
+            aria-label={t('Open menu')}
             aria-haspopup="dialog"
             aria-expanded={isDrawerOpen}
             className="grid size-11 place-items-center rounded-md hover:bg-sunken lg:hidden"

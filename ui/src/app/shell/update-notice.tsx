@@ -1,6 +1,7 @@
 import { Button } from '@/components/button';
 import { Notice } from '@/components/notice';
 import { useBuild } from '@/lib/load-with-retry';
+import { t } from '@/lib/translate';
 
 /** Asks for one reload after an update of the server. Masks, prompts, and runs survive it. */
 export function UpdateNotice() {
@@ -9,15 +10,16 @@ export function UpdateNotice() {
     isOutdated && (
       <div className="fixed inset-x-0 bottom-4 z-50 mx-auto w-fit max-w-[calc(100%-2rem)] rounded-md shadow-overlay">
         <Notice tone="warning">
-          Retouch was updated. Reload to continue: your runs, and what you have drawn and typed, stay as they
-          are.{' '}
+          {t(
+            'Retouch was updated. Reload to continue: your runs, and what you have drawn and typed, stay as they are.',
+          )}{' '}
           <Button
             variant="secondary"
             size="sm"
             className="mt-2 sm:mt-0"
             onClick={() => window.location.reload()}
           >
-            Reload
+            {t('Reload')}
           </Button>
         </Notice>
       </div>

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { Glyph } from '@/components/icon';
 import { IconButton } from '@/components/icon-button';
+import { t } from '@/lib/translate';
 import type { ViewControl } from './use-view';
 
 const shapes = {
@@ -20,15 +21,15 @@ type ZoomControlsProps = {
 export function ZoomControls({ control, level, children }: ZoomControlsProps) {
   return (
     <>
-      <IconButton label="Zoom out" disabled={control.isFitted} onClick={control.zoomOut}>
+      <IconButton label={t('Zoom out')} disabled={control.isFitted} onClick={control.zoomOut}>
         <Glyph shape={shapes.zoomOut} />
       </IconButton>
       {level}
-      <IconButton label="Zoom in" onClick={control.zoomIn}>
+      <IconButton label={t('Zoom in')} onClick={control.zoomIn}>
         <Glyph shape={shapes.zoomIn} />
       </IconButton>
       {children}
-      <IconButton label="Fit" title="Fit (0)" disabled={control.isFitted} onClick={control.fit}>
+      <IconButton label={t('Fit')} title={t('Fit (0)')} disabled={control.isFitted} onClick={control.fit}>
         <Glyph shape={shapes.fit} />
       </IconButton>
     </>

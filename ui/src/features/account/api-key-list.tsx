@@ -4,6 +4,8 @@ import { DateTime } from '@/components/date-time';
 import { LoadFailure } from '@/components/load-failure';
 import { Skeleton } from '@/components/skeleton';
 import type { ApiKey } from '@/lib/api-types';
+import { rich } from '@/lib/rich';
+import { t } from '@/lib/translate';
 import { useApiKeys } from './get-api-keys';
 import { useRevokeApiKey } from './revoke-api-key';
 import { accountTexts } from './texts';
@@ -19,7 +21,7 @@ export function ApiKeyList({ onRevoked }: { onRevoked: (keyId: string) => void }
 
   if (keys.isPending) {
     return (
-      <div role="status" aria-label="Loading API keys" className="grid gap-3">
+      <div role="status" aria-label={t('Loading API keys')} className="grid gap-3">
         <Skeleton className="h-18" />
         <Skeleton className="h-18" />
       </div>
@@ -28,7 +30,7 @@ export function ApiKeyList({ onRevoked }: { onRevoked: (keyId: string) => void }
   if (!keys.data) {
     return (
       <LoadFailure
-        text={accountTexts.keysFailed}
+        text={t(accountTexts.keysFailed)}
         isTrying={keys.isFetching}
         onTryAgain={() => void keys.refetch()}
       />
@@ -37,9 +39,9 @@ export function ApiKeyList({ onRevoked }: { onRevoked: (keyId: string) => void }
   return (
     <div ref={list} tabIndex={-1} className="rounded-lg border border-line bg-surface outline-none">
       {keys.data.length === 0 ? (
-        <p className="px-4 py-6 text-center text-sm text-soft">No keys yet</p>
+        <p className="px-4 py-6 text-center text-sm text-soft">{t('No keys yet')}</p>
       ) : (
-        <ul aria-label="Your API keys" className="divide-y divide-line">
+        <ul aria-label={t('Your API keys')} className="divide-y divide-line">
           {keys.data.map((key) => (
             <Row
               key={key.id}
@@ -63,31 +65,27 @@ function Row({ apiKey: { name, prefix, createdAt, lastUsedAt }, isBusy, onRevoke
         <p className="font-semibold wrap-anywhere">{name}</p>
         <p className="mt-1 text-sm text-soft">
           <code>{prefix}…</code>
-          {' · created '}
-          <DateTime at={new Date(createdAt)} />
           {' · '}
-          {lastUsedAt ? (
-            <>
-              last used <DateTime at={new Date(lastUsedAt)} />
-            </>
-          ) : (
-            'never used'
-          )}
+          {rich('created {date}', { date: <DateTime at={new Date(createdAt)} /> })}
+          {' · '}
+          {lastUsedAt
+            ? rich('last used {date}', { date: <DateTime at={new Date(lastUsedAt)} /> })
+            : t('never used')}
         </p>
       </div>
       <ConfirmButton
         variant="danger"
         size="sm"
         isBusy={isBusy}
-        aria-label={`Revoke ${name}`}
+        aria-label={t('Revoke {name}', { name })}
         question={{
-          title: `Revoke “${name}”?`,
-          text: 'Programs that use this key lose access at once. You cannot undo this.',
-          action: 'Revoke',
+          title: t('Revoke “{name}”?', { name }),
+          text: t('Programs that use this key lose access at once. You cannot undo this.'),
+          action: t('Revoke'),
           onConfirm: onRevoke,
         }}
       >
-        Revoke
+        {t('Revoke')}
       </ConfirmButton>
     </li>
   );

@@ -1,5 +1,6 @@
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
+import { t } from '@/lib/translate';
 import { useExportData } from './export-data';
 import { Section } from './section';
 
@@ -7,13 +8,15 @@ export function DataSection() {
   const exporting = useExportData();
   return (
     <Section
-      title="Your data"
-      text="Everything stored about you, in one JSON file. It links to your images; the links work for at least an hour."
+      title={t('Your data')}
+      text={t(
+        'Everything stored about you, in one JSON file. It links to your images; the links work for at least an hour.',
+      )}
     >
       <div>
         <Button variant="secondary" isBusy={exporting.isPending} onClick={() => exporting.mutate()}>
           {!exporting.isPending && <Icon name="download" />}
-          Export my data
+          {t('Export my data')}
         </Button>
       </div>
     </Section>

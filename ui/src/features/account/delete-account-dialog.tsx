@@ -4,6 +4,7 @@ import { Button } from '@/components/button';
 import { buttonStyle } from '@/components/button-style';
 import { Notice } from '@/components/notice';
 import { credits } from '@/lib/format';
+import { t } from '@/lib/translate';
 import { useDeleteAccount } from './delete-account';
 import { accountTexts } from './texts';
 
@@ -34,30 +35,31 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
           onCloseAutoFocus={onClosed}
           className="fixed top-1/2 left-1/2 z-50 max-h-[calc(100dvh-2rem)] w-[calc(100%-2rem)] max-w-lg -translate-1/2 overflow-y-auto rounded-lg bg-surface p-6 shadow-overlay"
         >
-          <Dialog.Title className="text-lg font-semibold">Delete your account?</Dialog.Title>
+          <Dialog.Title className="text-lg font-semibold">{t('Delete your account?')}</Dialog.Title>
           <Dialog.Description className="mt-2 text-sm text-soft">
-            We delete it at once, and you cannot undo this.
+            {t('We delete it at once, and you cannot undo this.')}
           </Dialog.Description>
           <div className="mt-4 grid gap-4 text-sm">
             <div>
-              <h3 className="font-semibold">What we delete</h3>
+              <h3 className="font-semibold">{t('What we delete')}</h3>
               <ul className="mt-1 list-disc pl-5">
-                <li>all your images and their results; runs in progress are canceled</li>
+                <li>{t('all your images and their results; runs in progress are canceled')}</li>
                 <li>
                   {creditsLeft === null
-                    ? 'the credits you have left'
-                    : `the ${credits(creditsLeft)} you have left`}
-                  , without a refund
+                    ? t('the credits you have left, without a refund')
+                    : t('the {credits} you have left, without a refund', { credits: credits(creditsLeft) })}
                 </li>
-                <li>your API keys and your email address</li>
+                <li>{t('your API keys and your email address')}</li>
               </ul>
             </div>
             <div>
-              <h3 className="font-semibold">What we keep, without your name or address</h3>
+              <h3 className="font-semibold">{t('What we keep, without your name or address')}</h3>
               <ul className="mt-1 list-disc pl-5">
-                <li>the record of your orders and spent credits, for our accounting</li>
+                <li>{t('the record of your orders and spent credits, for our accounting')}</li>
                 <li>
-                  for twelve months, a fingerprint of your sign-in, so that a new account gets no free credits
+                  {t(
+                    'for twelve months, a fingerprint of your sign-in, so that a new account gets no free credits',
+                  )}
                 </li>
               </ul>
             </div>
@@ -65,7 +67,7 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
           <form onSubmit={submit} className="mt-6 grid gap-4">
             <div className="grid gap-2">
               <label htmlFor="delete-confirmation" className="text-sm font-semibold">
-                Type DELETE{email ? ' or your email address' : ''} to confirm
+                {email ? t('Type DELETE or your email address to confirm') : t('Type DELETE to confirm')}
               </label>
               <input
                 id="delete-confirmation"
@@ -79,10 +81,10 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
                 className="min-h-11 rounded-md border border-control bg-surface px-3"
               />
             </div>
-            {remove.isError && <Notice tone="error">{accountTexts.deleteFailed}</Notice>}
+            {remove.isError && <Notice tone="error">{t(accountTexts.deleteFailed)}</Notice>}
             <div className="flex flex-wrap justify-end gap-3">
               <Dialog.Cancel disabled={isDeleting} className={buttonStyle('secondary')}>
-                Cancel
+                {t('Cancel')}
               </Dialog.Cancel>
               <Button
                 type="submit"
@@ -90,7 +92,7 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
                 disabled={!isConfirmed(typed, email)}
                 isBusy={isDeleting}
               >
-                Delete my account
+                {t('Delete my account')}
               </Button>
             </div>
           </form>

@@ -2,6 +2,7 @@ import { Suspense, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { t } from '@/lib/translate';
 import { useOpenWhenLoaded } from '@/lib/use-open-when-loaded';
 import { Section } from './section';
 
@@ -16,8 +17,10 @@ export function DeleteAccountSection({ email, creditsLeft }: DeleteAccountSectio
   const trigger = useRef<HTMLButtonElement>(null);
   return (
     <Section
-      title="Delete my account"
-      text="Deletes all your images and credits, at once and for good. First download what you want to keep."
+      title={t('Delete my account')}
+      text={t(
+        'Deletes all your images and credits, at once and for good. First download what you want to keep.',
+      )}
     >
       <div>
         <Button
@@ -29,7 +32,7 @@ export function DeleteAccountSection({ email, creditsLeft }: DeleteAccountSectio
           onClick={() => dialog.open(() => setAsking(true))}
         >
           <Icon name="trash" />
-          Delete my account
+          {t('Delete my account')}
         </Button>
       </div>
       {isAsking && (

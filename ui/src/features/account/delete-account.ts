@@ -5,6 +5,7 @@ import { api, unwrap } from '@/lib/api-client';
 import { notifySuccess } from '@/lib/notify';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { t } from '@/lib/translate';
 import { accountTexts } from './texts';
 
 /** Deletes the account, then signs out and shows the landing page. */
@@ -21,7 +22,7 @@ export function useDeleteAccount() {
       // Only after this page is left: it redirects signed-out users to /login.
       onUnmount.current = () => {
         signOutLocally();
-        notifySuccess(accountTexts.deleted);
+        notifySuccess(t(accountTexts.deleted));
       };
       void navigate(paths.root, { replace: true });
     },

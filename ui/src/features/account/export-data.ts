@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import { accountTexts } from './texts';
 
 /** Downloads everything stored about the user. */
@@ -11,6 +12,6 @@ export function useExportData() {
       const { saveFile } = await import('@/lib/download');
       saveFile(data, 'retouch-account.json');
     },
-    onError: () => notifyError(accountTexts.exportFailed),
+    onError: () => notifyError(t(accountTexts.exportFailed)),
   });
 }

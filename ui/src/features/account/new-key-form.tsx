@@ -3,6 +3,8 @@ import { Button } from '@/components/button';
 import { ApiError, connectionLost } from '@/lib/api-client';
 import type { NewApiKey } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
+import { failureText } from '@/lib/failure-text';
+import { t } from '@/lib/translate';
 import { useCreateApiKey } from './create-api-key';
 import { accountTexts } from './texts';
 
@@ -17,7 +19,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => v
   function submit(event: FormEvent) {
     event.preventDefault();
     if (create.isPending) return;
-    if (!name.trim()) return reject('A key needs a name');
+    if (!name.trim()) return reject(t('A key needs a name'));
     setProblem(null);
     create.mutate(name.trim(), {
       onSuccess: (created) => {
@@ -38,7 +40,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => v
   return (
     <form onSubmit={submit} noValidate className="grid gap-2">
       <label htmlFor="key-name" className="font-semibold">
-        Name of a new key
+        {t('Name of a new key')}
       </label>
       <div className="flex flex-wrap gap-3">
         <input
@@ -48,7 +50,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => v
           autoComplete="off"
           maxLength={MAX_NAME_LENGTH}
           value={name}
-          placeholder="What will use it?"
+          placeholder={t('What will use it?')}
           aria-required
           aria-invalid={problem !== null}
           aria-describedby={problem ? 'key-name-problem' : undefined}
@@ -62,7 +64,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => v
           )}
         />
         <Button type="submit" isBusy={create.isPending}>
-          Create key
+          {t('Create key')}
         </Button>
       </div>
       {problem && (
@@ -75,6 +77,6 @@ export function NewKeyForm({ onCreated }: { onCreated: (created: NewApiKey) => v
 }
 
 function problemText(error: Error): string {
-  if (!(error instanceof ApiError)) return connectionLost;
-  return error.status < 500 && error.detail ? error.detail : accountTexts.keyNotCreated;
+  if (!(error instanceof ApiError)) return t(connectionLost);
+  return error.status < 500 && error.detail ? failureText(error) : t(accountTexts.keyNotCreated);
 }

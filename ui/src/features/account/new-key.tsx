@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import type { NewApiKey } from '@/lib/api-types';
+import { t } from '@/lib/translate';
 
 type NewKeyProps = { created: NewApiKey; onDone: () => void };
 
@@ -16,16 +17,16 @@ export function NewKey({ created, onDone }: NewKeyProps) {
   }, []);
 
   async function copy() {
-    setNote((await copyField(field.current)) ? 'Copied' : 'Press Ctrl+C or ⌘C to copy it');
+    setNote((await copyField(field.current)) ? t('Copied') : t('Press Ctrl+C or ⌘C to copy it'));
   }
 
   return (
     <div className="grid gap-3 rounded-lg border border-accent bg-accent-wash p-4 md:p-6">
       <label htmlFor="new-key" className="font-semibold">
-        {`Your new key “${created.name}”`}
+        {t('Your new key “{name}”', { name: created.name })}
       </label>
       <p id="new-key-hint" className="text-sm">
-        Copy it now. We do not store it and cannot show it again.
+        {t('Copy it now. We do not store it and cannot show it again.')}
       </p>
       <div className="flex flex-wrap gap-3">
         <input
@@ -37,9 +38,9 @@ export function NewKey({ created, onDone }: NewKeyProps) {
           spellCheck={false}
           className="min-h-11 min-w-0 flex-1 basis-48 rounded-md border border-control bg-surface px-3 font-mono text-sm"
         />
-        <Button onClick={copy}>Copy</Button>
+        <Button onClick={copy}>{t('Copy')}</Button>
         <Button variant="secondary" onClick={onDone}>
-          Done
+          {t('Done')}
         </Button>
       </div>
       <p role="status" className="text-sm">

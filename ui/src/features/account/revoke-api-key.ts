@@ -3,6 +3,7 @@ import { api, isProblem, unwrap } from '@/lib/api-client';
 import type { ApiKey } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
 import { apiKeysKey } from '@/lib/query-keys';
+import { t } from '@/lib/translate';
 import { accountTexts } from './texts';
 
 export function useRevokeApiKey(onRevoked: (keyId: string) => void) {
@@ -21,6 +22,6 @@ export function useRevokeApiKey(onRevoked: (keyId: string) => void) {
       queryClient.setQueryData<ApiKey[]>(apiKeysKey, (old) => old?.filter(({ id }) => id !== keyId));
       onRevoked(keyId);
     },
-    onError: () => notifyError(accountTexts.keyNotRevoked),
+    onError: () => notifyError(t(accountTexts.keyNotRevoked)),
   });
 }

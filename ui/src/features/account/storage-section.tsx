@@ -2,6 +2,7 @@ import { ProgressBar } from '@/components/progress-bar';
 import { Skeleton } from '@/components/skeleton';
 import type { Storage } from '@/lib/api-types';
 import { formatBytes } from '@/lib/format';
+import { currentLocale, plural, t } from '@/lib/translate';
 import { useStorage } from './get-storage';
 import { Section } from './section';
 import { accountTexts } from './texts';
@@ -9,13 +10,13 @@ import { accountTexts } from './texts';
 export function StorageSection() {
   const storage = useStorage();
   return (
-    <Section title="Storage" text="Your images and their results. Delete some to make room.">
+    <Section title={t('Storage')} text={t('Your images and their results. Delete some to make room.')}>
       {storage.data ? (
         <Usage storage={storage.data} />
       ) : storage.isError ? (
-        <p className="text-sm text-soft">{accountTexts.storageFailed}</p>
+        <p className="text-sm text-soft">{t(accountTexts.storageFailed)}</p>
       ) : (
-        <div role="status" aria-label="Loading storage">
+        <div role="status" aria-label={t('Loading storage')}>
           <Skeleton className="h-10" />
         </div>
       )}
@@ -24,18 +25,25 @@ export function StorageSection() {
 }
 
 function Usage({ storage: { bytes, pictures, maxBytes, maxPictures } }: { storage: Storage }) {
-  const count = (number: number) => number.toLocaleString('en-US');
-  const size = formatBytes(bytes) + (maxBytes ? ` of ${formatBytes(maxBytes)}` : '');
-  const number = count(pictures) + (maxPictures ? ` of ${count(maxPictures)}` : '');
+  const used = formatBytes(bytes);
+  const size = maxBytes ? t('{used} of {limit}', { used, limit: formatBytes(maxBytes) }) : used;
+  const count = (value: number) => value.toLocaleString(currentLocale());
+  const number = maxPictures
+    ? plural(
+        maxPictures,
+        { one: '{used} of {limit} pictures', other: '{used} of {limit} pictures' },
+        { used: count(pictures), limit: count(maxPictures) },
+      )
+    : plural(pictures, { one: '{number} picture', other: '{number} pictures' }, { number: count(pictures) });
   // Whichever limit is nearer.
   const fraction = Math.max(maxBytes ? bytes / maxBytes : 0, maxPictures ? pictures / maxPictures : 0);
   const hasLimit = Boolean(maxBytes || maxPictures);
   return (
     <div className="grid gap-2">
       <p className="text-sm">
-        {size} · {number} {pictures === 1 && !maxPictures ? 'picture' : 'pictures'}
+        {size} · {number}
       </p>
-      {hasLimit && <ProgressBar label="Storage used" fraction={Math.min(fraction, 1)} />}
+      {hasLimit && <ProgressBar label={t('Storage used')} fraction={Math.min(fraction, 1)} />}
     </div>
   );
 }

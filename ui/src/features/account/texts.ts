@@ -1,10 +1,12 @@
+import { msg } from '@/lib/translate';
+
 export const accountTexts = {
-  exportFailed: 'Failed to export your data, try again later',
-  keysFailedToast: 'Failed to load API keys',
-  keysFailed: 'We could not load your API keys. Please try again later.',
-  keyNotCreated: 'Failed to create the key, try again later',
-  keyNotRevoked: 'Failed to revoke the key, try again later',
-  storageFailed: 'Failed to load how much you store',
-  deleteFailed: 'Failed to delete your account, try again later',
-  deleted: 'Your account was deleted',
+  exportFailed: msg('Failed to export your data, try again later'),
+  keysFailedToast: msg('Failed to load API keys'),
+  keysFailed: msg('We could not load your API keys. Please try again later.'),
+  keyNotCreated: msg('Failed to create the key, try again later'),
+  keyNotRevoked: msg('Failed to revoke the key, try again later'),
+  storageFailed: msg('Failed to load how much you store'),
+  deleteFailed: msg('Failed to delete your account, try again later'),
+  deleted: msg('Your account was deleted'),
 };

@@ -7,6 +7,7 @@ import { useConsent } from '@/lib/consent';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { t } from '@/lib/translate';
 import { reportConversion } from './report-conversion';
 import { authTexts } from './texts';
 
@@ -23,15 +24,15 @@ export function Callback({ to }: { to: string }) {
   if (isLoading) {
     return (
       <div className="flex items-center justify-center gap-3 py-24 text-soft">
-        <Spinner label="Signing you in…" />
+        <Spinner label={t('Signing you in…')} />
       </div>
     );
   }
   if (isSignedIn && !error) return <Navigate to={returnTo ?? to} replace />;
   return (
-    <CenteredPage icon="warning" title={authTexts.loginFailed}>
-      <p>The sign-in was canceled, or its link has expired. Nothing has changed.</p>
-      <ButtonLink to={paths.login}>Try again</ButtonLink>
+    <CenteredPage icon="warning" title={t(authTexts.loginFailed)}>
+      <p>{t('The sign-in was canceled, or its link has expired. Nothing has changed.')}</p>
+      <ButtonLink to={paths.login}>{t('Try again')}</ButtonLink>
     </CenteredPage>
   );
 }

@@ -7,18 +7,20 @@ import { useConfig } from '@/lib/env';
 import { pathWithin } from '@/lib/path-within';
 import { paths } from '@/lib/paths';
 import { type Provider, useSession } from '@/lib/session';
-import { authTexts, providerNames } from './texts';
+import { t } from '@/lib/translate';
+import { authTexts, brands, byPassword } from './texts';
 
 const order: Provider[] = ['google', 'facebook', 'password'];
 
 type SignInPanelProps = {
   title: string;
   text: string;
-  verb: 'Login with' | 'Continue with';
+  /** Names what a button does, with the provider. */
+  labelOf: (provider: string) => string;
   children: ReactNode;
 };
 
-export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
+export function SignInPanel({ title, text, labelOf, children }: SignInPanelProps) {
   const { identity } = useConfig();
   const providers = order.filter((provider) => identity.providers[provider] != null);
   const { isLoading, isSignedIn, signIn, signOut } = useSession();
@@ -68,14 +70,14 @@ export function SignInPanel({ title, text, verb, children }: SignInPanelProps) {
               <ProviderButton
                 key={provider}
                 provider={provider}
-                label={`${verb} ${providerNames[provider]}`}
+                label={labelOf(provider === 'password' ? t(byPassword) : brands[provider])}
                 isPending={pending === provider}
                 isBlocked={pending !== null}
                 onClick={() => startSignIn(provider)}
               />
             ),
           )}
-          {hasFailed && <Notice tone="error">{authTexts.unreachable}</Notice>}
+          {hasFailed && <Notice tone="error">{t(authTexts.unreachable)}</Notice>}
         </div>
         <p className="mt-6 border-t border-line pt-6 text-sm text-soft">{children}</p>
       </div>

@@ -1,12 +1,14 @@
 import type { Provider } from '@/lib/session';
+import { msg } from '@/lib/translate';
 
 export const authTexts = {
-  loginFailed: 'Login Failed',
-  unreachable: 'We can’t reach the sign-in service. Please try again later.',
+  loginFailed: msg('Login Failed'),
+  unreachable: msg('We can’t reach the sign-in service. Please try again later.'),
 };
 
-export const providerNames: Record<Provider, string> = {
+export const brands: Record<Exclude<Provider, 'password'>, string> = {
   google: 'Google',
   facebook: 'Facebook',
-  password: 'Username and Password',
 };
+
+export const byPassword = msg('Username and Password');

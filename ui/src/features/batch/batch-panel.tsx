@@ -5,6 +5,7 @@ import type { EditingTool } from '@/features/catalog/tool';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
 import { useSession } from '@/lib/session';
+import { t } from '@/lib/translate';
 import { addFiles } from './add-files';
 import { BatchPlan, countImages } from './batch-plan';
 import { BatchProgress } from './batch-progress';
@@ -99,7 +100,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
                 type="file"
                 accept="image/*"
                 multiple
-                aria-label="More image files"
+                aria-label={t('More image files')}
                 hidden
                 onChange={({ target }) => {
                   add(target.files);
@@ -107,7 +108,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
                 }}
               />
               <Button variant="secondary" size="sm" onClick={() => input.current?.click()}>
-                Add files
+                {t('Add files')}
               </Button>
             </>
           )}

@@ -7,6 +7,7 @@ import { classNames } from '@/lib/class-names';
 import { useTool } from '@/lib/env';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
+import { plural, t } from '@/lib/translate';
 import type { Batch } from './batch-store';
 
 type BatchPlanProps = {
@@ -36,7 +37,7 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
   return (
     <div className="grid gap-4 rounded-lg border border-line bg-surface p-4 md:p-6">
       <fieldset className="grid gap-2">
-        <legend className="mb-2 text-lg font-semibold">Choose an action</legend>
+        <legend className="mb-2 text-lg font-semibold">{t('Choose an action')}</legend>
         {[...tool.paid, tool.free].map((option) => (
           <label
             key={option.path}
@@ -54,7 +55,7 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
               onChange={() => onAction(option)}
               className="size-4 outline-none"
             />
-            <span className="font-semibold">{option.label}</span>
+            <span className="font-semibold">{t(option.label)}</span>
             <span className="col-start-2 text-sm text-soft">
               {option === tool.free ? freeNote(option, offer) : costNote(offer, option.factor)}
             </span>
@@ -64,33 +65,36 @@ export function BatchPlan({ tool, batch, available, onAction, onStart, onDiscard
       <div role="status" className="tabular-nums">
         <p className="text-lg font-semibold">
           {isFree
-            ? `${countImages(ready)}, free`
+            ? t('{images}, free', { images: countImages(ready) })
             : `${countImages(ready)} × ${credits(each)} = ${credits(total)}`}
         </p>
         {!isFree && available !== null && (
-          <p className="text-sm text-soft">{`You have ${credits(available)}.`}</p>
+          <p className="text-sm text-soft">{t('You have {credits}.', { credits: credits(available) })}</p>
         )}
       </div>
       {affordable < ready && (
         <Notice tone="warning">
           {affordable > 0
-            ? `You have enough credits for the first ${affordable} of ${ready}. We won’t start the others.`
-            : 'You don’t have enough credits for any of them.'}{' '}
+            ? t('You have enough credits for the first {affordable} of {ready}. We won’t start the others.', {
+                affordable,
+                ready,
+              })
+            : t('You don’t have enough credits for any of them.')}{' '}
           <Link to={paths.pricing} className="font-semibold underline underline-offset-4">
-            Get more credits
+            {t('Get more credits')}
           </Link>
         </Notice>
       )}
       <div className="flex flex-wrap justify-end gap-3">
         <Button variant="secondary" onClick={onDiscard}>
-          Cancel
+          {t('Cancel')}
         </Button>
         <Button disabled={ready === 0 || isChecking || affordable === 0 || !isOffered} onClick={onStart}>
-          {`Start ${ready === 1 ? '1 run' : `${ready} runs`}`}
+          {plural(ready, { one: 'Start # run', other: 'Start # runs' })}
         </Button>
       </div>
     </div>
   );
 }
 
-export const countImages = (count: number) => (count === 1 ? '1 image' : `${count} images`);
+export const countImages = (count: number) => plural(count, { one: '# image', other: '# images' });

@@ -6,6 +6,7 @@ import NotEnoughCredits from '@/components/not-enough-credits';
 import { ProgressBar } from '@/components/progress-bar';
 import { prefetch } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
+import { formatNumber, plural, t } from '@/lib/translate';
 import { type Batch, type BatchItem, isFinished } from './batch-store';
 import { resultNames } from './file-names';
 
@@ -29,7 +30,7 @@ export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose
   const retryable = count('failed') + count('unpaid') + count('canceled');
   const cancel = useMutation({
     mutationFn: onCancelAll,
-    onError: () => notifyError('Failed to cancel all runs, try again later'),
+    onError: () => notifyError(t('Failed to cancel all runs, try again later')),
   });
 
   return (
@@ -37,10 +38,10 @@ export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose
       <div className="grid gap-2">
         <p role="status" className="text-lg font-semibold tabular-nums">
           {[
-            `${count('done')} of ${accepted.length} done`,
-            count('failed') > 0 && `${count('failed')} failed`,
-            count('unpaid') > 0 && `${count('unpaid')} not started`,
-            count('canceled') > 0 && `${count('canceled')} canceled`,
+            t('{done} of {total} done', { done: count('done'), total: accepted.length }),
+            count('failed') > 0 && plural(count('failed'), { one: '# failed', other: '# failed' }),
+            count('unpaid') > 0 && plural(count('unpaid'), { one: '# not started', other: '# not started' }),
+            count('canceled') > 0 && plural(count('canceled'), { one: '# canceled', other: '# canceled' }),
           ]
             .filter(Boolean)
             .join(' · ')}
@@ -48,11 +49,11 @@ export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose
         {!isAllFinished && (
           <>
             <ProgressBar
-              label="Overall progress"
+              label={t('Overall progress')}
               fraction={sum(accepted.map(completion)) / accepted.length}
             />
             <p className="text-sm text-soft">
-              You can leave this page. Runs continue, and you’ll find the results with your images.
+              {t('You can leave this page. Runs continue, and you’ll find the results with your images.')}
             </p>
           </>
         )}
@@ -60,23 +61,25 @@ export function BatchProgress({ batch, zipName, onCancelAll, onRetryAll, onClose
       {count('unpaid') > 0 && (
         <div className="grid gap-2">
           <NotEnoughCredits />
-          <p className="text-sm text-soft">Finished results are kept, and runs in progress continue.</p>
+          <p className="text-sm text-soft">
+            {t('Finished results are kept, and runs in progress continue.')}
+          </p>
         </div>
       )}
       <div className="flex flex-wrap justify-end gap-3 max-sm:*:grow">
         {!isAllFinished && (
           <Button variant="secondary" isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
-            Cancel all
+            {t('Cancel all')}
           </Button>
         )}
         {retryable > 0 && (
           <Button variant="secondary" onClick={onRetryAll}>
-            {`Retry all (${retryable})`}
+            {t('Retry all ({count})', { count: formatNumber(retryable) })}
           </Button>
         )}
         {isAllFinished && (
           <Button variant="secondary" onClick={onClose}>
-            New batch
+            {t('New batch')}
           </Button>
         )}
         {count('done') > 0 && <ZipButton batch={batch} fileName={zipName} />}
@@ -100,20 +103,25 @@ function ZipButton({ batch, fileName }: { batch: Batch; fileName: string }) {
       const missing = await (await loadZip()).downloadZip(files, fileName, setFetched);
       if (missing > 0)
         notifyError(
-          `The ZIP file lacks ${missing === 1 ? '1 result that was' : `${missing} results that were`} deleted`,
+          plural(missing, {
+            one: 'The ZIP file lacks # result that was deleted',
+            other: 'The ZIP file lacks # results that were deleted',
+          }),
         );
     },
     onError: ({ name }) =>
       notifyError(
         name === 'ZipTooLarge'
-          ? 'The results are too large for one ZIP file: download them one by one'
-          : 'Failed to download image',
+          ? t('The results are too large for one ZIP file: download them one by one')
+          : t('Failed to download image'),
       ),
   });
   return (
     <Button isBusy={zip.isPending} onPointerEnter={prefetch(loadZip)} onClick={() => zip.mutate()}>
       {!zip.isPending && <Icon name="download" />}
-      {zip.isPending ? `Fetching ${fetched} of ${done.length}` : 'Download all (ZIP)'}
+      {zip.isPending
+        ? t('Fetching {fetched} of {total}', { fetched, total: done.length })
+        : t('Download all (ZIP)')}
     </Button>
   );
 }

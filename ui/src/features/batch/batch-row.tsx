@@ -4,6 +4,7 @@ import { Icon } from '@/components/icon';
 import { ProgressBar } from '@/components/progress-bar';
 import { classNames } from '@/lib/class-names';
 import { formatBytes, formatCount, formatTimeLeft } from '@/lib/format';
+import { plural, t } from '@/lib/translate';
 import type { BatchItem, ItemState } from './batch-store';
 
 /** Large enough for a thumb on small screens. */
@@ -42,7 +43,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
             {name}
           </span>
           <span className="block truncate text-sm text-soft tabular-nums">
-            {size && `${size.x} × ${size.y} px · `}
+            {size && `${t('{x} × {y} px', { x: size.x, y: size.y })} · `}
             {formatBytes(bytes)}
           </span>
         </span>
@@ -56,7 +57,7 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
           </span>
           {fraction !== undefined && (
             <ProgressBar
-              label={`Progress of ${name}`}
+              label={t('Progress of {name}', { name })}
               fraction={fraction}
               detail={state.kind === 'running' ? formatCount(state.count) : null}
             />
@@ -69,10 +70,10 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
             variant="secondary"
             size="sm"
             className={thumb}
-            aria-label={`Retry ${name}`}
+            aria-label={t('Retry {name}', { name })}
             onClick={onRetry}
           >
-            Retry
+            {t('Retry')}
           </Button>
         )}
         {state.kind === 'done' && image && (
@@ -81,9 +82,9 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
             size="sm"
             className={thumb}
             to={pagePath(image.id)}
-            aria-label={`Open ${name}`}
+            aria-label={t('Open {name}', { name })}
           >
-            Open
+            {t('Open')}
           </ButtonLink>
         )}
         {onRemove && (
@@ -91,8 +92,8 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
             variant="quiet"
             size="md"
             className="-mr-2"
-            aria-label={`Remove ${name}`}
-            title="Remove"
+            aria-label={t('Remove {name}', { name })}
+            title={t('Remove')}
             // The second click of a double click would remove the file that moved under the pointer.
             onClick={({ detail }) => detail !== 2 && onRemove()}
           >
@@ -107,38 +108,45 @@ export function BatchRow({ item, pagePath, onRetry, onRemove }: BatchRowProps) {
 function stateText(state: ItemState): string {
   switch (state.kind) {
     case 'checking':
-      return 'Checking';
+      return t('Checking');
     case 'ready':
-      return 'Ready';
+      return t('Ready');
     case 'rejected':
     case 'failed':
       return state.reason;
     case 'waiting':
-      return 'Waiting';
+      return t('Waiting');
     case 'uploading':
-      return state.fraction < 1 ? `Uploading ${percent(state.fraction)}` : 'Starting';
+      return state.fraction < 1
+        ? t('Uploading {percent}', { percent: percent(state.fraction) })
+        : t('Starting');
     case 'paused':
       return state.cause === 'server'
-        ? 'The server is busy. This continues automatically.'
-        : 'Waiting for the network. This continues automatically.';
+        ? t('The server is busy. This continues automatically.')
+        : t('Waiting for the network. This continues automatically.');
     case 'queued':
-      return [state.position ? `Queued, ${state.position} ahead` : 'Queued', left(state.etaSeconds)]
+      return [
+        state.position
+          ? plural(state.position, { one: 'Queued, # ahead', other: 'Queued, # ahead' })
+          : t('Queued'),
+        left(state.etaSeconds),
+      ]
         .filter(Boolean)
         .join(' · ');
     case 'running':
       return [
-        state.fraction === null ? 'Running' : `Running ${percent(state.fraction)}`,
+        state.fraction === null ? t('Running') : t('Running {percent}', { percent: percent(state.fraction) }),
         formatCount(state.count),
         left(state.etaSeconds),
       ]
         .filter(Boolean)
         .join(' · ');
     case 'done':
-      return 'Done';
+      return t('Done');
     case 'canceled':
-      return 'Canceled';
+      return t('Canceled');
     case 'unpaid':
-      return 'Not started: not enough credits';
+      return t('Not started: not enough credits');
   }
 }
 

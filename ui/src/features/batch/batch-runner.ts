@@ -4,11 +4,12 @@ import { isFinal, secondsLeft } from '@/features/runs/job-state';
 import { followerOf } from '@/features/runs/run-follower';
 import { ApiError, api, isProblem, sendFile, unwrap } from '@/lib/api-client';
 import type { Image, Job, Result } from '@/lib/api-types';
-import { failureText } from '@/lib/failure-text';
+import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
 import { untilOnline } from '@/lib/online';
 import { activeJobsKey, queryKeys } from '@/lib/query-keys';
 import { onSignOut } from '@/lib/sign-out-cleanup';
+import { msg, t } from '@/lib/translate';
 import {
   type Batch,
   type BatchItem,
@@ -25,7 +26,7 @@ const MAX_SENDERS = 2;
 const MIN_POLL_MS = 1_500;
 const POLL_MS_PER_JOB = 40;
 const DEFAULT_RETRY_SECONDS = 10;
-const SIGNED_OUT = 'You were signed out before this run started';
+const SIGNED_OUT = msg('You were signed out before this run started');
 
 const runners = new Map<string, BatchRunner>();
 
@@ -188,9 +189,9 @@ class BatchRunner {
   private fail(item: BatchItem, error: Error) {
     if (error.name === 'AbortError') return this.set(item, { state: { kind: 'canceled' } });
     if (isProblem(error, 402)) return this.stopUnpaid(item);
-    if (isProblem(error, 401)) return this.stopWaiting(item, { kind: 'failed', reason: SIGNED_OUT });
+    if (isProblem(error, 401)) return this.stopWaiting(item, { kind: 'failed', reason: t(SIGNED_OUT) });
     const isFreeUsed = error instanceof ApiError && error.detail === 'Free Exists';
-    const reason = isFreeUsed ? this.tool.texts.freeExists : failureText(error);
+    const reason = isFreeUsed ? t(this.tool.texts.freeExists) : failureText(error);
     this.set(item, { state: { kind: 'failed', reason } });
   }
 
@@ -256,7 +257,7 @@ class BatchRunner {
       const path = { jobId: item.jobId ?? '' };
       this.applyJob(item, unwrap(await api.GET('/api/jobs/{jobId}', { params: { path } })));
     } catch (error) {
-      if (isProblem(error, 404)) this.set(item, { state: { kind: 'failed', reason: error.detail } });
+      if (isProblem(error, 404)) this.set(item, { state: { kind: 'failed', reason: problemText(error) } });
     }
   }
 
@@ -272,7 +273,7 @@ class BatchRunner {
   private finish(item: BatchItem, result: Result | undefined) {
     this.set(item, {
       jobId: item.jobId ?? result?.jobId ?? null,
-      state: result ? { kind: 'done', result } : { kind: 'failed', reason: 'The result was deleted' },
+      state: result ? { kind: 'done', result } : { kind: 'failed', reason: t('The result was deleted') },
     });
     this.refreshBalance();
   }
@@ -286,7 +287,8 @@ function itemState(job: Job): ItemState {
   const { state, position, progress, failure } = job;
   const etaSeconds = secondsLeft(job);
   if (state === 'cancelled') return { kind: 'canceled' };
-  if (state === 'failed') return { kind: 'failed', reason: failure?.detail ?? 'The run failed' };
+  if (state === 'failed')
+    return { kind: 'failed', reason: failure ? problemText(failure) : t('The run failed') };
   if (state === 'queued') return { kind: 'queued', position: position ?? null, etaSeconds };
   return {
     kind: 'running',

@@ -3,6 +3,7 @@ import type { ToolAction } from '@/features/catalog/tool';
 import type { Count, Image, Result, ToolName } from '@/lib/api-types';
 import type { ImageSize } from '@/lib/image-size';
 import { onSignOut } from '@/lib/sign-out-cleanup';
+import { t } from '@/lib/translate';
 
 /** Several files for one action of a tool. */
 export type Batch = {
@@ -118,5 +119,5 @@ function restoreItem(item: BatchItem): BatchItem {
   // Spends no credits without a click. If the job exists after all, a retry finds it by its key.
   return isFinished(item)
     ? item
-    : { ...item, state: { kind: 'failed', reason: 'Not started before the reload' } };
+    : { ...item, state: { kind: 'failed', reason: t('Not started before the reload') } };
 }

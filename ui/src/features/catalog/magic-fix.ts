@@ -1,5 +1,6 @@
 import { paths } from '@/lib/paths';
 import { queryKeys } from '@/lib/query-keys';
+import { msg } from '@/lib/translate';
 import type { Tool } from './tool';
 
 export const magicFix: Tool = {
@@ -11,11 +12,11 @@ export const magicFix: Tool = {
   resultsPath: '/api/magic-images/{imageId}',
   resultsKey: queryKeys.magicImages,
   texts: {
-    listFailed: 'Failed to load magic fix images',
-    runFailed: 'Failed to magic fix image, please try again',
-    section: 'Magic fixed',
-    result: 'Magic fixed result',
-    postprocess: 'Blending it into your image',
-    patience: 'The larger the area, the longer it takes',
+    listFailed: msg('Failed to load magic fix images'),
+    runFailed: msg('Failed to magic fix image, please try again'),
+    section: msg('Magic fixed'),
+    result: msg('Magic fixed result'),
+    postprocess: msg('Blending it into your image'),
+    patience: msg('The larger the area, the longer it takes'),
   },
 };

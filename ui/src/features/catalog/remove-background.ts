@@ -1,5 +1,6 @@
 import { paths } from '@/lib/paths';
 import { queryKeys } from '@/lib/query-keys';
+import { msg } from '@/lib/translate';
 import type { EditingTool } from './tool';
 
 export const removeBackground: EditingTool = {
@@ -8,23 +9,24 @@ export const removeBackground: EditingTool = {
   pagePath: paths.removeBackground,
   isCutOut: true,
   limit: 'maxDimension',
-  paid: [{ path: '/api/rmbg-images/remove-bg-ai', factor: null, label: 'Remove Bg AI' }],
-  free: { path: '/api/rmbg-images/remove-bg-free', factor: null, label: 'Remove Bg' },
+  paid: [{ path: '/api/rmbg-images/remove-bg-ai', factor: null, label: msg('Remove Bg AI') }],
+  free: { path: '/api/rmbg-images/remove-bg-free', factor: null, label: msg('Remove Bg') },
   freeRun: 'removeBackground',
   visitorPath: '/api/free/remove-bg-fr',
   resultsPath: '/api/rmbg-images/{imageId}',
   resultsKey: queryKeys.rmbgImages,
   texts: {
-    listFailed: 'Failed to load images with removed background',
-    runFailed: 'Failed to remove image background',
-    visitorRunFailed: 'Failed to remove background, try again later',
-    freeExists: 'Free background remove image already created',
-    section: 'Background removed',
-    result: 'Result without its background',
-    visitorIntro:
+    listFailed: msg('Failed to load images with removed background'),
+    runFailed: msg('Failed to remove image background'),
+    visitorRunFailed: msg('Failed to remove background, try again later'),
+    freeExists: msg('Free background remove image already created'),
+    section: msg('Background removed'),
+    result: msg('Result without its background'),
+    visitorIntro: msg(
       'Cut the subject out of one image, free and without an account. We delete it after an hour.',
-    withAccount: 'The AI model keeps finer edges.',
-    postprocess: 'Refining the edges',
-    patience: 'This usually takes a few seconds',
+    ),
+    withAccount: msg('The AI model keeps finer edges.'),
+    postprocess: msg('Refining the edges'),
+    patience: msg('This usually takes a few seconds'),
   },
 };

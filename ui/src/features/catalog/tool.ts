@@ -1,6 +1,7 @@
 import type { IconName } from '@/components/icon';
 import type { VisitorPath } from '@/lib/api-client';
 import type { Config, Image, ToolName } from '@/lib/api-types';
+import type { Message } from '@/lib/translate';
 
 /** What distinguishes one tool from another. */
 export type Tool = {
@@ -28,7 +29,7 @@ export type EditingTool = Tool & {
 };
 
 /** One button and the route it calls. */
-export type ToolAction = { path: RunPath; factor: 2 | 4 | null; label: string };
+export type ToolAction = { path: RunPath; factor: 2 | 4 | null; label: Message };
 
 type RunPath =
   | '/api/rmbg-images/remove-bg-ai'
@@ -41,22 +42,22 @@ type RunPath =
 type ResultsPath = '/api/rmbg-images/{imageId}' | '/api/upscale/{imageId}' | '/api/magic-images/{imageId}';
 
 type ToolTexts = {
-  listFailed: string;
-  runFailed: string;
+  listFailed: Message;
+  runFailed: Message;
   /** The heading above its results on an image's page. */
-  section: string;
+  section: Message;
   /** The alt text of a result. */
-  result: string;
+  result: Message;
   /** The progress text after the model has run. */
-  postprocess: string;
+  postprocess: Message;
   /** Shown while there is no time estimate. */
-  patience: string;
+  patience: Message;
 };
 
 type VisitorTexts = {
-  visitorRunFailed: string;
-  freeExists: string;
-  visitorIntro: string;
+  visitorRunFailed: Message;
+  freeExists: Message;
+  visitorIntro: Message;
   /** What an account adds. */
-  withAccount: string;
+  withAccount: Message;
 };

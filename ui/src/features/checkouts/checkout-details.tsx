@@ -5,6 +5,7 @@ import { Notice } from '@/components/notice';
 import { Skeleton } from '@/components/skeleton';
 import type { Checkout } from '@/lib/api-types';
 import { credits, formatMoney } from '@/lib/format';
+import { dataText, plural, t } from '@/lib/translate';
 import { paymentPath } from './addresses';
 import { Chip } from './chip';
 
@@ -17,19 +18,21 @@ export function CheckoutDetails({ checkout }: { checkout: Checkout }) {
       <div className="mb-6 flex flex-wrap gap-2">
         {/* The API's word; only its styling is capitalized. */}
         <Chip tone={status === 'paid' ? 'success' : 'error'}>
-          <span className="inline-block first-letter:uppercase">{status}</span>
+          <span className="inline-block first-letter:uppercase">{dataText(status)}</span>
         </Chip>
         <Chip tone={checkout.fulfilled ? 'success' : 'warning'}>
-          {checkout.fulfilled ? 'Fulfilled' : 'To be fulfilled'}
+          {checkout.fulfilled ? t('Fulfilled') : t('To be fulfilled')}
         </Chip>
       </div>
       <dl className={cards}>
-        <Card title="Date">
+        <Card title={t('Date')}>
           <DateTime at={new Date(checkout.created_at * 1000)} />
         </Card>
-        <Card title="Quantity">{`${checkout.credits} Credits`}</Card>
-        <Card title="Customer Email">{checkout.email || 'Unknown'}</Card>
-        <Card title="Amount">{amount != null && currency ? formatMoney(amount, currency) : 'Unknown'}</Card>
+        <Card title={t('Quantity')}>{plural(checkout.credits, { one: '# Credit', other: '# Credits' })}</Card>
+        <Card title={t('Customer Email')}>{checkout.email || t('Unknown')}</Card>
+        <Card title={t('Amount')}>
+          {amount != null && currency ? formatMoney(amount, currency) : t('Unknown')}
+        </Card>
       </dl>
       {checkout.credits_taken_back > 0 && (
         <div className="mt-6">
@@ -38,7 +41,7 @@ export function CheckoutDetails({ checkout }: { checkout: Checkout }) {
       )}
       {status === 'open' && sessionId && (
         <ButtonLink to={paymentPath(sessionId)} className="mt-6">
-          Continue payment
+          {t('Continue payment')}
         </ButtonLink>
       )}
     </>
@@ -46,8 +49,24 @@ export function CheckoutDetails({ checkout }: { checkout: Checkout }) {
 }
 
 function revocationText({ credits_taken_back: taken, credits: bought, status }: Checkout): string {
-  const reason = status === 'disputed' ? 'the payment was disputed' : 'the payment was refunded';
-  return `${taken} of these ${credits(bought)} ${taken === 1 ? 'was' : 'were'} taken back because ${reason}.`;
+  const values = { bought: credits(bought) };
+  return status === 'disputed'
+    ? plural(
+        taken,
+        {
+          one: '# of these {bought} was taken back because the payment was disputed.',
+          other: '# of these {bought} were taken back because the payment was disputed.',
+        },
+        values,
+      )
+    : plural(
+        taken,
+        {
+          one: '# of these {bought} was taken back because the payment was refunded.',
+          other: '# of these {bought} were taken back because the payment was refunded.',
+        },
+        values,
+      );
 }
 
 function Card({ title, children }: { title: string; children: ReactNode }) {
@@ -61,7 +80,7 @@ function Card({ title, children }: { title: string; children: ReactNode }) {
 
 export function CheckoutDetailsSkeleton() {
   return (
-    <div role="status" aria-label="Loading the order">
+    <div role="status" aria-label={t('Loading the order')}>
       <div className="mb-6 flex gap-2">
         <Skeleton className="h-7 w-20" />
         <Skeleton className="h-7 w-28" />

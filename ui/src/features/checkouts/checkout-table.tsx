@@ -10,6 +10,7 @@ import type { Checkout } from '@/lib/api-types';
 import { useConfig } from '@/lib/env';
 import { credits, formatMoney } from '@/lib/format';
 import { paths } from '@/lib/paths';
+import { t } from '@/lib/translate';
 import { checkoutPath, paymentPath } from './addresses';
 import { useCheckouts } from './get-checkouts';
 import { checkoutTexts } from './texts';
@@ -22,7 +23,7 @@ export function CheckoutTable() {
   if (!checkouts.data) {
     return (
       <LoadFailure
-        text={checkoutTexts.listFailed}
+        text={t(checkoutTexts.listFailed)}
         isTrying={checkouts.isFetching}
         onTryAgain={() => void checkouts.refetch()}
       />
@@ -32,10 +33,10 @@ export function CheckoutTable() {
     return (
       <EmptyState
         icon="info"
-        title={features.payments ? 'No orders to show' : 'This server does not sell credit packs yet'}
+        title={features.payments ? t('No orders to show') : t('This server does not sell credit packs yet')}
       >
         <ButtonLink to={paths.pricing} variant="secondary" size="sm" className="mt-2">
-          See the packs
+          {t('See the packs')}
         </ButtonLink>
       </EmptyState>
     );
@@ -88,7 +89,7 @@ function Fulfillment({ checkout }: { checkout: Checkout }) {
       ) : (
         <Icon name="close" className="size-5 text-danger" />
       )}
-      <span className="sr-only">{checkout.fulfilled ? 'Fulfilled' : 'Not fulfilled'}</span>
+      <span className="sr-only">{checkout.fulfilled ? t('Fulfilled') : t('Not fulfilled')}</span>
     </>
   );
 }
@@ -99,7 +100,7 @@ function NotCompleted({ checkout }: { checkout: Checkout }) {
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
       <p>
-        {checkoutTexts.notCompleted}
+        {t(checkoutTexts.notCompleted)}
         {amount != null && currency && (
           <span className="block text-sm text-soft tabular-nums">{formatMoney(amount, currency)}</span>
         )}
@@ -107,7 +108,7 @@ function NotCompleted({ checkout }: { checkout: Checkout }) {
       {status === 'open' && sessionId && (
         // Above the link that covers the row.
         <ButtonLink to={paymentPath(sessionId)} variant="secondary" size="sm" className="relative z-10">
-          Continue
+          {t('Continue')}
         </ButtonLink>
       )}
     </div>
@@ -117,7 +118,7 @@ function NotCompleted({ checkout }: { checkout: Checkout }) {
 function SkeletonTable() {
   const slots = Array.from({ length: 4 }, (_, index) => `slot-${index}`);
   return (
-    <div role="status" aria-label="Loading checkouts">
+    <div role="status" aria-label={t('Loading checkouts')}>
       <Table>
         {slots.map((slot) => (
           <tr key={slot}>
@@ -144,13 +145,13 @@ function Table({ children }: { children: ReactNode }) {
         <thead className="border-b border-line text-sm text-soft">
           <tr>
             <th scope="col" className="px-3 py-3 font-semibold md:px-6">
-              Date
+              {t('Date')}
             </th>
             <th scope="col" className="px-3 py-3 font-semibold md:px-6">
-              Fulfilled
+              {t('Fulfilled')}
             </th>
             <th scope="col" className="px-3 py-3 text-right font-semibold md:px-6">
-              Quantity
+              {t('Quantity')}
             </th>
           </tr>
         </thead>

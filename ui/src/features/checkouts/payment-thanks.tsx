@@ -3,6 +3,8 @@ import { CenteredPage } from '@/components/centered-page';
 import type { PaymentStatus } from '@/lib/api-types';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
+import { rich } from '@/lib/rich';
+import { plural, t } from '@/lib/translate';
 import { checkoutPath } from './addresses';
 import { isAwaitingMoney } from './get-payment-status';
 
@@ -10,31 +12,38 @@ import { isAwaitingMoney } from './get-payment-status';
 export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
   if (payment.order_status === 'failed') return <PaymentFailed payment={payment} />;
   return (
-    <CenteredPage icon="check" title="Thank you for your order">
+    <CenteredPage icon="check" title={t('Thank you for your order')}>
       <div className="grid gap-3">
         <p className="text-balance">
-          A confirmation email will be sent to{' '}
-          {payment.customer_email ? (
-            <strong className="wrap-anywhere text-ink">{payment.customer_email}</strong>
-          ) : (
-            'your address'
-          )}
-          .
+          {payment.customer_email
+            ? rich('A confirmation email will be sent to {email}.', {
+                email: <strong className="wrap-anywhere text-ink">{payment.customer_email}</strong>,
+              })
+            : t('A confirmation email will be sent to your address.')}
         </p>
         {payment.order_status === 'paid' && payment.fulfilled && (
-          <p>{credits(payment.credits)} were added to your account.</p>
+          <p>
+            {plural(payment.credits, {
+              one: '# credit was added to your account.',
+              other: '# credits were added to your account.',
+            })}
+          </p>
         )}
         {isAwaitingMoney(payment) && (
           <p>
-            Your payment is on its way. We add the {credits(payment.credits)} as soon as it arrives. You can
-            leave this page.
+            {t(
+              'Your payment is on its way. We add the {credits} as soon as it arrives. You can leave this page.',
+              {
+                credits: credits(payment.credits),
+              },
+            )}
           </p>
         )}
       </div>
       <div className="flex flex-wrap justify-center gap-3">
-        <ButtonLink to={paths.images}>Go to My Images</ButtonLink>
+        <ButtonLink to={paths.images}>{t('Go to My Images')}</ButtonLink>
         <ButtonLink to={checkoutPath(payment.checkout_id)} variant="secondary">
-          See the order
+          {t('See the order')}
         </ButtonLink>
       </div>
     </CenteredPage>
@@ -43,12 +52,12 @@ export function PaymentThanks({ payment }: { payment: PaymentStatus }) {
 
 function PaymentFailed({ payment }: { payment: PaymentStatus }) {
   return (
-    <CenteredPage icon="warning" title="The payment did not go through">
-      <p>No credits were added. You can buy the pack again, or pay another way.</p>
+    <CenteredPage icon="warning" title={t('The payment did not go through')}>
+      <p>{t('No credits were added. You can buy the pack again, or pay another way.')}</p>
       <div className="flex flex-wrap justify-center gap-3">
-        <ButtonLink to={paths.pricing}>Choose a pack</ButtonLink>
+        <ButtonLink to={paths.pricing}>{t('Choose a pack')}</ButtonLink>
         <ButtonLink to={checkoutPath(payment.checkout_id)} variant="secondary">
-          See the order
+          {t('See the order')}
         </ButtonLink>
       </div>
     </CenteredPage>

@@ -5,6 +5,7 @@ import { leavePage } from '@/lib/leave-page';
 import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
+import { t } from '@/lib/translate';
 
 const checkoutSessions = {
   1: '/api/payments/create-checkout-session-1',
@@ -38,7 +39,7 @@ export function useBuyPack() {
     },
     onError: (error, { signal }) => {
       if (error instanceof ApiError) pending.current = null;
-      if (!signal.aborted) notifyError('Failed to redirect to payment, please try again later');
+      if (!signal.aborted) notifyError(t('Failed to redirect to payment, please try again later'));
     },
     onSettled: () => {
       sending.current = null;

@@ -2,6 +2,7 @@ import { ButtonLink } from '@/components/button-link';
 import { Tooltip } from '@/components/tooltip';
 import { credits } from '@/lib/format';
 import { paths } from '@/lib/paths';
+import { formatNumber, t } from '@/lib/translate';
 import { useUser } from './get-user';
 
 export function CreditsButton() {
@@ -9,7 +10,11 @@ export function CreditsButton() {
   return (
     <Tooltip
       align="end"
-      text={user?.reserved ? `${credits(user.reserved)} held for runs in progress` : undefined}
+      text={
+        user?.reserved
+          ? t('{credits} held for runs in progress', { credits: credits(user.reserved) })
+          : undefined
+      }
     >
       {(describedBy) => (
         <ButtonLink
@@ -19,7 +24,7 @@ export function CreditsButton() {
           className="min-w-26 tabular-nums"
           aria-describedby={describedBy}
         >
-          {`credits ${user?.credits ?? '–'}`}
+          {t('credits {count}', { count: user ? formatNumber(user.credits) : '–' })}
         </ButtonLink>
       )}
     </Tooltip>

@@ -9,6 +9,7 @@ import { useConfig } from '@/lib/env';
 import { credits, formatMoney } from '@/lib/format';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { dataText, plural, t } from '@/lib/translate';
 
 type PackCardProps = { pack: Pack; isHighlighted: boolean; onChoose: () => void };
 
@@ -27,11 +28,11 @@ export function PackCard({ pack, isHighlighted, onChoose }: PackCardProps) {
       <div>
         <div className="flex min-h-7 flex-wrap items-center gap-x-3 gap-y-2 max-sm:justify-between lg:justify-between">
           <h2 id={`${id}-label`} className="text-base font-semibold">
-            {pack.label}
+            {dataText(pack.label)}
           </h2>
           {pack.note && (
             <span className="rounded-full bg-accent-wash px-3 py-1 text-xs font-semibold text-accent">
-              {pack.note}
+              {dataText(pack.note)}
             </span>
           )}
         </div>
@@ -40,7 +41,7 @@ export function PackCard({ pack, isHighlighted, onChoose }: PackCardProps) {
         </p>
         <p className="mt-2 flex flex-wrap items-baseline gap-x-2 text-lg">
           <strong id={`${id}-credits`}>{credits(pack.credits)}</strong>
-          <span className="text-sm text-soft">about {each} each</span>
+          <span className="text-sm text-soft">{t('about {price} each', { price: each })}</span>
         </p>
       </div>
       <div className="grid content-start gap-2">
@@ -66,18 +67,27 @@ function PackAction({ variant, description, onChoose }: PackActionProps) {
     return (
       <>
         <ButtonLink to={paths.signup} state={paths.pricing} variant={variant}>
-          Try for free
+          {t('Try for free')}
         </ButtonLink>
-        <p className="text-center text-xs text-soft">Starts with {newUserCredits} free credits</p>
+        <p className="text-center text-xs text-soft">
+          {plural(newUserCredits, {
+            one: 'Starts with # free credit',
+            other: 'Starts with # free credits',
+          })}
+        </p>
       </>
     );
   }
   if (!features.payments) {
-    return <p className="grid min-h-11 place-items-center text-center text-sm text-soft">Not for sale yet</p>;
+    return (
+      <p className="grid min-h-11 place-items-center text-center text-sm text-soft">
+        {t('Not for sale yet')}
+      </p>
+    );
   }
   return (
     <Button variant={variant} aria-describedby={description} onClick={onChoose}>
-      Choose
+      {t('Choose')}
     </Button>
   );
 }

@@ -1,6 +1,6 @@
 import { useConfig } from '@/lib/env';
 import { credits } from '@/lib/format';
-import { toolNames } from '@/lib/tool-names';
+import { toolName } from '@/lib/tool-names';
 
 /** The price of each kind of run, from the API. */
 export function PriceList() {
@@ -11,7 +11,7 @@ export function PriceList() {
         costs.map(({ factor, credits: cost }) => (
           <div key={`${tool}-${factor}`} className="flex justify-between gap-4 py-3">
             <dt>
-              {toolNames[tool]}
+              {toolName(tool)}
               {factor ? ` ${factor}X` : ''}
             </dt>
             <dd className="font-semibold tabular-nums">{credits(cost)}</dd>

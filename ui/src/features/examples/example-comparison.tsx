@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Comparison } from '@/components/comparison';
 import { Icon } from '@/components/icon';
+import { dataText, t } from '@/lib/translate';
 import { pictureUrl } from './picture-url';
 import { useOpening } from './use-opening';
 
@@ -27,7 +28,8 @@ type ExampleComparisonProps = {
 export function ExampleComparison({ pair, isFirst = false, prompt }: ExampleComparisonProps) {
   const [settledCount, setSettledCount] = useState(0);
   const opening = useOpening(settledCount >= 2, isFirst);
-  const { id, width, height, alt, result } = pair;
+  const { id, width, height } = pair;
+  const [alt, result] = [dataText(pair.alt), dataText(pair.result)];
   const settle = () => setSettledCount((count) => count + 1);
   const picture = {
     width,
@@ -43,20 +45,20 @@ export function ExampleComparison({ pair, isFirst = false, prompt }: ExampleComp
 
   return (
     <Comparison
-      label={`Compare before and after: ${alt}`}
+      label={t('Compare before and after: {alt}', { alt })}
       className="relative rounded-lg border border-line bg-sunken has-focus-visible:outline-offset-2"
       style={{ aspectRatio: `${width} / ${height}` }}
       {...opening}
       after={
         <>
-          <img src={pictureUrl(id, 'after')} alt={`After: ${result}`} {...picture} />
-          <span className={`${tag} right-3`}>{prompt ? `After “${prompt}”` : 'After'}</span>
+          <img src={pictureUrl(id, 'after')} alt={t('After: {result}', { result })} {...picture} />
+          <span className={`${tag} right-3`}>{prompt ? t('After “{prompt}”', { prompt }) : t('After')}</span>
         </>
       }
       before={
         <>
-          <img src={pictureUrl(id, 'before')} alt={`Before: ${alt}`} {...picture} />
-          <span className={`${tag} left-3`}>Before</span>
+          <img src={pictureUrl(id, 'before')} alt={t('Before: {alt}', { alt })} {...picture} />
+          <span className={`${tag} left-3`}>{t('Before')}</span>
         </>
       }
     >

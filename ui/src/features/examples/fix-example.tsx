@@ -1,3 +1,4 @@
+import { dataText, t } from '@/lib/translate';
 import { ExampleComparison, type ExamplePair } from './example-comparison';
 import { pictureUrl } from './picture-url';
 
@@ -19,11 +20,11 @@ export function FixExample({ example }: { example: Fix }) {
       <div className="grid gap-6 @3xl:grid-cols-[3fr_2fr] @3xl:items-center">
         <ExampleComparison key={id} pair={example} />
         <div className="grid gap-4">
-          <p className="text-lg">{text}</p>
+          <p className="text-lg">{dataText(text)}</p>
           <figure className="flex flex-wrap items-center gap-x-4 gap-y-3 rounded-md border border-line bg-surface p-3">
             <img
               src={pictureUrl(id, 'marked')}
-              alt="The marked area"
+              alt={t('The marked area')}
               width={120}
               height={80}
               loading="lazy"
@@ -31,15 +32,18 @@ export function FixExample({ example }: { example: Fix }) {
               className="w-30 rounded-sm bg-sunken"
             />
             <figcaption className="min-w-0 flex-1 text-sm text-soft">
-              Mark it, and say
+              {t('Mark it, and say')}
               <strong className="block text-base text-ink">{`“${prompt}”`}</strong>
             </figcaption>
           </figure>
           <p className="text-sm text-soft">
             {isDemo
-              ? `Made by ${model}, a demo that paints colored shapes and patterns until a larger model is installed.`
-              : `Made by ${model}.`}{' '}
-            {note} {credit}.
+              ? t(
+                  'Made by {model}, a demo that paints colored shapes and patterns until a larger model is installed.',
+                  { model },
+                )
+              : t('Made by {model}.', { model })}{' '}
+            {note && dataText(note)} {dataText(credit)}.
           </p>
         </div>
       </div>

@@ -1,4 +1,5 @@
 import { Tabs } from '@/components/tabs';
+import { dataText } from '@/lib/translate';
 import { FixExample } from './fix-example';
 import fixes from './fixes.json';
 
@@ -15,7 +16,7 @@ export default function FixTabs({ label }: { label: string }) {
       label={label}
       first={first}
       tabs={fixes.map((example) => ({
-        title: example.title,
+        title: dataText(example.title),
         content: <FixExample example={example} />,
       }))}
     />

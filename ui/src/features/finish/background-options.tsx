@@ -2,6 +2,7 @@ import { type ReactNode, useRef, useState } from 'react';
 import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
 import { readImageSize } from '@/lib/image-size';
+import { msg, t } from '@/lib/translate';
 import { type Background, gradientCss } from './look';
 import { Range } from './range';
 
@@ -14,14 +15,14 @@ type BackgroundOptionsProps = {
 
 // Colors for the user's picture, not for the page: the same in both themes.
 const swatches = [
-  { name: 'White', color: '#ffffff' },
-  { name: 'Light gray', color: '#e5e7eb' },
-  { name: 'Black', color: '#000000' },
-  { name: 'Cream', color: '#f5ecd9' },
-  { name: 'Rose', color: '#f9d5d8' },
-  { name: 'Sky', color: '#cfe5fb' },
-  { name: 'Mint', color: '#cdeedd' },
-  { name: 'Yellow', color: '#fde68a' },
+  { name: msg('White'), color: '#ffffff' },
+  { name: msg('Light gray'), color: '#e5e7eb' },
+  { name: msg('Black'), color: '#000000' },
+  { name: msg('Cream'), color: '#f5ecd9' },
+  { name: msg('Rose'), color: '#f9d5d8' },
+  { name: msg('Sky'), color: '#cfe5fb' },
+  { name: msg('Mint'), color: '#cdeedd' },
+  { name: msg('Yellow'), color: '#fde68a' },
 ];
 
 const round =
@@ -56,21 +57,21 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
       change({ picture: chosen, url });
     } catch {
       URL.revokeObjectURL(url);
-      setProblem('We can’t read this file as an image. Choose a JPG, PNG or WebP file.');
+      setProblem(t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'));
     }
   }
 
   return (
     <fieldset className="grid min-w-0 gap-3">
-      <legend className={isSimple ? 'sr-only' : 'mb-2 text-sm font-semibold'}>Background</legend>
+      <legend className={isSimple ? 'sr-only' : 'mb-2 text-sm font-semibold'}>{t('Background')}</legend>
       <div className="flex flex-wrap items-center gap-3">
-        <Swatch name="Transparent" isChosen={background === null} onChoose={() => change(null)}>
+        <Swatch name={t('Transparent')} isChosen={background === null} onChoose={() => change(null)}>
           <span className="checkerboard absolute inset-0" />
         </Swatch>
         {swatches.map((swatch) => (
           <Swatch
             key={swatch.color}
-            name={swatch.name}
+            name={t(swatch.name)}
             isChosen={color === swatch.color}
             onChoose={() => change({ color: swatch.color })}
           >
@@ -98,7 +99,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
             </Swatch>
           </>
         )}
-        <label title="Custom color" className={classNames(round, ringStyle(isCustomColor))}>
+        <label title={t('Custom color')} className={classNames(round, ringStyle(isCustomColor))}>
           <span
             className="absolute inset-0"
             style={{
@@ -107,7 +108,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
           />
           <input
             type="color"
-            aria-label="Custom color"
+            aria-label={t('Custom color')}
             value={color ?? '#ffffff'}
             onChange={({ target }) => change({ color: target.value })}
             className="absolute inset-0 size-full cursor-pointer opacity-0"
@@ -117,7 +118,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
           ref={file}
           type="file"
           accept="image/*"
-          aria-label="Background picture"
+          aria-label={t('Background picture')}
           hidden
           onChange={({ target }) => {
             const chosen = target.files?.[0];
@@ -140,7 +141,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
           ) : (
             <Icon name="image" />
           )}
-          Custom picture
+          {t('Custom picture')}
         </button>
       </div>
       {gradient && (
@@ -154,12 +155,12 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
                   onChange={({ target }) => onBackground({ gradient: { ...gradient, [end]: target.value } })}
                   className="size-10 thumb:size-11 cursor-pointer rounded-sm"
                 />
-                {end === 'from' ? 'From' : 'To'}
+                {end === 'from' ? t('From') : t('To')}
               </label>
             ))}
           </div>
           <Range
-            label="Direction"
+            label={t('Direction')}
             unit="°"
             max={359}
             value={gradient.angle}
@@ -169,7 +170,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
       )}
       {blur !== null && (
         <Range
-          label="Blur"
+          label={t('Blur')}
           unit="%"
           min={0.1}
           max={5}
@@ -185,7 +186,7 @@ export default function BackgroundOptions(props: BackgroundOptionsProps) {
       )}
       {isSimple && (
         <p className="text-xs text-soft">
-          Downloads include the background. JPG has no transparency, so it gets white.
+          {t('Downloads include the background. JPG has no transparency, so it gets white.')}
         </p>
       )}
     </fieldset>

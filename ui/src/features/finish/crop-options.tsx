@@ -1,4 +1,5 @@
 import { useId } from 'react';
+import { msg, t } from '@/lib/translate';
 import type { Crop } from './look';
 import { Range } from './range';
 
@@ -8,10 +9,10 @@ const FIRST_MARGIN = 8;
 
 /** The shapes that shops and feeds ask for. */
 const shapes = [
-  { aspect: '1:1', name: 'Marketplace square (1:1)' },
-  { aspect: '4:5', name: 'Social feed portrait (4:5)' },
-  { aspect: '3:4', name: 'Shop catalog portrait (3:4)' },
-  { aspect: '16:9', name: 'Wide banner (16:9)' },
+  { aspect: '1:1', name: msg('Marketplace square (1:1)') },
+  { aspect: '4:5', name: msg('Social feed portrait (4:5)') },
+  { aspect: '3:4', name: msg('Shop catalog portrait (3:4)') },
+  { aspect: '16:9', name: msg('Wide banner (16:9)') },
 ];
 
 type CropOptionsProps = { crop: Crop | null; onCrop: (crop: Crop | null) => void };
@@ -27,7 +28,7 @@ export function CropOptions({ crop, onCrop }: CropOptionsProps) {
     <div className="grid gap-x-6 gap-y-3 sm:grid-cols-2">
       <div className="grid content-start gap-2">
         <label htmlFor={id} className="text-sm font-semibold">
-          Crop
+          {t('Crop')}
         </label>
         <select
           id={id}
@@ -35,18 +36,18 @@ export function CropOptions({ crop, onCrop }: CropOptionsProps) {
           onChange={({ target }) => choose(target.value)}
           className="min-h-11 w-full min-w-0 rounded-md border border-control bg-surface px-3 text-sm"
         >
-          <option value={WHOLE}>Whole picture</option>
-          <option value={TIGHT}>To the subject</option>
+          <option value={WHOLE}>{t('Whole picture')}</option>
+          <option value={TIGHT}>{t('To the subject')}</option>
           {shapes.map(({ aspect, name }) => (
             <option key={aspect} value={aspect}>
-              {name}
+              {t(name)}
             </option>
           ))}
         </select>
       </div>
       {crop && (
         <Range
-          label="Margin"
+          label={t('Margin')}
           unit="%"
           max={50}
           value={crop.margin}

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import { Button } from '@/components/button';
 import { MaskIcon } from '@/features/mask/mask-icon';
+import { t } from '@/lib/translate';
 import BackgroundOptions from './background-options';
 import { CropOptions } from './crop-options';
 import type { Look } from './look';
@@ -22,7 +23,7 @@ export default function FinishPanel({ finish, touchUp }: { finish: Finish; touch
   const change = (part: Partial<Look>) => setLook({ ...look, ...part });
   return (
     <section
-      aria-label="Finish"
+      aria-label={t('Finish')}
       className="grid grid-cols-1 gap-4 rounded-md border border-line bg-surface p-4"
     >
       {isTouchingUp ? (
@@ -37,9 +38,9 @@ export default function FinishPanel({ finish, touchUp }: { finish: Finish; touch
               onClick={() => finish.setTouchingUp(true)}
             >
               <MaskIcon name="eraser" />
-              Touch up the edges
+              {t('Touch up the edges')}
             </Button>
-            {touchUp.strokes.length > 0 && <span className="text-sm text-soft">Touched up</span>}
+            {touchUp.strokes.length > 0 && <span className="text-sm text-soft">{t('Touched up')}</span>}
           </div>
           <BackgroundOptions
             background={look.background}
@@ -48,9 +49,9 @@ export default function FinishPanel({ finish, touchUp }: { finish: Finish; touch
           <ShadowOptions shadow={look.shadow} onShadow={(shadow) => change({ shadow })} />
           <CropOptions crop={look.crop} onCrop={(crop) => change({ crop })} />
           <p className="text-xs text-soft">
-            Downloads and copies include all of this, in full size. The preview is close: edges, blur and
-            shadow may differ by a shade; Zoom shows the file itself. JPG has no transparency, so it gets
-            white.
+            {t(
+              'Downloads and copies include all of this, in full size. The preview is close: edges, blur and shadow may differ by a shade; Zoom shows the file itself. JPG has no transparency, so it gets white.',
+            )}
           </p>
         </>
       )}

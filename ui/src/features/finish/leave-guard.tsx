@@ -1,6 +1,7 @@
 import { Suspense, useEffect, useRef } from 'react';
 import { useBlocker } from 'react-router';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { t } from '@/lib/translate';
 
 const ConfirmDialog = lazyWithRetry(() => import('@/components/confirm-dialog'), null);
 
@@ -20,9 +21,11 @@ export default function LeaveGuard() {
   return (
     <Suspense>
       <ConfirmDialog
-        title="Leave without the touch-up?"
-        text="Your brush strokes on this cut-out are not saved. To keep them, download the picture first."
-        action="Leave"
+        title={t('Leave without the touch-up?')}
+        text={t(
+          'Your brush strokes on this cut-out are not saved. To keep them, download the picture first.',
+        )}
+        action={t('Leave')}
         onConfirm={() => {
           isLeaving.current = true;
           blocker.proceed();

@@ -1,3 +1,4 @@
+import { t } from '@/lib/translate';
 import { type Shadow, softShadow } from './look';
 import { Range } from './range';
 import { Switch } from './switch';
@@ -9,18 +10,22 @@ export function ShadowOptions({ shadow, onShadow }: ShadowOptionsProps) {
   const change = (part: Partial<Shadow>) => shadow && onShadow({ ...shadow, ...part });
   return (
     <div className="grid gap-2">
-      <Switch label="Shadow" isOn={shadow !== null} onSwitch={(isOn) => onShadow(isOn ? softShadow : null)} />
+      <Switch
+        label={t('Shadow')}
+        isOn={shadow !== null}
+        onSwitch={(isOn) => onShadow(isOn ? softShadow : null)}
+      />
       {shadow && (
         <div className="grid gap-x-6 gap-y-2 sm:grid-cols-2">
           <Range
-            label="Strength"
+            label={t('Strength')}
             unit="%"
             max={100}
             value={Math.round(shadow.opacity * 100)}
             onValue={(percent) => change({ opacity: percent / 100 })}
           />
           <Range
-            label="Softness"
+            label={t('Softness')}
             unit="%"
             max={10}
             step={0.5}
@@ -28,7 +33,7 @@ export function ShadowOptions({ shadow, onShadow }: ShadowOptionsProps) {
             onValue={(blur) => change({ blur })}
           />
           <Range
-            label="To the right"
+            label={t('To the right')}
             unit="%"
             min={-20}
             max={20}
@@ -37,7 +42,7 @@ export function ShadowOptions({ shadow, onShadow }: ShadowOptionsProps) {
             onValue={(x) => change({ x })}
           />
           <Range
-            label="Down"
+            label={t('Down')}
             unit="%"
             min={-20}
             max={20}

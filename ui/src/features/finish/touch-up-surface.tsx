@@ -6,6 +6,7 @@ import { useDrawing } from '@/features/mask/use-drawing';
 import { useShortcuts } from '@/features/mask/use-shortcuts';
 import { classNames } from '@/lib/class-names';
 import type { ImageSize } from '@/lib/image-size';
+import { t } from '@/lib/translate';
 import { paintCutOut } from './paint-cut-out';
 import { brushSizes, type Finish, type TouchUp } from './use-finish';
 import { usePicture } from './use-picture';
@@ -73,7 +74,9 @@ export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also draw with the keyboard.
         tabIndex={0}
-        aria-label="Cut-out to touch up: arrow keys move the brush, Enter starts and ends a stroke, Escape closes"
+        aria-label={t(
+          'Cut-out to touch up: arrow keys move the brush, Enter starts and ends a stroke, Escape closes',
+        )}
         onContextMenu={(event) => event.preventDefault()}
         {...handlers}
         onKeyDown={(event) => {
@@ -115,7 +118,7 @@ export default function TouchUpSurface({ finish, touchUp, url, originalUrl, size
       {/* biome-ignore lint/a11y/useSemanticElements: buttons are not a form. */}
       <div
         role="group"
-        aria-label="Zoom"
+        aria-label={t('Zoom')}
         className="absolute top-3 right-3 flex items-center rounded-md border border-line bg-surface p-0.5 shadow-raised"
       >
         <ZoomControls control={control} level={null} />

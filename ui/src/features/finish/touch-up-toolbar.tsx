@@ -2,12 +2,13 @@ import { Button } from '@/components/button';
 import { IconButton } from '@/components/icon-button';
 import { RadioGroup, RadioOption } from '@/components/radio-options';
 import { MaskIcon, type MaskIconName } from '@/features/mask/mask-icon';
+import { type Message, msg, t } from '@/lib/translate';
 import { brushSizes, type Finish, type TouchUp, type TouchUpBrush } from './use-finish';
 
-const tools: { tool: TouchUpBrush['tool']; icon: MaskIconName; label: string; key: string }[] = [
-  { tool: 'erase', icon: 'eraser', label: 'Erase', key: 'E' },
-  { tool: 'restore', icon: 'brush', label: 'Restore', key: 'R' },
-  { tool: 'move', icon: 'hand', label: 'Move', key: 'H' },
+const tools: { tool: TouchUpBrush['tool']; icon: MaskIconName; label: Message; key: string }[] = [
+  { tool: 'erase', icon: 'eraser', label: msg('Erase'), key: 'E' },
+  { tool: 'restore', icon: 'brush', label: msg('Restore'), key: 'R' },
+  { tool: 'move', icon: 'hand', label: msg('Move'), key: 'H' },
 ];
 /** The largest brush is drawn smaller in its button. */
 const DOT_SHARE = 0.4;
@@ -18,27 +19,27 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
   return (
     <div className="grid gap-2">
       <div className="flex flex-wrap items-center gap-2">
-        <RadioGroup label="Touch-up tool">
+        <RadioGroup label={t('Touch-up tool')}>
           {tools.map(({ tool, icon, label, key }) => (
             <RadioOption
               key={tool}
-              title={`${label} (${key})`}
-              label={label}
+              title={`${t(label)} (${key})`}
+              label={t(label)}
               name="touch-up-tool"
               isChosen={brush.tool === tool}
               onChoose={() => changeBrush({ tool })}
               className="px-2"
             >
               <MaskIcon name={icon} />
-              <span className="text-sm font-medium">{label}</span>
+              <span className="text-sm font-medium">{t(label)}</span>
             </RadioOption>
           ))}
         </RadioGroup>
-        <RadioGroup label="Touch-up brush size">
+        <RadioGroup label={t('Touch-up brush size')}>
           {brushSizes.map((size) => (
             <RadioOption
               key={size}
-              title={`${size} px ([ and ])`}
+              title={t('{size} px ([ and ])', { size })}
               label={`${size} px`}
               name="touch-up-size"
               isChosen={brush.size === size}
@@ -52,13 +53,22 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
           ))}
         </RadioGroup>
         {/* biome-ignore lint/a11y/useSemanticElements: buttons are not a form. */}
-        <div role="group" aria-label="Touch-up history" className="flex rounded-md border border-line p-0.5">
-          <IconButton label="Undo" title="Undo (Ctrl+Z)" disabled={!touchUp.canUndo} onClick={touchUp.undo}>
+        <div
+          role="group"
+          aria-label={t('Touch-up history')}
+          className="flex rounded-md border border-line p-0.5"
+        >
+          <IconButton
+            label={t('Undo')}
+            title={t('Undo (Ctrl+Z)')}
+            disabled={!touchUp.canUndo}
+            onClick={touchUp.undo}
+          >
             <MaskIcon name="undo" />
           </IconButton>
           <IconButton
-            label="Redo"
-            title="Redo (Ctrl+Shift+Z)"
+            label={t('Redo')}
+            title={t('Redo (Ctrl+Shift+Z)')}
             disabled={!touchUp.canRedo}
             onClick={touchUp.redo}
           >
@@ -70,17 +80,17 @@ export function TouchUpToolbar({ finish, touchUp }: { finish: Finish; touchUp: T
             onClick={touchUp.reset}
             className="min-h-10 thumb:min-h-11 rounded-sm px-3 text-sm font-medium hover:bg-sunken disabled:cursor-not-allowed disabled:text-soft disabled:opacity-60"
           >
-            Reset
+            {t('Reset')}
           </button>
         </div>
         <Button size="sm" onClick={() => finish.setTouchingUp(false)}>
-          Done
+          {t('Done')}
         </Button>
       </div>
       <p className="text-xs text-soft">
-        Erase what should be gone; Restore brings back the original.{' '}
-        <span className="pointer-coarse:hidden">Scroll to zoom; hold Space and drag to pan.</span>
-        <span className="hidden pointer-coarse:inline">Use two fingers to zoom and pan.</span>
+        {t('Erase what should be gone; Restore brings back the original.')}{' '}
+        <span className="pointer-coarse:hidden">{t('Scroll to zoom; hold Space and drag to pan.')}</span>
+        <span className="hidden pointer-coarse:inline">{t('Use two fingers to zoom and pan.')}</span>
       </p>
     </div>
   );

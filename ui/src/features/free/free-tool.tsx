@@ -16,6 +16,7 @@ import { formatBytes } from '@/lib/format';
 import type { ImageSize } from '@/lib/image-size';
 import { keepPicture } from '@/lib/kept-picture';
 import { paths } from '@/lib/paths';
+import { plural, t } from '@/lib/translate';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
 import { type FreeResult, useFreeRun } from './use-free-run';
@@ -47,9 +48,9 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   if (!offer?.freeAvailable) {
     return (
       <Notice>
-        This server offers no free runs.{' '}
+        {t('This server offers no free runs.')}{' '}
         <ButtonLink to={paths.signup} state={tool.pagePath} variant="quiet" size="sm" className="underline">
-          Sign up
+          {t('Sign up')}
         </ButtonLink>
       </Notice>
     );
@@ -90,14 +91,17 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
       <div className="min-w-0">
         {!chosen && !isResumed ? (
           <FileDrop
-            hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
+            hint={t('Up to {side} × {side} px and {bytes}', {
+              side: maxDimension,
+              bytes: formatBytes(limits.maxUploadBytes),
+            })}
             onFiles={accept}
           />
         ) : run.result ? (
           <Suspense fallback={chosen ? <ChosenPreview chosen={chosen} /> : placeholder}>
             <FreeResultView
               result={run.result}
-              alt={tool.texts.result}
+              alt={t(tool.texts.result)}
               original={original}
               isCutOut={tool.isCutOut}
             />
@@ -118,19 +122,22 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
                 isBusy={run.isBusy}
                 onClick={() => start(chosen.file)}
               >
-                {tool.free.label}
+                {t(tool.free.label)}
               </Button>
             )}
             {tool.paid.map(({ path, label }) => (
               <ButtonLink key={path} variant="secondary" {...toSignUp}>
-                {`${label} (Requires login)`}
+                {t('{label} (Requires login)', { label: t(label) })}
               </ButtonLink>
             ))}
             <Button variant="secondary" onClick={startOver}>
-              {run.result ? 'Choose another image' : 'Cancel'}
+              {run.result ? t('Choose another image') : t('Cancel')}
             </Button>
             {run.uploadFraction !== null && (
-              <ProgressBar label="Upload" fraction={run.uploadFraction < 1 ? run.uploadFraction : null} />
+              <ProgressBar
+                label={t('Upload')}
+                fraction={run.uploadFraction < 1 ? run.uploadFraction : null}
+              />
             )}
             {run.job && (
               <Suspense>
@@ -138,9 +145,9 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
               </Suspense>
             )}
             <p aria-live="polite" className="sr-only">
-              {run.result && resultReady}
+              {run.result && t(resultReady)}
             </p>
-            {run.isRefused && <Notice tone="warning">{tool.texts.freeExists}</Notice>}
+            {run.isRefused && <Notice tone="warning">{t(tool.texts.freeExists)}</Notice>}
             {run.advice && <Notice tone="warning">{run.advice}</Notice>}
           </div>
         )}
@@ -150,18 +157,21 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
               <SamplePanel {...sampled} />
             ) : (
               <Button variant="secondary" onClick={() => setSampling(true)}>
-                Compare a detail
+                {t('Compare a detail')}
               </Button>
             )}
           </Suspense>
         )}
         <div className="grid justify-items-start gap-3 rounded-lg bg-accent-wash p-4 md:p-6">
           <p className="text-sm">
-            <strong>{tool.texts.withAccount}</strong> New accounts start with {newUserCredits} free credits,
-            and we keep your images.
+            <strong>{t(tool.texts.withAccount)}</strong>{' '}
+            {plural(newUserCredits, {
+              one: 'New accounts start with # free credit, and we keep your images.',
+              other: 'New accounts start with # free credits, and we keep your images.',
+            })}
           </p>
           <ButtonLink size="sm" {...toSignUp}>
-            Try for free
+            {t('Try for free')}
           </ButtonLink>
         </div>
       </div>

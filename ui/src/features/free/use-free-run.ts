@@ -9,6 +9,7 @@ import { failureText } from '@/lib/failure-text';
 import { readImageSize } from '@/lib/image-size';
 import { forgetOriginal, keepOriginal, keptOriginal } from '@/lib/kept-picture';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import { forgetRun, keepRun, keptRun } from './kept-run';
 
 /** The full result or, if the API answered with the picture itself, only what the picture shows. */
@@ -56,9 +57,9 @@ export function useFreeRun(tool: EditingTool) {
       if ('jobId' in request && isProblem(error, 404)) return run.reset();
       if (isProblem(error, 409, 'Free Exists')) {
         setRefused(true);
-        return notifyError(tool.texts.freeExists);
+        return notifyError(t(tool.texts.freeExists));
       }
-      notifyError(tool.texts.visitorRunFailed);
+      notifyError(t(tool.texts.visitorRunFailed));
     },
     onSettled: () => {
       setUploadFraction(null);
@@ -113,7 +114,7 @@ async function follow(jobId: string, signal: AbortSignal, onJob: (job: Job) => v
 }
 
 function resultOf({ results: [result], failure }: Job): FreeResult {
-  if (!result) throw new ApiError(422, failure?.detail ?? '', '');
+  if (!result) throw new ApiError(422, failure?.detail ?? '', '', null, failure?.code);
   return result;
 }
 
@@ -125,7 +126,10 @@ async function measure(url: string, factor: number | null): Promise<FreeResult> 
 function adviceFor(error: Error): string {
   if (error instanceof ApiError && error.status === 429) {
     const minutes = Math.ceil((error.retryAfterSeconds ?? 3600) / 60);
-    return `You have used this hour’s free runs. Try again in ${minutes} min, or sign up: new accounts start with free credits.`;
+    return t(
+      'You have used this hour’s free runs. Try again in {minutes} min, or sign up: new accounts start with free credits.',
+      { minutes },
+    );
   }
   return failureText(error);
 }

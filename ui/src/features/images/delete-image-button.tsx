@@ -2,6 +2,7 @@ import { useNavigate } from 'react-router';
 import { ConfirmButton } from '@/components/confirm-button';
 import { Icon } from '@/components/icon';
 import { paths } from '@/lib/paths';
+import { t } from '@/lib/translate';
 import { useDeleteImage } from './delete-image';
 
 export function DeleteImageButton({ imageId }: { imageId: string }) {
@@ -12,15 +13,17 @@ export function DeleteImageButton({ imageId }: { imageId: string }) {
       variant="danger"
       isBusy={remove.isPending || remove.isSuccess}
       question={{
-        title: 'Delete this image and all its results?',
-        text: 'This deletes the original and all its results from the server for good. You cannot undo this.',
-        action: 'Delete all',
+        title: t('Delete this image and all its results?'),
+        text: t(
+          'This deletes the original and all its results from the server for good. You cannot undo this.',
+        ),
+        action: t('Delete all'),
         // This callback runs only while the button is mounted, so a user who has left the page stays there.
         onConfirm: () => remove.mutate(undefined, { onSuccess: () => void navigate(paths.images) }),
       }}
     >
       <Icon name="trash" />
-      DELETE ALL IMAGES
+      {t('DELETE ALL IMAGES')}
     </ConfirmButton>
   );
 }

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
 import { notifyError } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
+import { t } from '@/lib/translate';
 import { forgetImage, removeFromLists } from './image-lists';
 import { imageTexts } from './texts';
 
@@ -18,6 +19,6 @@ export function useDeleteImage(imageId: string) {
       removeFromLists(queryClient, [imageId]);
       void queryClient.invalidateQueries({ queryKey: queryKeys.userImages });
     },
-    onError: () => notifyError(imageTexts.deleteFailed),
+    onError: () => notifyError(t(imageTexts.deleteFailed)),
   });
 }

@@ -2,7 +2,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { api, unwrap } from '@/lib/api-client';
 import { notifyError } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
+import { formatNumber, plural, t } from '@/lib/translate';
 import { forgetImage, removeFromLists } from './image-lists';
+import { imageTexts } from './texts';
 
 /** The API deletes this many images in one call. */
 const MAX_PER_CALL = 500;
@@ -34,8 +36,13 @@ export function useDeleteImages() {
       const missing = imageIds.length - deleted.length;
       if (missing === 0) return;
       notifyError(
-        `Deleted ${deleted.length} of ${imageIds.length} images. ` +
-          (missing === 1 ? 'The other one was not found.' : `The other ${missing} were not found.`),
+        [
+          t('Deleted {count} of {total} images.', {
+            count: formatNumber(deleted.length),
+            total: formatNumber(imageIds.length),
+          }),
+          plural(missing, { one: 'The other one was not found.', other: 'The other # were not found.' }),
+        ].join(' '),
       );
     },
     onError: (error, imageIds, context) => {
@@ -44,8 +51,14 @@ export function useDeleteImages() {
       removeFromLists(queryClient, deleted);
       forget(deleted);
       const left = imageIds.length - deleted.length;
-      const count = imageIds.length === 1 ? 'image' : `${left} of ${imageIds.length} images`;
-      notifyError(`Failed to delete ${count}, try again later`);
+      notifyError(
+        imageIds.length === 1
+          ? t(imageTexts.deleteFailed)
+          : t('Failed to delete {count} of {total} images, try again later', {
+              count: formatNumber(left),
+              total: formatNumber(imageIds.length),
+            }),
+      );
     },
     onSettled: () => queryClient.invalidateQueries({ queryKey: queryKeys.userImages }),
   });

@@ -6,15 +6,16 @@ import type { ArchiveContent, Image } from '@/lib/api-types';
 import { failureText } from '@/lib/failure-text';
 import { formatBytes } from '@/lib/format';
 import { prefetch } from '@/lib/load-with-retry';
+import { type Message, msg, plural, t } from '@/lib/translate';
 import { loadDownloadImages, type useDownloadImages } from './use-download-images';
 
 /** The API puts this many images into one ZIP file. */
 const MAX_IMAGES = 200;
 
-const contents: Record<ArchiveContent, string> = {
-  originals: 'Originals',
-  results: 'Results',
-  all: 'Originals and results',
+const contents: Record<ArchiveContent, Message> = {
+  originals: msg('Originals'),
+  results: msg('Results'),
+  all: msg('Originals and results'),
 };
 
 type DownloadImagesProps = { images: Image[]; download: ReturnType<typeof useDownloadImages> };
@@ -24,21 +25,24 @@ export function DownloadImages({ images, download }: DownloadImagesProps) {
   const [include, setInclude] = useState<ArchiveContent>('originals');
   const isTooMany = images.length > MAX_IMAGES;
   const problem = isTooMany
-    ? `A ZIP file holds at most ${MAX_IMAGES} images.`
+    ? plural(MAX_IMAGES, {
+        one: 'A ZIP file holds at most # image.',
+        other: 'A ZIP file holds at most # images.',
+      })
     : download.error && failureText(download.error);
 
   if (download.isPending) return <DownloadProgress download={download} />;
   return (
     <div className="relative flex min-w-0 items-center gap-2">
       <select
-        aria-label="What to download"
+        aria-label={t('What to download')}
         value={include}
         onChange={(event) => setInclude(event.target.value as ArchiveContent)}
         className="min-h-11 min-w-0 rounded-md border border-control bg-surface px-2 text-sm font-medium"
       >
         {Object.entries(contents).map(([value, label]) => (
           <option key={value} value={value}>
-            {label}
+            {t(label)}
           </option>
         ))}
       </select>
@@ -49,7 +53,7 @@ export function DownloadImages({ images, download }: DownloadImagesProps) {
         onClick={() => download.start({ images, include })}
       >
         <Icon name="download" />
-        Download ZIP
+        {t('Download ZIP')}
       </Button>
       {problem && (
         <p
@@ -69,15 +73,17 @@ function DownloadProgress({ download }: { download: DownloadImagesProps['downloa
     <div className="flex min-w-0 items-center gap-3">
       <div className="grid w-40 min-w-0 gap-1">
         <p className="text-sm text-soft tabular-nums">
-          {received > 0 ? `Downloading, ${formatBytes(received)}` : 'Preparing the ZIP file'}
+          {received > 0
+            ? t('Downloading, {bytes}', { bytes: formatBytes(received) })
+            : t('Preparing the ZIP file')}
         </p>
         <ProgressBar
-          label="Download"
+          label={t('Download')}
           fraction={received > 0 && expected ? Math.min(1, received / expected) : null}
         />
       </div>
       <Button variant="quiet" size="sm" onClick={cancel}>
-        Cancel
+        {t('Cancel')}
       </Button>
     </div>
   );

@@ -4,7 +4,9 @@ import { Icon } from '@/components/icon';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
 import { formatBytes } from '@/lib/format';
+import { useLanguage } from '@/lib/language';
 import { paths } from '@/lib/paths';
+import { t } from '@/lib/translate';
 import { imageName, imageOrigin, shortImageName } from './image-name';
 import { ImageThumbnail } from './image-thumbnail';
 
@@ -20,6 +22,7 @@ type ImageCardProps = {
 
 /** An image of the grid: a checkbox, and a link to its page. */
 export const ImageCard = memo(function ImageCard(props: ImageCardProps) {
+  useLanguage();
   const { image, isSelected, isSelecting, onToggle, badge } = props;
   const name = imageName(image);
   return (
@@ -30,7 +33,7 @@ export const ImageCard = memo(function ImageCard(props: ImageCardProps) {
         {/* The checkbox itself takes the clicks, because Firefox does not pass a Shift-click on from a label. */}
         <input
           type="checkbox"
-          aria-label={`Add ${name} to the selection`}
+          aria-label={t('Add {name} to the selection', { name })}
           checked={isSelected}
           onChange={({ nativeEvent }) =>
             onToggle(image.id, nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)
@@ -66,9 +69,9 @@ export const ImageCard = memo(function ImageCard(props: ImageCardProps) {
         size="sm"
         // The link's hit area includes the picture.
         className="after:absolute after:inset-0 after:rounded-md group-hover:bg-sunken"
-        aria-label={`Select ${name}`}
+        aria-label={t('Select {name}', { name })}
       >
-        Select
+        {t('Select')}
       </ButtonLink>
     </li>
   );

@@ -1,4 +1,5 @@
 import type { ImageSort } from '@/lib/api-types';
+import { type Message, msg } from '@/lib/translate';
 
 export type ImageFilter = {
   /** A part of the name; empty for all images. */
@@ -9,11 +10,11 @@ export type ImageFilter = {
 /** The longest search that the API accepts. */
 export const MAX_SEARCH_LENGTH = 100;
 
-export const sorts: Record<ImageSort, string> = {
-  newest: 'Newest',
-  oldest: 'Oldest',
-  name: 'Name',
-  largest: 'Largest',
+export const sorts: Record<ImageSort, Message> = {
+  newest: msg('Newest'),
+  oldest: msg('Oldest'),
+  name: msg('Name'),
+  largest: msg('Largest'),
 };
 
 export const allImages: ImageFilter = { search: '', sort: 'newest' };

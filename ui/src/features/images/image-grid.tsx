@@ -5,6 +5,7 @@ import { LoadFailure } from '@/components/load-failure';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
+import { t } from '@/lib/translate';
 import { useDeleteImages } from './delete-images';
 import { useImages } from './get-images';
 import { moveInGrid } from './grid-keys';
@@ -77,7 +78,7 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
 
   if (query.isError && !query.data) {
     return (
-      <LoadFailure text={imageTexts.listFailed} isTrying={query.isFetching} onTryAgain={query.refetch} />
+      <LoadFailure text={t(imageTexts.listFailed)} isTrying={query.isFetching} onTryAgain={query.refetch} />
     );
   }
   return (
@@ -86,7 +87,7 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
         className={classNames('flex flex-wrap items-baseline gap-x-3', isEmpty && !filter.search && 'mb-4')}
       >
         <h2 id="your-images" ref={heading} tabIndex={-1} className="text-lg font-semibold outline-none">
-          Your images
+          {t('Your images')}
         </h2>
         {query.data && <ImageCount total={query.total} search={filter.search} />}
       </div>
@@ -117,7 +118,7 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
         </div>
       )}
       {query.isPending ? (
-        <SkeletonGrid className={grid} count={8} label="Loading images" hasButton />
+        <SkeletonGrid className={grid} count={8} label={t('Loading images')} hasButton />
       ) : !isEmpty ? (
         <ul
           aria-labelledby="your-images"
@@ -145,8 +146,8 @@ export function ImageGrid({ filter, onFilter, badge }: ImageGridProps) {
           }}
         />
       ) : (
-        <EmptyState icon="image" title={imageTexts.noImages}>
-          Upload your first one above.
+        <EmptyState icon="image" title={t(imageTexts.noImages)}>
+          {t('Upload your first one above.')}
         </EmptyState>
       )}
       <MoreImages query={query} />

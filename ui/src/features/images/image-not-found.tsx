@@ -2,6 +2,7 @@ import { Button } from '@/components/button';
 import { ButtonLink } from '@/components/button-link';
 import { CenteredPage } from '@/components/centered-page';
 import { isProblem } from '@/lib/api-client';
+import { t } from '@/lib/translate';
 import { imageTexts } from './texts';
 
 type ImageNotFoundProps = {
@@ -15,20 +16,20 @@ type ImageNotFoundProps = {
 export function ImageNotFound({ backTo, error, isTrying, onTryAgain }: ImageNotFoundProps) {
   const isGone = isProblem(error, 404);
   return (
-    <CenteredPage title={imageTexts.notFound}>
+    <CenteredPage title={t(imageTexts.notFound)}>
       <p>
         {isGone
-          ? 'It may have been deleted, or it belongs to another account.'
-          : 'We could not reach the server. Your image is safe: we keep it until you delete it.'}
+          ? t('It may have been deleted, or it belongs to another account.')
+          : t('We could not reach the server. Your image is safe: we keep it until you delete it.')}
       </p>
       <div className="flex flex-wrap justify-center gap-3">
         {!isGone && (
           <Button isBusy={isTrying} onClick={onTryAgain}>
-            Try again
+            {t('Try again')}
           </Button>
         )}
         <ButtonLink to={backTo} variant={isGone ? 'primary' : 'secondary'}>
-          Choose another image
+          {t('Choose another image')}
         </ButtonLink>
       </div>
     </CenteredPage>

@@ -8,6 +8,7 @@ import { SkeletonGrid } from '@/components/skeleton-grid';
 import { useIncomingFiles } from '@/components/use-incoming-files';
 import type { Image } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
+import { t } from '@/lib/translate';
 import { useImages } from './get-images';
 import { moveInGrid } from './grid-keys';
 import { ImageCount } from './image-count';
@@ -46,8 +47,8 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
 
   return (
     <div className="grid gap-8 lg:grid-cols-2">
-      <section aria-label={selected ? 'Selected image' : 'Upload an image'} className="lg:order-2">
-        <h2 className="mb-4 text-lg font-semibold">{selected ? 'Selected' : 'Upload new images'}</h2>
+      <section aria-label={selected ? t('Selected image') : t('Upload an image')} className="lg:order-2">
+        <h2 className="mb-4 text-lg font-semibold">{selected ? t('Selected') : t('Upload new images')}</h2>
         {selected ? (
           <SelectedImage
             image={selected}
@@ -60,8 +61,8 @@ export default function ImagePicker({ prefix, maxDimension, onFiles, badge }: Im
           <UploadPanel prefix={prefix} maxDimension={maxDimension} onFiles={onFiles} arrived={arrived} />
         )}
       </section>
-      <section aria-label="Your images">
-        <h2 className="mb-4 text-lg font-semibold">Your images</h2>
+      <section aria-label={t('Your images')}>
+        <h2 className="mb-4 text-lg font-semibold">{t('Your images')}</h2>
         <PickerGrid selected={selected} onSelect={select} badge={badge} />
       </section>
     </div>
@@ -90,9 +91,9 @@ function SelectedImage({ image, onSelect, onCancel, onFile, onFiles }: SelectedI
       <p className="text-sm wrap-anywhere text-soft">{shortImageName(image)}</p>
       <div className="flex justify-end gap-3">
         <Button variant="secondary" onClick={onCancel}>
-          Cancel
+          {t('Cancel')}
         </Button>
-        <Button onClick={onSelect}>Select</Button>
+        <Button onClick={onSelect}>{t('Select')}</Button>
       </div>
     </div>
   );
@@ -111,18 +112,18 @@ function PickerGrid({ selected, onSelect, badge }: PickerGridProps) {
   const grid = 'grid grid-cols-2 gap-3 sm:grid-cols-3';
 
   if (query.isPending) {
-    return <SkeletonGrid className={grid} count={6} label="Loading images" />;
+    return <SkeletonGrid className={grid} count={6} label={t('Loading images')} />;
   }
   if (!images) {
     return (
-      <LoadFailure text={imageTexts.listFailed} isTrying={query.isFetching} onTryAgain={query.refetch} />
+      <LoadFailure text={t(imageTexts.listFailed)} isTrying={query.isFetching} onTryAgain={query.refetch} />
     );
   }
   const isEmpty = images.length === 0 && !query.hasNextPage;
   if (isEmpty && !search) {
     return (
-      <EmptyState icon="image" title={imageTexts.noImages}>
-        Your uploads appear here.
+      <EmptyState icon="image" title={t(imageTexts.noImages)}>
+        {t('Your uploads appear here.')}
       </EmptyState>
     );
   }

@@ -1,5 +1,6 @@
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
+import { t } from '@/lib/translate';
 import { MAX_SEARCH_LENGTH } from './image-filter';
 
 /** A pause in typing. */
@@ -35,8 +36,8 @@ export function ImageSearch({ search, onSearch, className }: ImageSearchProps) {
   return (
     <input
       type="search"
-      aria-label="Search by name"
-      placeholder="Search by name"
+      aria-label={t('Search by name')}
+      placeholder={t('Search by name')}
       maxLength={MAX_SEARCH_LENGTH}
       value={text}
       onChange={(event) => setText(event.target.value)}

@@ -1,6 +1,7 @@
 import { useRef } from 'react';
 import { Button } from '@/components/button';
 import { Notice } from '@/components/notice';
+import { formatNumber, t } from '@/lib/translate';
 import type { Images } from './get-images';
 import { imageTexts } from './texts';
 import { useInView } from './use-in-view';
@@ -17,10 +18,17 @@ export function MoreImages({ query }: { query: Images }) {
   if (!hasNextPage) return null;
   return (
     <div ref={place} className="mt-6 grid justify-items-center gap-3">
-      {isFetchNextPageError && !isFetchingNextPage && <Notice tone="error">{imageTexts.listFailed}</Notice>}
-      <p className="text-sm text-soft tabular-nums">{`${images.length} of ${total} shown`}</p>
+      {isFetchNextPageError && !isFetchingNextPage && (
+        <Notice tone="error">{t(imageTexts.listFailed)}</Notice>
+      )}
+      <p className="text-sm text-soft tabular-nums">
+        {t('{count} of {total} shown', {
+          count: formatNumber(images.length),
+          total: formatNumber(total),
+        })}
+      </p>
       <Button variant="secondary" isBusy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-        {isFetchNextPageError ? 'Try again' : 'Show more'}
+        {isFetchNextPageError ? t('Try again') : t('Show more')}
       </Button>
     </div>
   );

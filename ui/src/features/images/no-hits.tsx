@@ -1,13 +1,14 @@
 import { Button } from '@/components/button';
 import { EmptyState } from '@/components/empty-state';
+import { t } from '@/lib/translate';
 
 /** Shown if no image has what was searched for in its name. */
 export function NoHits({ search, onShowAll }: { search: string; onShowAll: () => void }) {
   return (
     <div role="status">
-      <EmptyState icon="image" title={`No images match “${search}”`}>
+      <EmptyState icon="image" title={t('No images match “{search}”', { search })}>
         <Button variant="secondary" size="sm" onClick={onShowAll}>
-          Show all images
+          {t('Show all images')}
         </Button>
       </EmptyState>
     </div>

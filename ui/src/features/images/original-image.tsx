@@ -2,6 +2,8 @@ import { Link } from 'react-router';
 import type { Image } from '@/lib/api-types';
 import { formatBytes } from '@/lib/format';
 import { paths } from '@/lib/paths';
+import { rich } from '@/lib/rich';
+import { t } from '@/lib/translate';
 import { imageName, imageOrigin } from './image-name';
 
 /** The uploaded image. Its size is known in advance, so nothing shifts when it loads. */
@@ -21,7 +23,7 @@ export function OriginalImage({ image }: { image: Image }) {
       </div>
       <figcaption className="mt-2 grid gap-1 text-sm text-soft tabular-nums">
         {image.name && <span className="font-medium wrap-anywhere text-ink">{image.name}</span>}
-        <span>{`${image.x} × ${image.y} px · ${formatBytes(image.sizeBytes)}`}</span>
+        <span>{`${t('{x} × {y} px', { x: image.x, y: image.y })} · ${formatBytes(image.sizeBytes)}`}</span>
         <Origin image={image} />
       </figcaption>
     </figure>
@@ -36,10 +38,14 @@ function Origin({ image }: { image: Image }) {
   if (!sourceId) return <span>{text}</span>;
   return (
     <span>
-      {text} of{' '}
-      <Link to={paths.image(sourceId)} className="underline underline-offset-4 hover:text-ink">
-        this image
-      </Link>
+      {rich('{origin} of <link>this image</link>', {
+        origin: text,
+        link: (name) => (
+          <Link to={paths.image(sourceId)} className="underline underline-offset-4 hover:text-ink">
+            {name}
+          </Link>
+        ),
+      })}
     </span>
   );
 }

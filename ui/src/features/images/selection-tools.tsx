@@ -4,6 +4,7 @@ import { ConfirmButton } from '@/components/confirm-button';
 import { Icon } from '@/components/icon';
 import { IconButton } from '@/components/icon-button';
 import type { Image } from '@/lib/api-types';
+import { plural, t } from '@/lib/translate';
 import { DownloadImages } from './download-images-control';
 import type { useDownloadImages } from './use-download-images';
 
@@ -31,11 +32,11 @@ export default function SelectionTools(props: SelectionToolsProps) {
   return (
     <div data-selecting className="flex w-full items-center justify-between gap-3">
       <div className="-ml-2 flex min-w-0 items-center gap-1">
-        <IconButton label="End selection" onClick={onEnd}>
+        <IconButton label={t('End selection')} onClick={onEnd}>
           <Icon name="close" />
         </IconButton>
         <p role="status" className="font-semibold whitespace-nowrap tabular-nums">
-          {`${images.length} selected`}
+          {plural(images.length, { one: '# selected', other: '# selected' })}
         </p>
         {!isAll && (
           <Button
@@ -48,7 +49,7 @@ export default function SelectionTools(props: SelectionToolsProps) {
               setLoading(false);
             }}
           >
-            Select all
+            {t('Select all')}
           </Button>
         )}
       </div>
@@ -57,18 +58,27 @@ export default function SelectionTools(props: SelectionToolsProps) {
         <ConfirmButton
           variant="danger"
           disabled={images.length === 0}
-          aria-label="Delete"
+          aria-label={t('Delete')}
           question={{
             title: isOne
-              ? 'Delete this image and all its results?'
-              : `Delete ${images.length} images and all their results?`,
-            text: `This deletes the ${isOne ? 'original and all its' : 'originals and all their'} results from the server for good. You cannot undo this.`,
-            action: 'Delete',
+              ? t('Delete this image and all its results?')
+              : plural(images.length, {
+                  one: 'Delete # image and all its results?',
+                  other: 'Delete # images and all their results?',
+                }),
+            text: isOne
+              ? t(
+                  'This deletes the original and all its results from the server for good. You cannot undo this.',
+                )
+              : t(
+                  'This deletes the originals and all their results from the server for good. You cannot undo this.',
+                ),
+            action: t('Delete'),
             onConfirm: () => onDelete(images.map(({ id }) => id)),
           }}
         >
           <Icon name="trash" />
-          <span className="max-sm:hidden">Delete</span>
+          <span className="max-sm:hidden">{t('Delete')}</span>
         </ConfirmButton>
       </div>
     </div>

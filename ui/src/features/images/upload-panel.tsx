@@ -9,6 +9,7 @@ import { useIncomingFiles } from '@/components/use-incoming-files';
 import { useConfig } from '@/lib/env';
 import { failureText } from '@/lib/failure-text';
 import { formatBytes } from '@/lib/format';
+import { plural, t } from '@/lib/translate';
 import { useChosenImage } from '@/lib/use-chosen-image';
 import { useKeptPicture } from '@/lib/use-kept-picture';
 import { useUpload } from './use-upload';
@@ -47,7 +48,10 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
   if (!chosen) {
     return (
       <FileDrop
-        hint={`Up to ${maxDimension} × ${maxDimension} px and ${formatBytes(limits.maxUploadBytes)}`}
+        hint={t('Up to {side} × {side} px and {bytes}', {
+          side: maxDimension,
+          bytes: formatBytes(limits.maxUploadBytes),
+        })}
         onFiles={accept}
         isMultiple
       />
@@ -72,17 +76,17 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
     <div className="grid gap-4">
       <ChosenPreview chosen={chosen} />
       {upload.isSending && (
-        <ProgressBar label="Upload" fraction={upload.fraction < 1 ? upload.fraction : null} />
+        <ProgressBar label={t('Upload')} fraction={upload.fraction < 1 ? upload.fraction : null} />
       )}
       {upload.error && <Notice tone="error">{failureText(upload.error)}</Notice>}
       <div className="flex flex-wrap items-center justify-end gap-3">
         {others.length > 0 && <p className="grow text-sm text-soft">{othersText(others.length)}</p>}
         <Button variant="secondary" onClick={cancel}>
-          Cancel
+          {t('Cancel')}
         </Button>
         {canSkip && (
           <Button variant="secondary" onClick={() => chooseFirst(others)}>
-            Skip this image
+            {t('Skip this image')}
           </Button>
         )}
         <Button
@@ -90,7 +94,9 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
           isBusy={upload.isSending}
           onClick={() => send(chosen.file)}
         >
-          {others.length > 0 ? `Upload ${others.length + 1} images` : 'Upload'}
+          {others.length > 0
+            ? plural(others.length + 1, { one: 'Upload # image', other: 'Upload # images' })
+            : t('Upload')}
         </Button>
       </div>
     </div>
@@ -98,7 +104,8 @@ export function UploadPanel({ prefix, maxDimension, onFiles, arrived = [] }: Upl
 }
 
 function othersText(count: number): string {
-  return count === 1
-    ? 'This image opens here. The other one goes to My Images.'
-    : `This image opens here. The other ${count} go to My Images.`;
+  return plural(count, {
+    one: 'This image opens here. The other one goes to My Images.',
+    other: 'This image opens here. The other # go to My Images.',
+  });
 }

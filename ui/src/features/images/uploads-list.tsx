@@ -1,4 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { useEffect, useRef } from 'react';
 import { Link } from 'react-router';
 import { Button } from '@/components/button';
@@ -7,6 +8,8 @@ import { IconButton } from '@/components/icon-button';
 import { ProgressBar } from '@/components/progress-bar';
 import { classNames } from '@/lib/class-names';
 import { failureText } from '@/lib/failure-text';
+import { rich } from '@/lib/rich';
+import { t } from '@/lib/translate';
 import { imageTexts } from './texts';
 import { retryUpload } from './upload-queue';
 import { isUnfinished, removeUpload, type Upload } from './uploads';
@@ -31,7 +34,7 @@ export default function UploadsList({ uploads }: { uploads: Upload[] }) {
       className="fixed bottom-4 left-4 z-40 grid w-80 max-w-[calc(100%-2rem)] gap-3 rounded-md border border-line bg-surface p-4 text-sm shadow-overlay outline-none max-sm:in-[:root:has([data-selecting])]:bottom-22"
     >
       {!isOne && <Summary uploads={uploads} />}
-      <ul aria-label="Uploads" className="-m-1 grid max-h-[min(40dvh,20rem)] gap-3 overflow-y-auto p-1">
+      <ul aria-label={t('Uploads')} className="-m-1 grid max-h-[min(40dvh,20rem)] gap-3 overflow-y-auto p-1">
         {uploads.map((upload) => (
           <li key={upload.id} className="grid gap-2">
             <UploadRow upload={upload} isOne={isOne} />
@@ -52,8 +55,13 @@ function Summary({ uploads }: { uploads: Upload[] }) {
     <div className="grid gap-2">
       <div className="flex flex-wrap items-center gap-x-2">
         <p role="status" className="grow font-semibold tabular-nums">
-          {`${done} of ${uploads.length} uploaded`}
-          {failed.length > 0 && `, ${failed.length} failed`}
+          {failed.length > 0
+            ? t('{done} of {total} uploaded, {failed} failed', {
+                done,
+                total: uploads.length,
+                failed: failed.length,
+              })
+            : t('{done} of {total} uploaded', { done, total: uploads.length })}
         </p>
         {retryable.length > 1 && (
           <Button
@@ -63,7 +71,7 @@ function Summary({ uploads }: { uploads: Upload[] }) {
               for (const { id } of retryable) retryUpload(queryClient, id);
             }}
           >
-            Retry all
+            {t('Retry all')}
           </Button>
         )}
         <Button
@@ -73,10 +81,12 @@ function Summary({ uploads }: { uploads: Upload[] }) {
             for (const { id } of uploads) removeUpload(id);
           }}
         >
-          {isBusy ? 'Cancel all' : 'Close'}
+          {isBusy ? t('Cancel all') : t('Close')}
         </Button>
       </div>
-      {isBusy && <ProgressBar label="All uploads" fraction={sum(uploads.map(fractionOf)) / uploads.length} />}
+      {isBusy && (
+        <ProgressBar label={t('All uploads')} fraction={sum(uploads.map(fractionOf)) / uploads.length} />
+      )}
     </div>
   );
 }
@@ -86,14 +96,13 @@ function UploadRow({ upload, isOne }: { upload: Upload; isOne: boolean }) {
   const { id, file, prefix, state } = upload;
   const { name } = file;
   const close = () => removeUpload(id);
-  // Alone, the upload says itself what happens; of several, only the summary is read out.
-  const label = isOne ? undefined : ` ${name}`;
   return (
     <>
       <div className={classNames('grid gap-x-2', !isOne && 'grid-cols-[1fr_auto] items-center')}>
         <div className="min-w-0">
+          {/* Alone, the upload says itself what happens; of several, only the summary is read out. */}
           <p role={isOne ? 'status' : undefined} className="wrap-anywhere">
-            <span className="font-semibold">{name}</span> {stateText(upload)}
+            {stateText(upload, <span className="font-semibold">{name}</span>)}
           </p>
           {state.kind === 'failed' && <p className="text-danger">{failureText(state.error)}</p>}
         </div>
@@ -102,53 +111,63 @@ function UploadRow({ upload, isOne }: { upload: Upload; isOne: boolean }) {
             <Link
               to={`${prefix}/${state.image.id}`}
               className="inline-flex min-h-9 thumb:min-h-11 items-center font-semibold text-accent underline underline-offset-4"
-              aria-label={label && `Show it:${label}`}
+              aria-label={isOne ? undefined : t('Show it: {name}', { name })}
               onClick={close}
             >
-              Show it
+              {t('Show it')}
             </Link>
           )}
           {state.kind === 'failed' && state.canRetry && (
             <Button
               variant="secondary"
               size="sm"
-              aria-label={label && `Retry${label}`}
+              aria-label={isOne ? undefined : t('Retry {name}', { name })}
               onClick={() => retryUpload(queryClient, id)}
             >
-              Retry
+              {t('Retry')}
             </Button>
           )}
           {isOne && (
             <Button variant="quiet" size="sm" onClick={close}>
-              {isUnfinished(upload) ? 'Cancel' : 'Close'}
+              {isUnfinished(upload) ? t('Cancel') : t('Close')}
             </Button>
           )}
           {!isOne && state.kind !== 'done' && (
-            <IconButton label={`${isUnfinished(upload) ? 'Cancel' : 'Close'}${label}`} onClick={close}>
+            <IconButton
+              label={isUnfinished(upload) ? t('Cancel {name}', { name }) : t('Close {name}', { name })}
+              onClick={close}
+            >
               <Icon name="close" />
             </IconButton>
           )}
         </div>
       </div>
       {state.kind === 'sending' && (
-        <ProgressBar label={`Upload of ${name}`} fraction={state.fraction < 1 ? state.fraction : null} />
+        <ProgressBar
+          label={t('Upload of {name}', { name })}
+          fraction={state.fraction < 1 ? state.fraction : null}
+        />
       )}
     </>
   );
 }
 
-function stateText({ state }: Upload): string {
+function stateText({ state }: Upload, name: ReactNode): ReactNode {
   switch (state.kind) {
     case 'waiting':
-      return 'is waiting';
+      return rich('{name} is waiting', { name });
     case 'paused':
-      return 'waits, because the server is busy. This continues automatically.';
+      return rich('{name} waits, because the server is busy. This continues automatically.', { name });
     case 'sending':
-      return 'is being uploaded';
+      return rich('{name} is being uploaded', { name });
     case 'done':
-      return 'is uploaded';
+      return rich('{name} is uploaded', { name });
     case 'failed':
-      return imageTexts.uploadFailed;
+      return (
+        <>
+          {name} {t(imageTexts.uploadFailed)}
+        </>
+      );
   }
 }
 

@@ -6,6 +6,7 @@ import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
 import { queryKeys } from '@/lib/query-keys';
 import { onSignOut } from '@/lib/sign-out-cleanup';
+import { t } from '@/lib/translate';
 import { imageTexts } from './texts';
 
 /** One file on its way to the server. */
@@ -81,7 +82,7 @@ export async function send(queryClient: QueryClient, id: string, { isPatient = f
       return setUploadState(id, { kind: 'waiting' });
     }
     setUploadState(id, { kind: 'failed', error: error as Error, canRetry: true });
-    notifyError(imageTexts.uploadFailed);
+    notifyError(t(imageTexts.uploadFailed));
   } finally {
     sending.delete(id);
   }

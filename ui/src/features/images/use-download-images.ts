@@ -3,6 +3,7 @@ import { useRef, useState } from 'react';
 import type { ArchiveContent, Image } from '@/lib/api-types';
 import { loadWithRetry } from '@/lib/load-with-retry';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import { imageTexts } from './texts';
 
 export const loadDownloadImages = () => import('./download-images');
@@ -26,7 +27,7 @@ export function useDownloadImages() {
         if (!signal.aborted) throw error;
       }
     },
-    onError: () => notifyError(imageTexts.downloadFailed),
+    onError: () => notifyError(t(imageTexts.downloadFailed)),
   });
   return {
     isPending,

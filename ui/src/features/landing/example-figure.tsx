@@ -1,4 +1,5 @@
 import { ExampleComparison, type ExamplePair } from '@/features/examples/example-comparison';
+import { dataText, t } from '@/lib/translate';
 
 type ExampleFigureProps = {
   example: ExamplePair & { title: string; model: string; credit: string; note?: string };
@@ -10,10 +11,12 @@ export function ExampleFigure({ example }: ExampleFigureProps) {
     <figure className="min-w-0">
       <ExampleComparison pair={example} />
       <figcaption className="mt-3">
-        <span className="font-semibold">{title}</span>
+        <span className="font-semibold">{dataText(title)}</span>
         <span className="block text-sm text-soft text-pretty">
-          Made by {model}
-          {note && `, ${note}`}. {credit}.
+          {note
+            ? t('Made by {model}, {note}.', { model, note: dataText(note) })
+            : t('Made by {model}.', { model })}{' '}
+          {dataText(credit)}.
         </span>
       </figcaption>
     </figure>

@@ -4,7 +4,8 @@ import { medianSeconds } from '@/features/catalog/bound-models';
 import { classNames } from '@/lib/class-names';
 import { useTool } from '@/lib/env';
 import { formatSeconds } from '@/lib/format';
-import { toolNames } from '@/lib/tool-names';
+import { toolName } from '@/lib/tool-names';
+import { formatNumber, plural, t } from '@/lib/translate';
 import type { SectionTexts } from './texts';
 
 type ExampleSectionProps = { texts: SectionTexts; isRaised?: boolean; children: ReactNode };
@@ -13,7 +14,6 @@ type ExampleSectionProps = { texts: SectionTexts; isRaised?: boolean; children: 
 export function ExampleSection({ texts, isRaised = false, children }: ExampleSectionProps) {
   const id = useId();
   const offer = useTool(texts.tool);
-  const prices = offer?.costs.map(({ credits }) => credits).join(' or ');
   const seconds = offer && medianSeconds(offer);
   return (
     <section aria-labelledby={id} className={classNames(isRaised && 'border-y border-line bg-surface')}>
@@ -21,9 +21,9 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
         <header className="flex flex-wrap items-end justify-between gap-x-12 gap-y-6">
           <div className="max-w-2xl">
             <h2 id={id} className="text-xl font-bold md:text-2xl">
-              {texts.title}
+              {t(texts.title)}
             </h2>
-            <p className="mt-3 text-soft">{texts.text}</p>
+            <p className="mt-3 text-soft">{t(texts.text)}</p>
           </div>
           <div className="flex min-h-11 flex-wrap items-center gap-x-4 gap-y-2">
             {offer?.available ? (
@@ -31,16 +31,17 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
                 <ButtonLink
                   to={texts.to}
                   variant="secondary"
-                  aria-label={`Try now: ${toolNames[texts.tool]}`}
+                  aria-label={t('Try now: {tool}', { tool: toolName(texts.tool) })}
                 >
-                  Try now
+                  {t('Try now')}
                 </ButtonLink>
                 <span className="text-sm text-soft tabular-nums">
-                  {prices} credits per image{seconds != null && ` · typically ${formatSeconds(seconds)}`}
+                  {prices(offer.costs.map(({ credits }) => credits))}
+                  {seconds != null && ` · ${t('typically {time}', { time: formatSeconds(seconds) })}`}
                 </span>
               </>
             ) : (
-              <span className="text-sm text-soft">Not installed on this server yet</span>
+              <span className="text-sm text-soft">{t('Not installed on this server yet')}</span>
             )}
           </div>
         </header>
@@ -48,4 +49,12 @@ export function ExampleSection({ texts, isRaised = false, children }: ExampleSec
       </div>
     </section>
   );
+}
+
+/** The prices of a tool's runs, from the lowest. */
+function prices(costs: number[]): string {
+  const [first = 0, ...others] = costs.map(formatNumber);
+  return others.length > 0
+    ? t('{lower} or {higher} credits per image', { lower: first, higher: others.join(', ') })
+    : plural(costs[0] ?? 0, { one: '# credit per image', other: '# credits per image' });
 }

@@ -1,6 +1,7 @@
 import cutOuts from '@/features/examples/cut-outs.json';
 import FixTabs from '@/features/examples/fix-tabs';
 import upscales from '@/features/examples/upscales.json';
+import { t } from '@/lib/translate';
 import { ExampleFigure } from './example-figure';
 import { ExampleSection } from './example-section';
 import { sections } from './texts';
@@ -10,7 +11,7 @@ export function Examples() {
   return (
     <>
       <ExampleSection texts={sections.magicFix}>
-        <FixTabs label="Examples of Magic Fix" />
+        <FixTabs label={t('Examples of Magic Fix')} />
       </ExampleSection>
       <ExampleSection texts={sections.cutOuts} isRaised>
         <div className="grid gap-6 md:grid-cols-3">

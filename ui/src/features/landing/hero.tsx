@@ -3,6 +3,7 @@ import { Icon } from '@/components/icon';
 import { useConfig } from '@/lib/env';
 import { paths } from '@/lib/paths';
 import { useSession } from '@/lib/session';
+import { plural, t } from '@/lib/translate';
 import { Preview } from './preview';
 import { tools } from './texts';
 
@@ -11,9 +12,9 @@ export function Hero() {
     <section className="border-b border-line bg-surface">
       <div className="page grid items-center gap-x-12 gap-y-10 py-10 md:py-16 lg:grid-cols-[5fr_6fr]">
         <div className="min-w-0">
-          <h1 className="text-2xl font-bold md:text-3xl">AI Image Editing Made Simple</h1>
+          <h1 className="text-2xl font-bold md:text-3xl">{t('AI Image Editing Made Simple')}</h1>
           <p className="mt-4 max-w-xl text-lg text-soft">
-            Clean cut-outs, larger images and repaired details, by AI models that run on this server.
+            {t('Clean cut-outs, larger images and repaired details, by AI models that run on this server.')}
           </p>
           {/* Reserves the space while the session loads, so that nothing below shifts. */}
           <div className="mt-8 grid min-h-12 content-start">
@@ -31,7 +32,7 @@ export function Hero() {
                   <span className="text-accent">
                     <Icon name={icon} />
                   </span>
-                  {action}
+                  {t(action)}
                 </ButtonLink>
               </li>
             ))}
@@ -50,16 +51,21 @@ function Invitation() {
   if (isSignedIn) {
     return (
       <ButtonLink to={paths.images} size="lg" className="justify-self-start">
-        Go to My Images
+        {t('Go to My Images')}
       </ButtonLink>
     );
   }
   return (
     <div className="flex flex-wrap items-center gap-x-5 gap-y-3">
       <ButtonLink to={paths.signup} size="lg">
-        Try for free
+        {t('Try for free')}
       </ButtonLink>
-      <p className="text-sm text-soft">{newUserCredits} free credits, no card needed</p>
+      <p className="text-sm text-soft">
+        {plural(newUserCredits, {
+          one: '# free credit, no card needed',
+          other: '# free credits, no card needed',
+        })}
+      </p>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Button } from '@/components/button';
 import { useConfig } from '@/lib/env';
+import { t } from '@/lib/translate';
 import { mayShowRating, rememberRating } from './rating-choice';
 
 /**
@@ -22,16 +23,16 @@ export function Rating() {
       <div className="rounded-lg border border-line bg-surface p-6">
         <div className="flex flex-wrap items-center justify-between gap-4">
           <h2 id="rating" className="text-lg font-semibold">
-            What people say on {rating.service}
+            {t('What people say on {service}', { service: rating.service })}
           </h2>
           <Button variant="secondary" size="sm" onClick={() => show(!isShown)}>
-            {isShown ? 'Hide rating' : 'Show rating'}
+            {isShown ? t('Hide rating') : t('Show rating')}
           </Button>
         </div>
         {isShown ? (
           <iframe
             src={rating.url}
-            title={`Rating on ${rating.service}`}
+            title={t('Rating on {service}', { service: rating.service })}
             height={rating.height}
             loading="lazy"
             referrerPolicy="no-referrer"
@@ -40,8 +41,10 @@ export function Rating() {
           />
         ) : (
           <p className="mt-2 max-w-xl text-sm text-soft">
-            It comes from {new URL(rating.url).host}, which learns your network address when you show it. This
-            browser remembers your choice.
+            {t(
+              'It comes from {host}, which learns your network address when you show it. This browser remembers your choice.',
+              { host: new URL(rating.url).host },
+            )}
           </p>
         )}
       </div>

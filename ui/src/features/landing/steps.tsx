@@ -1,3 +1,4 @@
+import { t } from '@/lib/translate';
 import { steps } from './texts';
 
 export function Steps() {
@@ -5,14 +6,14 @@ export function Steps() {
     <section className="border-y border-line bg-surface" aria-labelledby="steps">
       <div className="page py-12 md:py-20">
         <h2 id="steps" className="text-xl font-bold md:text-2xl">
-          How it works
+          {t('How it works')}
         </h2>
         <ol className="mt-8 grid gap-8 md:grid-cols-3 md:gap-6">
-          {steps.map(({ title, text }, index) => (
-            <li key={title} className="border-t-2 border-accent pt-4">
+          {steps.map(({ id, title, text }, index) => (
+            <li key={id} className="border-t-2 border-accent pt-4">
               <p className="text-sm font-semibold text-accent tabular-nums">{index + 1}</p>
-              <h3 className="mt-1 text-lg font-semibold">{title}</h3>
-              <p className="mt-2 text-soft">{text}</p>
+              <h3 className="mt-1 text-lg font-semibold">{t(title)}</h3>
+              <p className="mt-2 text-soft">{t(text)}</p>
             </li>
           ))}
         </ol>

@@ -1,21 +1,27 @@
 import type { ReactNode } from 'react';
 import { PageHeader } from '@/components/page-header';
+import { useLanguage } from '@/lib/language';
+import { t } from '@/lib/translate';
 
 export type LegalSection = { id: string; title: string; content: ReactNode };
 
 type LegalPageProps = { title: string; date: string; summary: string; sections: LegalSection[] };
 
-/** A long text with short lines and a table of contents that stays visible. */
+/**
+ * A long text with short lines and a table of contents that stays visible. Only its frame is translated: a legal
+ * text is valid in the language in which its author wrote it.
+ */
 export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
+  const { language } = useLanguage();
   return (
     <div className="page py-8 md:py-12">
-      <PageHeader title={title} text={date} />
+      <PageHeader title={title} text={<span lang="en">{date}</span>} />
       <div className="grid items-start gap-x-16 gap-y-10 lg:grid-cols-[15rem_1fr]">
         <nav aria-labelledby="contents" className="lg:sticky lg:top-24">
           <h2 id="contents" className="text-sm font-semibold">
-            Contents
+            {t('Contents')}
           </h2>
-          <ol className="mt-2 text-sm">
+          <ol className="mt-2 text-sm" lang="en">
             {sections.map((section, index) => (
               <li key={section.id}>
                 <a
@@ -29,7 +35,12 @@ export function LegalPage({ title, date, summary, sections }: LegalPageProps) {
             ))}
           </ol>
         </nav>
-        <article className="max-w-[70ch]">
+        <article className="max-w-[70ch]" lang="en">
+          {language !== 'en' && (
+            <p lang={language} className="mb-6 text-soft">
+              {t('This text is available in English only.')}
+            </p>
+          )}
           <p className="text-lg">{summary}</p>
           {sections.map((section, index) => (
             <section

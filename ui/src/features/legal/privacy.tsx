@@ -3,6 +3,11 @@ import { paths } from '@/lib/paths';
 import { Contact } from './contact';
 import type { LegalSection } from './legal-page';
 
+export const privacyDate = 'Last updated May 21, 2025';
+
+export const privacySummary =
+  'In short: we keep your images until you delete them, only you can access them, and deleting your account deletes everything that is yours.';
+
 export const privacySections: LegalSection[] = [
   {
     id: 'audience',

@@ -3,6 +3,11 @@ import { paths } from '@/lib/paths';
 import { Contact } from './contact';
 import type { LegalSection } from './legal-page';
 
+export const termsDate = 'Effective July 31, 2025';
+
+export const termsSummary =
+  'In short: you must be 18 to register, you pay for runs with non-refundable credits, your images remain yours, and some models have rules of their own.';
+
 export const termsSections: LegalSection[] = [
   {
     id: 'agreement',

@@ -1,3 +1,5 @@
+import { t } from '@/lib/translate';
+
 type ExactSwitchProps = {
   isExact: boolean;
   /** How far an inexact fix may reach beyond the mask, in image pixels; null while the prompt is unknown. */
@@ -19,14 +21,16 @@ export function ExactSwitch({ isExact, reach, onChange }: ExactSwitchProps) {
           onChange={({ target }) => onChange(target.checked)}
           className="size-5 accent-accent"
         />
-        Exact mask
+        {t('Exact mask')}
       </label>
       <p id="exact-hint" className="text-sm text-soft">
         {isExact
-          ? 'Every pixel outside your mask stays exactly as it is.'
+          ? t('Every pixel outside your mask stays exactly as it is.')
           : reach === null
-            ? 'Off: the result may blend in a few pixels beyond your mask. On: nothing outside it changes.'
-            : `The result may blend in up to ${reach} px beyond your mask, as far as the thin line.`}
+            ? t('Off: the result may blend in a few pixels beyond your mask. On: nothing outside it changes.')
+            : t('The result may blend in up to {reach} px beyond your mask, as far as the thin line.', {
+                reach,
+              })}
       </p>
     </div>
   );

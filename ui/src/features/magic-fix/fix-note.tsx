@@ -1,11 +1,12 @@
 import type { Result } from '@/lib/api-types';
+import { type Message, msg, t } from '@/lib/translate';
 
-const verbs: Record<NonNullable<Result['mode']>, string> = {
-  edit: 'Edited',
-  restore: 'Restored',
-  remove: 'Removed',
-  enhance: 'Enhanced',
-  add: 'Added',
+const verbs: Record<NonNullable<Result['mode']>, Message> = {
+  edit: msg('Edited'),
+  restore: msg('Restored'),
+  remove: msg('Removed'),
+  enhance: msg('Enhanced'),
+  add: msg('Added'),
 };
 
 /** The prompt of a fix and the mode it was run in. */
@@ -14,10 +15,10 @@ export function FixNote({ result }: { result: Result }) {
     <div className="mt-3 grid gap-1">
       {result.prompt && <p className="font-semibold">{`“${result.prompt}”`}</p>}
       <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-soft">
-        {result.mode && verbs[result.mode]}
+        {result.mode && t(verbs[result.mode])}
         {result.demo && (
           <span className="rounded-full bg-warning-wash px-2 py-0.5 text-xs font-bold text-warning">
-            Demo model
+            {t('Demo model')}
           </span>
         )}
       </p>

@@ -20,6 +20,7 @@ import type { Image } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import { ExactSwitch } from './exact-switch';
 import { FixNote } from './fix-note';
 import { PromptField } from './prompt-field';
@@ -77,18 +78,18 @@ function Editor({ image }: { image: Image }) {
     if (isBlocked) return;
     const found: Problems = {
       prompt: promptProblem(prompt, limits.maxPromptLength) ?? meaning?.problem ?? null,
-      mask: isDrawn(shapes) ? null : promptTexts.noArea,
+      mask: isDrawn(shapes) ? null : promptTexts.noArea(),
     };
     if (found.prompt || found.mask) return refuse(found);
     setPreparing(true);
     try {
       const mask = await maskFile(shapes, picture);
       // The user has erased everything again.
-      if (!mask) return refuse({ prompt: null, mask: promptTexts.noArea });
+      if (!mask) return refuse({ prompt: null, mask: promptTexts.noArea() });
       setProblems(noProblems);
       run.start({ imageIdOf: picture.imageId, shapes, mask, prompt: prompt.trim(), isExact: chosenExact });
     } catch {
-      notifyError(magicFix.texts.runFailed);
+      notifyError(t(magicFix.texts.runFailed));
     } finally {
       setPreparing(false);
     }
@@ -112,7 +113,7 @@ function Editor({ image }: { image: Image }) {
     <div className="grid gap-8 lg:grid-cols-[3fr_2fr]">
       <section aria-labelledby="original" className="grid min-w-0 grid-cols-1 content-start gap-4">
         <h2 id="original" className="text-lg font-semibold">
-          {stage.isFixed ? 'Fixed so far' : 'Original'}
+          {stage.isFixed ? t('Fixed so far') : t('Original')}
         </h2>
         {stage.isLoading ? (
           <Skeleton className="h-96 rounded-lg" />
@@ -150,7 +151,7 @@ function Editor({ image }: { image: Image }) {
             onClick={start}
           >
             <Icon name="magic" />
-            Magic Fix
+            {t('Magic Fix')}
           </Button>
           <p className="text-center text-xs text-soft">{costNote(offer, null, image)}</p>
         </div>

@@ -2,6 +2,7 @@ import { type ReactNode, type Ref, useImperativeHandle, useRef } from 'react';
 import { Icon } from '@/components/icon';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
+import { t } from '@/lib/translate';
 import { countLetters, possibilities, suggestions } from './prompt-rules';
 
 /** The share of the limit from which the letter count is shown. */
@@ -27,12 +28,14 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
     <div className="grid gap-2">
       <div className="flex items-baseline justify-between gap-4">
         <label htmlFor="prompt" className="font-semibold">
-          Prompt
+          {t('Prompt')}
         </label>
         {letters >= maxLetters * SHOW_COUNT_FROM && (
           <span
             className={classNames('text-xs tabular-nums', letters > maxLetters ? 'text-danger' : 'text-soft')}
-          >{`${letters} of ${maxLetters}`}</span>
+          >
+            {t('{letters} of {maxLetters}', { letters, maxLetters })}
+          </span>
         )}
       </div>
       <textarea
@@ -42,7 +45,7 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
         dir="auto"
         rows={2}
         value={prompt}
-        placeholder="What should happen there?"
+        placeholder={t('What should happen there?')}
         aria-required
         aria-invalid={problem !== null}
         aria-describedby={problem ? 'prompt-problem prompt-hint' : 'prompt-hint'}
@@ -69,12 +72,12 @@ export function PromptField({ ref, prompt, problem, onPrompt, onSubmit }: Prompt
       {magicFix.demo && magicFix.vocabulary && (
         <details className="text-sm text-soft">
           <summary className="w-fit thumb:py-3 cursor-pointer rounded-sm font-medium underline-offset-4 hover:text-ink hover:underline">
-            Words the demo model knows
+            {t('Words the demo model knows')}
           </summary>
           <p className="mt-1">{magicFix.vocabulary.join(', ')}</p>
         </details>
       )}
-      <ul aria-label="Suggestions" className="flex flex-wrap gap-2">
+      <ul aria-label={t('Suggestions')} className="flex flex-wrap gap-2">
         {suggestions(magicFix).map((suggestion) => (
           <li key={suggestion}>
             <button

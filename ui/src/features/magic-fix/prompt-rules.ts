@@ -1,12 +1,17 @@
 import type { Config } from '@/lib/api-types';
+import { type Message, msg, plural, t } from '@/lib/translate';
 
 type Offer = Pick<Config['magicFix'], 'modes' | 'vocabulary' | 'demo'>;
 type Mode = Offer['modes'][number];
 
 export const promptTexts = {
-  required: 'Prompt is required',
-  tooLong: (maxLetters: number) => `Prompt is too long, maximum of ${maxLetters} letters is allowed`,
-  noArea: 'You have to draw to select area you want to fix 1',
+  required: () => t('Prompt is required'),
+  tooLong: (maxLetters: number) =>
+    plural(maxLetters, {
+      one: 'Prompt is too long, maximum of # letter is allowed',
+      other: 'Prompt is too long, maximum of # letters is allowed',
+    }),
+  noArea: () => t('You have to draw to select area you want to fix 1'),
 };
 
 /** Counts code points, as the API does: an emoji is one letter. */
@@ -14,10 +19,11 @@ export const countLetters = (prompt: string) => [...prompt.trim()].length;
 
 export function promptProblem(prompt: string, maxLetters: number): string | null {
   const letters = countLetters(prompt);
-  if (letters === 0) return promptTexts.required;
+  if (letters === 0) return promptTexts.required();
   return letters > maxLetters ? promptTexts.tooLong(maxLetters) : null;
 }
 
+/** What models and the API understand, so English in every language. */
 const examples: Record<Mode, string> = {
   remove: 'Remove this',
   restore: 'Restore',
@@ -47,12 +53,21 @@ export function suggestions({ modes, vocabulary, demo }: Offer): string[] {
   return [...real.map((mode) => examples[mode]), ...(demo ? understood.slice(0, MAX_DEMO_EXAMPLES) : [])];
 }
 
+const abilities: Record<Mode, Message> = {
+  remove: msg('remove'),
+  restore: msg('restore'),
+  enhance: msg('enhance'),
+  edit: msg('edit'),
+  add: msg('add'),
+};
+
 /** Says what Magic Fix can do on this installation. */
 export function possibilities({ modes, demo }: Offer): string {
-  const can = `Here you can ${joinWords(modes)}.`;
-  return demo ? `${can} A small demo model that knows few words does the editing and adding.` : can;
+  const can = t('Here you can {modes}.', { modes: joinWords(modes.map((mode) => t(abilities[mode]))) });
+  return demo ? `${can} ${t('A small demo model that knows few words does the editing and adding.')}` : can;
 }
 
 function joinWords(words: string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+  const last = words.pop() ?? '';
+  return words.length > 0 ? t('{words} and {last}', { words: words.join(t(', ')), last }) : last;
 }

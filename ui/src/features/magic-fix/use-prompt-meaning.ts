@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { api, unwrap } from '@/lib/api-client';
+import { problemText } from '@/lib/failure-text';
 
 /** How long the user must pause before we ask about the prompt, in milliseconds. */
 const PAUSE_MS = 500;
@@ -28,5 +29,9 @@ export function usePromptMeaning(prompt: string, maxLetters: number) {
   });
 
   if (!data || current === '') return null;
-  return { mode: data.mode, problem: settled === current ? (data.problem ?? null) : null };
+  const problem =
+    settled === current && data.problem
+      ? problemText({ detail: data.problem, code: 'prompt_not_possible' })
+      : null;
+  return { mode: data.mode, problem };
 }

@@ -21,6 +21,7 @@ import { useResults } from '@/features/results/get-results';
 import { imageFromResult } from '@/features/results/image-from-result';
 import type { Image, Result } from '@/lib/api-types';
 import { paths } from '@/lib/paths';
+import { t } from '@/lib/translate';
 import { useSourceImage } from './source-image';
 
 /** The draft of an image that was made from a result is the draft of that result. */
@@ -52,12 +53,12 @@ export function useStage(image: Image, onArrive: (result: Result) => void) {
 
   function goBack(before: Image, left: PlaceOfResult) {
     draftActions(keyOf(before)).comeBack(left);
-    setAnnouncement('Back at the picture before the fix');
+    setAnnouncement(t('Back at the picture before the fix'));
     show({ imageId: before.id });
   }
 
   function goForward(place: PlaceOfResult) {
-    setAnnouncement('The fixed picture again');
+    setAnnouncement(t('The fixed picture again'));
     show(place);
   }
 

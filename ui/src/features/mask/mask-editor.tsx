@@ -2,6 +2,7 @@ import { useMemo, useRef, useState } from 'react';
 import { Notice } from '@/components/notice';
 import { useView } from '@/components/pan-zoom/use-view';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import { CompareSlider } from './compare-slider';
 import type { ComparedPicture, EditedPicture, RunHistory } from './edited-picture';
 import { inverted } from './inverted';
@@ -69,7 +70,7 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
       changing(draft.mark)(await readMask(file, image));
     } catch (error) {
       const isUnusable = error instanceof Error && error.name === 'UnusableMask';
-      notifyError(isUnusable ? error.message : 'Failed to import the mask');
+      notifyError(isUnusable ? error.message : t('Failed to import the mask'));
     }
   }
 
@@ -78,9 +79,9 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
       const { saveFile } = await loadDownload();
       const file = await maskFile(shapes, image);
       if (file) saveFile(file, file.name);
-      else notifyError('The mask is empty: you erased everything.');
+      else notifyError(t('The mask is empty: you erased everything.'));
     } catch {
-      notifyError('Failed to export the mask');
+      notifyError(t('Failed to export the mask'));
     }
   }
 
@@ -136,24 +137,24 @@ export function MaskEditor({ image, shapes, problem, onChange, reach, compared, 
       />
       <p id="drawing-help" className="text-sm text-soft">
         {isSubmitted ? (
-          'Your next stroke starts a new mask. To change this one, use Undo or the eraser.'
+          t('Your next stroke starts a new mask. To change this one, use Undo or the eraser.')
         ) : (
           <>
             {brush === 'select' ? (
               <>
-                Click on what should change, or drag a box around it.{' '}
-                <span className="pointer-coarse:hidden">Alt-click takes away.</span>
+                {t('Click on what should change, or drag a box around it.')}{' '}
+                <span className="pointer-coarse:hidden">{t('Alt-click takes away.')}</span>
               </>
             ) : (
-              'Draw over what should change.'
+              t('Draw over what should change.')
             )}{' '}
-            <span className="pointer-coarse:hidden">Scroll to zoom; hold Space and drag to pan.</span>
-            <span className="hidden pointer-coarse:inline">Use two fingers to zoom and pan.</span>
+            <span className="pointer-coarse:hidden">{t('Scroll to zoom; hold Space and drag to pan.')}</span>
+            <span className="hidden pointer-coarse:inline">{t('Use two fingers to zoom and pan.')}</span>
           </>
         )}
       </p>
       <p role="status" className="sr-only">
-        {selection.isSelecting ? 'Selecting…' : ''}
+        {selection.isSelecting ? t('Selecting…') : ''}
       </p>
       <MaskShortcuts />
       {problem && <Notice tone="error">{problem}</Notice>}

@@ -3,6 +3,7 @@ import { Icon } from '@/components/icon';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { ZoomControls } from '@/components/pan-zoom/zoom-controls';
 import { Spinner } from '@/components/spinner';
+import { t } from '@/lib/translate';
 import type { ComparedPicture } from './edited-picture';
 import { MaskIcon } from './mask-icon';
 
@@ -66,13 +67,13 @@ export function MaskFooter({
             />
             <button
               type="button"
-              title="Compare before and after"
+              title={t('Compare before and after')}
               aria-pressed={comparing === 'slider'}
               className={`${textButton} aria-pressed:bg-accent-wash aria-pressed:text-accent`}
               onClick={() => onCompare(comparing === 'slider' ? null : 'slider')}
             >
               <MaskIcon name="slider" />
-              <span className={wideOnly}>Slider</span>
+              <span className={wideOnly}>{t('Slider')}</span>
             </button>
           </>
         )}
@@ -80,7 +81,7 @@ export function MaskFooter({
           ref={input}
           type="file"
           accept="image/png"
-          aria-label="Mask file"
+          aria-label={t('Mask file')}
           hidden
           onChange={({ target }) => {
             const file = target.files?.[0];
@@ -91,22 +92,22 @@ export function MaskFooter({
         />
         <button
           type="button"
-          title="Import mask (PNG)"
+          title={t('Import mask (PNG)')}
           className={textButton}
           onClick={() => input.current?.click()}
         >
           <Icon name="upload" />
-          <span className={wideOnly}>Import mask</span>
+          <span className={wideOnly}>{t('Import mask')}</span>
         </button>
         <button
           type="button"
-          title="Export mask (PNG)"
+          title={t('Export mask (PNG)')}
           className={textButton}
           disabled={!canExport || isExporting}
           onClick={exportMask}
         >
           {isExporting ? <Spinner /> : <Icon name="download" />}
-          <span className={wideOnly}>Export mask</span>
+          <span className={wideOnly}>{t('Export mask')}</span>
         </button>
       </div>
     </div>
@@ -138,7 +139,7 @@ function HoldButton({ name, isOn, onHold }: HoldButtonProps) {
   return (
     <button
       type="button"
-      title={`${name}, or click to switch`}
+      title={t('{name}, or click to switch', { name })}
       aria-pressed={isOn}
       className={`${textButton} touch-none aria-pressed:bg-accent-wash aria-pressed:text-accent`}
       onPointerDown={press}

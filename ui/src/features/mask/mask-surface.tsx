@@ -3,6 +3,7 @@ import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
 import { classNames } from '@/lib/class-names';
+import { t } from '@/lib/translate';
 import type { EditedPicture } from './edited-picture';
 import type { Picked } from './gestures';
 import type { Area, Clicks, Shape, Stroke } from './marks';
@@ -63,7 +64,7 @@ export function MaskSurface(props: MaskSurfaceProps) {
       role="application"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also draw with the keyboard.
       tabIndex={0}
-      aria-label="Image to draw on"
+      aria-label={t('Image to draw on')}
       aria-describedby="drawing-help"
       onContextMenu={(event) => event.preventDefault()}
       {...handlers}

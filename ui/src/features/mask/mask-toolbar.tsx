@@ -2,15 +2,16 @@ import { IconButton } from '@/components/icon-button';
 import { RadioGroup, RadioOption } from '@/components/radio-options';
 import { Spinner } from '@/components/spinner';
 import { classNames } from '@/lib/class-names';
+import { type Message, msg, t } from '@/lib/translate';
 import { MaskIcon, type MaskIconName } from './mask-icon';
 import { type Brush, brushSizes, useMaskStore } from './mask-store';
 
-const brushes: { brush: Brush; icon: MaskIconName; label: string; key: string }[] = [
-  { brush: 'paint', icon: 'brush', label: 'Brush', key: 'B' },
-  { brush: 'erase', icon: 'eraser', label: 'Eraser', key: 'E' },
-  { brush: 'lasso', icon: 'lasso', label: 'Lasso', key: 'L' },
-  { brush: 'select', icon: 'select', label: 'Select', key: 'S' },
-  { brush: 'move', icon: 'hand', label: 'Move', key: 'H' },
+const brushes: { brush: Brush; icon: MaskIconName; label: Message; key: string }[] = [
+  { brush: 'paint', icon: 'brush', label: msg('Brush'), key: 'B' },
+  { brush: 'erase', icon: 'eraser', label: msg('Eraser'), key: 'E' },
+  { brush: 'lasso', icon: 'lasso', label: msg('Lasso'), key: 'L' },
+  { brush: 'select', icon: 'select', label: msg('Select'), key: 'S' },
+  { brush: 'move', icon: 'hand', label: msg('Move'), key: 'H' },
 ];
 
 type MaskToolbarProps = {
@@ -35,13 +36,13 @@ export function MaskToolbar(props: MaskToolbarProps) {
   const { brush, brushSize, takesAway } = useMaskStore();
   return (
     <div className="flex flex-wrap items-center gap-2">
-      <RadioGroup label="Tool">
+      <RadioGroup label={t('Tool')}>
         {brushes.map((option) => (
           <RadioOption
             key={option.brush}
             name="brush"
-            label={option.label}
-            title={`${option.label} (${option.key})`}
+            label={t(option.label)}
+            title={`${t(option.label)} (${option.key})`}
             isChosen={brush === option.brush}
             onChoose={() => useMaskStore.setState({ brush: option.brush })}
           >
@@ -49,13 +50,13 @@ export function MaskToolbar(props: MaskToolbarProps) {
           </RadioOption>
         ))}
       </RadioGroup>
-      <RadioGroup label="Brush size">
+      <RadioGroup label={t('Brush size')}>
         {brushSizes.map((size) => (
           <RadioOption
             key={size}
             name="brush-size"
             label={`${size} px`}
-            title={`${size} px ([ and ])`}
+            title={t('{size} px ([ and ])', { size })}
             isChosen={brushSize === size}
             onChoose={() => useMaskStore.setState({ brushSize: size })}
           >
@@ -66,39 +67,48 @@ export function MaskToolbar(props: MaskToolbarProps) {
       {/* biome-ignore lint/a11y/useSemanticElements: two buttons are not a form. */}
       <div
         role="group"
-        aria-label="Selection"
+        aria-label={t('Selection')}
         className="flex rounded-md border border-line bg-surface p-0.5"
       >
         <button type="button" disabled={isSelecting} onClick={onSelectSubject} className={textButton}>
           {isSelecting ? <Spinner /> : <MaskIcon name="subject" />}
-          Select subject
+          {t('Select subject')}
         </button>
         {brush === 'select' && (
           <button
             type="button"
             aria-pressed={takesAway}
-            title="Clicks take away (or hold Alt)"
+            title={t('Clicks take away (or hold Alt)')}
             onClick={() => useMaskStore.setState({ takesAway: !takesAway })}
             className={classNames(textButton, takesAway && 'bg-accent-wash text-accent')}
           >
             <MaskIcon name="minus" />
-            Take away
+            {t('Take away')}
           </button>
         )}
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: three buttons are not a form. */}
-      <div role="group" aria-label="History" className="flex rounded-md border border-line bg-surface p-0.5">
-        <IconButton label="Undo" title="Undo (Ctrl+Z)" disabled={!canUndo} onClick={onUndo}>
+      <div
+        role="group"
+        aria-label={t('History')}
+        className="flex rounded-md border border-line bg-surface p-0.5"
+      >
+        <IconButton label={t('Undo')} title={t('Undo (Ctrl+Z)')} disabled={!canUndo} onClick={onUndo}>
           <MaskIcon name="undo" />
         </IconButton>
-        <IconButton label="Redo" title="Redo (Ctrl+Shift+Z)" disabled={!canRedo} onClick={onRedo}>
+        <IconButton label={t('Redo')} title={t('Redo (Ctrl+Shift+Z)')} disabled={!canRedo} onClick={onRedo}>
           <MaskIcon name="redo" />
         </IconButton>
         <button type="button" disabled={!canClear} onClick={onClear} className={textButton}>
-          Clear
+          {t('Clear')}
         </button>
-        <button type="button" title="Select everything else (I)" onClick={onInvert} className={textButton}>
-          Invert
+        <button
+          type="button"
+          title={t('Select everything else (I)')}
+          onClick={onInvert}
+          className={textButton}
+        >
+          {t('Invert')}
         </button>
       </div>
     </div>

@@ -1,4 +1,5 @@
 import type { ImageSize } from '@/lib/image-size';
+import { t } from '@/lib/translate';
 import type { Area } from './marks';
 
 /** The message is shown to the user. */
@@ -17,17 +18,22 @@ const BAND = 256;
  */
 export async function readMask(file: Blob, image: ImageSize): Promise<Area> {
   const picture = await createImageBitmap(file).catch(() => {
-    throw new UnusableMask('We can’t read this file as an image. Choose a PNG.');
+    throw new UnusableMask(t('We can’t read this file as an image. Choose a PNG.'));
   });
   try {
     const ratio = picture.width / picture.height / (image.x / image.y);
     if (Math.abs(ratio - 1) > ASPECT_TOLERANCE) {
       throw new UnusableMask(
-        `This mask is ${picture.width} × ${picture.height} px and does not fit the image of ${image.x} × ${image.y} px.`,
+        t('This mask is {width} × {height} px and does not fit the image of {x} × {y} px.', {
+          width: picture.width,
+          height: picture.height,
+          x: image.x,
+          y: image.y,
+        }),
       );
     }
     const spans = readSpans(picture, image);
-    if (spans.length === 0) throw new UnusableMask('This mask marks nothing.');
+    if (spans.length === 0) throw new UnusableMask(t('This mask marks nothing.'));
     return { kind: 'area', spans };
   } finally {
     picture.close();

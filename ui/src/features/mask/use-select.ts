@@ -2,8 +2,10 @@ import { useEffect, useRef, useState } from 'react';
 import type { ViewControl } from '@/components/pan-zoom/use-view';
 import { type Point, toImage } from '@/components/pan-zoom/view';
 import { ApiError } from '@/lib/api-client';
+import { problemText } from '@/lib/failure-text';
 import type { ImageSize } from '@/lib/image-size';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import type { EditedPicture } from './edited-picture';
 import type { Picked } from './gestures';
 import { type Area, type Clicks, type ImagePoint, lastClicks } from './marks';
@@ -106,8 +108,8 @@ function shownClicks(picture: string): Clicks | null {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof ApiError && error.detail) return error.detail;
-  return 'Failed to select, please try again';
+  if (error instanceof ApiError && error.detail) return problemText(error);
+  return t('Failed to select, please try again');
 }
 
 /** Returns the pixel under a point of the frame; null outside the image. */

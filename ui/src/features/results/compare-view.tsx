@@ -7,6 +7,7 @@ import { useView } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
 import type { Point } from '@/components/pan-zoom/view';
 import { classNames } from '@/lib/class-names';
+import { type Message, msg, t } from '@/lib/translate';
 import { handleZoomKey, ZoomBar } from './zoom-bar';
 
 type Picture = { url: string; previewUrl?: string | null };
@@ -23,10 +24,10 @@ type CompareViewProps = {
 
 type Mode = 'slider' | 'side' | 'hold';
 
-const modes: [Mode, string][] = [
-  ['slider', 'Slider'],
-  ['side', 'Side by side'],
-  ['hold', 'Hold'],
+const modes: [Mode, Message][] = [
+  ['slider', msg('Slider')],
+  ['side', msg('Side by side')],
+  ['hold', msg('Hold')],
 ];
 /** A press this close to the line takes it; elsewhere an enlarged picture pans. In screen pixels. */
 const REACH = 28;
@@ -97,7 +98,7 @@ export default function CompareView(props: CompareViewProps) {
           role="application"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also move the pictures with the keyboard.
           tabIndex={0}
-          aria-label="The original and the result: plus and minus zoom, arrow keys pan, Escape closes"
+          aria-label={t('The original and the result: plus and minus zoom, arrow keys pan, Escape closes')}
           onKeyDown={(event) => handleZoomKey(event, control, onLeave)}
           {...handlers}
           className={classNames(
@@ -107,8 +108,8 @@ export default function CompareView(props: CompareViewProps) {
         >
           {showsOriginal ? place(original) : place(result, background)}
           {mode === 'slider' && <ComparedPart share={share}>{place(original)}</ComparedPart>}
-          <Tag side="left">{showsOriginal || mode === 'slider' ? 'Original' : 'Result'}</Tag>
-          {mode === 'slider' && <Tag side="right">Result</Tag>}
+          <Tag side="left">{showsOriginal || mode === 'slider' ? t('Original') : t('Result')}</Tag>
+          {mode === 'slider' && <Tag side="right">{t('Result')}</Tag>}
         </div>
         {isSide && (
           <div
@@ -116,7 +117,7 @@ export default function CompareView(props: CompareViewProps) {
             className="relative h-full flex-1 touch-none cursor-grab overflow-hidden border-l-2 border-surface select-none active:cursor-grabbing"
           >
             {place(result, background)}
-            <Tag side="right">Result</Tag>
+            <Tag side="right">{t('Result')}</Tag>
           </div>
         )}
       </div>
@@ -126,8 +127,8 @@ export default function CompareView(props: CompareViewProps) {
           min={0}
           max={100}
           value={Math.round(share)}
-          aria-label="Compare the original with the result"
-          aria-valuetext={`${Math.round(share)} percent original`}
+          aria-label={t('Compare the original with the result')}
+          aria-valuetext={t('{percent} percent original', { percent: Math.round(share) })}
           onChange={({ target }) => {
             line.current = target.valueAsNumber;
             setShare(target.valueAsNumber);
@@ -138,7 +139,7 @@ export default function CompareView(props: CompareViewProps) {
       <ZoomBar control={control} placement={placement} />
       <div className="absolute bottom-3 left-3 flex flex-wrap gap-2">
         <fieldset
-          aria-label="Compare as"
+          aria-label={t('Compare as')}
           className="flex rounded-md border border-line bg-surface p-0.5 shadow-raised"
         >
           {modes.map(([name, label]) => (
@@ -152,7 +153,7 @@ export default function CompareView(props: CompareViewProps) {
                 mode === name ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
               )}
             >
-              {label}
+              {t(label)}
             </button>
           ))}
         </fieldset>
@@ -168,7 +169,7 @@ export default function CompareView(props: CompareViewProps) {
             onKeyDown={({ key, repeat }) => (key === ' ' || key === 'Enter') && !repeat && hold(!isOriginal)}
             className="min-h-9 thumb:min-h-11 touch-none rounded-md border border-line bg-surface px-3 text-sm font-medium shadow-raised"
           >
-            Hold to see the original
+            {t('Hold to see the original')}
           </button>
         )}
       </div>

@@ -3,6 +3,7 @@ import type { Tool } from '@/features/catalog/tool';
 import { api, unwrap } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 
 export function useDeleteResult(tool: Tool, imageId: string, onDeleted?: () => void) {
   const queryClient = useQueryClient();
@@ -15,6 +16,6 @@ export function useDeleteResult(tool: Tool, imageId: string, onDeleted?: () => v
       );
       onDeleted?.();
     },
-    onError: () => notifyError('Failed to delete image'),
+    onError: () => notifyError(t('Failed to delete image')),
   });
 }

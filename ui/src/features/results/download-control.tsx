@@ -8,6 +8,7 @@ import type { DownloadFormat } from '@/lib/download';
 import { failureText } from '@/lib/failure-text';
 import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
 import { notifyError, notifyInfo } from '@/lib/notify';
+import { t } from '@/lib/translate';
 
 const labels: Record<DownloadFormat, string> = { png: 'PNG', jpg: 'JPG', webp: 'WebP' };
 const loadDownload = () => import('@/lib/download');
@@ -30,7 +31,7 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
       saveFile(await fileOf(format), `downloaded_image.${format}`);
     },
     onSuccess: onSaved,
-    onError: () => notifyError('Failed to download image'),
+    onError: () => notifyError(t('Failed to download image')),
   });
   const copy = useMutation({
     mutationFn: async () => {
@@ -40,10 +41,10 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
       await Promise.all([copyPicture(png), png]);
     },
     onSuccess: () => {
-      notifyInfo('Copied to the clipboard');
+      notifyInfo(t('Copied to the clipboard'));
       onSaved?.();
     },
-    onError: () => notifyError('Failed to copy the image'),
+    onError: () => notifyError(t('Failed to copy the image')),
   });
   const isBusy = download.isPending || copy.isPending;
   const error = isBusy ? null : (download.error ?? copy.error);
@@ -58,7 +59,7 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
     <>
       <div className="flex flex-wrap items-center gap-x-1.5 gap-y-3 sm:gap-x-2">
         <select
-          aria-label="Format"
+          aria-label={t('Format')}
           value={format}
           onChange={(event) => setFormat(event.target.value as DownloadFormat)}
           className="min-h-11 rounded-md border border-control bg-surface px-2 text-sm font-medium sm:px-3"
@@ -76,7 +77,7 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
           onClick={() => start(download, copy)}
         >
           {!download.isPending && <Icon name="download" className="size-5 max-sm:hidden" />}
-          Download
+          {t('Download')}
         </Button>
         {'ClipboardItem' in window && (
           <Button
@@ -86,7 +87,7 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
             onPointerEnter={prefetch(loadDownload)}
             onClick={() => start(copy, download)}
           >
-            Copy
+            {t('Copy')}
           </Button>
         )}
         {children}

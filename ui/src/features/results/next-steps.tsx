@@ -4,7 +4,8 @@ import { Icon } from '@/components/icon';
 import type { Tool } from '@/features/catalog/tool';
 import type { Result } from '@/lib/api-types';
 import { useConfig } from '@/lib/env';
-import { toolNames } from '@/lib/tool-names';
+import { toolName } from '@/lib/tool-names';
+import { t } from '@/lib/translate';
 import { nextTools } from './next-tools';
 import { useAsImage } from './use-as-image';
 
@@ -26,7 +27,7 @@ export function NextSteps({ tool: from, result, isEdited, onContinue }: NextStep
   return (
     <section aria-labelledby={id} className="grid gap-2">
       <h3 id={id} className="text-sm font-semibold">
-        Edit this result
+        {t('Edit this result')}
       </h3>
       <div className="flex flex-wrap gap-2">
         {steps.map(({ tool, reason }) => (
@@ -40,7 +41,7 @@ export function NextSteps({ tool: from, result, isEdited, onContinue }: NextStep
             onClick={() => (tool === from && onContinue ? onContinue(result) : open(tool))}
           >
             <Icon name={tool.icon} />
-            {`Use in ${toolNames[tool.name]}`}
+            {t('Use in {tool}', { tool: toolName(tool.name) })}
           </Button>
         ))}
       </div>

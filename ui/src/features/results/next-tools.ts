@@ -4,7 +4,8 @@ import type { Tool } from '@/features/catalog/tool';
 import { upscale } from '@/features/catalog/upscale';
 import type { Config, Result } from '@/lib/api-types';
 import { isTooBig } from '@/lib/max-dimension';
-import { toolNames } from '@/lib/tool-names';
+import { toolName } from '@/lib/tool-names';
+import { t } from '@/lib/translate';
 
 /** A tool that a result can be used in, and why not if it is impossible. */
 type NextTool = { tool: Tool; reason: string | null };
@@ -18,7 +19,10 @@ export function nextTools({ tools, limits }: Config, from: Tool, result: Result)
     .map((tool) => {
       const limit = limits[tool.limit];
       const isPossible = !isTooBig({ x: width, y: height }, limit);
-      const reason = `${toolNames[tool.name]} takes images up to ${limit} × ${limit} px. This result is ${width} × ${height} px.`;
+      const reason = t(
+        '{tool} takes images up to {limit} × {limit} px. This result is {width} × {height} px.',
+        { tool: toolName(tool.name), limit, width, height },
+      );
       return { tool, reason: isPossible ? null : reason };
     });
 }

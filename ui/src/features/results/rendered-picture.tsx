@@ -7,6 +7,7 @@ import type { Result } from '@/lib/api-types';
 import { failureText } from '@/lib/failure-text';
 import { readImageSize } from '@/lib/image-size';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import { resultFile } from './result-file';
 
 /** A slider sends many values before it rests. */
@@ -62,7 +63,7 @@ export default function RenderedPicture(props: RenderedPictureProps) {
       {rendered && children(rendered)}
       {isRendering && (
         <p className="absolute inset-x-3 top-16 mx-auto flex w-fit items-center gap-2 rounded-md bg-surface px-3 py-2 text-sm shadow-raised">
-          <Spinner label="Rendering in full size…" />
+          <Spinner label={t('Rendering in full size…')} />
         </p>
       )}
     </>

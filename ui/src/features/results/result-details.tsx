@@ -1,4 +1,5 @@
 import { formatBytes, credits as formatCredits, formatDuration } from '@/lib/format';
+import { currentLocale, t } from '@/lib/translate';
 import type { DisplayedResult } from './displayed-result';
 
 const devices: Record<string, string> = { cpu: 'CPU', cuda: 'GPU (CUDA)' };
@@ -20,18 +21,22 @@ export default function ResultDetails({ result }: { result: DisplayedResult }) {
 function rowsOf(result: DisplayedResult): [name: string, value: string][] {
   const { model, modelSha256, demo, device, durationMs, credits, createdAt, sizeBytes, prompt } = result;
   const rows: [string, string | null | undefined | false][] = [
-    ['Model', model && (demo ? `${model} (demo)` : model)],
-    ['Checksum', modelSha256 && `SHA-256 ${modelSha256}`],
-    ['Ran on', device && (devices[device] ?? device)],
-    ['Time', durationMs !== undefined && formatDuration(durationMs)],
-    ['Price', credits === 0 ? 'Free' : formatCredits(credits)],
-    ['Prompt', prompt && `“${prompt}”`],
+    [t('Model'), model && (demo ? t('{model} (demo)', { model }) : model)],
+    [t('Checksum'), modelSha256 && `SHA-256 ${modelSha256}`],
+    [t('Ran on'), device && (devices[device] ?? device)],
+    [t('Time'), durationMs !== undefined && formatDuration(durationMs)],
+    [t('Price'), credits === 0 ? t('Free') : formatCredits(credits)],
+    [t('Prompt'), prompt && `“${prompt}”`],
     [
-      'Created',
-      createdAt && new Date(createdAt).toLocaleString('en-US', { dateStyle: 'long', timeStyle: 'short' }),
+      t('Created'),
+      createdAt &&
+        new Date(createdAt).toLocaleString(currentLocale(), { dateStyle: 'long', timeStyle: 'short' }),
     ],
-    ['File', `PNG, ${result.width} × ${result.height} px${sizeBytes ? `, ${formatBytes(sizeBytes)}` : ''}`],
-    ['Run ID', result.jobId],
+    [
+      t('File'),
+      `PNG, ${result.width} × ${result.height} px${sizeBytes ? `, ${formatBytes(sizeBytes)}` : ''}`,
+    ],
+    [t('Run ID'), result.jobId],
   ];
   return rows.filter((row): row is [string, string] => Boolean(row[1]));
 }

@@ -3,6 +3,7 @@ import { Icon } from '@/components/icon';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { credits as formatCredits, formatDuration } from '@/lib/format';
 import { prefetch } from '@/lib/load-with-retry';
+import { t } from '@/lib/translate';
 import type { DisplayedResult } from './displayed-result';
 
 const loadDetails = () => import('./result-details');
@@ -14,7 +15,7 @@ export function ResultFacts({ result }: { result: DisplayedResult }) {
   const facts = [
     `${result.width} × ${result.height} px`,
     result.durationMs === undefined ? null : formatDuration(result.durationMs),
-    result.credits === 0 ? 'free' : formatCredits(result.credits),
+    result.credits === 0 ? t('free') : formatCredits(result.credits),
   ]
     .filter(Boolean)
     .join(' · ');

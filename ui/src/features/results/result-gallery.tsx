@@ -6,6 +6,7 @@ import type { Tool } from '@/features/catalog/tool';
 import { backgroundCss } from '@/features/finish/look';
 import { useFinish } from '@/features/finish/use-finish';
 import type { Image, Result, ResultItem } from '@/lib/api-types';
+import { t } from '@/lib/translate';
 import { finishedPictureOf, touchUpOf } from './finished-picture';
 import { NextSteps } from './next-steps';
 import { ResultPreview, type View } from './result-preview';
@@ -48,7 +49,7 @@ export function ResultGallery(props: ResultGalleryProps) {
           progress ?? (
             <div className="absolute inset-0 grid place-content-center justify-items-center gap-2 p-6 text-center">
               <Icon name="image" className="size-8 text-soft" />
-              <p className="font-semibold">No images to show</p>
+              <p className="font-semibold">{t('No images to show')}</p>
               <p className="text-sm text-soft">{empty}</p>
             </div>
           )
@@ -73,7 +74,7 @@ export function ResultGallery(props: ResultGalleryProps) {
       )}
       <ResultPreview
         result={selected}
-        alt={tool.texts.result}
+        alt={t(tool.texts.result)}
         original={original}
         view={view}
         onView={(next) => {
@@ -83,7 +84,7 @@ export function ResultGallery(props: ResultGalleryProps) {
         background={backgroundCss(finish.look.background)}
         finished={
           tool.isCutOut
-            ? finishedPictureOf(finish, selected, original, tool.texts.result, () => setView('result'))
+            ? finishedPictureOf(finish, selected, original, t(tool.texts.result), () => setView('result'))
             : undefined
         }
         editor={tool.isCutOut && touchUpOf(finish, selected, original)}

@@ -3,6 +3,7 @@ import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PictureBox } from '@/components/picture-box';
 import { classNames } from '@/lib/class-names';
 import { prefetch } from '@/lib/load-with-retry';
+import { type Message, msg, t } from '@/lib/translate';
 import type { DisplayedResult } from './displayed-result';
 import { FactorBadge } from './factor-badge';
 import type { Finished } from './finished-picture';
@@ -17,10 +18,10 @@ const CompareView = lazyWithRetry(loadCompare);
 
 export type View = 'result' | 'compare' | 'zoom';
 
-const views: { view: View; label: string; load?: () => Promise<unknown> }[] = [
-  { view: 'result', label: 'Result' },
-  { view: 'compare', label: 'Compare', load: loadCompare },
-  { view: 'zoom', label: 'Zoom', load: loadZoom },
+const views: { view: View; label: Message; load?: () => Promise<unknown> }[] = [
+  { view: 'result', label: msg('Result') },
+  { view: 'compare', label: msg('Compare'), load: loadCompare },
+  { view: 'zoom', label: msg('Zoom'), load: loadZoom },
 ];
 
 type ResultPreviewProps = {
@@ -118,7 +119,7 @@ export function ResultPreview(props: ResultPreviewProps) {
           <ResultFacts result={result} />
         </figcaption>
         <fieldset
-          aria-label="View"
+          aria-label={t('View')}
           className="flex rounded-md border border-line bg-surface p-0.5 max-sm:order-first max-sm:w-full"
         >
           {views
@@ -136,7 +137,7 @@ export function ResultPreview(props: ResultPreviewProps) {
                   view === option.view && !editor ? 'bg-accent-wash text-accent' : 'text-soft hover:text-ink',
                 )}
               >
-                {option.label}
+                {t(option.label)}
               </button>
             ))}
         </fieldset>

@@ -4,6 +4,7 @@ import { ConfirmButton } from '@/components/confirm-button';
 import { LoadFailure } from '@/components/load-failure';
 import { SkeletonGrid } from '@/components/skeleton-grid';
 import type { Tool } from '@/features/catalog/tool';
+import { t } from '@/lib/translate';
 import { useDeleteResult } from './delete-result';
 import { FactorBadge } from './factor-badge';
 import { useResults } from './get-results';
@@ -16,7 +17,7 @@ export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }
   const { data: results, isPending, isFetching, refetch } = useResults(tool, imageId);
   const heading = useRef<HTMLHeadingElement>(null);
   const remove = useDeleteResult(tool, imageId, () => heading.current?.focus());
-  const title = tool.texts.section;
+  const title = t(tool.texts.section);
 
   return (
     <section>
@@ -24,12 +25,12 @@ export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }
         {title}
       </h2>
       {isPending ? (
-        <SkeletonGrid className={grid} count={3} label="Loading results" hasButton />
+        <SkeletonGrid className={grid} count={3} label={t('Loading results')} hasButton />
       ) : !results ? (
-        <LoadFailure text={tool.texts.listFailed} isTrying={isFetching} onTryAgain={refetch} />
+        <LoadFailure text={t(tool.texts.listFailed)} isTrying={isFetching} onTryAgain={refetch} />
       ) : results.length === 0 ? (
         <p className="rounded-md border border-line bg-surface px-4 py-6 text-center text-sm text-soft">
-          No Images to Show
+          {t('No Images to Show')}
         </p>
       ) : (
         <ul className={grid}>
@@ -41,7 +42,10 @@ export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }
                   state={{ resultId: result.imageId }}
                   className="grid aspect-square place-items-center overflow-hidden rounded-md border border-line bg-sunken hover:ring-2 hover:ring-control"
                 >
-                  <ResultThumbnail result={result} alt={`${title}, result ${index + 1}`} />
+                  <ResultThumbnail
+                    result={result}
+                    alt={t('{title}, result {index}', { title, index: index + 1 })}
+                  />
                 </Link>
                 {result.factor && (
                   <span className="pointer-events-none absolute top-1 right-1">
@@ -57,15 +61,15 @@ export function ResultSection({ tool, imageId }: { tool: Tool; imageId: string }
                 size="sm"
                 className="px-1!"
                 isBusy={remove.isPending && remove.variables === result.imageId}
-                aria-label={`DELETE ${title}, result ${index + 1}`}
+                aria-label={t('DELETE {title}, result {index}', { title, index: index + 1 })}
                 question={{
-                  title: 'Delete this result?',
-                  text: 'This deletes it from the server for good. The original image stays.',
-                  action: 'Delete',
+                  title: t('Delete this result?'),
+                  text: t('This deletes it from the server for good. The original image stays.'),
+                  action: t('Delete'),
                   onConfirm: () => remove.mutate(result.imageId),
                 }}
               >
-                DELETE
+                {t('DELETE')}
               </ConfirmButton>
             </li>
           ))}

@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef } from 'react';
 import type { ResultItem } from '@/lib/api-types';
 import { classNames } from '@/lib/class-names';
+import { t } from '@/lib/translate';
 import { FactorBadge } from './factor-badge';
 import { NewBadge } from './new-badge';
 import { ResultThumbnail } from './result-thumbnail';
@@ -37,7 +38,7 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
   return (
     <ul
       ref={strip}
-      aria-label="All results"
+      aria-label={t('All results')}
       onKeyDown={handleKey}
       className="flex gap-2 overflow-x-auto p-1 pb-2 sm:gap-3"
     >
@@ -55,7 +56,7 @@ export function ResultStrip({ results, selectedId, onSelect }: ResultStripProps)
                 : 'ring-1 ring-line hover:ring-2 hover:ring-control',
             )}
           >
-            <ResultThumbnail result={result} alt={`Result ${index + 1}`} />
+            <ResultThumbnail result={result} alt={t('Result {index}', { index: index + 1 })} />
           </button>
           {result.factor && (
             <span className="pointer-events-none absolute -top-1 -right-1">

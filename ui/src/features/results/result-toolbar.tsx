@@ -7,6 +7,7 @@ import { plainLook } from '@/features/finish/look';
 import type { Finish } from '@/features/finish/use-finish';
 import type { Result } from '@/lib/api-types';
 import { prefetch } from '@/lib/load-with-retry';
+import { t } from '@/lib/translate';
 import { DownloadControl } from './download-control';
 import { PanelButton } from './panel-button';
 import { resultFile } from './result-file';
@@ -58,14 +59,14 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
             className="max-sm:px-3"
             isBusy={isDeleting}
             question={{
-              title: 'Delete this result?',
-              text: 'This deletes it from the server for good. The original image stays.',
-              action: 'Delete',
+              title: t('Delete this result?'),
+              text: t('This deletes it from the server for good. The original image stays.'),
+              action: t('Delete'),
               onConfirm: onDelete,
             }}
           >
             <Icon name="trash" />
-            <span className="max-sm:sr-only">DELETE</span>
+            <span className="max-sm:sr-only">{t('DELETE')}</span>
           </ConfirmButton>
         </span>
       </DownloadControl>

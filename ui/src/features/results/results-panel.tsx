@@ -4,6 +4,7 @@ import { PictureBox } from '@/components/picture-box';
 import { Skeleton } from '@/components/skeleton';
 import type { Tool } from '@/features/catalog/tool';
 import type { Image, Result } from '@/lib/api-types';
+import { t } from '@/lib/translate';
 import { useDeleteResult } from './delete-result';
 import { useResults } from './get-results';
 import { ResultGallery } from './result-gallery';
@@ -42,7 +43,11 @@ export function ResultsPanel(props: ResultsPanelProps) {
   }
   if (!marked) {
     return (
-      <LoadFailure text={tool.texts.listFailed} isTrying={results.isFetching} onTryAgain={results.refetch} />
+      <LoadFailure
+        text={t(tool.texts.listFailed)}
+        isTrying={results.isFetching}
+        onTryAgain={results.refetch}
+      />
     );
   }
   return (
@@ -58,7 +63,7 @@ export function ResultsPanel(props: ResultsPanelProps) {
       describe={props.describe}
       onContinue={props.onContinue}
       editedId={props.editedId}
-      empty="Start a run to see its result here."
+      empty={t('Start a run to see its result here.')}
     />
   );
 }

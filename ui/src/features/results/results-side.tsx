@@ -3,6 +3,7 @@ import { lazyWithRetry } from '@/components/lazy-with-retry';
 import type { Tool } from '@/features/catalog/tool';
 import { useCancelJob } from '@/features/runs/cancel-job';
 import type { Image, Job, Result } from '@/lib/api-types';
+import { t } from '@/lib/translate';
 import { ResultsPanel } from './results-panel';
 
 const JobProgress = lazyWithRetry(() => import('@/features/runs/job-progress'));
@@ -31,7 +32,7 @@ export function ResultsSide(props: ResultsSideProps) {
   return (
     <section ref={ref} aria-labelledby="results" className="min-w-0">
       <h2 id="results" ref={heading} tabIndex={-1} className="mb-4 text-lg font-semibold outline-none">
-        Results
+        {t('Results')}
       </h2>
       {/* Always rendered: a live region must exist before its text changes. Failures are alerts elsewhere. */}
       <p aria-live="polite" className="sr-only">

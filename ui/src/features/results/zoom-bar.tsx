@@ -1,6 +1,7 @@
 import type { KeyboardEvent } from 'react';
 import type { Placement, ViewControl } from '@/components/pan-zoom/use-view';
 import { ZoomControls } from '@/components/pan-zoom/zoom-controls';
+import { t } from '@/lib/translate';
 
 /** Screen pixels per press of an arrow key. */
 const KEY_STEP = 48;
@@ -12,7 +13,7 @@ export function ZoomBar({ control, placement }: { control: ViewControl; placemen
     // biome-ignore lint/a11y/useSemanticElements: buttons are not a form.
     <div
       role="group"
-      aria-label="Zoom"
+      aria-label={t('Zoom')}
       className="absolute top-3 right-3 flex items-center rounded-md border border-line bg-surface p-0.5 shadow-raised"
     >
       <ZoomControls
@@ -25,7 +26,7 @@ export function ZoomBar({ control, placement }: { control: ViewControl; placemen
       >
         <button
           type="button"
-          title="Actual pixels (1)"
+          title={t('Actual pixels (1)')}
           onClick={() => zoomToActual(control)}
           className="min-h-10 thumb:min-h-11 rounded-sm px-2 text-sm font-medium tabular-nums hover:bg-sunken"
         >

@@ -4,6 +4,7 @@ import { PlacedImage } from '@/components/pan-zoom/placed-image';
 import { capturePointer, pointIn, toPointer } from '@/components/pan-zoom/pointer';
 import { useView } from '@/components/pan-zoom/use-view';
 import { useWheelZoom } from '@/components/pan-zoom/use-wheel-zoom';
+import { t } from '@/lib/translate';
 import { actualScale, handleZoomKey, ZoomBar } from './zoom-bar';
 
 type ZoomViewProps = {
@@ -43,7 +44,7 @@ export default function ZoomView({ url, alt, width, height, background, onLeave 
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the user can also move the picture with the keyboard.
         tabIndex={0}
-        aria-label={`${alt}, enlarged: plus and minus zoom, arrow keys pan, Escape closes`}
+        aria-label={t('{alt}, enlarged: plus and minus zoom, arrow keys pan, Escape closes', { alt })}
         onPointerDown={press}
         onPointerMove={(event) => gestures.move(toPointer(event))}
         onPointerUp={({ pointerId }) => gestures.release({ id: pointerId })}

@@ -1,4 +1,5 @@
 import { Spinner } from '@/components/spinner';
+import { plural } from '@/lib/translate';
 import { useActiveJobs } from './get-active-jobs';
 import { shortProgress } from './job-text';
 
@@ -11,7 +12,7 @@ export default function ActiveJobsBadge({ imageId }: { imageId: string }) {
   return (
     <span className="absolute bottom-1 left-1 inline-flex items-center gap-1 rounded-full border border-line bg-surface px-2 py-0.5 text-xs font-semibold text-ink tabular-nums">
       <Spinner />
-      {jobs.length === 1 ? shortProgress(first) : `${jobs.length} runs`}
+      {jobs.length === 1 ? shortProgress(first) : plural(jobs.length, { one: '# run', other: '# runs' })}
     </span>
   );
 }

@@ -1,5 +1,6 @@
 import { Link } from 'react-router';
 import type { Job } from '@/lib/api-types';
+import { t } from '@/lib/translate';
 import { jobPage } from './job-page';
 import { JobRow } from './job-row';
 import { fullProgress, jobTitle } from './job-text';
@@ -8,7 +9,7 @@ import { fullProgress, jobTitle } from './job-text';
 export default function ActiveJobsList({ jobs }: { jobs: Job[] }) {
   if (jobs.length === 0) return null;
   return (
-    <ul aria-label="Running" className="grid gap-2">
+    <ul aria-label={t('Running')} className="grid gap-2">
       {jobs.map((job) => (
         <li key={job.id}>
           <Link

@@ -1,6 +1,7 @@
 import * as Menu from 'radix-ui/dropdown-menu';
 import { Link } from 'react-router';
 import type { Job } from '@/lib/api-types';
+import { t } from '@/lib/translate';
 import { ActiveJobsButton } from './active-jobs-button';
 import { jobPage } from './job-page';
 import { JobRow } from './job-row';
@@ -21,7 +22,7 @@ export default function ActiveJobsMenu({ jobs, isOpen, onOpenChange }: ActiveJob
           collisionPadding={16}
           className="z-50 max-h-[min(24rem,calc(100dvh-6rem))] w-72 animate-rise overflow-y-auto rounded-md border border-line bg-surface p-1 shadow-overlay"
         >
-          {jobs.length === 0 && <p className="px-3 py-2 text-sm text-soft">Nothing is running</p>}
+          {jobs.length === 0 && <p className="px-3 py-2 text-sm text-soft">{t('Nothing is running')}</p>}
           {jobs.map((job) => (
             <Menu.Item
               key={job.id}

@@ -1,2 +1,4 @@
+import { msg } from '@/lib/translate';
+
 /** Announced to screen readers. */
-export const resultReady = 'The result is ready';
+export const resultReady = msg('The result is ready');

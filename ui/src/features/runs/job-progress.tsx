@@ -3,6 +3,7 @@ import { ProgressBar } from '@/components/progress-bar';
 import type { Tool } from '@/features/catalog/tool';
 import type { Job } from '@/lib/api-types';
 import { formatCount, formatPercent, formatSeconds } from '@/lib/format';
+import { type Message, msg, plural, t } from '@/lib/translate';
 import { secondsLeft } from './job-state';
 import { waits } from './waits';
 
@@ -10,13 +11,13 @@ type Texts = Pick<Tool['texts'], 'postprocess' | 'patience'>;
 type Stage = NonNullable<Job['progress']>['stage'];
 
 /** The stages that every tool shares. */
-const stages: Record<Exclude<Stage, 'postprocess'>, string> = {
-  fetch: 'Getting your image',
-  decode: 'Reading your image',
-  preprocess: 'Preparing your image',
-  infer: 'Working on your image',
-  encode: 'Writing the result',
-  store: 'Saving the result',
+const stages: Record<Exclude<Stage, 'postprocess'>, Message> = {
+  fetch: msg('Getting your image'),
+  decode: msg('Reading your image'),
+  preprocess: msg('Preparing your image'),
+  infer: msg('Working on your image'),
+  encode: msg('Writing the result'),
+  store: msg('Saving the result'),
 };
 
 type JobProgressProps = { job: Job; texts: Texts; onCancel?: () => void; isCanceling?: boolean };
@@ -40,12 +41,12 @@ export default function JobProgress({ job, texts, onCancel, isCanceling = false 
         </div>
         {onCancel && (
           <Button variant="secondary" size="sm" isBusy={isCanceling} onClick={onCancel}>
-            Cancel
+            {t('Cancel')}
           </Button>
         )}
       </div>
       <div className="flex items-center gap-3">
-        <ProgressBar label="Progress" fraction={fraction} detail={count} />
+        <ProgressBar label={t('Progress')} fraction={fraction} detail={count} />
         {fraction !== null && (
           <span className="min-w-9 text-right text-sm text-soft tabular-nums" aria-hidden="true">
             {formatPercent(fraction)}
@@ -57,15 +58,15 @@ export default function JobProgress({ job, texts, onCancel, isCanceling = false 
 }
 
 function headline({ state, position, progress, waitsFor }: Job, { postprocess }: Texts): string {
-  if (state === 'running') return progress ? { ...stages, postprocess }[progress.stage] : 'Starting';
-  if (waitsFor && waitsFor !== 'turn') return waits[waitsFor].short;
-  if (!position) return 'Next in line';
-  return position === 1 ? '1 image is ahead of yours' : `${position} images are ahead of yours`;
+  if (state === 'running') return progress ? t({ ...stages, postprocess }[progress.stage]) : t('Starting');
+  if (waitsFor && waitsFor !== 'turn') return t(waits[waitsFor].short);
+  if (!position) return t('Next in line');
+  return plural(position, { one: '# image is ahead of yours', other: '# images are ahead of yours' });
 }
 
 function remaining(job: Job, { patience }: Texts): string {
   const seconds = secondsLeft(job);
-  if (job.waitsFor && job.waitsFor !== 'turn') return waits[job.waitsFor].long;
-  if (seconds !== null) return `About ${formatSeconds(seconds)} left`;
-  return job.state === 'queued' ? 'Waiting for a free worker' : patience;
+  if (job.waitsFor && job.waitsFor !== 'turn') return t(waits[job.waitsFor].long);
+  if (seconds !== null) return t('About {time} left', { time: formatSeconds(seconds) });
+  return job.state === 'queued' ? t('Waiting for a free worker') : t(patience);
 }

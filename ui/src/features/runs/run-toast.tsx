@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Job } from '@/lib/api-types';
 import { notify } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import { jobPage } from './job-page';
 import { jobTitle } from './job-text';
 
@@ -11,12 +12,13 @@ export function showRunToast(job: Job, navigate: Navigate) {
   const title = jobTitle(job);
   if (job.state === 'done') {
     const state = { resultId: job.results.at(-1)?.imageId };
-    const link = <JobLink job={job} text="Show it" navigate={(to) => navigate(to, state)} />;
-    return showToast('success', job, `${title} is ready`, link);
+    const link = <JobLink job={job} text={t('Show it')} navigate={(to) => navigate(to, state)} />;
+    return showToast('success', job, t('{title} is ready', { title }), link);
   }
-  if (job.state === 'cancelled') return showToast('info', job, `${title} was canceled and cost nothing`);
-  const link = <JobLink job={job} text="Show the image" navigate={(to) => navigate(to, null)} />;
-  showToast('error', job, `${title} failed and cost nothing`, link);
+  if (job.state === 'cancelled')
+    return showToast('info', job, t('{title} was canceled and cost nothing', { title }));
+  const link = <JobLink job={job} text={t('Show the image')} navigate={(to) => navigate(to, null)} />;
+  showToast('error', job, t('{title} failed and cost nothing', { title }), link);
 }
 
 function showToast(kind: Parameters<typeof notify>[0], { id }: Job, text: string, link?: ReactNode) {

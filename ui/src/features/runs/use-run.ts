@@ -3,9 +3,10 @@ import { useRef, useState } from 'react';
 import type { Tool } from '@/features/catalog/tool';
 import { ApiError, isProblem } from '@/lib/api-client';
 import type { Job, Result } from '@/lib/api-types';
-import { failureText } from '@/lib/failure-text';
+import { failureText, problemText } from '@/lib/failure-text';
 import { newId } from '@/lib/new-id';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 import { resultReady } from './announcements';
 import { usePreconditionCheck } from './check-preconditions';
 import { useImageRuns } from './use-image-runs';
@@ -36,7 +37,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
   const checkPreconditions = usePreconditionCheck(imageId);
 
   function fail(detail: string) {
-    notifyError(tool.texts.runFailed);
+    notifyError(t(tool.texts.runFailed));
     setProblem(detail ? { kind: 'refused', detail } : null);
   }
 
@@ -44,11 +45,11 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     imageId,
     tool: tool.name,
     onDone: (results) => {
-      setAnnouncement(resultReady);
+      setAnnouncement(t(resultReady));
       onDone(results);
     },
     onFailed: ({ failure }) => {
-      if (!failure || !onRefused(failure, null)) fail(failure?.detail ?? '');
+      if (!failure || !onRefused(failure, null)) fail(failure ? problemText(failure) : '');
     },
   });
 
@@ -88,7 +89,7 @@ export function useRun<Request>({ tool, imageId, send, isRetry, onDone, onRefuse
     otherJobs: active.otherJobs,
     /** Takes the API's answer to a cancellation; the job may have ended before it. */
     onCancelResponse: (job: Job) => {
-      if (job.state === 'cancelled') setAnnouncement('The run was canceled');
+      if (job.state === 'cancelled') setAnnouncement(t('The run was canceled'));
       active.update(job);
     },
     isBusy: submit.isPending || active.job !== null || active.isLoading,

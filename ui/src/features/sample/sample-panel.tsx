@@ -5,6 +5,7 @@ import { Notice } from '@/components/notice';
 import { Spinner } from '@/components/spinner';
 import { failureText } from '@/lib/failure-text';
 import type { ImageSize } from '@/lib/image-size';
+import { t } from '@/lib/translate';
 import type { Part } from './detailed-parts';
 import { useSample } from './use-sample';
 
@@ -27,19 +28,21 @@ export default function SamplePanel({ original, size, free }: SamplePanelProps) 
     make();
   });
   useEffect(() => start(), []);
-  const before = free ? 'Free Upscale' : 'Your image, enlarged';
+  const before = free ? t('Free Upscale') : t('Your image, enlarged');
   return (
     <section aria-labelledby="sample" className="grid gap-3 rounded-lg border border-line p-4">
       <h3 id="sample" ref={heading} tabIndex={-1} className="font-semibold outline-none">
-        Compare before you pay
+        {t('Compare before you pay')}
       </h3>
       <p className="text-sm text-soft">
-        Upscale 2X and 4X use a larger model. See what it makes of a detail of your image, free of charge.
+        {t(
+          'Upscale 2X and 4X use a larger model. See what it makes of a detail of your image, free of charge.',
+        )}
       </p>
       {sample && (
         <figure className="grid gap-2">
           <Comparison
-            label={`${before} and Upscale ${FACTOR}X of a detail`}
+            label={t('{before} and Upscale 2X of a detail', { before })}
             className="relative w-full rounded-md"
             style={{ aspectRatio: `${sample.part.width} / ${sample.part.height}` }}
             before={<Cropped url={free ?? original} size={size} part={sample.part} />}
@@ -48,8 +51,15 @@ export default function SamplePanel({ original, size, free }: SamplePanelProps) 
           <figcaption className="flex items-start gap-3 text-sm text-soft">
             <Place url={original} size={size} part={sample.part} />
             <span>
-              Left: {before.charAt(0).toLowerCase() + before.slice(1)}. Right: Upscale {FACTOR}X. The detail
-              is {sample.part.width} × {sample.part.height} pixels of your image.
+              {free
+                ? t(
+                    'Left: free Upscale. Right: Upscale 2X. The detail is {width} × {height} pixels of your image.',
+                    { width: sample.part.width, height: sample.part.height },
+                  )
+                : t(
+                    'Left: your image, enlarged. Right: Upscale 2X. The detail is {width} × {height} pixels of your image.',
+                    { width: sample.part.width, height: sample.part.height },
+                  )}
             </span>
           </figcaption>
         </figure>
@@ -58,14 +68,14 @@ export default function SamplePanel({ original, size, free }: SamplePanelProps) 
       <div>
         {sample || error ? (
           <Button variant="secondary" isBusy={isBusy} onClick={() => make()}>
-            {error ? 'Try again' : 'Show another detail'}
+            {error ? t('Try again') : t('Show another detail')}
           </Button>
         ) : (
-          <Spinner label="Upscaling a detail…" />
+          <Spinner label={t('Upscaling a detail…')} />
         )}
       </div>
       <p aria-live="polite" className="sr-only">
-        {sample && !isBusy && 'The comparison is ready.'}
+        {sample && !isBusy && t('The comparison is ready.')}
       </p>
     </section>
   );

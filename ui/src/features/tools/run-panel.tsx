@@ -11,6 +11,7 @@ import { RunProblemNotice } from '@/features/runs/run-problem-notice';
 import type { Image } from '@/lib/api-types';
 import { useConfig, useTool } from '@/lib/env';
 import { isTooBig, tooBigText } from '@/lib/max-dimension';
+import { t } from '@/lib/translate';
 import type { useToolRun } from './use-tool-run';
 
 const SamplePanel = lazyWithRetry(() => import('@/features/sample/sample-panel'));
@@ -65,11 +66,11 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
               onClick={() => startPaid(action)}
             >
               <Icon name={tool.icon} />
-              {action.label}
+              {t(action.label)}
             </Button>
           </Action>
         ))}
-        <Action note={isFreeUsed ? 'Free run used for this image' : freeNote(tool.free, offer, image)}>
+        <Action note={isFreeUsed ? t('Free run used for this image') : freeNote(tool.free, offer, image)}>
           <Button
             variant={isFreeBest ? 'primary' : 'secondary'}
             size="lg"
@@ -77,7 +78,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
             isBusy={run.starting === tool.free}
             onClick={() => start(tool.free)}
           >
-            {tool.free.label}
+            {t(tool.free.label)}
           </Button>
         </Action>
       </ul>
@@ -89,7 +90,7 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
             <SamplePanel key={image.id} original={image.url} size={image} free={freeResult?.url ?? null} />
           ) : (
             <Button variant="quiet" onClick={() => setSampling(true)}>
-              Compare a detail
+              {t('Compare a detail')}
             </Button>
           )}
         </Suspense>
@@ -97,9 +98,12 @@ export function RunPanel({ tool, image, run, onStart }: RunPanelProps) {
       {repeated && (
         <Suspense>
           <ConfirmDialog
-            title="You already have this result"
-            text={`Another run makes the same picture again: nothing has changed since. It costs ${costNote(offer, repeated.factor)}.`}
-            action="Run again"
+            title={t('You already have this result')}
+            text={t(
+              'Another run makes the same picture again: nothing has changed since. It costs {price}.',
+              { price: costNote(offer, repeated.factor) },
+            )}
+            action={t('Run again')}
             isSafe
             onConfirm={() => start(repeated)}
             onClose={() => setRepeated(null)}

@@ -5,6 +5,7 @@ import { ResultsSide, scrollToResults } from '@/features/results/results-side';
 import { useSelectedResult } from '@/features/results/use-selected-result';
 import { OtherJobs } from '@/features/runs/other-jobs';
 import type { Image } from '@/lib/api-types';
+import { t } from '@/lib/translate';
 import { RunPanel } from './run-panel';
 import { useToolRun } from './use-tool-run';
 
@@ -20,7 +21,7 @@ export function StoredImageTool({ tool, image, original }: StoredImageToolProps)
     <div className="grid gap-8 md:grid-cols-[2fr_3fr]">
       <section aria-labelledby="original" className="grid content-start gap-4">
         <h2 id="original" className="text-lg font-semibold">
-          Original
+          {t('Original')}
         </h2>
         {original}
         <MadeFromLink image={image} />

@@ -4,6 +4,7 @@ import { useRun } from '@/features/runs/use-run';
 import { api, unwrap } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
 import { notifyError } from '@/lib/notify';
+import { t } from '@/lib/translate';
 
 /** A run that needs nothing but the image and a click. */
 export function useToolRun(tool: EditingTool, imageId: string, onDone: (results: Result[]) => void) {
@@ -27,7 +28,7 @@ export function useToolRun(tool: EditingTool, imageId: string, onDone: (results:
       const isUsed = action === tool.free && detail === 'Free Exists';
       if (isUsed) {
         setFreeRefused(true);
-        notifyError(tool.texts.freeExists);
+        notifyError(t(tool.texts.freeExists));
       }
       return isUsed;
     },
