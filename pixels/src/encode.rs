@@ -12,7 +12,7 @@ use bytes::Bytes;
 use image::codecs::png::{CompressionType, FilterType as PngFilter, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder};
 
-use crate::PixelError;
+use crate::{Picture, PixelError};
 
 /// An RGBA picture with straight (not premultiplied) alpha, rows from the top without padding.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,39 @@ pub fn encode_png(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
         .write_image(picture.pixels, picture.width, picture.height, ExtendedColorType::Rgba8)
         .map_err(|error| failed(&error))?;
     Ok(png.into())
+}
+
+/// Encodes a picture as a PNG. Gray pictures are encoded as gray, opaque ones without alpha.
+///
+/// # Errors
+/// [`PixelError::Internal`] if the buffers do not match the size.
+pub fn encode_picture(picture: &Picture) -> Result<Bytes, PixelError> {
+    let size = (picture.width, picture.height);
+    let channels = Channels::of(picture.gray, picture.alpha.is_some());
+    let mut png = PngStream::new(size, channels, picture.icc.clone())?;
+    // Growing would copy; unused capacity takes no memory.
+    let mut bytes = Vec::with_capacity(picture.pixels() * channels.count());
+    let mut line = Vec::new();
+    for y in 0..picture.height as usize {
+        interleave(picture, y, &mut line);
+        png.write(&line)?;
+        bytes.extend_from_slice(&png.take());
+    }
+    bytes.extend_from_slice(&png.finish()?);
+    bytes.shrink_to_fit();
+    Ok(bytes.into())
+}
+
+/// Writes the interleaved samples of row `y` to `line`.
+pub(crate) fn interleave(picture: &Picture, y: usize, line: &mut Vec<u8>) {
+    let width = picture.width as usize;
+    let colors = if picture.gray { 1 } else { 3 };
+    let alpha = picture.alpha.as_ref().map(|alpha| &alpha[y * width..(y + 1) * width]);
+    line.clear();
+    for (x, pixel) in picture.rgb[y * width * 3..(y + 1) * width * 3].chunks_exact(3).enumerate() {
+        line.extend_from_slice(&pixel[..colors]);
+        line.extend(alpha.map(|alpha| alpha[x]));
+    }
 }
 
 fn failed(error: &dyn std::error::Error) -> PixelError {

@@ -18,6 +18,7 @@
 pub mod alpha;
 pub mod band;
 mod bounds;
+pub mod copies;
 pub mod cutout;
 pub mod decode;
 mod edges;

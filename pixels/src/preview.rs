@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 
-use crate::encode::{Channels, Rgba, lossy_webp};
-use crate::thumbnail::{interleave, small_profile};
+use crate::encode::{Channels, Rgba, interleave, lossy_webp};
+use crate::thumbnail::{Thumbnail, small_profile};
 use crate::{Picture, PixelError};
 
 /// The longest side of a preview, in pixels.
@@ -76,18 +76,6 @@ impl Preview {
         }
         // The preview is always RGB, which a profile of gray samples does not describe.
         preview.encode(picture.icc.as_deref().filter(|_| !picture.gray)).map(Some)
-    }
-
-    /// Like [`Self::of`], for interleaved samples.
-    ///
-    /// # Errors
-    /// Same as [`Self::encode`].
-    pub fn of_rgba(picture: Rgba<'_>) -> Result<Option<Bytes>, PixelError> {
-        let Some(mut preview) = Self::new((picture.width, picture.height), Channels::Rgba) else {
-            return Ok(None);
-        };
-        preview.push(picture.pixels);
-        preview.encode(picture.icc).map(Some)
     }
 
     /// Adds whole rows of interleaved samples.
@@ -180,21 +168,29 @@ impl Preview {
     ///
     /// # Errors
     /// [`PixelError::Internal`] if rows are missing or the encoder fails.
-    pub fn encode(self, icc: Option<&[u8]>) -> Result<Bytes, PixelError> {
+    pub fn encode(&self, icc: Option<&[u8]>) -> Result<Bytes, PixelError> {
         let (width, height) = self.out;
         let picture = Rgba { width, height, pixels: &self.pixels, icc: small_profile(icc) };
         lossy_webp(picture, PREVIEW_QUALITY, PREVIEW_ALPHA_QUALITY)
+    }
+
+    /// Reduces the preview of a whole picture to the picture's thumbnail.
+    pub fn into_thumbnail(self) -> Thumbnail {
+        Thumbnail::of_reduced(self.size, self.out.0, self.pixels)
     }
 }
 
 /// Adds samples, colors weighted by the alpha that comes last.
 fn add_weighted<const N: usize>(sums: &mut [f32], row: &[u8], weight: f32) {
+    let share = weight / 255.0;
     for (sum, sample) in sums.as_chunks_mut::<N>().0.iter_mut().zip(row.as_chunks::<N>().0) {
-        let alpha = f32::from(sample[N - 1]) * weight;
-        for (sum, value) in sum.iter_mut().zip(&sample[..N - 1]) {
-            *sum += f32::from(*value) * (alpha / 255.0);
+        // The same work for every channel compiles to vector instructions.
+        let sample = sample.map(f32::from);
+        let mut weights = [sample[N - 1] * share; N];
+        weights[N - 1] = weight;
+        for channel in 0..N {
+            sum[channel] += sample[channel] * weights[channel];
         }
-        sum[N - 1] += alpha;
     }
 }
 
@@ -207,8 +203,9 @@ mod tests {
     }
 
     fn of_rgba(width: u32, height: u32, pixels: &[u8]) -> Option<image::RgbaImage> {
-        let picture = Rgba { width, height, pixels, icc: None };
-        Preview::of_rgba(picture).expect("it encodes").map(|webp| decoded(&webp))
+        let mut preview = Preview::new((width, height), Channels::Rgba)?;
+        preview.push(pixels);
+        Some(decoded(&preview.encode(None).expect("it encodes")))
     }
 
     #[test]

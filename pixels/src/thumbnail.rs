@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
-use crate::encode::{Channels, PngStream, Rgba, encode_png};
+use crate::encode::{Channels, Rgba, encode_png, interleave};
 use crate::icc::MAX_THUMBNAIL_PROFILE_BYTES;
 use crate::{Picture, PixelError};
 
@@ -21,31 +21,6 @@ pub fn encode_thumbnail(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
     let mut thumbnail = Thumbnail::new((picture.width, picture.height), Channels::Rgba);
     thumbnail.push(picture.pixels);
     thumbnail.encode(picture.icc)
-}
-
-/// Encodes a picture and its thumbnail as PNGs. Gray pictures are encoded as gray, opaque ones without alpha.
-///
-/// # Errors
-/// [`PixelError::Internal`] if the buffers do not match the size.
-pub fn encode_with_thumbnail(picture: &Picture) -> Result<(Bytes, Bytes), PixelError> {
-    let size = (picture.width, picture.height);
-    let channels = Channels::of(picture.gray, picture.alpha.is_some());
-    let mut png = PngStream::new(size, channels, picture.icc.clone())?;
-    let mut thumbnail = Thumbnail::new(size, channels);
-    // Growing would copy; unused capacity takes no memory.
-    let mut bytes = Vec::with_capacity(picture.pixels() * channels.count());
-    let mut line = Vec::new();
-    for y in 0..picture.height as usize {
-        interleave(picture, y, &mut line);
-        png.write(&line)?;
-        thumbnail.push(&line);
-        bytes.extend_from_slice(&png.take());
-    }
-    bytes.extend_from_slice(&png.finish()?);
-    bytes.shrink_to_fit();
-    // The thumbnail is always RGB, which a profile of gray samples does not describe.
-    let icc = picture.icc.as_deref().filter(|_| !picture.gray);
-    Ok((bytes.into(), thumbnail.encode(icc)?))
 }
 
 /// A thumbnail in the making. Averages blocks of pixels, colors weighted by alpha, down to about twice the size of a
@@ -71,6 +46,13 @@ impl Thumbnail {
         let reduced = Vec::with_capacity(columns * size.1.div_ceil(block) as usize * 4);
         let (sums, block) = (vec![[0; 5]; columns], block as usize);
         Self { size, channels, block, columns, sums, rows_in_block: 0, reduced }
+    }
+
+    /// Continues from R, G, B, A of a picture of `size` that was reduced to `columns` pixels a row.
+    pub fn of_reduced(size: (u32, u32), columns: u32, pixels: Vec<u8>) -> Self {
+        let columns = columns as usize;
+        let (channels, block) = (Channels::Rgba, 1);
+        Self { size, channels, block, columns, sums: Vec::new(), rows_in_block: 0, reduced: pixels }
     }
 
     /// Adds whole rows of interleaved samples.
@@ -161,18 +143,6 @@ impl Thumbnail {
 /// Drops a profile that would take more than the thumbnail itself.
 pub(crate) fn small_profile(icc: Option<&[u8]>) -> Option<&[u8]> {
     icc.filter(|profile| profile.len() <= MAX_THUMBNAIL_PROFILE_BYTES)
-}
-
-/// Writes the interleaved samples of row `y` to `line`.
-pub(crate) fn interleave(picture: &Picture, y: usize, line: &mut Vec<u8>) {
-    let width = picture.width as usize;
-    let colors = if picture.gray { 1 } else { 3 };
-    let alpha = picture.alpha.as_ref().map(|alpha| &alpha[y * width..(y + 1) * width]);
-    line.clear();
-    for (x, pixel) in picture.rgb[y * width * 3..(y + 1) * width * 3].chunks_exact(3).enumerate() {
-        line.extend_from_slice(&pixel[..colors]);
-        line.extend(alpha.map(|alpha| alpha[x]));
-    }
 }
 
 fn failed(error: &dyn std::error::Error) -> PixelError {

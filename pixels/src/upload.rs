@@ -11,8 +11,9 @@ use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 
 use crate::decode::{self, FileFormat};
+use crate::encode::encode_picture;
 use crate::preview::Preview;
-use crate::thumbnail::{Thumbnail, encode_with_thumbnail, small_profile};
+use crate::thumbnail::{Thumbnail, small_profile};
 use crate::{Limits, Picture, PixelError};
 use metadata::{strip_jpeg, strip_png, strip_webp};
 
@@ -61,9 +62,7 @@ pub fn prepare(file: &Bytes, limits: &Limits, has_preview: bool) -> Result<Uploa
             (stripped.ok_or_else(damaged)?.into(), format)
         }
         (false, FileFormat::Jpeg) => (encode_jpeg(&picture, TURNED_QUALITY)?, FileFormat::Jpeg),
-        (false, FileFormat::Png | FileFormat::WebP) => {
-            (encode_with_thumbnail(&picture)?.0, FileFormat::Png)
-        }
+        (false, FileFormat::Png | FileFormat::WebP) => (encode_picture(&picture)?, FileFormat::Png),
     };
     let (width, height) = (picture.width, picture.height);
     let (thumbnail, thumbnail_format) = thumbnail(&picture)?;

@@ -19,11 +19,11 @@ use crate::tools::ToolError;
 use retouch_inference::manifest::{Safety, Task};
 use retouch_inference::painter::{PaintError, Painting};
 use retouch_inference::registry::{ModelHandle, ModelIdentity, PaintControl};
+use retouch_pixels::copies::{Copies, EncodedCopies};
 use retouch_pixels::decode::decode;
+use retouch_pixels::encode::encode_picture;
 use retouch_pixels::mask::{EffectiveMask, Mask, MaskError};
 use retouch_pixels::patch::{self, Canvas, Crop, Fit};
-use retouch_pixels::preview::Preview;
-use retouch_pixels::thumbnail::encode_with_thumbnail;
 use retouch_pixels::tile::{self, Region, TileSize};
 use retouch_pixels::{Limits, Picture};
 
@@ -268,10 +268,9 @@ async fn finish<P: Fn(Stage)>(
     let (width, height) = (picture.width, picture.height);
     let (png, thumbnail, preview) = steps
         .on_pixels(Stage::Encode, move || {
-            let (files, preview) =
-                rayon::join(|| encode_with_thumbnail(&picture), || Preview::of(&picture));
-            let (png, thumbnail) = files?;
-            Ok((png, thumbnail, preview?))
+            let (png, copies) = rayon::join(|| encode_picture(&picture), || Copies::of(&picture));
+            let EncodedCopies { thumbnail, preview } = copies?;
+            Ok((png?, thumbnail, preview))
         })
         .await?;
     let models = engines.iter().map(|engine| engine.model.identity().clone());

@@ -11,11 +11,10 @@ use retouch_inference::manifest::Task;
 use retouch_inference::registry::{ModelHandle, ModelIdentity};
 use retouch_pixels::Limits;
 use retouch_pixels::alpha::Edges;
+use retouch_pixels::copies::{Copies, EncodedCopies};
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::{Rgba, encode_png};
 use retouch_pixels::foreground::cut_out;
-use retouch_pixels::preview::Preview;
-use retouch_pixels::thumbnail::encode_thumbnail;
 
 /// A cutout.
 #[derive(Clone, Debug)]
@@ -90,10 +89,10 @@ pub async fn remove_background(
             // A cutout is RGB, which a profile of gray samples does not describe.
             let icc = picture.icc.as_deref().filter(|_| !picture.gray);
             let result = Rgba { width, height, pixels: &rgba, icc };
-            // The PNG takes longest, so the copies cost no time if there is a second thread.
-            let copies = || (encode_thumbnail(result), Preview::of_rgba(result));
-            let (png, (thumbnail, preview)) = rayon::join(|| encode_png(result), copies);
-            Ok((png?, thumbnail?, preview?))
+            // With a second thread, the copies cost no time beside the PNG.
+            let (png, copies) = rayon::join(|| encode_png(result), || Copies::of_rgba(result));
+            let EncodedCopies { thumbnail, preview } = copies?;
+            Ok((png?, thumbnail, preview))
         })
         .await?;
 

@@ -23,6 +23,7 @@ use retouch_inference::manifest::{Task, Tiling, TilingMode, Upscale};
 use retouch_inference::registry::{Announcement, Inference, ModelHandle, ModelIdentity};
 use retouch_inference::session::SessionError;
 use retouch_pixels::band::{self, Band, BandTile};
+use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::tile::{self, Alpha, OutputLayout, TileSize};
@@ -30,7 +31,7 @@ use retouch_pixels::{Limits, Picture};
 
 mod encoder;
 
-use encoder::{Copies, Encoder};
+use encoder::Encoder;
 
 /// Batches in progress at once: while the model runs on one, the tiles of the next are prepared and those of the previous
 /// one are composed.
@@ -388,7 +389,7 @@ impl<N: Net> Run<'_, N> {
             }
         }
         png.write(finished).await?;
-        let Copies { thumbnail, preview, took: encoding } = png.finish().await?;
+        let (EncodedCopies { thumbnail, preview }, encoding) = png.finish().await?;
         let mut stages = *self.times.lock().unwrap_or_else(PoisonError::into_inner);
         stages.add(Stage::Encode, encoding);
         Ok(Upscaled { thumbnail, preview, width, height, stages })

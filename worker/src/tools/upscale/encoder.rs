@@ -7,9 +7,8 @@ use tokio::sync::mpsc;
 
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
+use retouch_pixels::copies::{Copies, EncodedCopies};
 use retouch_pixels::encode::{Channels, PngStream};
-use retouch_pixels::preview::Preview;
-use retouch_pixels::thumbnail::Thumbnail;
 
 /// The most bytes of rows to encode at once, which bounds the bytes waiting to be sent.
 const ENCODE_BYTES: usize = 4 << 20;
@@ -27,16 +26,7 @@ pub struct Encoder<'a> {
 
 struct Work {
     png: PngStream,
-    thumbnail: Thumbnail,
-    preview: Option<Preview>,
-}
-
-/// The smaller copies of the picture.
-pub struct Copies {
-    pub thumbnail: Bytes,
-    pub preview: Option<Bytes>,
-    /// How long all encoding took.
-    pub took: Duration,
+    copies: Copies,
 }
 
 impl<'a> Encoder<'a> {
@@ -52,8 +42,7 @@ impl<'a> Encoder<'a> {
         out: mpsc::Sender<Bytes>,
     ) -> Result<Self, ToolError> {
         let png = PngStream::new(size, channels, icc.clone())?;
-        let thumbnail = Thumbnail::new(size, channels);
-        let work = Some(Work { png, thumbnail, preview: Preview::new(size, channels) });
+        let work = Some(Work { png, copies: Copies::new(size, channels) });
         // The copies are always RGB, which a profile of gray samples does not describe.
         let icc = icc.filter(|_| matches!(channels, Channels::Rgb | Channels::Rgba));
         let stride = size.0 as usize * channels.count();
@@ -73,10 +62,7 @@ impl<'a> Encoder<'a> {
             let encode = move || {
                 let started = Instant::now();
                 let written = work.png.write(&now);
-                work.thumbnail.push(&now);
-                if let Some(preview) = &mut work.preview {
-                    preview.push(&now);
-                }
+                work.copies.push(&now);
                 (written, work.png.take(), work, started.elapsed())
             };
             let (written, bytes, work, took) = self.pixels.run(encode).await?;
@@ -88,22 +74,21 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Finishes the PNG. Returns the copies.
+    /// Finishes the PNG. Returns the smaller copies of the picture, and how long all encoding took.
     ///
     /// # Errors
     /// [`ToolError::Pixels`] if rows are missing, [`ToolError::Canceled`] if the receiver has been dropped.
-    pub async fn finish(mut self) -> Result<Copies, ToolError> {
+    pub async fn finish(mut self) -> Result<(EncodedCopies, Duration), ToolError> {
         let (work, icc) = (self.work()?, self.icc.take());
         let encode = move || {
             let started = Instant::now();
             let last = work.png.finish()?;
-            let thumbnail = work.thumbnail.encode(icc.as_deref())?;
-            let preview = work.preview.map(|preview| preview.encode(icc.as_deref())).transpose()?;
-            Ok::<_, ToolError>((last, thumbnail, preview, started.elapsed()))
+            let copies = work.copies.encode(icc.as_deref())?;
+            Ok::<_, ToolError>((last, copies, started.elapsed()))
         };
-        let (last, thumbnail, preview, took) = self.pixels.run(encode).await??;
+        let (last, copies, took) = self.pixels.run(encode).await??;
         self.send(last).await?;
-        Ok(Copies { thumbnail, preview, took: self.took + took })
+        Ok((copies, self.took + took))
     }
 
     async fn send(&self, bytes: Bytes) -> Result<(), ToolError> {
