@@ -45,7 +45,7 @@ impl Bench {
     /// Runs the measurement.
     pub async fn execute(self) -> anyhow::Result<()> {
         match self.one {
-            None => self.suite.execute().await,
+            None => self.suite.execute(),
             Some(One::RemoveBg(command)) => {
                 command.execute(Tool::RemoveBackground, (4000, 3000)).await
             }

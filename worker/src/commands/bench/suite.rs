@@ -63,7 +63,7 @@ pub struct SuiteArgs {
 
 impl SuiteArgs {
     /// Runs the measurements.
-    pub async fn execute(self) -> anyhow::Result<()> {
+    pub fn execute(self) -> anyhow::Result<()> {
         let until = Instant::now() + Duration::from_secs_f64(self.minutes.max(0.0) * 60.0);
         fs::create_dir_all(&self.out).with_context(|| self.out.display().to_string())?;
         let runtime = self.models.runtime()?;
@@ -77,7 +77,6 @@ impl SuiteArgs {
         };
         println!("{}, {}", machine.device, machine.onnxruntime);
         let mut record = Record::open(&self.out, machine)?;
-        self.save_output("doctor", &["doctor"], until)?;
         let bindings = Bindings::read(&self.models.models_dir)?;
         let cases = plan::cases(&self.models.models_dir, &bindings, device, &self.megapixels)?;
         for (number, case) in cases.iter().enumerate() {
@@ -96,6 +95,8 @@ impl SuiteArgs {
             self.measure(&mut record, case, longest, until)?;
             self.write(&record)?;
         }
+        // They load every model, so the first table does not wait for them.
+        self.save_output("doctor", &["doctor"], until)?;
         self.save_output("models-check", &["models", "check"], until)?;
         let files = self.write(&record)?;
         println!("\n{}\n{files}", report::summary(&record));
@@ -141,7 +142,7 @@ impl SuiteArgs {
             .copied()
             .collect();
         let log = self.log(&format!("{}-{}", case.model, case.setting.name))?;
-        let mut command = self.program()?;
+        let mut command = program()?;
         command
             .args(["bench", "case", "--model", &case.model, "--setting", case.setting.name])
             .args(case.setting.is_about_batches().then_some("--about-batches"))
@@ -196,7 +197,7 @@ impl SuiteArgs {
         }
         let partial = self.out.join(format!("{name}.partial"));
         let output = File::create(&partial).with_context(|| partial.display().to_string())?;
-        let mut command = self.program()?;
+        let mut command = program()?;
         command.args(args).args(self.arguments()).stdout(Stdio::piped());
         command.stderr(output.try_clone()?);
         let mut text = String::new();
@@ -210,11 +211,6 @@ impl SuiteArgs {
         text.push_str(&fs::read_to_string(&partial).unwrap_or_default());
         fs::write(&file, text).with_context(|| file.display().to_string())?;
         fs::remove_file(&partial).context("removing a partial file")
-    }
-
-    fn program(&self) -> anyhow::Result<Command> {
-        let program = std::env::current_exe().context("finding this program")?;
-        Ok(Command::new(program))
     }
 
     /// Returns the arguments for all processes.
@@ -239,6 +235,11 @@ impl SuiteArgs {
         let file = File::create(&path).with_context(|| path.display().to_string())?;
         Ok(Log { path, file })
     }
+}
+
+/// Returns a command that starts this program.
+fn program() -> anyhow::Result<Command> {
+    Ok(Command::new(std::env::current_exe().context("finding this program")?))
 }
 
 fn entry(case: &Case, load: plan::Load, outcome: Outcome) -> Entry {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Args;
 use ndarray::Array4;
+use retouch_inference::device::Device;
 use retouch_inference::manifest::{Manifest, Task};
 use retouch_inference::registry::{ModelHandle, PaintControl, Registry, sample_painting};
 use retouch_inference::session::Runtime;
@@ -109,7 +110,7 @@ impl CaseArgs {
     fn pipeline(&self, folder: &Path, card: Option<&Sampler>) -> anyhow::Result<()> {
         let mut easel = Easel::open(folder, None, &self.models.runtime()?)?;
         let size = (easel.painting.width, easel.painting.height);
-        self.compare(compare::Samples::of_rgb(size, easel.paint()?.rgb), compare::PAINTING)?;
+        self.compare(&compare::Samples::of_rgb(size, easel.paint()?.rgb), compare::PAINTING)?;
         for load in &self.loads {
             let (started, cpu) = (Instant::now(), cpu_seconds()?);
             let mut times = Times::default();
@@ -162,7 +163,7 @@ impl CaseArgs {
         let mut png = Vec::new();
         work.process(0, |part| png.extend_from_slice(&part)).await?;
         let mut known = (megapixels(COMPARED_SIZE), started.elapsed().as_secs_f64());
-        self.compare(compare::Samples::of_png(&png)?, compare::PICTURE)?;
+        self.compare(&compare::Samples::of_png(&png)?, compare::PICTURE)?;
         let runtime = self.models.runtime()?;
         let plain_rate = self.plain_rate(manifest, &runtime, known.1);
         let Work { model, tool, pixels, settings, .. } = work;
@@ -186,7 +187,7 @@ impl CaseArgs {
             let warm_up = work.run(Amount::Pictures(1), 1).await?;
             known = (megapixels(size), warm_up.wall);
             // On a CPU, pictures at once take as much longer as there are of them.
-            let lanes = if self.loads_share_cores(&runtime) { load.in_flight as f64 } else { 1.0 };
+            let lanes = if runtime.device() == Device::Cpu { load.in_flight as f64 } else { 1.0 };
             if warm_up.wall * lanes > self.longest {
                 let reason = format!("the pictures would take about {:.0} s", warm_up.wall * lanes);
                 say(&Line::Load(*load, Outcome::Skipped(reason)))?;
@@ -223,7 +224,7 @@ impl CaseArgs {
     ) -> anyhow::Result<()> {
         let first = run_once(model).await?;
         if let Some(samples) = first {
-            self.compare(samples, compare::PAINTING)?;
+            self.compare(&samples, compare::PAINTING)?;
         }
         for load in &self.loads {
             let (started, cpu, mut pictures) = (Instant::now(), cpu_seconds()?, 0);
@@ -245,12 +246,8 @@ impl CaseArgs {
         Ok(())
     }
 
-    fn loads_share_cores(&self, runtime: &Runtime) -> bool {
-        runtime.device() == retouch_inference::device::Device::Cpu
-    }
-
     /// Writes the result as the reference, or compares it with that.
-    fn compare(&self, result: compare::Samples, tolerance: f64) -> anyhow::Result<()> {
+    fn compare(&self, result: &compare::Samples, tolerance: f64) -> anyhow::Result<()> {
         let file = self.out.join("results").join(format!("{}.png", self.model));
         if self.setting == REFERENCE {
             return result.write(&file);
