@@ -1,0 +1,63 @@
+//! Content Credentials (C2PA 2.x): signs what tools make, and reads what a picture says of itself.
+//!
+//! A *manifest* states how a picture was made and is signed. It names the pictures that went in, its *ingredients*, and
+//! holds their manifests. This crate is the only one that names `c2pa`, so that nothing else waits for it to compile. It
+//! knows neither jobs nor the database.
+//!
+//! Everything that parses a caller's bytes runs behind [`guard`]: a fault in a parser becomes an error.
+
+mod authority;
+mod container;
+mod context;
+mod error;
+mod guard;
+mod parent;
+mod png;
+mod policy;
+mod report;
+mod seal;
+mod signer;
+mod source_type;
+mod statement;
+mod timestamps;
+mod webp;
+mod xmp;
+
+pub use authority::{Authority, AuthorityError, Leaf};
+pub use error::{KeyError, SetupError, SignError};
+pub use parent::{MAX_MANIFEST_BYTES, Parent, Provenance};
+pub use policy::{Coverage, Credentials, CredentialsConfig};
+pub use report::{Claim, Deed, Ingredient, Problem, Report, Signature, State, Verifier};
+pub use seal::{CopyMark, INSERT_AT, PngSeal};
+pub use signer::{Signer, TimestampAuthority, TimestampError};
+pub use source_type::SourceType;
+pub use statement::{Model, Statement};
+
+/// The formats that can be signed and read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Png,
+    Jpeg,
+    WebP,
+}
+
+impl Format {
+    /// Recognizes a format by the first bytes of a file.
+    pub fn of(file: &[u8]) -> Option<Self> {
+        match file {
+            [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some(Self::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
+            _ => None,
+        }
+    }
+
+    /// Returns the media type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::WebP => "image/webp",
+        }
+    }
+}

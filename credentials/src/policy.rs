@@ -1,0 +1,257 @@
+//! What the operator wants marked, and with which key.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use retouch_catalog::Tool;
+use retouch_core::config::Secret;
+
+use crate::error::{SetupError, SignError};
+use crate::timestamps::HttpTimestamps;
+use crate::{Format, Model, Parent, PngSeal, Signer, Statement, Verifier, container, xmp};
+
+/// The settings of Content Credentials.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CredentialsConfig {
+    /// Which results say how they were made, in a signed manifest (C2PA) and in XMP: `generated` is every Magic Fix, and
+    /// whatever is made from a picture that came with such a mark.
+    #[arg(long, env = "RETOUCH_CREDENTIALS", value_enum, default_value = "generated")]
+    pub credentials: Coverage,
+    /// Deliver no result that should be signed and cannot be. Without this, it only gets the mark in XMP.
+    #[arg(long, env = "RETOUCH_CREDENTIALS_REQUIRED")]
+    pub credentials_required: bool,
+    /// The certificate that signs, in PEM, with the certificates of its issuers.
+    #[arg(long, env = "RETOUCH_CREDENTIALS_CHAIN", requires = "credentials_key")]
+    pub credentials_chain: Option<String>,
+    /// Its key, in PEM: PKCS #8, not encrypted.
+    #[arg(
+        long,
+        env = "RETOUCH_CREDENTIALS_KEY",
+        hide_env_values = true,
+        requires = "credentials_chain"
+    )]
+    pub credentials_key: Option<Secret>,
+    /// The timestamp authority (RFC 3161) that confirms when a result was signed, so that the signature outlives the
+    /// certificate.
+    #[arg(long, env = "RETOUCH_CREDENTIALS_TIMESTAMPS")]
+    pub credentials_timestamps: Option<url::Url>,
+    /// Certificates, in PEM, whose signatures are trusted when somebody verifies a picture.
+    #[arg(long, env = "RETOUCH_CREDENTIALS_TRUST")]
+    pub credentials_trust: Option<String>,
+}
+
+/// Which results are marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Coverage {
+    /// None.
+    Off,
+    /// Those of Magic Fix, and those made from a marked picture.
+    Generated,
+    /// All.
+    All,
+}
+
+/// Marks what tools make, as the operator wants it. Cheap to clone.
+#[derive(Clone)]
+pub struct Credentials {
+    coverage: Coverage,
+    is_required: bool,
+    key: Key,
+    trust: Option<String>,
+}
+
+/// The key that signs.
+#[derive(Clone)]
+enum Key {
+    /// None is configured.
+    Missing,
+    /// It cannot sign, for this reason.
+    Broken(String),
+    Usable(Signer),
+}
+
+/// How long before it expires a certificate is reported.
+const NOTICE: TimeDelta = TimeDelta::days(14);
+
+impl Credentials {
+    /// Marks nothing.
+    pub const OFF: Self =
+        Self { coverage: Coverage::Off, is_required: false, key: Key::Missing, trust: None };
+
+    /// Reads the key and tries it out. Needs a Tokio runtime if there is a timestamp authority; does not contact it. A key
+    /// that cannot sign is no error, so that other results are still made: see [`Self::problem`].
+    ///
+    /// # Errors
+    /// See [`SetupError`].
+    pub fn open(config: &CredentialsConfig, now: DateTime<Utc>) -> Result<Self, SetupError> {
+        let coverage = config.credentials;
+        let is_required = config.credentials_required;
+        if is_required && coverage == Coverage::Off {
+            return Err(SetupError::Contradiction);
+        }
+        let authority =
+            config.credentials_timestamps.as_ref().map(HttpTimestamps::new).transpose()?;
+        let authority =
+            authority.map(|authority| Arc::new(authority) as Arc<dyn crate::TimestampAuthority>);
+        let key = match (&config.credentials_chain, &config.credentials_key) {
+            (Some(chain), Some(key)) => Signer::new(chain, key.reveal(), authority, now)
+                .map_or_else(|error| Key::Broken(error.to_string()), Key::Usable),
+            _ => Key::Missing,
+        };
+        let trust = config.credentials_trust.clone();
+        let credentials = Self { coverage, is_required, key, trust };
+        credentials.verifier().map_err(SetupError::Trust)?;
+        credentials.describe(now);
+        Ok(credentials)
+    }
+
+    fn describe(&self, now: DateTime<Utc>) {
+        match (&self.key, self.coverage) {
+            (_, Coverage::Off) => tracing::info!("Content Credentials are off"),
+            (Key::Usable(signer), _) => tracing::info!(
+                name = signer.name(),
+                expires = %signer.expires(),
+                has_timestamps = signer.has_timestamps(),
+                "Signing results with Content Credentials"
+            ),
+            (Key::Missing, _) if !self.is_required => tracing::info!(
+                "Results are marked in XMP but not signed; `retouch-api admin credentials init` makes a certificate"
+            ),
+            _ => {}
+        }
+        if let Some(problem) = self.problem(now) {
+            tracing::error!("{problem}");
+        }
+    }
+
+    /// Returns what reads and judges the marks of a picture.
+    ///
+    /// # Errors
+    /// If the trusted certificates are not PEM; [`Self::open`] has checked them.
+    pub fn verifier(&self) -> Result<Verifier, String> {
+        Verifier::new(self.signer(), self.trust.as_deref())
+    }
+
+    /// Returns what signs, if a usable key is configured.
+    pub fn signer(&self) -> Option<&Signer> {
+        match &self.key {
+            Key::Usable(signer) => Some(signer),
+            Key::Missing | Key::Broken(_) => None,
+        }
+    }
+
+    /// Returns what keeps results from being signed as the operator wants, or soon will.
+    pub fn problem(&self, now: DateTime<Utc>) -> Option<String> {
+        if self.coverage == Coverage::Off {
+            return None;
+        }
+        let cause = match &self.key {
+            Key::Missing if self.is_required => {
+                "RETOUCH_CREDENTIALS_REQUIRED is set, but there is no key: set RETOUCH_CREDENTIALS_CHAIN_FILE and \
+                 RETOUCH_CREDENTIALS_KEY_FILE; `retouch-api admin credentials init` makes both."
+                    .to_owned()
+            }
+            Key::Missing => return None,
+            Key::Broken(reason) => {
+                format!("The key of Content Credentials cannot be used: {reason}.")
+            }
+            Key::Usable(signer) => {
+                let expires = signer.expires();
+                let day = expires.format("%Y-%m-%d");
+                if now + NOTICE < expires {
+                    return None;
+                }
+                if now <= expires {
+                    return Some(format!(
+                        "The certificate of Content Credentials expires on {day}."
+                    ));
+                }
+                format!("The certificate of Content Credentials expired on {day}.")
+            }
+        };
+        let consequence = if self.is_required {
+            "Nothing that must be signed is delivered."
+        } else {
+            "Results are marked in XMP only."
+        };
+        Some(format!("{cause} {consequence}"))
+    }
+
+    /// Returns whether results of `tool` may need to be marked, so that the caller asks what its picture said of itself.
+    pub fn may_mark(&self) -> bool {
+        self.coverage != Coverage::Off
+    }
+
+    /// Prepares the marks of a result; `None` if it gets none.
+    ///
+    /// # Errors
+    /// If it must be signed and cannot be.
+    pub fn seal(
+        &self,
+        tool: Tool,
+        model: &Model,
+        parent: &Parent<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<Option<PngSeal>, SignError> {
+        let is_wanted = match self.coverage {
+            Coverage::Off => false,
+            Coverage::Generated => matches!(tool, Tool::MagicFix(_)) || parent.is_marked(),
+            Coverage::All => true,
+        };
+        if !is_wanted {
+            return Ok(None);
+        }
+        let statement = Statement::of_run(tool, model, parent.source().as_ref());
+        let signed = |signer: &Signer| PngSeal::new(signer, &statement, parent, now);
+        self.or_xmp(signed, || Ok(PngSeal::unsigned(statement.source()))).map(Some)
+    }
+
+    /// Marks a file that was made from a result, `png`, as the result is marked.
+    ///
+    /// # Errors
+    /// If it must be signed and cannot be.
+    pub fn mark_rendering(
+        &self,
+        file: Bytes,
+        png: &[u8],
+        is_finished: bool,
+        now: DateTime<Utc>,
+    ) -> Result<Bytes, SignError> {
+        // A rendering that changes nothing is the result, with its marks.
+        if file == png {
+            return Ok(file);
+        }
+        let parent = Parent { picture: png, provenance: None };
+        let is_wanted = self.coverage != Coverage::Off
+            && (self.coverage == Coverage::All || parent.is_marked() || parent.source().is_some());
+        let Some(format) = Format::of(&file).filter(|_| is_wanted) else { return Ok(file) };
+        let statement = Statement::of_rendering(format, is_finished, parent.source().as_ref());
+        let packet = xmp::packet(statement.source());
+        let marked = self.or_xmp(
+            |signer| signer.sign(&file, &statement, &parent, now),
+            || container::with_xmp(&file, format, &packet),
+        )?;
+        Ok(marked.into())
+    }
+
+    /// Signs if there is a usable key, and otherwise marks in XMP, unless signing is required.
+    fn or_xmp<T>(
+        &self,
+        sign: impl FnOnce(&Signer) -> Result<T, SignError>,
+        mark: impl FnOnce() -> Result<T, SignError>,
+    ) -> Result<T, SignError> {
+        let signed = match &self.key {
+            Key::Usable(signer) => sign(signer),
+            Key::Missing | Key::Broken(_) if self.is_required => Err(SignError::NoKey),
+            Key::Missing | Key::Broken(_) => return mark(),
+        };
+        match signed {
+            Err(error) if !self.is_required => {
+                tracing::error!(%error, "Cannot sign a result; marking it in XMP only");
+                mark()
+            }
+            outcome => outcome,
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What a picture says of itself, and whether that can be believed.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use c2pa::assertions::{Action, Actions, SoftwareAgent};
+use c2pa::validation_status::SIGNING_CREDENTIAL_UNTRUSTED;
+use c2pa::{Context, Error, Manifest, Reader, Relationship, ValidationState};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::pem::Pem;
+
+use crate::guard::guard;
+use crate::{Format, Signer, SourceType, container, xmp};
+
+/// How many generations of ingredients are reported.
+const MAX_DEPTH: usize = 8;
+/// How many actions, ingredients, and problems of one manifest are reported.
+const MAX_LISTED: usize = 32;
+/// The longest text of a manifest that is reported, in characters.
+const MAX_TEXT: usize = 200;
+/// The longest XMP packet that is read, in bytes.
+const MAX_XMP_BYTES: usize = 1 << 20;
+
+/// Whether what a picture says can be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It carries no manifest.
+    Absent,
+    /// The manifest is damaged, or does not belong to these pixels.
+    Invalid,
+    /// The manifest is intact and belongs to these pixels, but we do not know the signer.
+    Valid,
+    /// The same, and the signer is on the list of the operator, or is this installation.
+    Trusted,
+}
+
+/// What a picture says of itself.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Whether it can be believed.
+    pub state: State,
+    /// Where its pixels come from, by its manifest or else by its XMP, which anybody can change.
+    pub source: Option<SourceType>,
+    /// What the manifest claims; `None` if there is none, or it cannot be read.
+    pub claim: Option<Claim>,
+    /// What is wrong with the manifest.
+    pub problems: Vec<Problem>,
+}
+
+/// What a manifest claims. All texts come from the file.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The program that made the manifest.
+    pub generator: Option<String>,
+    /// Who signed.
+    pub signature: Option<Signature>,
+    /// What was done, in order.
+    pub deeds: Vec<Deed>,
+    /// The pictures that went in.
+    pub ingredients: Vec<Ingredient>,
+}
+
+/// A signature.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// The name in the signer's certificate.
+    pub name: Option<String>,
+    /// The organization in the signer's certificate.
+    pub organization: Option<String>,
+    /// When a timestamp authority saw it, RFC 3339.
+    pub time: Option<String>,
+    /// Whether this installation signed, with its present certificate.
+    pub is_ours: bool,
+}
+
+/// Something that was done to a picture.
+#[derive(Clone, Debug)]
+pub struct Deed {
+    /// The name of the action, for example `c2pa.edited`.
+    pub action: String,
+    /// What the program says about it.
+    pub description: Option<String>,
+    /// The program that did it.
+    pub agent: Option<String>,
+    /// When, RFC 3339.
+    pub when: Option<String>,
+    /// Where the pixels come from that it added or changed.
+    pub source: Option<SourceType>,
+}
+
+/// A picture that went into another.
+#[derive(Clone, Debug)]
+pub struct Ingredient {
+    /// Its title.
+    pub title: Option<String>,
+    /// Whether it is the picture that was edited, not one that was added.
+    pub is_parent: bool,
+    /// What it claims itself.
+    pub claim: Option<Claim>,
+    /// What was wrong with its manifest when it was opened.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that is wrong with a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The status code of the C2PA (specification, 15.2), for example `assertion.dataHash.mismatch`.
+    pub code: String,
+    /// The library's words for it.
+    pub explanation: Option<String>,
+}
+
+/// Reads pictures from anywhere. Opens no connection: a manifest that is only linked is reported as absent.
+#[derive(Clone)]
+pub struct Verifier {
+    context: Arc<Context>,
+    /// The DER of our own certificate.
+    own: Option<Vec<u8>>,
+}
+
+impl Verifier {
+    /// Trusts `own`, if its authority is private, and the certificates under `anchors` (PEM).
+    ///
+    /// # Errors
+    /// If `anchors` is not a list of PEM certificates.
+    pub fn new(own: Option<&Signer>, anchors: Option<&str>) -> Result<Self, String> {
+        let mut trusted = anchors.unwrap_or_default().to_owned();
+        let mut leaf = None;
+        for pem in own.into_iter().flat_map(|own| Pem::iter_from_buffer(own.chain().as_bytes())) {
+            let pem = pem.map_err(|error| error.to_string())?;
+            let certificate = pem.parse_x509().map_err(|error| error.to_string())?;
+            if certificate.is_ca() && certificate.subject() == certificate.issuer() {
+                trusted.push('\n');
+                trusted.push_str(&to_pem(&pem.contents));
+            }
+            leaf.get_or_insert(pem.contents.clone());
+        }
+        let trusted = Some(trusted.as_str()).filter(|pem| !pem.is_empty());
+        let context = crate::context::with_anchors(trusted).map_err(|error| error.to_string())?;
+        Ok(Self { context, own: leaf })
+    }
+
+    /// Reads a file. Blocks, the longer the larger the file.
+    pub fn read(&self, file: &[u8]) -> Report {
+        let Some(format) = Format::of(file) else { return Report::absent(None) };
+        let packet = container::xmp(file, format).filter(|packet| packet.len() <= MAX_XMP_BYTES);
+        let stated = packet.and_then(xmp::source_type);
+        if container::manifest_bytes(file, format).is_none() {
+            return Report::absent(stated);
+        }
+        let read = || {
+            let reader = Reader::from_shared_context(&self.context);
+            let reader = reader.with_stream(format.media_type(), Cursor::new(file))?;
+            let source = claimed_source(&reader).or_else(|| stated.clone());
+            let claim = reader.active_manifest().map(|manifest| self.claim(&reader, manifest, 0));
+            let state = match (&claim, reader.validation_state()) {
+                (None, _) | (_, ValidationState::Invalid) => State::Invalid,
+                (_, ValidationState::Valid) => State::Valid,
+                (_, ValidationState::Trusted) => State::Trusted,
+            };
+            Ok(Report { state, source, claim, problems: problems_of(&reader) })
+        };
+        guard(read).unwrap_or_else(|error| Report {
+            state: State::Invalid,
+            source: stated.clone(),
+            claim: None,
+            problems: vec![unreadable(&error)],
+        })
+    }
+
+    fn claim(&self, reader: &Reader, manifest: &Manifest, depth: usize) -> Claim {
+        let generator = manifest.claim_generator_info.as_ref().and_then(|all| all.first());
+        let generator = generator.map(|info| named(&info.name, info.version.as_deref()));
+        let generator = generator.or_else(|| manifest.claim_generator().map(text));
+        let ingredients = manifest.ingredients().iter().take(MAX_LISTED).map(|ingredient| {
+            let of_manifest =
+                ingredient.active_manifest().and_then(|label| reader.get_manifest(label));
+            let of_manifest = of_manifest.filter(|_| depth < MAX_DEPTH);
+            Ingredient {
+                title: ingredient.title().map(text),
+                is_parent: *ingredient.relationship() == Relationship::ParentOf,
+                claim: of_manifest.map(|manifest| self.claim(reader, manifest, depth + 1)),
+                problems: problems_of_ingredient(ingredient),
+            }
+        });
+        Claim {
+            generator,
+            signature: manifest.signature_info().map(|info| Signature {
+                name: info.common_name.as_deref().map(text),
+                organization: info.issuer.as_deref().map(text),
+                time: info.time.as_deref().map(text),
+                is_ours: self.own.is_some() && leaf_of(info.cert_chain()) == self.own,
+            }),
+            deeds: actions_of(manifest).take(MAX_LISTED).map(|action| deed(&action)).collect(),
+            ingredients: ingredients.collect(),
+        }
+    }
+}
+
+impl Report {
+    fn absent(source: Option<SourceType>) -> Self {
+        Self { state: State::Absent, source, claim: None, problems: Vec::new() }
+    }
+}
+
+/// Returns the source that the manifests of a file claim. What says that a picture was generated comes first, wherever it
+/// stands: an ingredient's pixels are in the picture.
+pub(crate) fn claimed_source(reader: &Reader) -> Option<SourceType> {
+    let active = reader.active_manifest()?;
+    let rest = reader.iter_manifests().filter(|manifest| manifest.label() != active.label());
+    let mut all = std::iter::once(active).chain(rest);
+    let is_generated = |source: &SourceType| source.is_generated();
+    let generated = all.find_map(|manifest| sources_of(manifest).into_iter().find(is_generated));
+    generated.or_else(|| sources_of(active).pop())
+}
+
+fn sources_of(manifest: &Manifest) -> Vec<SourceType> {
+    actions_of(manifest).filter_map(|action| source_of(&action)).collect()
+}
+
+fn actions_of(manifest: &Manifest) -> impl Iterator<Item = Action> {
+    let assertions = manifest.assertions().iter();
+    let actions = assertions.filter(|assertion| assertion.label().starts_with(Actions::LABEL));
+    let lists = actions.filter_map(|assertion| assertion.to_assertion::<Actions>().ok());
+    lists.flat_map(|list| list.actions().to_vec())
+}
+
+fn source_of(action: &Action) -> Option<SourceType> {
+    let value = serde_json::to_value(action.source_type()?).ok()?;
+    SourceType::parse(value.as_str()?)
+}
+
+fn deed(action: &Action) -> Deed {
+    let agent = action.software_agent().map(|agent| match agent {
+        SoftwareAgent::String(name) => text(name),
+        SoftwareAgent::ClaimGeneratorInfo(info) => named(&info.name, info.version.as_deref()),
+    });
+    Deed {
+        action: text(action.action()),
+        description: action.description().map(text),
+        agent,
+        when: action.when().map(text),
+        source: source_of(action),
+    }
+}
+
+fn problems_of(reader: &Reader) -> Vec<Problem> {
+    let statuses = reader.validation_status().unwrap_or_default();
+    let failed = statuses.iter().filter(|status| !status.passed());
+    failed.filter_map(problem).take(MAX_LISTED).collect()
+}
+
+/// Returns what was wrong with an ingredient's manifest when it was opened. Its assertion has results (version 3 of the
+/// assertion) or statuses.
+fn problems_of_ingredient(ingredient: &c2pa::Ingredient) -> Vec<Problem> {
+    let results = ingredient.validation_results();
+    let of_manifest = results.and_then(|results| results.active_manifest());
+    let of_ingredients = results.and_then(|results| results.ingredient_deltas());
+    let deltas = of_ingredients.into_iter().flatten().map(|delta| delta.validation_deltas());
+    let failed = of_manifest.into_iter().chain(deltas).flat_map(|codes| codes.failure());
+    let statuses = ingredient.validation_status().unwrap_or_default();
+    let older = statuses.iter().filter(|status| !status.passed() && results.is_none());
+    failed.chain(older).filter_map(problem).take(MAX_LISTED).collect()
+}
+
+/// Returns a problem; `None` for an unknown signer, which the state expresses.
+fn problem(status: &c2pa::validation_status::ValidationStatus) -> Option<Problem> {
+    (status.code() != SIGNING_CREDENTIAL_UNTRUSTED)
+        .then(|| Problem { code: text(status.code()), explanation: status.explanation().map(text) })
+}
+
+fn unreadable(error: &Error) -> Problem {
+    Problem { code: "claim.malformed".to_owned(), explanation: Some(text(&error.to_string())) }
+}
+
+fn named(name: &str, version: Option<&str>) -> String {
+    match version {
+        Some(version) => text(&format!("{name} {version}")),
+        None => text(name),
+    }
+}
+
+/// Returns a text of a file without control characters, and not too long.
+fn text(text: &str) -> String {
+    let printable = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    printable.take(MAX_TEXT).collect()
+}
+
+fn leaf_of(chain: &str) -> Option<Vec<u8>> {
+    Some(Pem::iter_from_buffer(chain.as_bytes()).next()?.ok()?.contents)
+}
+
+fn to_pem(der: &[u8]) -> String {
+    let encoded = BASE64.encode(der);
+    let lines = encoded.as_bytes().chunks(64).map(String::from_utf8_lossy);
+    let lines: Vec<_> = lines.collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+}
+
+/// Returns the common name of a certificate, or else its organization.
+pub(crate) fn name_of(certificate: &X509Certificate<'_>) -> String {
+    let subject = certificate.subject();
+    let names = subject.iter_common_name().chain(subject.iter_organization());
+    let mut readable = names.filter_map(|name| name.as_str().ok());
+    readable.next().map(text).unwrap_or_default()
+}

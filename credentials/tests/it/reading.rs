@@ -1,0 +1,140 @@
+//! Pictures that were changed, stripped, signed by others, or made to break the reader.
+
+use retouch_credentials::{Format, SourceType, State, Verifier};
+
+use crate::{FORMATS, codes, fixed, leaf, picture, pixels, signer_of, verifier_of, without_chunk};
+
+#[test]
+fn changed_pixels_make_a_manifest_invalid() {
+    let signer = signer_of("Example Ltd");
+    for format in FORMATS {
+        let mut signed = fixed(&signer, format);
+        let at = match format {
+            Format::Png => signed.len() - 40,
+            // The manifest stands before the pixels of a JPEG, and behind those of a WebP.
+            Format::Jpeg => signed.len() - 500,
+            Format::WebP => 500,
+        };
+        signed[at] ^= 1;
+        let report = verifier_of(&signer).read(&signed);
+        assert_eq!(report.state, State::Invalid, "{format:?}");
+        assert!(codes(&report).contains(&"assertion.dataHash.mismatch"), "{format:?}: {report:?}");
+    }
+}
+
+#[test]
+fn a_stripped_manifest_leaves_the_mark_in_xmp() {
+    let signer = signer_of("Example Ltd");
+    let stripped = without_chunk(&fixed(&signer, Format::Png), *b"caBX");
+    let report = verifier_of(&signer).read(&stripped);
+    assert_eq!((report.state, report.claim.is_none()), (State::Absent, true));
+    assert_eq!(report.source, Some(SourceType::composite_with_trained_media()));
+
+    let bare = without_chunk(&stripped, *b"iTXt");
+    assert_eq!(bare, picture(Format::Png));
+    let report = verifier_of(&signer).read(&bare);
+    assert_eq!((report.state, report.source), (State::Absent, None));
+}
+
+#[test]
+fn a_manifest_does_not_fit_another_picture() {
+    let signer = signer_of("Example Ltd");
+    let signed = fixed(&signer, Format::Png);
+    let bare = picture(Format::Png);
+    let marks = &signed[33..33 + signed.len() - bare.len()];
+    let other = image::RgbImage::from_pixel(97, 61, image::Rgb([1, 2, 3]));
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    other.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    let other = bytes.into_inner();
+    let moved = [&other[..33], marks, &other[33..]].concat();
+    assert_eq!(pixels(&moved), pixels(&other));
+    let report = verifier_of(&signer).read(&moved);
+    assert_eq!(report.state, State::Invalid);
+    assert!(codes(&report).contains(&"assertion.dataHash.mismatch"), "{report:?}");
+}
+
+#[test]
+fn a_foreign_signature_is_valid_and_trusted_only_if_the_operator_trusts_it() {
+    let (own, foreign) = (signer_of("Example Ltd"), leaf("Elsewhere GmbH"));
+    let elsewhere =
+        retouch_credentials::Signer::new(&foreign.chain, &foreign.key, None, crate::now()).unwrap();
+    for format in FORMATS {
+        let signed = fixed(&elsewhere, format);
+        for verifier in [verifier_of(&own), Verifier::new(None, None).unwrap()] {
+            let report = verifier.read(&signed);
+            assert_eq!(report.state, State::Valid, "{format:?}: {report:?}");
+            assert_eq!(report.problems, [], "{format:?}");
+            assert!(report.claim.unwrap().signature.is_some_and(|by| !by.is_ours));
+        }
+        let trusting = Verifier::new(Some(&own), Some(&foreign.chain)).unwrap();
+        let report = trusting.read(&signed);
+        assert_eq!(report.state, State::Trusted, "{format:?}: {report:?}");
+        assert!(report.claim.unwrap().signature.is_some_and(|by| !by.is_ours));
+        assert_eq!(trusting.read(&fixed(&own, format)).state, State::Trusted);
+    }
+    assert!(Verifier::new(None, Some("not a certificate")).is_err());
+}
+
+#[test]
+fn damaged_manifests_are_never_believed() {
+    let signer = signer_of("Example Ltd");
+    let verifier = verifier_of(&signer);
+    for format in FORMATS {
+        let signed = fixed(&signer, format);
+        let whole = format!("{:?}", verifier.read(&signed).claim);
+        // A prime, so that all kinds of fields are hit.
+        for at in (0..signed.len()).step_by(61) {
+            let mut damaged = signed.clone();
+            damaged[at] ^= 0x55;
+            let report = verifier.read(&damaged);
+            // Only padding may change without any consequence.
+            if matches!(report.state, State::Valid | State::Trusted) {
+                assert_eq!(format!("{:?}", report.claim), whole, "{format:?}, byte {at}");
+            }
+        }
+        for length in (0..signed.len()).step_by(97) {
+            let state = verifier.read(&signed[..length]).state;
+            assert!(matches!(state, State::Absent | State::Invalid), "{format:?} cut at {length}");
+        }
+    }
+}
+
+#[test]
+fn hostile_boxes_are_refused() {
+    let verifier = verifier_of(&signer_of("Example Ltd"));
+    let nested = {
+        // Boxes inside boxes: length, type "jumb", and again.
+        let depth = 50_000_u32;
+        let mut nested = Vec::new();
+        for level in 0..depth {
+            nested.extend_from_slice(&((depth - level) * 8).to_be_bytes());
+            nested.extend_from_slice(b"jumb");
+        }
+        nested
+    };
+    let empty = [0; 64].to_vec();
+    let endless = [&u32::MAX.to_be_bytes()[..], b"jumb", &[0xff; 64]].concat();
+    for contents in [nested, empty, endless, Vec::new()] {
+        let bare = picture(Format::Png);
+        let mut chunk = (contents.len() as u32).to_be_bytes().to_vec();
+        chunk.extend_from_slice(b"caBX");
+        chunk.extend_from_slice(&contents);
+        chunk.extend_from_slice(&crc32fast::hash(&chunk[4..]).to_be_bytes());
+        let file = [&bare[..33], &chunk, &bare[33..]].concat();
+        let report = verifier.read(&file);
+        assert_eq!(report.state, State::Invalid, "{} bytes", contents.len());
+        assert!(report.claim.is_none() && !report.problems.is_empty());
+    }
+}
+
+#[test]
+fn what_is_no_picture_says_nothing() {
+    let verifier = verifier_of(&signer_of("Example Ltd"));
+    for file in [&b""[..], b"GIF89a", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF\0\0\0\0WEBP"] {
+        assert_eq!(verifier.read(file).state, State::Absent, "{file:?}");
+    }
+    for format in FORMATS {
+        let report = verifier.read(&picture(format));
+        assert_eq!((report.state, report.source, report.problems), (State::Absent, None, vec![]));
+    }
+}
