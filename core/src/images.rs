@@ -7,6 +7,7 @@ mod delete;
 mod from_result;
 mod list;
 mod name;
+mod provenance;
 mod quota;
 
 use chrono::{DateTime, Utc};
@@ -20,6 +21,7 @@ pub use delete::{Deleted, delete, delete_expired, delete_many};
 pub use from_result::{FromResult, from_result};
 pub use list::{Cursor, Place, Selection, Sort, count, list, select};
 pub use name::{ImageName, result_label, split_extension};
+pub use provenance::{Provenance, provenance};
 pub use quota::{Quota, Stored, stored};
 
 /// An uploaded image.
@@ -91,6 +93,8 @@ pub struct NewImage {
     pub height: i32,
     /// Whether a preview was written.
     pub has_preview: bool,
+    /// What the file said of itself; `None` if that was nothing.
+    pub provenance: Option<Provenance>,
 }
 
 /// Returns the keys of an upload: the file, its thumbnail and its preview.
@@ -176,6 +180,9 @@ pub async fn insert_within(
     )
     .execute(&mut *tx)
     .await?;
+    if let Some(provenance) = &image.provenance {
+        provenance::record(&mut tx, image.id, provenance).await?;
+    }
     tx.commit().await?;
     Ok(InsertOutcome::Inserted)
 }

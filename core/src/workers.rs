@@ -54,11 +54,13 @@ pub fn fix_offer(models: &[ServedModel]) -> Offer {
 
 /// The name under which [`WorkerProblem`] reports that a worker cannot reach the object store.
 pub const OBJECT_STORE: &str = "object store";
+/// The name under which [`WorkerProblem`] reports that a worker cannot sign results.
+pub const CONTENT_CREDENTIALS: &str = "content credentials";
 
-/// Why a worker runs no jobs, or runs them with an older model than its files state.
+/// Why a worker runs no jobs, runs them with an older model than its files state, or cannot sign their results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerProblem {
-    /// The name of the model's folder in `models/`, `tools.toml`, or [`OBJECT_STORE`].
+    /// The name of the model's folder in `models/`, `tools.toml`, [`OBJECT_STORE`], or [`CONTENT_CREDENTIALS`].
     pub model: String,
     /// The check that failed.
     pub step: String,

@@ -1,5 +1,6 @@
 //! Streaming uploads: parts of an object are sent while the rest is still being made, so a picture of any size
-//! needs memory for only a few parts.
+//! needs memory for only a few parts. What belongs near the start but is known last, such as a signature, goes into the first
+//! part, which is then sent last.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;
@@ -25,6 +26,10 @@ pub struct Upload {
     key: String,
     content_type: String,
     buffer: BytesMut,
+    /// The room for bytes that [`Upload::finish_inserting`] adds to the first part.
+    reserved: usize,
+    /// The first part, if there is something to insert into it and it is full.
+    head: Option<Bytes>,
     size_bytes: u64,
     parts: Option<Parts>,
 }
@@ -46,6 +51,8 @@ impl Storage {
             key,
             content_type: content_type.into(),
             buffer: BytesMut::new(),
+            reserved: 0,
+            head: None,
             size_bytes: 0,
             parts: None,
         }
@@ -113,6 +120,14 @@ pub(crate) async fn abort_stale(
 }
 
 impl Upload {
+    /// Holds the first part back, with room for `bytes` bytes that are known at the end; less than 8 MiB. All parts still
+    /// have the same size, which some stores demand.
+    #[must_use]
+    pub fn reserving(mut self, bytes: usize) -> Self {
+        self.reserved = bytes.min(PART_BYTES - 1);
+        self
+    }
+
     /// Appends bytes. Waits while [`PARTS_AT_ONCE`] parts are being sent.
     ///
     /// # Errors
@@ -121,11 +136,18 @@ impl Upload {
         self.size_bytes += bytes.len() as u64;
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(PART_BYTES - self.buffer.len()));
+            let is_head = self.reserved > 0 && self.head.is_none();
+            let full = if is_head { PART_BYTES - self.reserved } else { PART_BYTES };
+            let (now, later) = rest.split_at(rest.len().min(full - self.buffer.len()));
             self.buffer.extend_from_slice(now);
             rest = later;
-            if self.buffer.len() == PART_BYTES {
-                self.send_part().await?;
+            if self.buffer.len() == full {
+                if is_head {
+                    self.head = Some(self.buffer.split().freeze());
+                } else {
+                    let body = self.buffer.split().freeze();
+                    self.send_part(body).await?;
+                }
             }
         }
         Ok(())
@@ -135,14 +157,38 @@ impl Upload {
     ///
     /// # Errors
     /// Same as [`Upload::push`]; no object is written.
-    pub async fn finish(mut self) -> Result<u64, StorageError> {
-        if self.parts.is_none() {
-            let body = self.buffer.split().freeze();
+    pub async fn finish(self) -> Result<u64, StorageError> {
+        self.finish_inserting(0, &[]).await
+    }
+
+    /// Like [`Upload::finish`], with `inserted` at the offset `at`, which lies in the first part.
+    ///
+    /// # Errors
+    /// Same as [`Upload::push`]; no object is written.
+    pub async fn finish_inserting(
+        mut self,
+        at: usize,
+        inserted: &[u8],
+    ) -> Result<u64, StorageError> {
+        let rest = self.buffer.split().freeze();
+        if let Some(head) = self.head.take() {
+            let head = insert(&head, at, inserted)?;
+            if self.parts.is_none() && rest.is_empty() {
+                self.storage.put(&self.key, &self.content_type, head.clone()).await?;
+                return Ok(head.len() as u64);
+            }
+            if !rest.is_empty() {
+                self.send_part(rest).await?;
+            }
+            self.send(1, head).await?;
+            self.size_bytes += inserted.len() as u64;
+        } else if self.parts.is_none() {
+            let body = insert(&rest, at, inserted)?;
+            let size_bytes = body.len() as u64;
             self.storage.put(&self.key, &self.content_type, body).await?;
-            return Ok(self.size_bytes);
-        }
-        if !self.buffer.is_empty() {
-            self.send_part().await?;
+            return Ok(size_bytes);
+        } else if !rest.is_empty() {
+            self.send_part(rest).await?;
         }
         let Some(parts) = &mut self.parts else { return Ok(self.size_bytes) };
         while let Some(part) = parts.in_flight.join_next().await {
@@ -172,18 +218,24 @@ impl Upload {
         Ok(self.size_bytes)
     }
 
-    async fn send_part(&mut self) -> Result<(), StorageError> {
+    /// Sends the next part. The first number is left out if the head follows later.
+    async fn send_part(&mut self, body: Bytes) -> Result<(), StorageError> {
         if self.parts.is_none() {
             self.parts = Some(self.begin().await?);
         }
+        let Some(parts) = &mut self.parts else { return Ok(()) };
+        parts.sent += 1;
+        let number = parts.sent + i32::from(self.reserved > 0);
+        self.send(number, body).await
+    }
+
+    async fn send(&mut self, number: i32, body: Bytes) -> Result<(), StorageError> {
         let Some(parts) = &mut self.parts else { return Ok(()) };
         if parts.in_flight.len() >= PARTS_AT_ONCE
             && let Some(part) = parts.in_flight.join_next().await
         {
             parts.completed.push(completed(part)?);
         }
-        parts.sent += 1;
-        let (number, body) = (parts.sent, self.buffer.split().freeze());
         let settings = settings_for(body.len());
         let part = self
             .storage
@@ -251,6 +303,16 @@ impl Drop for Upload {
             }
         });
     }
+}
+
+/// Returns `bytes` with `inserted` at the offset `at`.
+fn insert(bytes: &Bytes, at: usize, inserted: &[u8]) -> Result<Bytes, StorageError> {
+    if inserted.is_empty() {
+        return Ok(bytes.clone());
+    }
+    let outside = || StorageError::Failed(format!("the object has fewer than {at} bytes"));
+    let (before, after) = bytes.split_at_checked(at).ok_or_else(outside)?;
+    Ok([before, inserted, after].concat().into())
 }
 
 fn completed(

@@ -356,6 +356,7 @@ fn late_image(id: ImageId, owner: UserId) -> NewImage {
         width: 64,
         height: 48,
         has_preview: false,
+        provenance: None,
     }
 }
 

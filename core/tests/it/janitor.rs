@@ -83,6 +83,7 @@ fn new_image(id: ImageId, owner: UserId) -> NewImage {
         width: 64,
         height: 48,
         has_preview: false,
+        provenance: None,
     }
 }
 

@@ -80,6 +80,32 @@ async fn a_multipart_upload_is_complete_and_a_dropped_one_leaves_nothing(pool: P
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn bytes_can_be_inserted_near_the_start_of_a_finished_upload(pool: PgPool) {
+    const AT: usize = 33;
+    let bucket = Bucket::start().await;
+    let bytes: Vec<u8> = (0..20_000_000_u32).map(|i| (i % 251) as u8).collect();
+    let inserted = vec![0xee; 40_000];
+    for size in [AT, 5000, (8 << 20) - 1, 8 << 20, (8 << 20) + 1, bytes.len()] {
+        let key = format!("{size} bytes");
+        let upload = bucket.storage.upload(&pool, key.clone(), "image/png");
+        let mut upload = upload.reserving(inserted.len());
+        for piece in bytes[..size].chunks(999_983) {
+            upload.push(&piece.to_vec().into()).await.unwrap();
+        }
+        let expected = [&bytes[..AT], &inserted, &bytes[AT..size]].concat();
+        let written = upload.finish_inserting(AT, &inserted).await.unwrap();
+        assert_eq!(written, expected.len() as u64, "{key}");
+        let stored = bucket.storage.get(&key).await;
+        assert!(stored.is_ok_and(|stored| stored == expected), "{key}");
+    }
+    assert_eq!((bucket.unfinished_parts(), unfinished(&pool).await), (0, 0));
+
+    let short = bucket.storage.upload(&pool, "short".into(), "image/png").reserving(10);
+    let outcome = short.finish_inserting(AT, &inserted[..10]).await;
+    assert!(matches!(outcome, Err(StorageError::Failed(_))), "{outcome:?}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn the_janitor_aborts_the_upload_of_a_process_that_died(pool: PgPool) {
     let bucket = Bucket::start().await;
     let (job, attempt) = (retouch_core::JobId::new(), 1);
