@@ -1,6 +1,7 @@
 //! The subcommands and the settings they share.
 
 pub mod bench;
+pub mod credentials;
 pub mod doctor;
 mod hardware;
 pub mod models;

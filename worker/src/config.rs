@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use retouch_core::config::{DatabaseConfig, RedisConfig, StorageConfig};
 use retouch_core::telemetry::TelemetryConfig;
+use retouch_credentials::CredentialsConfig;
 
 use crate::faults::Faults;
 use retouch_inference::device::Device;
@@ -49,6 +50,8 @@ pub struct ServeConfig {
     /// A file to update while the worker is healthy, for `retouch-worker healthcheck` [default: none]
     #[arg(long, env = "RETOUCH_HEALTH_FILE", value_name = "FILE")]
     pub health_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub credentials: CredentialsConfig,
     #[command(flatten)]
     pub faults: Faults,
 }

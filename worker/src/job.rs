@@ -11,7 +11,7 @@ use retouch_core::jobs::{self, Claimed, Finish, JobState, Retry};
 use retouch_core::magic_fix::Prompt;
 use retouch_core::queue::{JobEvent, JobProgress, ProgressStage, Queue};
 use retouch_core::results::NewResult;
-use retouch_core::storage::{self, Storage, StorageError, Upload};
+use retouch_core::storage::{self, Storage, StorageError};
 use retouch_core::telemetry;
 use retouch_core::{ResultId, WorkerId};
 use tokio::sync::mpsc;
@@ -27,13 +27,16 @@ use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix}
 use crate::tools::remove_background::{Cutout, remove_background};
 use crate::tools::stage::{self, StageTimes};
 use crate::tools::upscale::{self, Settings, Upscaler, upscale};
+use retouch_credentials::{Credentials, PngSeal};
 use retouch_inference::bindings::Demand;
 use retouch_inference::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
 use retouch_pixels::thumbnail::THUMBNAIL_SIDE;
 
 mod failure;
+mod marking;
 
 use failure::{Disposition, JobError, classify};
+use marking::Original;
 
 /// How long to retry while the database is unavailable. The lease cannot go to another worker meanwhile.
 const DATABASE_RETRY_TIME: Duration = Duration::from_mins(15);
@@ -58,6 +61,8 @@ pub struct JobRunner {
     /// Fires when the process must exit: running jobs are handed back.
     pub abort: CancellationToken,
     pub faults: Faults,
+    /// Marks results as the operator wants it.
+    pub credentials: Credentials,
 }
 
 /// The files of a result that is in memory as a whole.
@@ -145,18 +150,22 @@ impl JobRunner {
         let ((input, fetching), model) = tokio::join!(fetch, model);
         let (input, model) = (input?, model?);
         self.faults.inject(job.width).await;
+        let original = self.original(job, &input).await?;
         let (mut identity, mut is_demo) = (model.identity().clone(), false);
         let stored = match job.tool {
-            Tool::RemoveBackground => self.cut_out(job, input, &model, cancel).await?,
-            Tool::Upscale(factor) => self.enlarge(job, factor, input, model, cancel).await?,
+            Tool::RemoveBackground => self.cut_out(job, input, &model, original, cancel).await?,
+            Tool::Upscale(factor) => {
+                self.enlarge(job, factor, input, model, original, cancel).await?
+            }
             Tool::MagicFix(mode) => {
                 let fixed = self.fix(job, mode, input, model, cancel).await?;
                 // The clarifier may have run instead of, or besides, the bound model.
                 identity = fixed.model.clone();
                 is_demo = fixed.is_demo;
+                let seal = self.seal(job.tool, &identity, fixed.has_net, original).await?;
                 let Fixed { png, thumbnail, preview, width, height, stages, .. } = fixed;
                 let files = Files { png, thumbnail, preview };
-                self.store(job, files, (width, height), stages).await?
+                self.store(job, files, seal, (width, height), stages).await?
             }
         };
         let of_tool = stage::Stage::ALL.map(|stage| (stage.as_str(), stored.stages.get(stage)));
@@ -187,13 +196,15 @@ impl JobRunner {
         job: &Claimed,
         input: Bytes,
         model: &ModelHandle,
+        original: Option<Original>,
         cancel: &CancellationToken,
     ) -> Result<Stored, JobError> {
         let (pixels, limits) = (&self.pixels, &self.settings.limits);
         let progress = |stage| self.report_stage(job, stage_of(stage));
         let cutout = remove_background(input, model, pixels, limits, cancel, progress).await?;
         let Cutout { png, thumbnail, preview, width, height, stages, .. } = cutout;
-        self.store(job, Files { png, thumbnail, preview }, (width, height), stages).await
+        let seal = self.seal(job.tool, model.identity(), true, original).await?;
+        self.store(job, Files { png, thumbnail, preview }, seal, (width, height), stages).await
     }
 
     /// Upscales and uploads the result while it is computed.
@@ -203,9 +214,12 @@ impl JobRunner {
         factor: Factor,
         input: Bytes,
         model: ModelHandle,
+        original: Option<Original>,
         cancel: &CancellationToken,
     ) -> Result<Stored, JobError> {
+        let seal = self.seal(job.tool, model.identity(), true, original).await?;
         let net = Upscaler::new(model)?;
+        let copies = seal.as_ref().map(PngSeal::copies);
         let (out, parts) = mpsc::channel(1);
         let upload =
             self.storage.upload(&self.pool, storage::result_key(job.id, job.attempt), "image/png");
@@ -225,15 +239,16 @@ impl JobRunner {
         let upscaling =
             upscale(input, factor, &net, &self.pixels, &self.settings, cancel, progress, out);
         // A failed upload drops the receiver and so ends the upscale as well.
-        let (upscaled, upload) =
-            tokio::try_join!(async { upscaling.await.map_err(JobError::from) }, async {
-                receive(upload, parts).await.map_err(JobError::from)
-            },)?;
+        let (upscaled, (upload, marks)) = tokio::try_join!(
+            async { upscaling.await.map_err(JobError::from) },
+            self.receive(upload, seal, parts),
+        )?;
         self.report_stage(job, ProgressStage::Store);
         let upscale::Upscaled { thumbnail, preview, width, height, stages } = upscaled;
+        let (thumbnail, preview) = marking::mark_copies(copies.as_ref(), thumbnail, preview)?;
         let storing = Instant::now();
         let (size_bytes, thumbnail_key, preview_key) = tokio::try_join!(
-            upload.finish(),
+            marking::finish(upload, &marks),
             self.put_thumbnail(job, (width, height), thumbnail),
             self.put_preview(job, preview),
         )?;
@@ -285,9 +300,13 @@ impl JobRunner {
         &self,
         job: &Claimed,
         Files { png, thumbnail, preview }: Files,
+        seal: Option<PngSeal>,
         (width, height): (u32, u32),
         stages: StageTimes,
     ) -> Result<Stored, JobError> {
+        let copies = seal.as_ref().map(PngSeal::copies);
+        let (thumbnail, preview) = marking::mark_copies(copies.as_ref(), thumbnail, preview)?;
+        let png = marking::mark(seal, png).await?;
         self.report_stage(job, ProgressStage::Store);
         let size_bytes = png.len() as u64;
         let key = storage::result_key(job.id, job.attempt);
@@ -423,17 +442,6 @@ impl JobRunner {
     fn report_progress(&self, job: &Claimed, progress: JobProgress) {
         let _ = self.events.send(JobEvent::progress(job.id, progress));
     }
-}
-
-/// Uploads bytes until the sender is dropped.
-async fn receive(
-    mut upload: Upload,
-    mut parts: mpsc::Receiver<Bytes>,
-) -> Result<Upload, StorageError> {
-    while let Some(bytes) = parts.recv().await {
-        upload.push(&bytes).await?;
-    }
-    Ok(upload)
 }
 
 /// Returns the share of a typical run that is done when a stage starts, 0 to 1. The model takes most of the time.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use retouch_worker::commands::{self, bench, doctor, models, run, serve};
+use retouch_worker::commands::{self, bench, credentials, doctor, models, run, serve};
 use retouch_worker::watchdog;
 
 /// Edits images with ONNX models.
@@ -30,6 +30,8 @@ enum Command {
     Bench(Box<bench::Bench>),
     /// Check everything that a worker needs and advise how to fix what is wrong.
     Doctor(Box<doctor::Doctor>),
+    /// Show what pictures say of themselves: their Content Credentials, made here or elsewhere.
+    Credentials(credentials::Show),
     /// Check that the worker which writes this health file is alive and working; for containers.
     Healthcheck {
         /// The health file that the worker writes.
@@ -53,6 +55,7 @@ async fn main() -> ExitCode {
         Command::Models(command) => command.execute().await,
         Command::Bench(command) => command.execute().await,
         Command::Doctor(command) => command.execute().await,
+        Command::Credentials(command) => command.execute(),
         Command::Healthcheck { health_file } => {
             watchdog::check(&health_file, retouch_core::Clock::system().now().into())
         }

@@ -136,6 +136,11 @@ impl Task {
         matches!(self, Self::SdInpaint(model) | Self::Flux2Klein(model) if model.demo)
     }
 
+    /// Returns whether a net computes the pixels, not an algorithm without learned weights.
+    pub const fn has_net(&self) -> bool {
+        !matches!(self, Self::Exemplar(_))
+    }
+
     /// Returns the fix modes that the model supports.
     pub fn modes(&self) -> Vec<FixMode> {
         FixMode::ALL.into_iter().filter(|mode| self.can_fix(*mode)).collect()

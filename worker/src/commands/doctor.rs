@@ -1,5 +1,6 @@
 //! `retouch-worker doctor`: checks everything that a worker needs, one line each, with advice on how to fix what is wrong.
 
+mod credentials;
 mod finding;
 mod gpu;
 mod machine;
@@ -8,6 +9,7 @@ mod services;
 
 use anyhow::bail;
 use clap::Args;
+use retouch_credentials::CredentialsConfig;
 use retouch_inference::session::{Runtime, SessionError};
 
 use super::ModelArgs;
@@ -20,6 +22,8 @@ pub struct Doctor {
     models: ModelArgs,
     #[command(flatten)]
     services: services::Addresses,
+    #[command(flatten)]
+    credentials: CredentialsConfig,
     /// The folders that the dynamic linker searches first, separated by colons.
     #[arg(long, env = "LD_LIBRARY_PATH", hide = true, default_value = "")]
     library_path: String,
@@ -48,6 +52,7 @@ impl Doctor {
             },
         );
         report.area("services", services::check(&self.services).await);
+        report.area("Content Credentials", vec![credentials::check(&self.credentials)]);
         report.finish()
     }
 

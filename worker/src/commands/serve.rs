@@ -1,5 +1,7 @@
 //! `retouch-worker serve`: runs jobs until SIGTERM or Ctrl-C.
 
+mod problems;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +17,15 @@ use crate::sweeper::Sweeper;
 use crate::watchdog::{self, Watchdog};
 use anyhow::Context;
 use clap::Args;
+use problems::State;
 use retouch_catalog::{Factor, JobClass};
 use retouch_core::queue::{JobEvent, Queue};
 use retouch_core::storage::Storage;
-use retouch_core::workers::{OBJECT_STORE, ServedModel, Worker, WorkerProblem};
-use retouch_core::{WorkerId, db, janitor, telemetry};
+use retouch_core::workers::{ServedModel, Worker};
+use retouch_core::{Clock, WorkerId, db, janitor, telemetry};
+use retouch_credentials::Credentials;
 use retouch_inference::bindings::Scope;
-use retouch_inference::registry::{ModelIdentity, Problem, Registry, Watcher};
+use retouch_inference::registry::{ModelIdentity, Registry, Watcher};
 use retouch_inference::runs::Runs;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -44,6 +48,7 @@ impl Serve {
     pub async fn execute(self) -> anyhow::Result<()> {
         let config = self.config;
         let _telemetry = telemetry::start(&config.telemetry, "retouch-worker")?;
+        let credentials = Credentials::open(&config.credentials, Clock::system().now())?;
         let registry = Arc::new(self.models.registry()?);
         let runs = registry.runs().clone();
         Watchdog {
@@ -54,7 +59,13 @@ impl Serve {
         .start(tokio::runtime::Handle::current())?;
         registry.load_all().await?;
         let safety_checker = self.models.safety_checker(&registry).await?;
-        let worker = describe(&config, &registry)?;
+        let storage_probe = StorageProbe::default();
+        let state = State {
+            registry: registry.clone(),
+            storage: storage_probe.clone(),
+            credentials: credentials.clone(),
+        };
+        let worker = describe(&config, &state)?;
         let classes: Vec<JobClass> = registry.classes();
         anyhow::ensure!(!classes.is_empty(), "tools.toml binds no model on {}", registry.device());
         tracing::info!(worker.id = %worker.id, device = worker.device, slots = worker.slots, "Starting");
@@ -71,14 +82,13 @@ impl Serve {
         let (worker, description) = watch::channel(worker);
         let renewing =
             leases.start_renewing(&config.database, description, config.lease(), ended.clone())?;
-        let storage_probe = StorageProbe::default();
         let worker = Arc::new(worker);
-        tokio::spawn(report_storage(storage_probe.clone(), worker.clone(), registry.clone()));
-        let probe = storage_probe.clone();
+        tokio::spawn(state.clone().report_storage(worker.clone()));
+        tokio::spawn(state.clone().report_credentials(worker.clone()));
         let watcher = Watcher::new(registry.clone()).watch(config.models_poll(), move |registry| {
             worker.send_modify(|worker| {
                 worker.models = served_models(registry);
-                worker.problems = problems(registry, &probe);
+                worker.problems = state.problems();
             });
             class_updates.send_if_modified(|classes| {
                 let current = registry.classes();
@@ -118,6 +128,7 @@ impl Serve {
             events,
             abort: CancellationToken::new(),
             faults: config.faults,
+            credentials,
         };
         let selector = selector(&runner, config.select_memory_mib);
         tokio::spawn(selector.run(runner.queue.clone(), stop.clone()));
@@ -183,7 +194,7 @@ async fn stop_on_device_loss(runs: Runs, stop: CancellationToken, abort: Cancell
 }
 
 /// Describes this worker for its row in the database.
-fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker> {
+fn describe(config: &ServeConfig, state: &State) -> anyhow::Result<Worker> {
     let name = match &config.worker_name {
         Some(name) => name.clone(),
         None => std::fs::read_to_string("/proc/sys/kernel/hostname")
@@ -194,13 +205,13 @@ fn describe(config: &ServeConfig, registry: &Registry) -> anyhow::Result<Worker>
     Ok(Worker {
         id: WorkerId::new(),
         name,
-        device: registry.device().to_string(),
-        hardware: hardware::describe(registry.device()),
-        models: served_models(registry),
-        problems: problems(registry, &StorageProbe::default()),
+        device: state.registry.device().to_string(),
+        hardware: hardware::describe(state.registry.device()),
+        models: served_models(&state.registry),
+        problems: state.problems(),
         slots: i32::try_from(config.jobs_in_flight).unwrap_or(i32::MAX),
         version: env!("CARGO_PKG_VERSION").into(),
-        seen_at: retouch_core::Clock::system().now(),
+        seen_at: Clock::system().now(),
     })
 }
 
@@ -223,36 +234,6 @@ fn served_models(registry: &Registry) -> Vec<ServedModel> {
         models.push(served);
     }
     models
-}
-
-/// Lists what keeps this worker from running jobs, or from running them with the bound models.
-fn problems(registry: &Registry, storage: &StorageProbe) -> Vec<WorkerProblem> {
-    let report = |Problem { model, step, reason }| WorkerProblem {
-        model,
-        step: step.as_str().to_owned(),
-        reason,
-    };
-    let storage = (!storage.is_available()).then(|| WorkerProblem {
-        model: OBJECT_STORE.into(),
-        step: "storage".into(),
-        reason: "The object store is unavailable. This worker claims no jobs until it is back."
-            .into(),
-    });
-    registry.problems().into_iter().map(report).chain(storage).collect()
-}
-
-/// Reports it as a problem of this worker when the object store becomes unavailable, and when it is back.
-async fn report_storage(
-    probe: StorageProbe,
-    worker: Arc<watch::Sender<Worker>>,
-    registry: Arc<Registry>,
-) {
-    let mut changes = probe.subscribe();
-    // The store may have become unavailable before this task started.
-    changes.mark_changed();
-    while changes.changed().await.is_ok() {
-        worker.send_modify(|worker| worker.problems = problems(&registry, &probe));
-    }
 }
 
 /// How long to collect progress events before publishing the latest one of each job. A run of a few milliseconds then

@@ -3,6 +3,7 @@
 use retouch_core::db::DatabaseError;
 use retouch_core::jobs::{Cause, Failure};
 use retouch_core::storage::StorageError;
+use retouch_credentials::SignError;
 use retouch_inference::registry::LoadError;
 use retouch_pixels::PixelError;
 
@@ -19,6 +20,8 @@ pub enum JobError {
     Model(#[from] LoadError),
     #[error("database: {0}")]
     Database(#[from] DatabaseError),
+    #[error("Content Credentials: {0}")]
+    Credentials(#[from] SignError),
 }
 
 /// What to do with a failed job.
@@ -51,6 +54,12 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
             Disposition::Retry(Cause::Fault),
             "model_unavailable",
             "This tool is temporarily unavailable. You have not been charged; please try again later.",
+        ),
+        // Another worker may have a valid certificate.
+        JobError::Credentials(_) => (
+            Disposition::Retry(Cause::Fault),
+            "credentials_unavailable",
+            "We can't sign results at the moment. You have not been charged; please try again later.",
         ),
         JobError::Tool(error) => {
             let disposition = if error.is_retryable() {

@@ -91,6 +91,8 @@ pub struct Fixed {
     pub model: ModelIdentity,
     /// Whether a demo model ran, which shows the workflow but not the quality.
     pub is_demo: bool,
+    /// Whether a net made some of the pixels.
+    pub has_net: bool,
 }
 
 /// Called with the current stage, the share of the model's work that is done (0 to 1), and the steps or tiles done.
@@ -278,7 +280,9 @@ async fn finish<P: Fn(Stage)>(
         .reduce(|one, other| one.and(&other))
         .ok_or_else(|| ToolError::Internal("no model was assigned to the mask".to_owned()))?;
     let is_demo = engines.iter().any(|engine| engine.model.task().is_demo());
-    Ok(Fixed { png, thumbnail, preview, width, height, stages: steps.times, model, is_demo })
+    let has_net = engines.iter().any(|engine| engine.model.task().has_net());
+    let stages = steps.times;
+    Ok(Fixed { png, thumbnail, preview, width, height, stages, model, is_demo, has_net })
 }
 
 /// A model and how to use it for a fix.

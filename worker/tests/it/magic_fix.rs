@@ -307,7 +307,7 @@ async fn a_canceled_run_ends_between_steps() {
     assert_eq!(ended.expect_err("it was canceled"), ToolError::Canceled);
 }
 
-async fn submit(services: &Services, prompt: &str, mask: &[u8]) -> JobId {
+pub async fn submit(services: &Services, prompt: &str, mask: &[u8]) -> JobId {
     let image = retouch_standins::testing::image(
         &services.pool,
         Some(&services.bucket.storage),

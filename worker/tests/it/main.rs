@@ -3,6 +3,7 @@
 mod batches;
 mod bench_all;
 mod contracts;
+mod credentials;
 mod cutouts;
 mod demo;
 mod diffusion;

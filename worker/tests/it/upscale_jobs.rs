@@ -32,7 +32,7 @@ fn noisy(width: u32, height: u32) -> Vec<u8> {
     bytes.into_inner()
 }
 
-async fn noisy_image(services: &Services) -> ImageId {
+pub async fn noisy_image(services: &Services) -> ImageId {
     let picture = noisy(2400, 1800);
     image(&services.pool, Some(&services.bucket.storage), services.ada, &picture).await
 }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
+use bytes::Bytes;
 use clap::Args;
 use retouch_catalog::{FixMode, Tier, Tool};
+use retouch_core::Clock;
 use retouch_core::magic_fix::{Prompt, is_mask_exact_by_default};
+use retouch_credentials::{Credentials, CredentialsConfig, Parent};
 use retouch_inference::bindings::Demand;
 use retouch_pixels::PixelError;
 use retouch_pixels::decode::check;
@@ -18,6 +21,7 @@ use super::choose::named_model;
 use super::output::Output;
 use super::pictures::is_same;
 use super::report::Report;
+use super::tool::marked_model;
 use crate::commands::{LimitArgs, ModelArgs};
 use crate::tools::ToolError;
 use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
@@ -47,6 +51,8 @@ pub struct FixArgs {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
+    credentials: CredentialsConfig,
+    #[command(flatten)]
     models: ModelArgs,
     #[command(flatten)]
     limits: LimitArgs,
@@ -56,7 +62,8 @@ impl FixArgs {
     /// Runs the tool.
     pub async fn execute(self) -> anyhow::Result<()> {
         let prompt = Prompt::parse(&self.prompt)?;
-        let input = read_other_than(&self.input, &self.output)?;
+        let credentials = Credentials::open(&self.credentials, Clock::system().now())?;
+        let input = Bytes::from(read_other_than(&self.input, &self.output)?);
         let mask = read_other_than(&self.mask, &self.output)?;
         let mut output = Output::open(&self.output)?;
         let limits = self.limits.limits();
@@ -105,7 +112,7 @@ impl FixArgs {
             FixRequest { prompt, mode, mask: mask.into(), is_mask_exact, seed: self.seed };
         let on_progress: ProgressFn = Arc::new(|_, _, _| {});
         let fixed =
-            magic_fix(input.into(), request, &engines, &pixels, &limits, &cancel, &on_progress)
+            magic_fix(input.clone(), request, &engines, &pixels, &limits, &cancel, &on_progress)
                 .await
                 .map_err(|error| {
                     let file = if matches!(error, ToolError::Pixels(PixelError::Mask(_))) {
@@ -115,9 +122,15 @@ impl FixArgs {
                     };
                     anyhow::Error::new(error).context(file.display().to_string())
                 })?;
+        let Fixed { png, model, width, height, stages, has_net, .. } = fixed;
+        let parent = Parent { picture: &input, provenance: None };
+        let (stated, now) = (marked_model(&model, has_net), Clock::system().now());
+        match credentials.seal(Tool::MagicFix(mode), &stated, &parent, now)? {
+            // May wait for a timestamp authority.
+            Some(seal) => output.write(&tokio::task::block_in_place(|| seal.mark(&png))?)?,
+            None => output.write(&png)?,
+        }
         let total = started.elapsed();
-        output.write(&fixed.png)?;
-        let Fixed { model, width, height, stages, .. } = fixed;
         let mode = Some(mode);
         Report { model, size: (width, height), mode, stages, loading, total }.print(output)
     }

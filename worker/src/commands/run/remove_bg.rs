@@ -43,6 +43,7 @@ impl RemoveBgArgs {
             pixels: self.models.pixel_pool()?,
             limits: self.limits.limits(),
             background: self.background,
+            credentials: self.run.credentials()?,
         };
         let registry = self.models.registry_for_one_run()?;
         let Self { model: name, only_mask, .. } = &self;
@@ -61,6 +62,10 @@ struct RemoveBg<'a> {
 }
 
 impl PictureTool for RemoveBg<'_> {
+    fn statement(&self) -> Tool {
+        Tool::RemoveBackground
+    }
+
     async fn prepare(&self) -> anyhow::Result<()> {
         self.model((0, 0)).await.map(|_| ())
     }

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use bytes::Bytes;
 use clap::Args;
+use retouch_catalog::Tool;
+use retouch_core::Clock;
+use retouch_credentials::{Credentials, CredentialsConfig, Model, Parent};
 use retouch_inference::registry::{ModelHandle, ModelIdentity};
 use retouch_pixels::Limits;
 use retouch_pixels::decode::check;
@@ -24,6 +27,9 @@ use crate::tools::stage::StageTimes;
 
 /// A tool that makes a PNG of a picture.
 pub trait PictureTool {
+    /// What the marks of a result say was done.
+    fn statement(&self) -> Tool;
+
     /// Loads what does not depend on a picture.
     async fn prepare(&self) -> anyhow::Result<()>;
 
@@ -58,6 +64,8 @@ pub struct RunArgs {
     /// Pictures in flight, if there are several: one is decoded while the model runs on another.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     in_flight: u16,
+    #[command(flatten)]
+    credentials: CredentialsConfig,
 }
 
 /// What every picture of a command needs.
@@ -66,12 +74,19 @@ pub struct Common {
     pub limits: Limits,
     /// What fills transparent pixels; `None` keeps them.
     pub background: Option<[u8; 3]>,
+    /// Marks results.
+    pub credentials: Credentials,
 }
 
 impl RunArgs {
     /// Finds the pictures, before a model is loaded for them.
     pub fn plan(&self) -> anyhow::Result<Plan> {
         self.pictures.plan()
+    }
+
+    /// Opens the key that signs results.
+    pub fn credentials(&self) -> anyhow::Result<Credentials> {
+        Ok(Credentials::open(&self.credentials, Clock::system().now())?)
     }
 
     /// Runs the tool on them.
@@ -111,7 +126,7 @@ impl RunArgs {
         is_alone: bool,
     ) -> anyhow::Result<(Output, Report)> {
         let name = || item.input.display().to_string();
-        let input = read(&item.input).with_context(name)?;
+        let input = Bytes::from(read(&item.input).with_context(name)?);
         let mut output = Output::open(&item.output)?;
         let size = check(&input, &common.limits).with_context(name)?;
         let started = Instant::now();
@@ -119,14 +134,21 @@ impl RunArgs {
         let loading = started.elapsed();
 
         let started = Instant::now();
-        let is_kept = WriteArgs::keeps_png(item.format, common.background);
+        let credentials = common.credentials.clone();
+        let parent = Parent { picture: &input, provenance: None };
+        let stated = marked_model(model.identity(), true);
+        let seal = credentials.seal(tool.statement(), &stated, &parent, Clock::system().now());
+        let seal = seal.with_context(name)?;
+        let is_png = WriteArgs::keeps_png(item.format, common.background);
+        // The marks stand near the start of the file and are known last.
+        let is_streamed = is_png && seal.is_none();
         let (out, mut parts) = mpsc::channel::<Bytes>(1);
         let making =
-            async { tool.run(model, input.into(), is_alone, out).await.with_context(name) };
+            async { tool.run(model, input.clone(), is_alone, out).await.with_context(name) };
         let receiving = async {
             let mut png = Vec::new();
             while let Some(bytes) = parts.recv().await {
-                if is_kept {
+                if is_streamed {
                     output.write(&bytes)?;
                 } else {
                     png.extend_from_slice(&bytes);
@@ -135,9 +157,21 @@ impl RunArgs {
             Ok(Bytes::from(png))
         };
         let (made, png) = tokio::try_join!(making, receiving)?;
-        if !is_kept {
+        if !is_streamed {
             let (write, format, background) = (self.write, item.format, common.background);
-            let convert = move || write.convert(&png, format, background);
+            let convert = move || {
+                let png = match seal {
+                    Some(seal) => seal.mark(&png)?.into(),
+                    None => png,
+                };
+                if is_png {
+                    return Ok(png);
+                }
+                let file = write.convert(&png, format, background)?;
+                let is_finished = background.is_some();
+                let now = Clock::system().now();
+                anyhow::Ok(credentials.mark_rendering(file, &png, is_finished, now)?)
+            };
             let converted = common.pixels.run(convert).await?;
             output.write(&converted.with_context(name)?)?;
         }
@@ -145,6 +179,11 @@ impl RunArgs {
         let Made { model, size, stages } = made;
         Ok((output, Report { model, size, mode: None, stages, loading, total }))
     }
+}
+
+/// Returns what marks say about a model.
+pub fn marked_model(ModelIdentity { name, sha256, .. }: &ModelIdentity, is_trained: bool) -> Model {
+    Model { name: name.clone(), sha256: sha256.clone(), is_trained }
 }
 
 fn read(input: &Path) -> io::Result<Vec<u8>> {

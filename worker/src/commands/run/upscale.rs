@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use bytes::Bytes;
 use clap::Args;
-use retouch_catalog::{Count, Tier, Tool};
+use retouch_catalog::{Count, FixMode, Tier, Tool};
 use retouch_inference::bindings::Demand;
 use retouch_inference::registry::{ModelHandle, Registry};
 use tokio::sync::{OnceCell, mpsc};
@@ -44,6 +44,7 @@ impl UpscaleArgs {
             pixels: self.models.pixel_pool()?,
             limits: self.limits.limits(),
             background: None,
+            credentials: self.run.credentials()?,
         };
         let registry = self.models.registry_for_one_run()?;
         let settings = self.limits.settings(&registry);
@@ -65,6 +66,13 @@ struct Enlarge<'a> {
 }
 
 impl PictureTool for Enlarge<'_> {
+    fn statement(&self) -> Tool {
+        match self.factor {
+            Magnification::Same => Tool::MagicFix(FixMode::Enhance),
+            Magnification::By(factor) => Tool::Upscale(factor),
+        }
+    }
+
     async fn prepare(&self) -> anyhow::Result<()> {
         // Even a small picture needs a model.
         self.model((1, 1)).await.map(|_| ())
