@@ -4,6 +4,7 @@
 
 mod answer;
 mod audit;
+mod credentials;
 mod find;
 mod grant;
 mod jobs;
@@ -14,17 +15,22 @@ mod user;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Args, Subcommand};
-use retouch_core::config::DatabaseConfig;
+use retouch_core::config::{DatabaseConfig, Secret};
 use retouch_core::db::{self, PgPool};
 
 pub use answer::Answer;
 
+/// The most connections that a command opens to Postgres.
+const CONNECTIONS: u32 = 4;
+
 /// Manage accounts and jobs, and audit the books.
 #[derive(Debug, Args)]
 pub struct Admin {
-    #[command(flatten)]
-    database: DatabaseConfig,
+    /// The Postgres database; `credentials` needs none.
+    #[arg(long, env, hide_env_values = true)]
+    database_url: Option<Secret>,
     /// Print JSON instead of text.
     #[arg(long, global = true)]
     json: bool,
@@ -48,6 +54,9 @@ enum Task {
     Books,
     /// Show the workers: their devices, models and problems.
     Nodes,
+    /// Make or check the key of Content Credentials.
+    #[command(subcommand)]
+    Credentials(credentials::Task),
     /// List the objects in the bucket, or copy them to or from a folder.
     Objects(Box<objects::Objects>),
 }
@@ -55,7 +64,13 @@ enum Task {
 impl Admin {
     /// Runs the command and prints its answer. The exit code is 1 if the command found a problem.
     pub async fn run(self) -> anyhow::Result<ExitCode> {
-        let answer = self.perform(&db::pool(&self.database)?).await?;
+        let answer = if let Task::Credentials(task) = &self.task {
+            task.perform()?
+        } else {
+            let database_url = self.database_url.clone().context("set DATABASE_URL")?;
+            let database = DatabaseConfig { database_url, database_connections: CONNECTIONS };
+            self.perform(&db::pool(&database)?).await?
+        };
         if self.json {
             println!("{:#}", answer.json);
         } else {
@@ -74,6 +89,7 @@ impl Admin {
             Task::Books => audit::books(pool).await,
             Task::Nodes => nodes::show(pool).await,
             Task::Objects(task) => task.perform(pool).await,
+            Task::Credentials(task) => task.perform(),
         }
     }
 }

@@ -10,6 +10,7 @@ use retouch_core::config::{DatabaseConfig, RedisConfig, Secret, StorageConfig};
 use retouch_core::images::Quota;
 use retouch_core::jobs::QueueLimit;
 use retouch_core::telemetry::TelemetryConfig;
+use retouch_credentials::CredentialsConfig;
 use url::Url;
 
 /// The settings of `retouch-api serve`.
@@ -31,6 +32,8 @@ pub struct ApiConfig {
     pub limits: LimitsConfig,
     #[command(flatten)]
     pub site: SiteConfig,
+    #[command(flatten)]
+    pub credentials: CredentialsConfig,
     /// Address and port to listen on.
     #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,

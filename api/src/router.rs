@@ -29,7 +29,7 @@ use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
     jobs, keys, magic_images, payments, remove_background, removebg, results, sample, select, ui,
-    upscale, user,
+    upscale, user, verify,
 };
 use crate::security_headers;
 use crate::state::App;
@@ -112,6 +112,8 @@ fn table() -> OpenApiRouter<App> {
         .route("/v1.0/removebg", axum::routing::options(removebg::preflight))
         .route("/v1.0/account", axum::routing::options(removebg::preflight))
         .routes(routes!(files::get_file))
+        .routes(routes!(results::render_signed))
+        .routes(routes!(verify::verify))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
 }

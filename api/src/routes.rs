@@ -28,4 +28,5 @@ pub mod select;
 pub mod ui;
 pub mod upscale;
 pub mod user;
+pub mod verify;
 pub mod views;

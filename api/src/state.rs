@@ -7,6 +7,7 @@ use retouch_core::Clock;
 use retouch_core::db::PgPool;
 use retouch_core::queue::Queue;
 use retouch_core::storage::Storage;
+use retouch_credentials::{Credentials, Verifier};
 use tokio_util::sync::CancellationToken;
 
 use crate::attended_jobs::AttendedJobs;
@@ -44,6 +45,10 @@ pub struct Parts {
     pub limits: LimitsConfig,
     pub identity: IdentityConfig,
     pub site: SiteConfig,
+    /// Marks files as the operator wants it.
+    pub credentials: Credentials,
+    /// Reads the marks of files.
+    pub verifier: Verifier,
     /// Whether browsers reach this installation over HTTPS.
     pub is_https: bool,
     pub decoders: DecodeBudget,
@@ -79,6 +84,8 @@ impl App {
         let secret = config.url_secret.reveal().as_bytes();
         anyhow::ensure!(secret.len() >= 16, "RETOUCH_URL_SECRET must have at least 16 characters");
         let queue = Queue::new(&config.redis)?;
+        let credentials = Credentials::open(&config.credentials, clock.now())?;
+        let verifier = credentials.verifier().map_err(anyhow::Error::msg)?;
         Ok(Self(Arc::new(Parts {
             pool,
             rate_limits: RateLimits::new(&config.limits, &queue),
@@ -96,6 +103,8 @@ impl App {
             limits: config.limits.clone(),
             identity: config.identity.clone(),
             site: config.site.clone(),
+            credentials,
+            verifier,
             is_https: config.payments.public_url.scheme() == "https",
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),

@@ -15,3 +15,4 @@ pub mod select;
 pub mod settle_payment;
 pub mod sign_in;
 pub mod upload_image;
+pub mod verify_picture;

@@ -108,6 +108,7 @@ pub async fn image(
         width: 64,
         height: 48,
         has_preview: false,
+        provenance: None,
     };
     images::announce(pool, id).await.expect("announced");
     assert_eq!(images::insert(pool, &image).await.expect("inserted"), InsertOutcome::Inserted);

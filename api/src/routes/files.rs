@@ -26,6 +26,13 @@ pub struct Signature {
     signature: String,
 }
 
+impl Signature {
+    /// Returns when the URL of `file` with this signature expires; `None` if it has expired or is not ours.
+    pub fn verify(&self, app: &App, file: File) -> Option<DateTime<Utc>> {
+        app.signer.verify(file, self.expires, &self.signature)
+    }
+}
+
 /// Returns an image file. Supports range requests. Redirects to the object store if that is public.
 #[utoipa::path(get, path = "/api/files/{kind}/{id}", tag = "files",
     params(("kind" = String, Path), ("id" = String, Path), Signature),
@@ -40,7 +47,7 @@ pub async fn get_file(
     const GONE: ApiError = ApiError::NotFound("File");
     let file = File::parse(&kind, &id).ok_or(GONE)?;
     let Query(signature) = signature.map_err(|_| GONE)?;
-    let expires = app.signer.verify(file, signature.expires, &signature.signature).ok_or(GONE)?;
+    let expires = signature.verify(&app, file).ok_or(GONE)?;
     let key = object_key(&app, file).await?.ok_or(GONE)?;
     let left = (expires - app.clock.now()).to_std().unwrap_or_default();
     if let Some(url) = app.storage.public_url(&key, left).await? {

@@ -27,6 +27,8 @@ pub struct Readiness {
     storage: bool,
     /// True if the identity provider's keys are loaded, which happens with the first token.
     identity_keys: bool,
+    /// What keeps this process from signing files as configured, or soon will.
+    credentials_problem: Option<String>,
     workers: Vec<WorkerView>,
 }
 
@@ -61,10 +63,11 @@ pub struct ModelView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ModelProblem)]
 pub struct ModelProblemView {
-    /// The model's name, `tools.toml`, or `object store`.
+    /// The model's name, `tools.toml`, `object store`, or `content credentials`.
     model: String,
     /// The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
-    /// errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs.
+    /// errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs; `signing` while it cannot sign results,
+    /// or soon will not.
     step: String,
     reason: String,
 }
@@ -86,6 +89,7 @@ pub async fn readyz(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
         redis: redis.is_ok(),
         storage: storage.is_ok(),
         identity_keys: app.authenticator.is_ready().await,
+        credentials_problem: app.credentials.problem(app.clock.now()),
         workers: workers.into_iter().map(view).collect(),
     };
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

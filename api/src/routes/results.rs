@@ -2,6 +2,8 @@
 
 mod options;
 
+use std::net::IpAddr;
+
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -16,13 +18,15 @@ use tokio_util::io::ReaderStream;
 
 use super::body::IncomingBody;
 use super::caller::{ClientAddress, SignedIn};
+use super::files::Signature;
 use super::multipart::{UploadedFinish, multipart, uploaded_finish};
 use super::problem::Problem;
 use super::request::{Path, Query, id};
 use super::run::no_store;
 use crate::error::ApiError;
+use crate::signing::File;
 use crate::state::App;
-use crate::usecases::render_result::{owned_result, render_result};
+use crate::usecases::render_result::{owned_result, render_result, shared_result};
 use options::{FileFormat, RenderOptions, output};
 
 /// The format of a file.
@@ -89,16 +93,53 @@ pub async fn render(
     let result: ResultId = id(&result, "Result")?;
     let result = owned_result(&app, user.id, result).await?;
     app.rate_limits.users.count_render(user.id).await?;
-    let mut upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
+    let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
+    rendered(&app, &result, upload, incoming, address).await
+}
+
+async fn rendered(
+    app: &App,
+    result: &ResultImage,
+    mut upload: UploadedFinish,
+    incoming: Option<Extension<IncomingBody>>,
+    address: IpAddr,
+) -> Result<Response, ApiError> {
     if let Some(Extension(incoming)) = incoming {
         incoming.hand_over(upload.touch_up.iter_mut().chain(&mut upload.background).collect());
     }
-    let finish = finish(&result, upload)?;
+    let finish = finish(result, upload)?;
     if finish.changes_nothing() {
-        return stored(&app, &result).await;
+        return stored(app, result).await;
     }
-    let file = render_result(&app, &result, finish, address).await?;
-    Ok(attachment(&result, file))
+    let file = render_result(app, result, finish, address).await?;
+    Ok(attachment(result, file))
+}
+
+/// Finishes a result like `/api/results/{resultId}/render`, for whoever has its signed URL: visitors, who own nothing.
+#[utoipa::path(post, path = "/api/files/results/{id}/render", tag = "files",
+    params(("id" = String, Path), Signature),
+    request_body(content = RenderUpload, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "The file", content(
+            (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"))),
+        (status = 400, body = Problem), (status = 404, body = Problem), (status = 408, body = Problem),
+        (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
+        (status = 503, body = Problem)))]
+pub async fn render_signed(
+    State(app): State<App>,
+    ClientAddress(address): ClientAddress,
+    Path(result): Path<String>,
+    signature: Result<Query<Signature>, ApiError>,
+    incoming: Option<Extension<IncomingBody>>,
+    body: Result<Multipart, MultipartRejection>,
+) -> Result<Response, ApiError> {
+    let id: ResultId = id(&result, "File")?;
+    let Query(signature) = signature.map_err(|_| ApiError::NotFound("File"))?;
+    signature.verify(&app, File::Result(id)).ok_or(ApiError::NotFound("File"))?;
+    let result = shared_result(&app, id).await?;
+    app.rate_limits.visitors.count_upload(&app.visitors.pseudonym(address)).await?;
+    let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
+    rendered(&app, &result, upload, incoming, address).await
 }
 
 /// Turns an upload into what to do, if it makes sense for the result.

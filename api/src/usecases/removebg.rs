@@ -16,6 +16,7 @@ use retouch_core::{ImageId, UserId, credits};
 use retouch_pixels::cutout::{self, CutoutFile, CutoutOptions};
 use sha2::{Digest, Sha256};
 
+use super::render_result::Marks;
 use super::run_tool::{RunOutcome, RunRequest, announce_canceled, outcome_of, run_tool};
 use super::upload_image::upload_image;
 use crate::error::ApiError;
@@ -142,6 +143,11 @@ async fn render(
     // The run is paid for, so this waits as long as for the run.
     let memory = app.decoders.reserve(memory, app.limits.wait()).await?;
     let png = app.storage.get(&result.object_key).await?;
-    let render = move || cutout::render(&png, &options);
-    Ok(app.decoders.run_in(memory, render).await?.0?)
+    let marks = Marks::new(app);
+    let render = move || {
+        let mut cutout = cutout::render(&png, &options)?;
+        cutout.bytes = marks.carry_over(cutout.bytes, &png, true)?;
+        Ok::<_, ApiError>(cutout)
+    };
+    app.decoders.run_in(memory, render).await?.0
 }

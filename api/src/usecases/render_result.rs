@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use retouch_core::images;
 use retouch_core::results::{self, Filter, ResultImage};
 use retouch_core::{ResultId, UserId, db};
+use retouch_credentials::Credentials;
 use retouch_pixels::Limits;
 use retouch_pixels::decode::Header;
 use retouch_pixels::finish::{self, Background, Finish, FinishError, FinishedFile};
@@ -22,6 +24,13 @@ pub async fn owned_result(app: &App, user: UserId, id: ResultId) -> Result<Resul
     let filter = Filter { id: Some(id), ..Filter::default() };
     let found = db::within(results::list(&app.pool, filter)).await?.pop();
     found.filter(|result| result.owner == Some(user)).ok_or(ApiError::NotFound("Result"))
+}
+
+/// Returns a result for whoever has its signed URL.
+pub async fn shared_result(app: &App, id: ResultId) -> Result<ResultImage, ApiError> {
+    let filter = Filter { id: Some(id), ..Filter::default() };
+    let found = db::within(results::list(&app.pool, filter)).await?.pop();
+    found.ok_or(ApiError::NotFound("File"))
 }
 
 /// Renders a result for a client at `address`.
@@ -53,8 +62,44 @@ pub async fn render_result(
     let wait = Duration::from_secs(app.limits.decode_wait_secs);
     let memory = app.decoders.reserve(memory + result.size_bytes.unsigned_abs(), wait).await?;
     let png = app.storage.get(&result.object_key).await?;
-    let render = move || finish::render(&png, original.as_deref(), &finish, &limits);
-    Ok(app.decoders.run_in(memory, render).await?.0?)
+    let marks = Marks::new(app);
+    let is_finished = finish != Finish::convert(finish.output);
+    let render = move || {
+        let FinishedFile { bytes, content_type } =
+            finish::render(&png, original.as_deref(), &finish, &limits)?;
+        let bytes = marks.carry_over(bytes, &png, is_finished)?;
+        Ok::<_, ApiError>(FinishedFile { bytes, content_type })
+    };
+    app.decoders.run_in(memory, render).await?.0
+}
+
+/// Marks a file that is made from a result as the result is marked.
+pub struct Marks {
+    credentials: Credentials,
+    now: DateTime<Utc>,
+}
+
+impl Marks {
+    pub fn new(app: &App) -> Self {
+        Self { credentials: app.credentials.clone(), now: app.clock.now() }
+    }
+
+    /// Marks `file`, made from the result `png`. May wait for a timestamp, so call it on a thread that may block.
+    pub fn carry_over(
+        &self,
+        file: Bytes,
+        png: &[u8],
+        is_finished: bool,
+    ) -> Result<Bytes, ApiError> {
+        let marked = self.credentials.mark_rendering(file, png, is_finished, self.now);
+        marked.map_err(|error| {
+            tracing::error!(%error, "Cannot sign a file");
+            ApiError::Unavailable {
+                detail: "We can't sign files at the moment. Please try again later.".into(),
+                retry_after_secs: 60,
+            }
+        })
+    }
 }
 
 /// Reads the picture that a result was made from. Its file counts like an upload of the client: how much memory it takes

@@ -1,11 +1,14 @@
 //! Uploads an image: validates it, applies its orientation, strips its metadata and stores it with a thumbnail and a
-//! preview.
+//! preview. What the metadata says of how the picture was made is kept apart.
 
 use bytes::Bytes;
 use retouch_core::ImageId;
 use retouch_core::db;
-use retouch_core::images::{self, Image, ImageName, InsertOutcome, NewImage, Quota, Uploader};
+use retouch_core::images::{
+    self, Image, ImageName, InsertOutcome, NewImage, Provenance, Quota, Uploader,
+};
 use retouch_core::storage::{image_key, image_preview_key, image_thumbnail_key};
+use retouch_credentials::Format;
 use retouch_pixels::decode::Header;
 use retouch_pixels::{Limits, PixelError, upload};
 use sha2::{Digest, Sha256};
@@ -26,12 +29,16 @@ pub async fn upload_image(
     let header = Header::read(&file, &limits)?;
     // Programs and visitors get the result at once, and their images appear in no list.
     let is_shown = matches!(uploader, Uploader::User(_));
+    let keeps_marks = app.credentials.may_mark();
     let prepare = move || {
         let content_sha256 = Sha256::digest(&file).to_vec();
-        Ok::<_, PixelError>((upload::prepare(&file, &limits, is_shown)?, content_sha256))
+        let picture = upload::prepare(&file, &limits, is_shown)?;
+        // After the picture has proved to be one: its metadata is about to be dropped.
+        let provenance = if keeps_marks { provenance(&file) } else { None };
+        Ok::<_, PixelError>((picture, content_sha256, provenance))
     };
     let (prepared, mut memory) = app.decoders.run(header.prepare_bytes(), prepare).await?;
-    let (picture, content_sha256) = prepared?;
+    let (picture, content_sha256, provenance) = prepared?;
     let has_preview = picture.preview.is_some();
     let preview_bytes = picture.preview.as_ref().map_or(0, Bytes::len);
     memory.shrink_to(picture.bytes.len() + picture.thumbnail.len() + preview_bytes);
@@ -59,6 +66,7 @@ pub async fn upload_image(
         width: picture.width as i32,
         height: picture.height as i32,
         has_preview,
+        provenance,
     };
     match db::within(images::insert_within(&app.pool, &new, app.limits.quota())).await? {
         InsertOutcome::Inserted => {}
@@ -73,6 +81,12 @@ pub async fn upload_image(
     }
     tracing::info!(image.id = %id, width = picture.width, height = picture.height, "Stored image {id}");
     db::within(images::get(&app.pool, id)).await?.ok_or(ApiError::NotFound("Image"))
+}
+
+/// Returns what a file says of itself; `None` if that is nothing.
+fn provenance(file: &Bytes) -> Option<Provenance> {
+    let said = retouch_credentials::Provenance::read(file, Format::of(file)?)?;
+    Some(Provenance { ingredient: said.ingredient, source: said.source.map(|it| it.uri()) })
 }
 
 /// Rejects an upload for which there is no room, before it is decoded and stored. Inserting it decides.

@@ -5,6 +5,7 @@
 mod account;
 mod app;
 mod collector;
+mod credentials;
 mod every_route;
 mod files;
 mod free;

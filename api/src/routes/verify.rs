@@ -1,0 +1,201 @@
+//! `/api/verify`: what a picture says of itself.
+
+use axum::extract::multipart::MultipartRejection;
+use axum::extract::{Multipart, State};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use retouch_credentials::{
+    Claim, Deed, Ingredient, Problem as Fault, Report, Signature, State as Trust,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::body::IncomingBody;
+use super::caller::{ClientAddress, OptionalUser};
+use super::multipart::{FileUpload, multipart, uploaded_file};
+use super::problem::Problem;
+use super::run::no_store;
+use crate::error::ApiError;
+use crate::state::App;
+use crate::usecases::verify_picture::verify_picture;
+
+/// What a picture says of itself. All texts come from the file.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Verification {
+    state: VerificationState,
+    /// Where the pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*, from the manifest, or else from XMP,
+    /// which anybody can change.
+    #[schema(
+        example = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
+    )]
+    source: Option<String>,
+    /// Whether that says that a trained model made the picture, or parts of it.
+    is_generated: bool,
+    claim: Option<VerifiedClaim>,
+    /// What is wrong with the manifest.
+    problems: Vec<VerificationProblem>,
+}
+
+/// Whether what a picture says can be believed. `absent`: it carries no manifest. `invalid`: the manifest is damaged or
+/// does not belong to these pixels. `valid`: it is intact, but the signer is unknown here. `trusted`: the operator trusts the
+/// signer, or is the signer.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerificationState {
+    Absent,
+    Invalid,
+    Valid,
+    Trusted,
+}
+
+/// What a manifest claims.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifiedClaim {
+    /// The program that made the manifest.
+    generator: Option<String>,
+    signature: Option<VerifiedSignature>,
+    /// What was done, in order.
+    actions: Vec<VerifiedAction>,
+    /// The pictures that went in.
+    #[schema(no_recursion)]
+    ingredients: Vec<VerifiedIngredient>,
+}
+
+/// Who signed.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifiedSignature {
+    /// The name in the certificate.
+    name: Option<String>,
+    /// The organization in the certificate.
+    organization: Option<String>,
+    /// When a timestamp authority saw the signature, RFC 3339.
+    time: Option<String>,
+    /// Whether this installation signed.
+    is_ours: bool,
+}
+
+/// Something that was done to a picture.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifiedAction {
+    /// The name of the action in the C2PA's specification.
+    #[schema(example = "c2pa.edited")]
+    action: String,
+    description: Option<String>,
+    /// The program that did it.
+    agent: Option<String>,
+    /// When, RFC 3339.
+    when: Option<String>,
+    /// Where the pixels come from that it added or changed.
+    source: Option<String>,
+}
+
+/// A picture that went into another.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifiedIngredient {
+    title: Option<String>,
+    /// Whether it is the picture that was edited, not one that was added.
+    is_parent: bool,
+    /// What it claims itself.
+    #[schema(no_recursion)]
+    claim: Option<VerifiedClaim>,
+    /// What was wrong with its manifest when it was opened.
+    problems: Vec<VerificationProblem>,
+}
+
+/// Something that is wrong with a manifest.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerificationProblem {
+    /// The status code of the C2PA's specification.
+    #[schema(example = "assertion.dataHash.mismatch")]
+    code: String,
+    /// The code in words, in English.
+    explanation: Option<String>,
+}
+
+/// Reads what a picture says of itself: its Content Credentials (C2PA) and the digital source type in its XMP. Works for
+/// pictures from anywhere. Free of charge, without an account, and nothing is stored.
+#[utoipa::path(post, path = "/api/verify", tag = "verify",
+    request_body(content = FileUpload, content_type = "multipart/form-data"),
+    responses((status = 200, body = Verification), (status = 400, body = Problem), (status = 401, body = Problem),
+        (status = 408, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
+        (status = 422, body = Problem), (status = 429, body = Problem), (status = 503, body = Problem)),
+    security((), ("token" = []), ("key" = [])))]
+pub async fn verify(
+    State(app): State<App>,
+    OptionalUser(user): OptionalUser,
+    ClientAddress(address): ClientAddress,
+    incoming: Option<Extension<IncomingBody>>,
+    body: Result<Multipart, MultipartRejection>,
+) -> Result<Response, ApiError> {
+    let mut file = uploaded_file(multipart(body)?, app.limits.max_upload_bytes).await?;
+    if let Some(Extension(incoming)) = incoming {
+        incoming.hand_over(vec![&mut file]);
+    }
+    let report = verify_picture(&app, (user.map(|user| user.id), address), file).await?;
+    let mut response = Json(Verification::from(report)).into_response();
+    no_store(&mut response);
+    Ok(response)
+}
+
+impl From<Report> for Verification {
+    fn from(report: Report) -> Self {
+        Self {
+            state: match report.state {
+                Trust::Absent => VerificationState::Absent,
+                Trust::Invalid => VerificationState::Invalid,
+                Trust::Valid => VerificationState::Valid,
+                Trust::Trusted => VerificationState::Trusted,
+            },
+            is_generated: report.source.as_ref().is_some_and(|source| source.is_generated()),
+            source: report.source.map(|source| source.uri()),
+            claim: report.claim.map(VerifiedClaim::from),
+            problems: report.problems.into_iter().map(VerificationProblem::from).collect(),
+        }
+    }
+}
+
+impl From<Claim> for VerifiedClaim {
+    fn from(claim: Claim) -> Self {
+        Self {
+            generator: claim.generator,
+            signature: claim.signature.map(VerifiedSignature::from),
+            actions: claim.deeds.into_iter().map(VerifiedAction::from).collect(),
+            ingredients: claim.ingredients.into_iter().map(VerifiedIngredient::from).collect(),
+        }
+    }
+}
+
+impl From<Signature> for VerifiedSignature {
+    fn from(Signature { name, organization, time, is_ours }: Signature) -> Self {
+        Self { name, organization, time, is_ours }
+    }
+}
+
+impl From<Deed> for VerifiedAction {
+    fn from(Deed { action, description, agent, when, source }: Deed) -> Self {
+        Self { action, description, agent, when, source: source.map(|source| source.uri()) }
+    }
+}
+
+impl From<Ingredient> for VerifiedIngredient {
+    fn from(ingredient: Ingredient) -> Self {
+        Self {
+            title: ingredient.title,
+            is_parent: ingredient.is_parent,
+            claim: ingredient.claim.map(VerifiedClaim::from),
+            problems: ingredient.problems.into_iter().map(VerificationProblem::from).collect(),
+        }
+    }
+}
+
+impl From<Fault> for VerificationProblem {
+    fn from(Fault { code, explanation }: Fault) -> Self {
+        Self { code, explanation }
+    }
+}
