@@ -27,6 +27,7 @@ COPY .sqlx .sqlx
 COPY catalog catalog
 COPY pixels pixels
 COPY inference inference
+COPY credentials credentials
 COPY core core
 COPY api api
 COPY worker worker

@@ -20,7 +20,7 @@ class Arrow:
     allowed: tuple = ()
 
 
-EVERYWHERE = ("catalog/src", "pixels/src", "inference/src", "core/src", "api/src", "worker/src")
+EVERYWHERE = ("catalog/src", "pixels/src", "inference/src", "core/src", "credentials/src", "api/src", "worker/src")
 ARROWS = [
     Arrow("routes call use cases or core; they name no database, Redis or S3", STATE, ("api/src/routes",)),
     Arrow("use cases know no HTTP", HTTP, ("api/src/usecases",)),
@@ -51,6 +51,8 @@ ARROWS = [
         ("inference/src/session.rs", "inference/src/session/", "inference/src/diffusion/net.rs"),
     ),
     Arrow("only api/src/payments names Stripe", r"\b(async_)?stripe\w*::", EVERYWHERE, ("api/src/payments.rs", "api/src/payments/")),
+    Arrow("only credentials names c2pa", r"\bc2pa::", EVERYWHERE, ("credentials/src",)),
+    Arrow("credentials knows neither jobs nor the database", STATE + "|" + JOBS, ("credentials/src",)),
     Arrow(
         "only config.rs reads the environment",
         r"\benv::vars?(_os)?\(",

@@ -22,7 +22,7 @@ SECRET = "retouch"
 # All keys of the secret, see deploy/kubernetes/README.md.
 SECRET_KEYS = {
     *("database_url", "redis_url", "s3_access_key_id", "s3_secret_access_key", "url_secret"),
-    *("stripe_secret_key", "stripe_webhook_secret"),
+    *("credentials_chain", "credentials_key", "stripe_secret_key", "stripe_webhook_secret"),
 }
 DEVICES = {"cpu": "cpu", "gpu": "cuda", "mig": "cuda"}
 

@@ -26,7 +26,18 @@ def shared_environment(settings):
             "STRIPE_WEBHOOK_SECRET": f"whsec_{settings.secret('stripe-webhook-secret')}",
             "STRIPE_API_URL": f"{settings.stripe_url}/",
         }
+    if not settings.given("RETOUCH_CREDENTIALS_CHAIN") and not settings.given("RETOUCH_CREDENTIALS_CHAIN_FILE"):
+        folder = credentials_folder(settings)
+        environment |= {
+            "RETOUCH_CREDENTIALS_CHAIN_FILE": str(folder / "chain.pem"),
+            "RETOUCH_CREDENTIALS_KEY_FILE": str(folder / "key.pem"),
+        }
     return environment
+
+
+def credentials_folder(settings):
+    """Returns the folder of the certificate that `scripts/up` makes to sign results."""
+    return settings.home / "secrets" / "credentials"
 
 
 def has_own_store(settings):

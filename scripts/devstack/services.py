@@ -4,9 +4,11 @@ import json
 import os
 import signal
 import socket
+import tempfile
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Callable
 
 from common import addresses, wheels
@@ -159,7 +161,9 @@ def api_service(settings, shared):
         "RETOUCH_CONTACT_EMAIL": settings.get("RETOUCH_CONTACT_EMAIL", "contact@retouch.localhost"),
     }
 
-    def migrate():
+    def prepare():
+        if environment.get("RETOUCH_CREDENTIALS_CHAIN_FILE") == str(addresses.credentials_folder(settings) / "chain.pem"):
+            make_credentials(settings, program)
         with step("Migrating the database"):
             log = str(settings.logs / "migrate.log")
             run_logged([program, "migrate"], log, "Migrating the database", env=environment, cwd=REPO)
@@ -171,9 +175,25 @@ def api_service(settings, shared):
         ready=lambda: get(f"{settings.api_url}/healthz") is not None,
         environment=environment,
         port=(int(settings.listen.rpartition(":")[2]), "RETOUCH_PORT"),
-        prepare=migrate,
+        prepare=prepare,
         stop_seconds=20,
     )
+
+
+def make_credentials(settings, program):
+    """Makes the certificate that signs results, the first time."""
+    folder = addresses.credentials_folder(settings)
+    if folder.exists():
+        return
+    with step("Making a certificate that signs results"):
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Complete or absent, even if this is interrupted.
+        with tempfile.TemporaryDirectory(dir=folder.parent) as partial:
+            made = Path(partial) / "credentials"
+            log = str(settings.logs / "migrate.log")
+            command = [program, "admin", "credentials", "init", "--out", made, "--organization", "Retouch trial"]
+            run_logged(command, log, "Making a certificate", cwd=REPO)
+            made.rename(folder)
 
 
 def worker_service(settings, shared, runtime):
