@@ -16,7 +16,7 @@ from common.console import Problem, line, took, warn
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 
-from . import bench, contract, lint, proofs, scale
+from . import bench, compiled, contract, lint, proofs, scale
 from .containers import compose, proven
 from .reliability import campaign
 from .reliability.scenarios import SHORT
@@ -45,6 +45,7 @@ def main():
         prepare(chosen)
         for name in chosen:
             results[name] = run_part(name, PARTS[name])
+        compiled.keep()
     except Problem as problem:
         warn(str(problem))
         results["preparation"] = (Counts(failed=1), 0)
@@ -63,6 +64,7 @@ def prepare(chosen):
     line("== preparation")
     prerequisites.check()
     REPORTS.mkdir(parents=True, exist_ok=True)
+    compiled.restore()
     if {"lint", "ui", "e2e"} & set(chosen):
         build.install_packages_of("ui")
     if {"scripts", "contract", "e2e", "outages", "proofs", "bench", "scale"} & set(chosen):

@@ -1,0 +1,72 @@
+"""Keeps compiled dependencies from one clone to the next, as the workflow on GitHub does.
+
+Off unless RETOUCH_COMPILED names a folder. Cargo itself decides whether it can use an artifact: the name of each contains a
+hash of the compiler, the profile, the features and the version. Our own crates are always compiled.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+from common.config import REPO
+from common.console import step
+
+TARGET = REPO / "target"
+PARTS = ("deps", "build", ".fingerprint")
+# Files of our crates and of their tests.
+OWN = ("*retouch*", "it-*", "memory-*")
+
+
+def restore():
+    """Copies kept dependencies into a clone that has not compiled anything yet."""
+    if not folder() or TARGET.exists():
+        return
+    with locked() as kept:
+        if not (kept / "release").is_dir():
+            return
+        with step("Copying the compiled dependencies of an earlier run"):
+            copy(kept / "release", TARGET / "release")
+
+
+def keep():
+    """Keeps the dependencies of this clone, unless those of the same lock file, profiles and compiler are kept already."""
+    if not folder() or not (TARGET / "release" / "deps").is_dir():
+        return
+    with locked() as kept:
+        stamp = kept / "inputs"
+        if stamp.exists() and stamp.read_text() == inputs():
+            return
+        with step("Keeping the compiled dependencies for the next run"):
+            shutil.rmtree(kept / "release", ignore_errors=True)
+            stamp.unlink(missing_ok=True)
+            copy(TARGET / "release", kept / "release")
+            stamp.write_text(inputs())
+
+
+def copy(source, target):
+    for part in PARTS:
+        # Cargo compares times of modification, which copytree keeps.
+        shutil.copytree(source / part, target / part, symlinks=True, ignore=shutil.ignore_patterns(*OWN), dirs_exist_ok=True)
+
+
+def folder():
+    return os.environ.get("RETOUCH_COMPILED")
+
+
+@contextmanager
+def locked():
+    kept = Path(folder())
+    kept.mkdir(parents=True, exist_ok=True)
+    with open(kept / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield kept
+
+
+def inputs():
+    compiler = subprocess.run(["rustc", "--version", "--verbose"], stdout=subprocess.PIPE, text=True, cwd=REPO).stdout
+    files = b"".join((REPO / name).read_bytes() for name in ("Cargo.lock", "Cargo.toml"))
+    return hashlib.sha256(files + compiler.encode()).hexdigest()

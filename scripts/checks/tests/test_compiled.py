@@ -1,0 +1,72 @@
+import os
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from checks import compiled
+
+
+class KeepsDependencies(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = Path(place.name)
+        self.kept = self.place / "kept"
+        self.inputs = "first"
+        for patch in (
+            mock.patch.dict(os.environ, RETOUCH_COMPILED=str(self.kept)),
+            mock.patch.object(compiled, "inputs", lambda: self.inputs),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def clone(self, name, *files):
+        target = self.place / name / "target"
+        for file in files:
+            path = target / "release" / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(name)
+            os.utime(path, (1_000, 1_000))
+        for part in compiled.PARTS if files else ():
+            (target / "release" / part).mkdir(exist_ok=True)
+        return mock.patch.object(compiled, "TARGET", target)
+
+    def files_in(self, folder):
+        return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+    def test_another_clone_gets_the_dependencies_but_not_our_own_crates(self):
+        built = ["deps/libserde-1.rlib", "deps/libretouch_core-2.rlib", "deps/it-3", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib", "retouch-api"]
+        with self.clone("one", *built):
+            compiled.keep()
+        with self.clone("two"):
+            compiled.restore()
+        copied = self.place / "two" / "target" / "release"
+        self.assertEqual(self.files_in(copied), {"deps/libserde-1.rlib", "build/ring-4/out/x.o", ".fingerprint/serde-1/lib"})
+        self.assertEqual((copied / "deps/libserde-1.rlib").stat().st_mtime, 1_000)
+
+    def test_a_clone_that_has_compiled_something_is_left_alone(self):
+        with self.clone("one", "deps/libserde-1.rlib"):
+            compiled.keep()
+        with self.clone("two", "deps/libtokio-1.rlib"):
+            compiled.restore()
+            self.assertEqual(self.files_in(compiled.TARGET / "release"), {"deps/libtokio-1.rlib"})
+
+    def test_dependencies_are_replaced_when_the_lock_file_changes(self):
+        with self.clone("one", "deps/libserde-1.rlib"):
+            compiled.keep()
+        with self.clone("two", "deps/libserde-2.rlib"):
+            compiled.keep()
+            self.assertEqual(self.files_in(self.kept / "release"), {"deps/libserde-1.rlib"})
+            self.inputs = "second"
+            compiled.keep()
+            self.assertEqual(self.files_in(self.kept / "release"), {"deps/libserde-2.rlib"})
+
+    def test_nothing_is_kept_without_the_setting(self):
+        del os.environ["RETOUCH_COMPILED"]
+        with self.clone("one", "deps/libserde-1.rlib"):
+            compiled.keep()
+        with self.clone("two"):
+            compiled.restore()
+            self.assertFalse(compiled.TARGET.exists())
+        self.assertFalse(self.kept.exists())
