@@ -17,6 +17,7 @@ pub(crate) fn with_anchors(anchors: Option<&str>) -> c2pa::Result<Arc<Context>> 
             "remote_manifest_fetch": false,
             "ocsp_fetch": false,
         },
+        "builder": { "thumbnail": { "enabled": false } },
         "core": { "allowed_network_hosts": [] },
         "trust": { "trust_anchors": anchors },
     });

@@ -18,7 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{load, repository};
 
-const SEEDS: u64 = 3;
+/// Paintings of each case; `scripts/test --full` makes more.
+fn seeds() -> u64 {
+    if std::env::var_os("RETOUCH_TEST_FULL").is_some() { 3 } else { 1 }
+}
 
 /// `models/demo/eval/cases.json`, written by `models/demo/make_eval.py`.
 #[derive(Deserialize)]
@@ -117,9 +120,9 @@ fn nearest_hue<'a>(
 async fn the_demo_paints_the_prompted_hue() {
     let model = load(&repository().join("models/shapes-demo")).await.expect("it loads");
     assert!(model.task().is_demo());
-    let (right, total) = right_hues(model, SEEDS).await;
+    let (right, total) = right_hues(model, seeds()).await;
     println!("{right} of {total} hues are right");
-    assert!(total >= 60 && right * 10 >= total * 9, "{right} of {total}");
+    assert!(total >= 20 && right * 10 >= total * 9, "{right} of {total}");
 }
 
 #[tokio::test]

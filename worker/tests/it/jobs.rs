@@ -176,26 +176,26 @@ async fn jobs_outlast_an_object_store_that_is_away(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
-async fn nine_thousand_jobs_queued_without_a_worker_are_all_done_later(pool: PgPool) {
-    let services = Services::start(pool, 9_000).await;
+async fn three_thousand_jobs_queued_without_a_worker_are_all_done_later(pool: PgPool) {
+    let services = Services::start(pool, 3_000).await;
     let image = services.image().await;
     // Does what `submit` does: inserts the row, holds the price, rings the doorbell.
     sqlx::query(
         "insert into jobs (id, owner_id, image_id, tool, tier, cost)
-         select gen_random_uuid(), $1, $2, 'remove-background', 'paid', 5 from generate_series(1, 9000)",
+         select gen_random_uuid(), $1, $2, 'remove-background', 'paid', 5 from generate_series(1, 3000)",
     )
     .bind(services.ada)
     .bind(image)
     .execute(&services.pool)
     .await
     .unwrap();
-    sqlx::query("update users set reserved = 45000").execute(&services.pool).await.unwrap();
+    sqlx::query("update users set reserved = 15000").execute(&services.pool).await.unwrap();
     let class = JobClass { tier: Tier::Paid, tool: ToolName::RemoveBackground };
-    services.queue.ring_for_any(class, 9_000).await.unwrap();
+    services.queue.ring_for_any(class, 3_000).await.unwrap();
     let started = std::time::Instant::now();
     let mut workers: Vec<_> = (0..2).map(|_| services.worker().start()).collect();
-    services.until(JobState::Done, 9_000, Duration::from_mins(10)).await;
-    eprintln!("9,000 jobs in {:?}", started.elapsed());
+    services.until(JobState::Done, 3_000, Duration::from_mins(10)).await;
+    eprintln!("3,000 jobs in {:?}", started.elapsed());
     assert!(workers.iter_mut().all(crate::process::WorkerProcess::is_alive));
     services.assert_consistent().await;
 }
