@@ -29,6 +29,9 @@ export function Footer() {
         <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 sm:flex sm:flex-wrap">
           <LanguageSelect />
           <ThemeToggle />
+          <Link to={paths.verify} className={link}>
+            {t('Verify a picture')}
+          </Link>
           <Link to={paths.privacy} className={link}>
             {t('Privacy Policy')}
           </Link>
