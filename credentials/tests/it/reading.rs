@@ -146,7 +146,8 @@ fn what_is_no_picture_says_nothing() {
 
 /// Returns a picture that claims to be made of `count` pictures, each of them `part`.
 fn composite(part: &[u8], count: usize, Leaf { chain, key }: &Leaf) -> Vec<u8> {
-    let signer = create_signer::from_keys(chain.as_bytes(), key.as_bytes(), SigningAlg::Es256, None);
+    let signer =
+        create_signer::from_keys(chain.as_bytes(), key.as_bytes(), SigningAlg::Es256, None);
     let settings = json!({"verify": {"verify_after_sign": false}}).to_string();
     let context = Context::new().with_settings(settings).unwrap().into_shared();
     let actions = json!({"actions": [{
