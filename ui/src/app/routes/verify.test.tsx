@@ -100,6 +100,8 @@ describe('the page Verify a picture', () => {
       'Another problem.constructor',
     ]);
     expect(screen.getByText('The credentials say so, but they are not valid.')).toBeVisible();
+    // Its certificate is public, so anybody can copy it.
+    expect(screen.queryByText(/certificate of this server/)).toBeNull();
   });
 
   test('shows what the pictures that went in say themselves', async () => {

@@ -9,7 +9,7 @@ export function CheckedPictureView({ picture: { file, url } }: { picture: Checke
   const [brokenUrl, setBrokenUrl] = useState<string | null>(null);
   return (
     <figure className="min-w-0">
-      <div className="grid h-48 place-items-center overflow-hidden rounded-lg border border-line bg-sunken lg:h-72">
+      <div className="grid h-40 place-items-center overflow-hidden rounded-lg border border-line bg-sunken md:h-56 lg:h-72">
         {brokenUrl === url ? (
           <p className="grid justify-items-center gap-2 p-4 text-center text-sm text-soft">
             <Icon name="image" className="size-8" />

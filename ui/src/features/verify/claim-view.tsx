@@ -11,20 +11,22 @@ import { SourceText } from './source-text';
 
 type ClaimViewProps = {
   claim: Claim;
+  /** Whether nothing is wrong with the manifest. */
+  isSound: boolean;
   /** How many pictures lie between the checked picture and this claim's. */
   depth?: number;
 };
 
 /** What a manifest claims: who signed it, what was done, and which pictures went in, with their own manifests. */
-export function ClaimView({ claim, depth = 0 }: ClaimViewProps) {
+export function ClaimView({ claim, isSound, depth = 0 }: ClaimViewProps) {
   const { generator, signature, actions, ingredients } = claim;
   const Title = depth === 0 ? 'h3' : 'h4';
   return (
     <div className="grid min-w-0 gap-5">
-      <dl className="grid gap-x-6 gap-y-3 text-sm sm:grid-cols-[9rem_1fr]">
+      <dl className="grid gap-x-6 gap-y-3 text-sm lg:grid-cols-[9rem_1fr]">
         {signature && (
           <Row name={t('Signed by')}>
-            <SignerText signature={signature} />
+            <SignerText signature={signature} isSound={isSound} />
           </Row>
         )}
         {signature && (
@@ -62,6 +64,7 @@ export function ClaimView({ claim, depth = 0 }: ClaimViewProps) {
                 // biome-ignore lint/suspicious/noArrayIndexKey: the order is all that tells them apart.
                 key={index}
                 ingredient={ingredient}
+                isSound={isSound && ingredient.problems.length === 0}
                 depth={depth + 1}
                 isOpen={depth === 0 && ingredients.length === 1}
               />
@@ -75,14 +78,16 @@ export function ClaimView({ claim, depth = 0 }: ClaimViewProps) {
 
 function Row({ name, children }: { name: string; children: ReactNode }) {
   return (
-    <div className="col-span-full grid gap-x-6 sm:grid-cols-subgrid">
+    <div className="col-span-full grid gap-x-6 lg:grid-cols-subgrid">
       <dt className="text-soft">{name}</dt>
       <dd className="min-w-0">{children}</dd>
     </div>
   );
 }
 
-function SignerText({ signature }: { signature: NonNullable<Claim['signature']> }) {
+type SignerTextProps = { signature: NonNullable<Claim['signature']>; isSound: boolean };
+
+function SignerText({ signature, isSound }: SignerTextProps) {
   const { name, organization, isOurs } = signature;
   const names = [...new Set([name, organization].filter((text) => text != null))];
   return (
@@ -94,7 +99,8 @@ function SignerText({ signature }: { signature: NonNullable<Claim['signature']> 
           <ForeignText text={text} />
         </span>
       ))}
-      {isOurs && <span className="text-soft">{` · ${t('the certificate of this server')}`}</span>}
+      {/* Anybody can put a copy of our certificate into a manifest that is not valid. */}
+      {isOurs && isSound && <span className="text-soft">{` · ${t('the certificate of this server')}`}</span>}
     </>
   );
 }
@@ -137,9 +143,14 @@ function Action({ action: { action, description, agent, when, source }, generato
   );
 }
 
-type IngredientProps = { ingredient: Claim['ingredients'][number]; depth: number; isOpen: boolean };
+type IngredientProps = {
+  ingredient: Claim['ingredients'][number];
+  isSound: boolean;
+  depth: number;
+  isOpen: boolean;
+};
 
-function Ingredient({ ingredient, depth, isOpen }: IngredientProps) {
+function Ingredient({ ingredient, isSound, depth, isOpen }: IngredientProps) {
   const { title, isParent, claim, problems } = ingredient;
   const own = title ? ownText(title) : null;
   return (
@@ -160,7 +171,7 @@ function Ingredient({ ingredient, depth, isOpen }: IngredientProps) {
             <Icon name="chevron" className="size-4 transition-transform group-open/claim:rotate-180" />
           </summary>
           <div className="pt-2">
-            <ClaimView claim={claim} depth={depth} />
+            <ClaimView claim={claim} isSound={isSound} depth={depth} />
           </div>
         </details>
       ) : (

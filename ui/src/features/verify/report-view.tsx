@@ -29,7 +29,7 @@ export function ReportView({ report }: { report: Verification }) {
               </p>
             </div>
           )}
-          {claim && <ClaimView claim={claim} />}
+          {claim && <ClaimView claim={claim} isSound={state !== 'invalid'} />}
         </div>
       )}
     </div>

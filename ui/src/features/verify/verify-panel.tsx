@@ -66,8 +66,8 @@ export function VerifyPanel({ linked }: VerifyPanelProps) {
           )}
         </div>
       ) : (
-        <div className="grid items-start gap-6 lg:grid-cols-[20rem_1fr] lg:gap-8">
-          <div className="grid min-w-0 gap-4 lg:sticky lg:top-24">
+        <div className="grid items-start gap-6 md:grid-cols-[15rem_1fr] lg:grid-cols-[20rem_1fr] lg:gap-8">
+          <div className="grid min-w-0 gap-4 md:sticky md:top-24">
             <CheckedPictureView picture={picture} />
             <input
               ref={input}
@@ -87,7 +87,7 @@ export function VerifyPanel({ linked }: VerifyPanelProps) {
           </div>
           <section ref={outcome} tabIndex={-1} aria-label={t('Result')} className="min-w-0 outline-none">
             {isBusy ? (
-              <div className="grid gap-4 rounded-lg bg-sunken p-4 md:p-6">
+              <div className="grid gap-4 rounded-lg border border-line bg-surface p-4 md:p-6">
                 <p className="flex items-center gap-3 font-semibold">
                   <Spinner label={t('Reading the picture…')} />
                 </p>
