@@ -12,6 +12,7 @@ const features = {
   images: [],
   legal: [],
   mask: [],
+  verify: [],
   landing: ['examples', 'catalog'],
   runs: ['catalog'],
   batch: ['catalog', 'runs'],

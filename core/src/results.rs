@@ -45,6 +45,9 @@ pub struct ResultImage {
     pub device: String,
     /// True if the model is a demo.
     pub is_demo: bool,
+    /// What its file says of where its pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*; `None` if it
+    /// is not marked.
+    pub source: Option<String>,
     /// Milliseconds from the start of the job to its PNG.
     pub duration_ms: i32,
     /// The time it was recorded.
@@ -80,6 +83,9 @@ pub struct NewResult {
     pub device: String,
     /// True if the model is a demo.
     pub is_demo: bool,
+    /// What its file says of where its pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*; `None` if it
+    /// is not marked.
+    pub source: Option<String>,
     /// Milliseconds from the start of the job to its PNG.
     pub duration_ms: i32,
 }
@@ -101,7 +107,7 @@ pub async fn list(pool: &PgPool, filter: Filter) -> sqlx::Result<Vec<ResultImage
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
-                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.preview_key, r.size_bytes,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.source, r.thumbnail_key, r.preview_key, r.size_bytes,
                   r.width, r.height, r.model, r.model_sha256, r.device,
                   r.duration_ms, r.created_at, j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id
@@ -122,7 +128,7 @@ pub async fn for_job(pool: &PgPool, job: JobId) -> sqlx::Result<Vec<ResultImage>
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
-                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.preview_key, r.size_bytes, r.width,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.source, r.thumbnail_key, r.preview_key, r.size_bytes, r.width,
                   r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
                   j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id
@@ -140,7 +146,7 @@ pub async fn of_images(pool: &PgPool, images: &[ImageId]) -> sqlx::Result<Vec<Re
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor, r.object_key,
-                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.thumbnail_key, r.preview_key, r.size_bytes, r.width,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.source, r.thumbnail_key, r.preview_key, r.size_bytes, r.width,
                   r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
                   j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id

@@ -18,6 +18,9 @@ use crate::{Format, Signer, SourceType, container, xmp};
 const MAX_DEPTH: usize = 8;
 /// How many actions, ingredients, and problems of one manifest are reported.
 const MAX_LISTED: usize = 32;
+/// How many ingredients are reported in all. Many of them can share one manifest, so a small file could otherwise ask for
+/// a report of any size.
+const MAX_INGREDIENTS: usize = 256;
 /// The longest text of a manifest that is reported, in characters.
 const MAX_TEXT: usize = 200;
 /// The longest XMP packet that is read, in bytes.
@@ -43,6 +46,8 @@ pub struct Report {
     pub state: State,
     /// Where its pixels come from, by its manifest or else by its XMP, which anybody can change.
     pub source: Option<SourceType>,
+    /// Whether the manifest says so, not only the XMP.
+    pub is_source_claimed: bool,
     /// What the manifest claims; `None` if there is none, or it cannot be read.
     pub claim: Option<Claim>,
     /// What is wrong with the manifest.
@@ -153,35 +158,45 @@ impl Verifier {
         let read = || {
             let reader = Reader::from_shared_context(&self.context);
             let reader = reader.with_stream(format.media_type(), Cursor::new(file))?;
-            let source = claimed_source(&reader).or_else(|| stated.clone());
-            let claim = reader.active_manifest().map(|manifest| self.claim(&reader, manifest, 0));
+            let claimed = claimed_source(&reader);
+            let is_source_claimed = claimed.is_some();
+            let source = claimed.or_else(|| stated.clone());
+            let mut left = MAX_INGREDIENTS;
+            let claim = reader
+                .active_manifest()
+                .map(|manifest| self.claim(&reader, manifest, MAX_DEPTH, &mut left));
             let state = match (&claim, reader.validation_state()) {
                 (None, _) | (_, ValidationState::Invalid) => State::Invalid,
                 (_, ValidationState::Valid) => State::Valid,
                 (_, ValidationState::Trusted) => State::Trusted,
             };
-            Ok(Report { state, source, claim, problems: problems_of(&reader) })
+            let problems = problems_of(&reader);
+            Ok(Report { state, source, is_source_claimed, claim, problems })
         };
         guard(read).unwrap_or_else(|error| Report {
             state: State::Invalid,
-            source: stated.clone(),
-            claim: None,
             problems: vec![unreadable(&error)],
+            ..Report::absent(stated.clone())
         })
     }
 
-    fn claim(&self, reader: &Reader, manifest: &Manifest, depth: usize) -> Claim {
+    /// Describes a manifest, and those of its ingredients for up to `depth` generations; `left` is how many ingredients
+    /// may still be described.
+    fn claim(&self, reader: &Reader, manifest: &Manifest, depth: usize, left: &mut usize) -> Claim {
         let generator = manifest.claim_generator_info.as_ref().and_then(|all| all.first());
         let generator = generator.map(|info| named(&info.name, info.version.as_deref()));
         let generator = generator.or_else(|| manifest.claim_generator().map(text));
-        let ingredients = manifest.ingredients().iter().take(MAX_LISTED).map(|ingredient| {
+        // All of this manifest before those of its ingredients, which are further away.
+        let described = manifest.ingredients().iter().take(MAX_LISTED.min(*left));
+        *left -= described.len();
+        let ingredients = described.map(|ingredient| {
             let of_manifest =
                 ingredient.active_manifest().and_then(|label| reader.get_manifest(label));
-            let of_manifest = of_manifest.filter(|_| depth < MAX_DEPTH);
+            let of_manifest = of_manifest.filter(|_| depth > 0);
             Ingredient {
                 title: ingredient.title().map(text),
                 is_parent: *ingredient.relationship() == Relationship::ParentOf,
-                claim: of_manifest.map(|manifest| self.claim(reader, manifest, depth + 1)),
+                claim: of_manifest.map(|manifest| self.claim(reader, manifest, depth - 1, left)),
                 problems: problems_of_ingredient(ingredient),
             }
         });
@@ -201,7 +216,8 @@ impl Verifier {
 
 impl Report {
     fn absent(source: Option<SourceType>) -> Self {
-        Self { state: State::Absent, source, claim: None, problems: Vec::new() }
+        let (claim, problems) = (None, Vec::new());
+        Self { state: State::Absent, source, is_source_claimed: false, claim, problems }
     }
 }
 

@@ -21,6 +21,7 @@ const START: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 /// A PNG that is being marked.
 pub struct PngSeal {
     manifest: Option<Manifest>,
+    source: SourceType,
     copies: CopyMark,
     /// The chunk with the mark in XMP.
     xmp: Vec<u8>,
@@ -80,7 +81,13 @@ impl PngSeal {
         let packet = xmp::packet(source);
         let xmp = png::xmp_chunk(&packet);
         let copies = CopyMark(packet);
-        Self { manifest: None, copies, xmp, head: Vec::with_capacity(INSERT_AT) }
+        let source = source.clone();
+        Self { manifest: None, source, copies, xmp, head: Vec::with_capacity(INSERT_AT) }
+    }
+
+    /// Returns what the file will say of where its pixels come from.
+    pub fn source(&self) -> &SourceType {
+        &self.source
     }
 
     /// Returns the mark of smaller copies.

@@ -19,7 +19,16 @@ async function expectSmall(page: Page, address: string, { name = address, draws 
 }
 
 test('every page of a visitor stays within its budget', async ({ page }) => {
-  const pages = ['/dashboard', '/pricing', '/remove-background', '/upscale', '/magic', '/terms', '/privacy'];
+  const pages = [
+    '/dashboard',
+    '/pricing',
+    '/remove-background',
+    '/upscale',
+    '/magic',
+    '/terms',
+    '/privacy',
+    '/verify',
+  ];
   for (const address of [...pages, '/login', '/signup', '/authcallback', '/nothing']) {
     await expectSmall(page, address);
   }
@@ -35,7 +44,7 @@ test('every page of a user stays within its budget, and only the mask editor loa
   const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
 
   const pages = ['/dashboard', '/pricing', '/images', '/remove-background', '/upscale', '/magic'];
-  for (const address of [...pages, '/checkouts', '/account']) {
+  for (const address of [...pages, '/checkouts', '/account', '/verify']) {
     await expectSmall(page, address, { name: `${address}, signed in` });
   }
   for (const folder of ['/images', '/remove-background', '/upscale']) {

@@ -17,6 +17,7 @@ const everyone = [
   '/magic',
   '/terms',
   '/privacy',
+  '/verify',
   '/nothing',
 ];
 
@@ -83,6 +84,7 @@ test('the screens of a user have no overflow and are accessible', async ({ page 
     '/checkouts',
     '/account',
     '/magic',
+    '/verify',
   ]) {
     await openSettled(page, path);
     await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
@@ -122,6 +124,7 @@ test.describe('pictures of the main screens', () => {
       ['login', '/login'],
       ['magic-fix-visitor', '/magic'],
       ['terms', '/terms'],
+      ['verify', '/verify'],
     ] as const) {
       await openSettled(page, path);
       await snapshot(page, name);

@@ -16,6 +16,7 @@ const pages: Record<string, Page> = {
   '/pricing': { route: 'pricing' },
   '/login': { route: 'login' },
   '/signup': { route: 'signup' },
+  '/verify': { route: 'verify' },
   '/background': { route: 'remove-background' },
   '/background/': { route: 'remove-background-image' },
   '/remove-background': { route: 'remove-background' },

@@ -74,12 +74,14 @@ struct Files {
 
 /// A result in the object store that is not recorded yet.
 struct Stored {
-    width: u32,
-    height: u32,
+    /// Width and height, in pixels.
+    size: (u32, u32),
     size_bytes: u64,
     stages: StageTimes,
     thumbnail_key: String,
     preview_key: Option<String>,
+    /// What the file says of where its pixels come from; `None` if it is not marked.
+    source: Option<String>,
     /// The time from the last byte encoded to the last byte stored.
     storing: Duration,
 }
@@ -181,12 +183,13 @@ impl JobRunner {
             thumbnail_key: stored.thumbnail_key,
             preview_key: stored.preview_key,
             size_bytes: stored.size_bytes as i64,
-            width: stored.width as i32,
-            height: stored.height as i32,
+            width: stored.size.0 as i32,
+            height: stored.size.1 as i32,
             model,
             model_sha256,
             device: device.to_string(),
             is_demo,
+            source: stored.source,
             duration_ms: i32::try_from(started.elapsed().as_millis()).unwrap_or(i32::MAX),
         })
     }
@@ -220,6 +223,7 @@ impl JobRunner {
         let seal = self.seal(job.tool, model.identity(), true, original).await?;
         let net = Upscaler::new(model)?;
         let copies = seal.as_ref().map(PngSeal::copies);
+        let source = marking::source(seal.as_ref());
         let (out, parts) = mpsc::channel(1);
         let upload =
             self.storage.upload(&self.pool, storage::result_key(job.id, job.attempt), "image/png");
@@ -253,7 +257,8 @@ impl JobRunner {
             self.put_preview(job, preview),
         )?;
         let storing = storing.elapsed();
-        Ok(Stored { width, height, size_bytes, stages, thumbnail_key, preview_key, storing })
+        let size = (width, height);
+        Ok(Stored { size, size_bytes, stages, thumbnail_key, preview_key, source, storing })
     }
 
     async fn fix(
@@ -305,6 +310,7 @@ impl JobRunner {
         stages: StageTimes,
     ) -> Result<Stored, JobError> {
         let copies = seal.as_ref().map(PngSeal::copies);
+        let source = marking::source(seal.as_ref());
         let (thumbnail, preview) = marking::mark_copies(copies.as_ref(), thumbnail, preview)?;
         let png = marking::mark(seal, png).await?;
         self.report_stage(job, ProgressStage::Store);
@@ -317,7 +323,8 @@ impl JobRunner {
             self.put_preview(job, preview),
         )?;
         let storing = storing.elapsed();
-        Ok(Stored { width, height, size_bytes, stages, thumbnail_key, preview_key, storing })
+        let size = (width, height);
+        Ok(Stored { size, size_bytes, stages, thumbnail_key, preview_key, source, storing })
     }
 
     /// Stores the thumbnail of a result and returns its key. A result of at most thumbnail size is its own thumbnail.

@@ -30,6 +30,8 @@ pub struct Verification {
         example = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
     )]
     source: Option<String>,
+    /// Whether the manifest says so, not only the XMP.
+    is_source_claimed: bool,
     /// Whether that says that a trained model made the picture, or parts of it.
     is_generated: bool,
     claim: Option<VerifiedClaim>,
@@ -154,6 +156,7 @@ impl From<Report> for Verification {
             },
             is_generated: report.source.as_ref().is_some_and(|source| source.is_generated()),
             source: report.source.map(|source| source.uri()),
+            is_source_claimed: report.is_source_claimed,
             claim: report.claim.map(VerifiedClaim::from),
             problems: report.problems.into_iter().map(VerificationProblem::from).collect(),
         }

@@ -159,6 +159,12 @@ pub struct ResultView {
     pub mode: Option<FixMode>,
     /// True if the model is a demo with limited abilities.
     pub demo: bool,
+    /// What the file says of where its pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*. Null if it is
+    /// not marked.
+    #[schema(
+        example = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
+    )]
+    pub source: Option<String>,
 }
 
 impl ResultView {
@@ -187,6 +193,7 @@ impl ResultView {
             prompt: result.prompt.clone(),
             mode: result.mode,
             demo: result.is_demo,
+            source: result.source.clone(),
         }
     }
 

@@ -17,6 +17,7 @@ use retouch_catalog::{FixMode, JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, Claimed, Failure, Isolation};
 use retouch_core::results::NewResult;
 use retouch_core::{Clock, JobId, ResultId, WorkerId, storage};
+use retouch_credentials::Verifier;
 use retouch_standins::issuer::Issuer;
 use retouch_standins::redis_server::RedisServer;
 use retouch_standins::stripe::StripeStandIn;
@@ -181,6 +182,7 @@ impl TestApp {
         for key in [&key, &thumbnail] {
             self.bucket.storage.put(key, "image/png", Bytes::copy_from_slice(png)).await.unwrap();
         }
+        let said = Verifier::new(None, None).unwrap().read(png);
         let made = NewResult {
             id: ResultId::new(),
             object_key: key,
@@ -193,6 +195,7 @@ impl TestApp {
             model_sha256: "0".repeat(64),
             device: "cpu".into(),
             is_demo: false,
+            source: said.source.map(|source| source.uri()),
             duration_ms: 12,
         };
         jobs::finish(&self.pool, self.worker, job, &made).await.unwrap();

@@ -122,6 +122,7 @@ async fn files_made_of_a_marked_result_are_signed_in_every_format(pool: PgPool) 
     let app = start(pool, &key, &[]).await;
     let (marked, token) = (key.fixed(&png(64, 48)), app.token("ada"));
     let result = made(&app, &marked).await;
+    assert_eq!(result["source"], GENERATED, "lists say so, too");
     let id = result["imageId"].as_str().unwrap();
     let file = async |query: &str| {
         app.get(&format!("/api/results/{id}/file{query}")).by(&token).send().await
@@ -145,6 +146,7 @@ async fn files_made_of_a_marked_result_are_signed_in_every_format(pool: PgPool) 
     assert_eq!(actions, ["c2pa.opened", "c2pa.edited"]);
 
     let plain = made(&app, &png(64, 48)).await;
+    assert_eq!(plain["source"], Value::Null);
     let address = format!("/api/results/{}/file?format=jpg", plain["imageId"].as_str().unwrap());
     let report = key.read(&app.get(&address).by(&token).send().await.body);
     assert_eq!((report.state, report.source), (State::Absent, None));
@@ -208,7 +210,7 @@ async fn anybody_can_verify_a_picture_and_nothing_is_stored(pool: PgPool) {
     let app = start(pool, &own, &[]).await;
     let ours = verified(&app, &own.fixed(&jpeg())).await;
     assert_eq!((&ours["state"], &ours["isGenerated"]), (&json!("trusted"), &json!(true)));
-    assert_eq!(ours["source"], GENERATED);
+    assert_eq!((&ours["source"], &ours["isSourceClaimed"]), (&json!(GENERATED), &json!(true)));
     let signature = &ours["claim"]["signature"];
     assert_eq!(
         (&signature["isOurs"], &signature["organization"]),
@@ -230,10 +232,9 @@ async fn anybody_can_verify_a_picture_and_nothing_is_stored(pool: PgPool) {
     assert!(problems.iter().any(|problem| problem["code"] == "assertion.dataHash.mismatch"));
 
     let nothing = verified(&app, &png(64, 48)).await;
-    assert_eq!(
-        nothing,
-        json!({"state": "absent", "source": null, "isGenerated": false, "claim": null, "problems": []})
-    );
+    let expected = json!({"state": "absent", "source": null, "isSourceClaimed": false, "isGenerated": false,
+        "claim": null, "problems": []});
+    assert_eq!(nothing, expected);
     assert_eq!(app.bucket.storage.keys().await.unwrap(), [""; 0]);
 
     let answer = app.post("/api/verify").file(b"no picture").send().await;

@@ -331,6 +331,7 @@ async fn an_unreadable_result_is_reported_as_charged(pool: PgPool) {
             model_sha256: "0".repeat(64),
             device: "cpu".into(),
             is_demo: false,
+            source: None,
             duration_ms: 12,
         };
         jobs::finish(&app.pool, worker, job, &made).await.unwrap();

@@ -87,7 +87,7 @@ pub async fn results_after(
         ResultImage,
         r#"select r.id as "id: ResultId", r.job_id as "job: JobId", r.image_id as "image: ImageId",
                   r.owner_id as "owner: UserId", r.tool as "tool: ToolName", r.factor,
-                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.object_key, r.thumbnail_key, r.preview_key, r.size_bytes,
+                  r.mode as "mode: FixMode", r.prompt, r.is_demo, r.source, r.object_key, r.thumbnail_key, r.preview_key, r.size_bytes,
                   r.width, r.height, r.model, r.model_sha256, r.device, r.duration_ms, r.created_at,
                   j.tier as "tier: Tier", j.cost as credits
            from results r join jobs j on j.id = r.job_id

@@ -31,9 +31,9 @@ pub(crate) async fn finish_and_debit(
            ), recorded as (
                insert into results (id, job_id, image_id, owner_id, tool, factor, object_key, thumbnail_key,
                                     size_bytes, width, height, model, model_sha256, device, duration_ms,
-                                    is_demo, preview_key, mode, prompt)
+                                    is_demo, preview_key, source, mode, prompt)
                select $3, id, image_id, owner_id, tool, factor, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
-                      mode, prompt
+                      $15, mode, prompt
                from ended
            ), unmasked as (
                -- A mask is useless once its job has ended.
@@ -60,6 +60,7 @@ pub(crate) async fn finish_and_debit(
         made.duration_ms,
         made.is_demo,
         made.preview_key,
+        made.source,
     )
     .fetch_one(pool)
     .await

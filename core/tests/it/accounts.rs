@@ -64,6 +64,7 @@ fn made(job: JobId) -> NewResult {
         model_sha256: "0".repeat(64),
         device: "cpu".into(),
         is_demo: false,
+        source: None,
         duration_ms: 12,
     }
 }

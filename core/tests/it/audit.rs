@@ -60,6 +60,7 @@ async fn done(pool: &PgPool, bucket: Option<&Bucket>, owner: UserId) -> (JobId, 
         model_sha256: "0".repeat(64),
         device: "cpu".into(),
         is_demo: false,
+        source: None,
         duration_ms: 12,
     };
     if let Some(bucket) = bucket {

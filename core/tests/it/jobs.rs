@@ -60,6 +60,7 @@ fn made(job: JobId, attempt: i32) -> NewResult {
         model_sha256: "0".repeat(64),
         device: "cpu".into(),
         is_demo: false,
+        source: None,
         duration_ms: 12,
     }
 }

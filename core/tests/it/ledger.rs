@@ -219,6 +219,7 @@ impl Life {
             model_sha256: "0".repeat(64),
             device: "cpu".into(),
             is_demo: false,
+            source: None,
             duration_ms: 1,
         };
         let pool = self.pool.clone();

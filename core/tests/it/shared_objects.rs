@@ -51,6 +51,7 @@ async fn run(pool: &PgPool, storage: &Storage, owner: UserId, image: ImageId) ->
         model_sha256: "0".repeat(64),
         device: "cpu".into(),
         is_demo: false,
+        source: None,
         duration_ms: 12,
     };
     jobs::finish(pool, worker, job, &made).await.unwrap();

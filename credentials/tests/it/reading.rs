@@ -1,6 +1,10 @@
 //! Pictures that were changed, stripped, signed by others, or made to break the reader.
 
-use retouch_credentials::{Format, SourceType, State, Verifier};
+use std::io::Cursor;
+
+use c2pa::{Builder, Context, SigningAlg, create_signer};
+use retouch_credentials::{Claim, Format, Leaf, SourceType, State, Verifier};
+use serde_json::json;
 
 use crate::{FORMATS, codes, fixed, leaf, picture, pixels, signer_of, verifier_of, without_chunk};
 
@@ -28,6 +32,7 @@ fn a_stripped_manifest_leaves_the_mark_in_xmp() {
     let stripped = without_chunk(&fixed(&signer, Format::Png), *b"caBX");
     let report = verifier_of(&signer).read(&stripped);
     assert_eq!((report.state, report.claim.is_none()), (State::Absent, true));
+    assert!(!report.is_source_claimed, "anybody can change XMP");
     assert_eq!(report.source, Some(SourceType::composite_with_trained_media()));
 
     let bare = without_chunk(&stripped, *b"iTXt");
@@ -137,4 +142,47 @@ fn what_is_no_picture_says_nothing() {
         let report = verifier.read(&picture(format));
         assert_eq!((report.state, report.source, report.problems), (State::Absent, None, vec![]));
     }
+}
+
+/// Returns a picture that claims to be made of `count` pictures, each of them `part`.
+fn composite(part: &[u8], count: usize, Leaf { chain, key }: &Leaf) -> Vec<u8> {
+    let signer =
+        create_signer::from_keys(chain.as_bytes(), key.as_bytes(), SigningAlg::Es256, None);
+    let settings = json!({"verify": {"verify_after_sign": false}}).to_string();
+    let context = Context::new().with_settings(settings).unwrap().into_shared();
+    let actions = json!({"actions": [{
+        "action": "c2pa.created",
+        "digitalSourceType": "http://cv.iptc.org/newscodes/digitalsourcetype/compositeCapture",
+    }]});
+    let definition =
+        json!({"assertions": [{"label": "c2pa.actions.v2", "data": actions, "created": true}]});
+    let mut builder =
+        Builder::from_shared_context(&context).with_definition(definition.to_string()).unwrap();
+    let ingredient = json!({"title": "a part", "relationship": "componentOf"}).to_string();
+    for _ in 0..count {
+        let mut part = Cursor::new(part);
+        builder.add_ingredient_from_stream(ingredient.as_str(), "image/png", &mut part).unwrap();
+    }
+    let (mut source, mut signed) = (Cursor::new(picture(Format::Png)), Cursor::new(Vec::new()));
+    builder.sign(signer.unwrap().as_ref(), "image/png", &mut source, &mut signed).unwrap();
+    signed.into_inner()
+}
+
+fn ingredients_in(claim: &Claim) -> usize {
+    let within = |claim: &Option<Claim>| claim.as_ref().map_or(0, ingredients_in);
+    claim.ingredients.iter().map(|ingredient| 1 + within(&ingredient.claim)).sum()
+}
+
+#[test]
+fn a_report_stays_small_however_often_its_ingredients_are_named() {
+    let own = leaf("Example Ltd");
+    let mut file = picture(Format::Png);
+    // Each of 8 parts is made of 8 parts, and so on: 8 + 64 + 512 + 4096, in four manifests.
+    for _ in 0..4 {
+        file = composite(&file, 8, &own);
+    }
+    let report = Verifier::new(None, None).unwrap().read(&file);
+    let claim = report.claim.expect("a claim");
+    assert_eq!(claim.ingredients.len(), 8, "the nearest are complete");
+    assert_eq!(ingredients_in(&claim), 256);
 }

@@ -18,6 +18,7 @@ fn a_signed_picture_says_how_it_was_made_and_keeps_its_pixels() {
         assert_eq!(report.state, State::Trusted, "{format:?}: {report:?}");
         assert_eq!(report.problems, [], "{format:?}");
         assert_eq!(report.source, Some(SourceType::composite_with_trained_media()));
+        assert!(report.is_source_claimed);
         let claim = report.claim.expect("a claim");
         assert!(claim.generator.is_some_and(|name| name.starts_with("Retouch ")));
         let signature = claim.signature.expect("a signature");

@@ -55,6 +55,7 @@ export const routes: RouteObject[] = [
       page(paths.authCallbackMagic, () => import('./routes/auth-callback-magic')),
       page(paths.terms, () => import('./routes/terms')),
       page(paths.privacy, () => import('./routes/privacy')),
+      page(paths.verify, () => import('./routes/verify')),
       page('/background', removeBackground, { data: 'picker', tool: 'remove-background' }),
       page(paths.removeBackground, removeBackground, {
         data: 'picker',

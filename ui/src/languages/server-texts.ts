@@ -28,6 +28,7 @@ export const sentences = [
   msg('Too many images are being processed. Please try again shortly.'),
   msg('Too many uploads are in progress. Please try again shortly.'),
   msg('Storing the image took too long. Please try again.'),
+  msg("We can't sign files at the moment. Please try again later."),
   msg('No worker can make a sample of this image right now. Try again later.'),
   msg('This image takes more memory than the server has for one. Please send it with fewer pixels.'),
   msg('The file is empty.'),
@@ -51,6 +52,7 @@ export const sentences = [
   msg('The mask file is damaged.'),
   msg('The mask covers the whole image; leave a part of it unpainted.'),
   // worker/src/job/failure.rs
+  msg("We can't sign results at the moment. You have not been charged; please try again later."),
   msg('This image is no longer stored. Please upload it again.'),
   msg('Our image storage is temporarily unavailable. You have not been charged; please try again shortly.'),
   msg('Our database is temporarily unavailable. You have not been charged; please try again shortly.'),
@@ -81,6 +83,7 @@ export const codes = [
   msg('code:result_unsafe'),
   msg('code:out_of_memory'),
   msg('code:internal_error'),
+  msg('code:credentials_unavailable'),
 ];
 
 /** Labels of packs (core/src/credits/packs.rs) and the states of orders (core/src/orders.rs). */

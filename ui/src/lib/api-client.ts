@@ -146,6 +146,9 @@ export function isProblem(error: unknown, status: number, detail?: string): erro
 /** The routes of visitors' runs. */
 export type VisitorPath = '/api/free/remove-bg-fr' | '/api/free/upscale-fr';
 
+/** The routes that render a result: for its owner, and for whoever has its signed URL. */
+export type RenderPath = `/api/results/${string}/render` | `/api/files/results/${string}/render?${string}`;
+
 type SendFileOptions = {
   onProgress?: (fraction: number) => void;
   signal?: AbortSignal;
@@ -156,7 +159,7 @@ type SendFileOptions = {
 
 /** Sends one file as multipart. */
 export async function sendFile(
-  path: '/api/images/upload' | `/api/magic-images/fix/${string}` | VisitorPath,
+  path: '/api/images/upload' | '/api/verify' | `/api/magic-images/fix/${string}` | VisitorPath,
   file: File,
   options: SendFileOptions = {},
 ): Promise<{ status: number; body: Blob }> {
@@ -165,7 +168,7 @@ export async function sendFile(
 
 /** Sends fields and files as multipart. */
 export async function sendForm(
-  path: Parameters<typeof sendFile>[0] | `/api/results/${string}/render` | `/api/upscale/sample?${string}`,
+  path: Parameters<typeof sendFile>[0] | RenderPath | `/api/upscale/sample?${string}`,
   fields: Record<string, string | File>,
   options: Omit<SendFileOptions, 'fields'> = {},
 ): Promise<{ status: number; body: Blob }> {

@@ -19,6 +19,9 @@ export type ImageSort = NonNullable<ImageQuery['sort']>;
 type ArchiveRequest = paths['/api/images/archive']['post']['requestBody']['content']['application/json'];
 export type ArchiveContent = ArchiveRequest['include'];
 export type Result = Schemas['Result'];
+export type Verification = Schemas['Verification'];
+/** What a manifest claims. */
+export type Claim = Schemas['VerifiedClaim'];
 export type Job = Schemas['Job'];
 export type Count = Schemas['Count'];
 export type Checkout = Schemas['Checkout'];

@@ -9,6 +9,7 @@ export const paths = {
   authCallbackMagic: '/authcallback-magic',
   terms: '/terms',
   privacy: '/privacy',
+  verify: '/verify',
   images: '/images',
   image: (id: string) => `/images/${id}`,
   removeBackground: '/remove-background',

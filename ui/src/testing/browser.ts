@@ -1,6 +1,16 @@
 import { delay, HttpResponse, http } from 'msw';
 import { setupWorker } from 'msw/browser';
-import { aCheckout, anApiKey, anImage, anOpenCheckout, aResult } from './builders';
+import type { Verification } from '@/lib/api-types';
+import {
+  AI_MADE_PARTS,
+  aCheckout,
+  aClaim,
+  anApiKey,
+  anImage,
+  anOpenCheckout,
+  aResult,
+  aVerification,
+} from './builders';
 import { MockApi } from './mock-api';
 import { storeSession } from './session';
 
@@ -15,7 +25,7 @@ const fileNames = [
 /**
  * `npm run dev:mock`: the page without a server. `?as=visitor` is signed out, `?empty` is a new account, `?ads` has an
  * advertising tag, `?images=100` has that many images, `?held` has a run that holds credits, `?running` has two active jobs; `?fail=/api/images` makes a
- * call fail and `?hang=/api/images` leaves it unanswered.
+ * call fail and `?hang=/api/images` leaves it unanswered. `?says=invalid` is the state of every picture to verify.
  */
 export async function startMock() {
   const params = new URLSearchParams(window.location.search);
@@ -75,10 +85,12 @@ export async function startMock() {
         prompt: 'remove the plant',
         mode: 'remove',
         model: 'classical',
+        source: AI_MADE_PARTS,
       }),
     ];
   }
   api.config.features.payments = true;
+  api.verification = aReport(params.get('says'));
   api.checkouts = [
     anOpenCheckout({ id: 'checkout-open', credits: 180, total_amount: 1500 }),
     aCheckout({ id: 'checkout-paid', created_at: Date.UTC(2026, 9, 3, 8, 30) / 1000 }),
@@ -110,6 +122,29 @@ export async function startMock() {
     ...params.getAll('hang').map((path) => http.all(`*${path}`, () => delay('infinite'))),
   ];
   await setupWorker(...failures, ...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });
+}
+
+/** What a picture says that was made of another picture from elsewhere. */
+function aReport(says: string | null): Verification {
+  const state = (says ?? 'trusted') as Verification['state'];
+  if (state === 'absent') return aVerification({ source: AI_MADE_PARTS, isGenerated: true });
+  const mismatch = { code: 'assertion.dataHash.mismatch', explanation: null };
+  const elsewhere = aClaim({
+    generator: 'A camera with a very long name, model 12, firmware 7.1.0-beta+20261120',
+    signature: { name: 'Camera 7', organization: 'Elsewhere GmbH', time: null, isOurs: false },
+    ingredients: [{ title: null, isParent: false, claim: null, problems: [mismatch] }],
+  });
+  return aVerification({
+    state,
+    source: AI_MADE_PARTS,
+    isSourceClaimed: true,
+    isGenerated: true,
+    claim: aClaim({
+      ingredients: [{ title: 'Uploaded picture', isParent: true, claim: elsewhere, problems: [] }],
+      ...(state === 'valid' && { signature: elsewhere.signature }),
+    }),
+    problems: state === 'invalid' ? [mismatch] : [],
+  });
 }
 
 /** A potted plant, without a background if it is a result. */

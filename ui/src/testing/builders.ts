@@ -2,12 +2,14 @@ import type {
   ApiKey,
   BoundModel,
   Checkout,
+  Claim,
   Config,
   Image,
   Job,
   Result,
   Storage,
   User,
+  Verification,
 } from '@/lib/api-types';
 
 // Plain, valid data. A test overrides only what matters to it.
@@ -147,6 +149,7 @@ export function aResult(change: Partial<Result> = {}): Result {
     prompt: null,
     mode: null,
     demo: false,
+    source: null,
     ...change,
   };
 }
@@ -203,3 +206,39 @@ export function anApiKey(change: Partial<ApiKey> = {}): ApiKey {
     ...change,
   };
 }
+
+/** What a picture without credentials says of itself. */
+export function aVerification(change: Partial<Verification> = {}): Verification {
+  return {
+    state: 'absent',
+    source: null,
+    isSourceClaimed: false,
+    isGenerated: false,
+    claim: null,
+    problems: [],
+    ...change,
+  };
+}
+
+/** What the manifest of a Magic Fix claims. */
+export function aClaim(change: Partial<Claim> = {}): Claim {
+  return {
+    generator: 'Retouch 0.2.0',
+    signature: { name: 'Retouch', organization: 'Example Ltd', time: '2026-11-20T10:01:00Z', isOurs: true },
+    actions: [
+      { action: 'c2pa.opened', description: null, agent: null, when: '2026-11-20T10:01:00Z', source: null },
+      {
+        action: 'c2pa.edited',
+        description: 'Repainted an area from a description',
+        agent: 'Retouch 0.2.0',
+        when: '2026-11-20T10:01:00Z',
+        source: AI_MADE_PARTS,
+      },
+    ],
+    ingredients: [{ title: 'Uploaded picture', isParent: true, claim: null, problems: [] }],
+    ...change,
+  };
+}
+
+export const AI_MADE_PARTS =
+  'http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia';

@@ -10,8 +10,19 @@ import type {
   Storage,
   ToolName,
   User,
+  Verification,
 } from '@/lib/api-types';
-import { aConfig, aJob, anApiKey, anImage, anOpenCheckout, aResult, aStorage, aUser } from './builders';
+import {
+  aConfig,
+  aJob,
+  anApiKey,
+  anImage,
+  anOpenCheckout,
+  aResult,
+  aStorage,
+  aUser,
+  aVerification,
+} from './builders';
 import { pageOf } from './image-pages';
 
 /** An in-memory API for the tests and `npm run dev:mock`. */
@@ -49,9 +60,13 @@ export class MockApi {
   exactMasks: (string | null)[] = [];
   /** The requests of finished files: the options and which files came along. */
   renders: { resultId: string; options: unknown; files: string[] }[] = [];
+  /** What the files of new results say of where their pixels come from. */
+  source: string | null = null;
   /** How long a job stays in each state. */
   stepMs = 0;
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
+  /** What every picture says of itself. */
+  verification: Verification = aVerification();
   /** The file of every finished cut-out. */
   finished = new Blob(['finished']);
 
@@ -189,6 +204,7 @@ export class MockApi {
       factor: job.factor,
       prompt,
       mode: prompt === null ? null : 'remove',
+      source: this.source,
       createdAt: new Date().toISOString(),
     });
     if (job.tier !== 'visitor') this.listOf(job.tool).push(result);
@@ -229,6 +245,14 @@ export class MockApi {
       },
     });
     return new HttpResponse(body, { headers: { 'Content-Type': 'text/event-stream' } });
+  }
+
+  private async render(resultId: string, request: Request) {
+    const form = await request.text();
+    const options = JSON.parse(form.match(/name="options"\r\n\r\n([\s\S]*?)\r\n--/)?.[1] ?? 'null');
+    const files = Array.from(form.matchAll(/name="(\w+)"; filename=/g), ([, name]) => name ?? '');
+    this.renders.push({ resultId, options, files });
+    return new HttpResponse(this.finished);
   }
 
   /** Advances a created job by one state, or to its end if states take no time. */
@@ -318,15 +342,15 @@ export class MockApi {
           ? new HttpResponse(new Blob(['file']))
           : problem(404, 'Result not found'),
       ),
-      http.post('*/api/results/:id/render', async ({ request, params }) => {
-        const resultId = String(params.id);
-        if (!this.resultOf(resultId)) return problem(404, 'Result not found');
-        const form = await request.text();
-        const options = JSON.parse(form.match(/name="options"\r\n\r\n([\s\S]*?)\r\n--/)?.[1] ?? 'null');
-        const files = Array.from(form.matchAll(/name="(\w+)"; filename=/g), ([, name]) => name ?? '');
-        this.renders.push({ resultId, options, files });
-        return new HttpResponse(this.finished);
-      }),
+      http.post('*/api/results/:id/render', ({ request, params }) =>
+        this.resultOf(String(params.id))
+          ? this.render(String(params.id), request)
+          : problem(404, 'Result not found'),
+      ),
+      // Whoever has the signed URL of a visitor's result.
+      http.post('*/api/files/:id/render', ({ request, params }) => this.render(String(params.id), request)),
+      http.get('*/api/files/:id', () => new HttpResponse(new Blob(['stored'], { type: 'image/png' }))),
+      http.post('*/api/verify', () => HttpResponse.json(this.verification)),
       http.get('*/api/images/:id', ({ params }) => {
         const image = this.images.find(({ id }) => id === params.id);
         return image ? HttpResponse.json(image) : problem(404, 'Image not found');

@@ -56,7 +56,7 @@ fn described(report: &Report) -> String {
     };
     let mut text = format!("  {state}\n");
     if let Some(source) = &report.source {
-        let where_from = if report.claim.is_none() { " (XMP, not signed)" } else { "" };
+        let where_from = if report.is_source_claimed { "" } else { " (XMP, not signed)" };
         let _ = writeln!(text, "  source: {source}{where_from}");
     }
     list_problems(&mut text, &report.problems, 1);

@@ -84,6 +84,11 @@ impl JobRunner {
     }
 }
 
+/// Returns what a result will say of where its pixels come from; `None` if it gets no marks.
+pub(super) fn source(seal: Option<&PngSeal>) -> Option<String> {
+    seal.map(|seal| seal.source().uri())
+}
+
 /// Marks thumbnail and preview of a result, if the result is marked.
 pub(super) fn mark_copies(
     mark: Option<&CopyMark>,

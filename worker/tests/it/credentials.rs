@@ -56,7 +56,10 @@ impl Key {
         let png = services.bucket.storage.get(&made[0].object_key).await.unwrap();
         assert_eq!(png.len() as i64, made[0].size_bytes);
         let pixels = image::load_from_memory(&png).unwrap().into_rgba8();
-        (self.verifier.read(&png), pixels)
+        let report = self.verifier.read(&png);
+        let source = report.source.as_ref().map(SourceType::uri);
+        assert_eq!(made[0].source, source, "what is recorded");
+        (report, pixels)
     }
 }
 

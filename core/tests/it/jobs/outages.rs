@@ -198,6 +198,7 @@ fn worker(tool: ToolName) -> Worker {
         largest_pixels: None,
         vocabulary: None,
         is_demo: false,
+        source: None,
     };
     Worker {
         id: WorkerId::new(),

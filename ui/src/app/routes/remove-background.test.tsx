@@ -2,13 +2,15 @@ import { act, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { HttpResponse, http } from 'msw';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { saveFile } from '@/lib/download';
 import { readImageSize } from '@/lib/image-size';
-import { anImage } from '@/testing/builders';
+import { AI_MADE_PARTS, anImage } from '@/testing/builders';
 import { MockApi } from '@/testing/mock-api';
 import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
 vi.mock('@/lib/image-size', () => ({ readImageSize: vi.fn() }));
+vi.mock('@/lib/download', () => ({ saveFile: vi.fn() }));
 // jsdom has no database.
 vi.mock('@/lib/kept-picture', () => {
   const kept = new Map<string, { jobId: string; file: File }>();
@@ -81,6 +83,74 @@ describe('the free tool of a visitor', () => {
     const run = await chooseAFile();
     expect(await screen.findByText('Image dimensions too big (Max 6000x6000)')).toBeVisible();
     expect(run).toBeDisabled();
+  });
+});
+
+describe('the download of a visitor', () => {
+  async function finish(api = new MockApi()) {
+    renderApp('/remove-background', { api });
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await screen.findByRole('button', { name: 'Download' });
+    return api;
+  }
+  const save = async (format: string) => {
+    await userEvent.selectOptions(screen.getByLabelText('Format'), format);
+    await userEvent.click(screen.getByRole('button', { name: 'Download' }));
+  };
+
+  test('is the stored PNG, or rendered by the API for whoever has the signed URL', async () => {
+    const api = await finish(
+      Object.assign(new MockApi(), { pictureOf: () => '/api/files/a?expires=9&signature=b' }),
+    );
+    await save('PNG');
+    await waitFor(() => expect(saveFile).toHaveBeenLastCalledWith(expect.anything(), 'downloaded_image.png'));
+    expect(api.calls).toContain('GET /api/files/a?expires=9&signature=b');
+    expect(api.renders).toEqual([]);
+
+    await save('JPG');
+    await waitFor(() => expect(saveFile).toHaveBeenLastCalledWith(expect.anything(), 'downloaded_image.jpg'));
+    expect(api.calls.at(-1)).toBe('POST /api/files/a/render?expires=9&signature=b');
+    const plain = { quality: 90, background: null, shadow: null, crop: null };
+    expect(api.renders.at(-1)?.options).toEqual({ ...plain, format: 'jpg' });
+
+    await userEvent.click(screen.getByRole('button', { name: 'Background' }));
+    await userEvent.click(await screen.findByRole('radio', { name: 'Sky' }));
+    await save('PNG');
+    await waitFor(() => expect(api.renders).toHaveLength(2));
+    expect(api.renders.at(-1)?.options).toEqual({
+      ...plain,
+      format: 'png',
+      background: { color: '#cfe5fb' },
+    });
+  });
+
+  test('says why it failed', async () => {
+    await finish();
+    const detail = 'Too many uploads from your network. Try again in 7 minutes, or sign up.';
+    server.use(http.post('*/api/files/:id/render', () => HttpResponse.json({ detail }, { status: 429 })));
+    await save('WebP');
+    expect(await screen.findByText(detail)).toBeVisible();
+    expect(screen.getByText('Failed to download image')).toBeVisible();
+  });
+
+  test('says how the picture was made, if the file does', async () => {
+    await finish(Object.assign(new MockApi(), { source: AI_MADE_PARTS }));
+    expect(screen.getByText(/^This file says that AI made parts of the picture\./)).toBeVisible();
+    expect(screen.getByRole('link', { name: 'See what it says' })).toHaveAttribute('href', '/verify');
+  });
+
+  test('of a picture that the API returned at once can only be a PNG', async () => {
+    const picture = () => HttpResponse.arrayBuffer(new ArrayBuffer(8));
+    renderApp('/remove-background');
+    server.use(http.post('*/api/free/remove-bg-fr', picture));
+    const run = await chooseAFile();
+    await waitFor(() => expect(run).toBeEnabled());
+    await userEvent.click(run);
+    await screen.findByRole('button', { name: 'Download' });
+    await save('JPG');
+    expect(await screen.findByText(/^This result can only be saved as a PNG/)).toBeVisible();
   });
 });
 

@@ -26,9 +26,12 @@ export function Footer() {
             </p>
           )}
         </div>
-        <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 sm:flex sm:flex-wrap">
+        <div className="-mx-3 grid grid-cols-2 items-center gap-x-1 sm:grid-cols-3 lg:flex lg:flex-wrap">
           <LanguageSelect />
           <ThemeToggle />
+          <Link to={paths.verify} className={link}>
+            {t('Verify a picture')}
+          </Link>
           <Link to={paths.privacy} className={link}>
             {t('Privacy Policy')}
           </Link>

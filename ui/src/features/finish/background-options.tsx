@@ -9,7 +9,7 @@ import { Range } from './range';
 type BackgroundOptionsProps = {
   background: Background | null;
   onBackground: (background: Background | null) => void;
-  /** Offers only what the browser itself can put into a file. */
+  /** Offers only what a preview can show without drawing. */
   isSimple?: boolean;
 };
 

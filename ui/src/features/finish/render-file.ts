@@ -1,5 +1,5 @@
 import type { Stroke } from '@/features/mask/marks';
-import { sendForm } from '@/lib/api-client';
+import { type RenderPath, sendForm } from '@/lib/api-client';
 import type { DownloadFormat } from '@/lib/download';
 import type { ImageSize } from '@/lib/image-size';
 import type { Background, Look } from './look';
@@ -7,9 +7,9 @@ import { touchUpFile } from './touch-up-file';
 
 const QUALITY = 90;
 
-/** Has the API render the finished cut-out in full size. */
+/** Has the API render a finished result in full size. */
 export async function renderFile(
-  resultId: string,
+  path: RenderPath,
   size: ImageSize,
   { background, shadow, crop }: Look,
   strokes: Stroke[],
@@ -19,7 +19,7 @@ export async function renderFile(
   const fields: Record<string, string | File> = { options: JSON.stringify(options) };
   if (strokes.length > 0) fields.touchUp = await touchUpFile(strokes, size);
   if (background && 'picture' in background) fields.background = background.picture;
-  const { body } = await sendForm(`/api/results/${encodeURIComponent(resultId)}/render`, fields);
+  const { body } = await sendForm(path, fields);
   // The type decides what a clipboard makes of it.
   return new Blob([body], { type: { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' }[format] });
 }

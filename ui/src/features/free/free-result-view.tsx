@@ -3,11 +3,11 @@ import { Suspense, useState } from 'react';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { type Background, backgroundCss } from '@/features/finish/look';
 import { DownloadControl } from '@/features/results/download-control';
-import { fetchPicture } from '@/features/results/fetch-picture';
 import { PanelButton } from '@/features/results/panel-button';
+import { sharedResultFile } from '@/features/results/result-file';
 import { ResultPreview, type View } from '@/features/results/result-preview';
-import type { Backdrop, DownloadFormat } from '@/lib/download';
-import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
+import { SourceNote } from '@/features/results/source-note';
+import { prefetch } from '@/lib/load-with-retry';
 import type { FreeResult } from './use-free-run';
 
 const loadOptions = () => import('@/features/finish/background-options');
@@ -15,17 +15,12 @@ const BackgroundOptions = lazyWithRetry(loadOptions);
 
 type FreeResultViewProps = { result: FreeResult; alt: string; original: string | null; isCutOut: boolean };
 
-/** A visitor's result. The API renders files for accounts only, so the browser makes this one. */
+/** A visitor's result. It belongs to nobody: its signed URL is what allows its download. */
 export default function FreeResultView({ result, alt, original, isCutOut }: FreeResultViewProps) {
   const queryClient = useQueryClient();
   const [view, setView] = useState<View>('result');
   const [background, setBackground] = useState<Background | null>(null);
   const [isOpen, setOpen] = useState(false);
-
-  async function fileOf(format: DownloadFormat) {
-    const { convertPicture } = await loadWithRetry(() => import('@/lib/download'));
-    return convertPicture(await fetchPicture(queryClient, result.url), format, backdropOf(background));
-  }
 
   return (
     <div className="grid gap-4">
@@ -38,7 +33,7 @@ export default function FreeResultView({ result, alt, original, isCutOut }: Free
         background={backgroundCss(background)}
       />
       <div className="grid gap-3">
-        <DownloadControl fileOf={fileOf}>
+        <DownloadControl fileOf={(format) => sharedResultFile(queryClient, result, background, format)}>
           {isCutOut && (
             <PanelButton
               name="Background"
@@ -49,6 +44,7 @@ export default function FreeResultView({ result, alt, original, isCutOut }: Free
             />
           )}
         </DownloadControl>
+        <SourceNote result={result} />
         {isOpen && (
           <Suspense>
             <div className="rounded-md border border-line bg-surface p-4">
@@ -59,9 +55,4 @@ export default function FreeResultView({ result, alt, original, isCutOut }: Free
       </div>
     </div>
   );
-}
-
-/** The backgrounds that the browser can put into a file. */
-function backdropOf(background: Background | null): Backdrop {
-  return background && ('color' in background || 'picture' in background) ? background : null;
 }

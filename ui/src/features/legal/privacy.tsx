@@ -40,7 +40,8 @@ export const privacySections: LegalSection[] = [
     content: (
       <p>
         We remove metadata, such as the place where a photo was taken and the camera’s serial number, from
-        every upload before we store it.
+        every upload before we store it. Content Credentials, which say how a picture was made, are kept and
+        become part of the results. A picture that you only verify is not stored at all.
       </p>
     ),
   },

@@ -5,7 +5,7 @@ import { Icon } from '@/components/icon';
 import { Notice } from '@/components/notice';
 import { ApiError } from '@/lib/api-client';
 import type { DownloadFormat } from '@/lib/download';
-import { failureText } from '@/lib/failure-text';
+import { failureText, UserError } from '@/lib/failure-text';
 import { loadWithRetry, prefetch } from '@/lib/load-with-retry';
 import { notifyError, notifyInfo } from '@/lib/notify';
 import { t } from '@/lib/translate';
@@ -92,7 +92,9 @@ export function DownloadControl({ fileOf, onSaved, children }: DownloadControlPr
         )}
         {children}
       </div>
-      {error instanceof ApiError && error.detail && <Notice tone="error">{failureText(error)}</Notice>}
+      {error && (error instanceof UserError || (error instanceof ApiError && error.detail)) && (
+        <Notice tone="error">{failureText(error)}</Notice>
+      )}
     </>
   );
 }

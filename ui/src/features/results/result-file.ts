@@ -1,10 +1,12 @@
 import type { QueryClient } from '@tanstack/react-query';
-import type { Look } from '@/features/finish/look';
+import { type Background, type Look, plainLook } from '@/features/finish/look';
 import type { TouchUp } from '@/features/finish/use-finish';
-import { api, unwrap } from '@/lib/api-client';
+import { api, type RenderPath, unwrap } from '@/lib/api-client';
 import type { Result } from '@/lib/api-types';
 import type { DownloadFormat } from '@/lib/download';
+import { UserError } from '@/lib/failure-text';
 import { loadWithRetry } from '@/lib/load-with-retry';
+import { t } from '@/lib/translate';
 import { fetchPicture } from './fetch-picture';
 
 const QUALITY = 90;
@@ -12,15 +14,15 @@ const QUALITY = 90;
 /** Returns a result as a file. The API makes every file but the plain PNG, which is the stored one, byte for byte. */
 export async function resultFile(
   queryClient: QueryClient,
-  { imageId: resultId, url, width, height }: Result,
+  result: Result,
   look: Look,
   strokes: TouchUp['strokes'],
   format: DownloadFormat,
 ): Promise<Blob> {
+  const { imageId: resultId, url } = result;
   const isPlain = !look.background && !look.shadow && !look.crop && strokes.length === 0;
   if (!isPlain) {
-    const { renderFile } = await loadWithRetry(() => import('@/features/finish/render-file'));
-    return renderFile(resultId, { x: width, y: height }, look, strokes, format);
+    return rendered(`/api/results/${encodeURIComponent(resultId)}/render`, result, look, strokes, format);
   }
   if (format === 'png') return fetchPicture(queryClient, url);
   const answer = await api.GET('/api/results/{resultId}/file', {
@@ -28,4 +30,36 @@ export async function resultFile(
     parseAs: 'blob',
   });
   return unwrap<Blob>(answer);
+}
+
+/**
+ * The same for a result that belongs to nobody: whoever has its signed URL may have it rendered. One that arrived as a
+ * picture has none.
+ */
+export async function sharedResultFile(
+  queryClient: QueryClient,
+  result: Size & Pick<Result, 'url'>,
+  background: Background | null,
+  format: DownloadFormat,
+): Promise<Blob> {
+  if (!background && format === 'png') return fetchPicture(queryClient, result.url);
+  if (result.url.startsWith('blob:')) {
+    throw new UserError(t('This result can only be saved as a PNG with a transparent background.'));
+  }
+  const { pathname, search } = new URL(result.url, window.location.origin);
+  const path = `${pathname}/render${search}` as RenderPath;
+  return rendered(path, result, { ...plainLook, background }, [], format);
+}
+
+type Size = Pick<Result, 'width' | 'height'>;
+
+async function rendered(
+  path: RenderPath,
+  { width, height }: Size,
+  look: Look,
+  strokes: TouchUp['strokes'],
+  format: DownloadFormat,
+): Promise<Blob> {
+  const { renderFile } = await loadWithRetry(() => import('@/features/finish/render-file'));
+  return renderFile(path, { x: width, y: height }, look, strokes, format);
 }

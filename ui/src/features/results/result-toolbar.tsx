@@ -11,6 +11,7 @@ import { t } from '@/lib/translate';
 import { DownloadControl } from './download-control';
 import { PanelButton } from './panel-button';
 import { resultFile } from './result-file';
+import { SourceNote } from './source-note';
 
 const loadPanel = () => import('@/features/finish/finish-panel');
 const FinishPanel = lazyWithRetry(loadPanel);
@@ -70,6 +71,7 @@ export function ResultToolbar({ result, finish, isDeleting, onDelete }: ResultTo
           </ConfirmButton>
         </span>
       </DownloadControl>
+      <SourceNote result={result} />
       {finish && touchUp && isOpen && (
         <Suspense>
           <FinishPanel finish={finish} touchUp={touchUp} />

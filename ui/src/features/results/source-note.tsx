@@ -1,0 +1,28 @@
+import { Link } from 'react-router';
+import { paths } from '@/lib/paths';
+import { type Message, msg, t } from '@/lib/translate';
+import type { DisplayedResult } from './displayed-result';
+
+const texts = new Map<string | undefined, Message>([
+  ['trainedAlgorithmicMedia', msg('This file says that AI made the picture.')],
+  ['compositeWithTrainedAlgorithmicMedia', msg('This file says that AI made parts of the picture.')],
+  ['compositeSynthetic', msg('This file says that a program made parts of the picture.')],
+]);
+
+/** Tells the user what the file says of itself, if it does, wherever it goes from here. */
+export function SourceNote({ result: { source, url } }: { result: DisplayedResult }) {
+  if (!source) return null;
+  const text = texts.get(source.split('/').at(-1)) ?? msg('This file says how the picture was made.');
+  return (
+    <p className="text-sm text-soft">
+      {t(text)}{' '}
+      <Link
+        to={paths.verify}
+        state={{ picture: { url, name: 'downloaded_image.png' } }}
+        className="inline-flex thumb:min-h-11 items-center rounded-sm text-accent underline underline-offset-4"
+      >
+        {t('See what it says')}
+      </Link>
+    </p>
+  );
+}
