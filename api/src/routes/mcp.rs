@@ -89,7 +89,7 @@ pub async fn answer(
     response
 }
 
-/// The parts of a small message that the library does not act upon.
+/// The parts of a small message that concern cancellations, which the library ignores.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Message {

@@ -44,11 +44,11 @@ pub enum Area {
     Mask(Bytes),
     /// All pixels of a rectangle.
     Box(ImageBox),
-    /// What was clicked.
+    /// The object at some points, or the subject.
     Clicks(Clicks),
 }
 
-/// What a call does with its picture.
+/// The work of a call.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Runs a tool that needs nothing but the picture.
@@ -69,7 +69,7 @@ pub enum Action {
 pub struct Call {
     /// Its picture.
     pub picture: PictureSource,
-    /// What it does.
+    /// Its work.
     pub action: Action,
     /// Distinguishes calls that are otherwise equal. Equal calls share a run and its price.
     pub idempotency_key: Option<String>,
@@ -77,7 +77,7 @@ pub struct Call {
     pub started: watch::Sender<Option<JobId>>,
 }
 
-/// Runs the tool and waits for its result. A run that takes longer goes on, and an equal call waits for it again.
+/// Runs the tool and waits for its result. A run that takes longer continues, and an equal call waits for it again.
 pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome, ApiError> {
     let Call { picture, action, idempotency_key, started } = call;
     app.rate_limits.users.count_run(user.id).await?;

@@ -1,5 +1,4 @@
-//! `/mcp`: who may call it, what the tools cost, what they answer to mistakes, and what happens to calls whose client
-//! cancels or hangs up. `scripts/checks/clients.py` has the proof with an official client.
+//! `/mcp`: its callers, the price of each call, the answers to mistakes, and calls whose client cancels or hangs up. `scripts/checks/clients.py` has the proof with an official client.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -100,7 +100,7 @@ class Retouch:
         """Runs a tool and waits for its result, `patience` seconds at most; then, or when interrupted, cancels the run.
 
         Another call with the same `idempotency_key` waits for the same run, so that a program that was restarted pays
-        once. `on_change` gets the job whenever the server was asked for it.
+        once. `on_change` gets the job before each pause.
         """
         own = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), "Prefer": "respond-async"}
         ends = time.monotonic() + patience

@@ -56,7 +56,7 @@ export interface RunOptions {
   patience?: number;
   /** Cancels the run. */
   signal?: AbortSignal;
-  /** Gets the job whenever the server was asked for it. */
+  /** Gets the job before each pause. */
   onChange?: (job: Job) => void;
 }
 

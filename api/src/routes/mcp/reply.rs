@@ -61,7 +61,7 @@ pub struct AccountOutput {
     held_credits: i32,
     email: Option<String>,
     prices: Prices,
-    /// What Magic Fix can do on this server.
+    /// The abilities of Magic Fix on this server.
     magic_fix_modes: Vec<&'static str>,
     /// The words that its text-guided model knows; null if it knows all.
     magic_fix_words: Option<Vec<String>>,
