@@ -141,7 +141,8 @@ pub enum LogoutStyle {
 /// The payment provider.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PaymentsConfig {
-    /// Address at which browsers reach this installation. Buyers return to it after paying.
+    /// Address at which browsers and programs reach this installation. Buyers return to it after paying, and `/mcp`
+    /// accepts requests for its host only.
     #[arg(long, env = "RETOUCH_PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     pub public_url: Url,
     /// Stripe's secret key (`sk_…`, or a restricted `rk_…`). Without it, credits cannot be bought.
@@ -224,8 +225,8 @@ pub struct LimitsConfig {
     /// Number of images and results that a user can store; 0 for no limit. Uploads beyond it are refused.
     #[arg(long, env = "RETOUCH_USER_PICTURES", default_value_t = 100_000)]
     pub user_pictures: i64,
-    /// Seconds for which `/v1.0/removebg` returns the cutout of an equal request without another charge. 0 only joins
-    /// runs that have not ended.
+    /// Seconds for which `/v1.0/removebg` and the tools of `/mcp` return the result of an equal request without another
+    /// charge. 0 only joins runs that have not ended.
     #[arg(long, env = "RETOUCH_REPEAT_WINDOW_SECS", default_value_t = 600)]
     pub repeat_window_secs: u64,
     /// Memory for decoding and rendering images, in MiB. By default, what the container's memory leaves beside

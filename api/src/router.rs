@@ -28,8 +28,8 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
-    jobs, keys, magic_images, payments, remove_background, removebg, results, sample, select, ui,
-    upscale, user, verify,
+    jobs, keys, magic_images, mcp, payments, remove_background, removebg, results, sample, select,
+    ui, upscale, user, verify,
 };
 use crate::security_headers;
 use crate::state::App;
@@ -111,6 +111,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(removebg::account))
         .route("/v1.0/removebg", axum::routing::options(removebg::preflight))
         .route("/v1.0/account", axum::routing::options(removebg::preflight))
+        // Its own protocol describes what it offers.
+        .route(mcp::PATH, axum::routing::post(mcp::answer))
+        .route(mcp::METADATA_PATH, axum::routing::get(mcp::resource_metadata))
+        .route(mcp::METADATA_PATH_OF_MCP, axum::routing::get(mcp::resource_metadata))
         .routes(routes!(files::get_file))
         .routes(routes!(results::render_signed))
         .routes(routes!(verify::verify))

@@ -15,6 +15,7 @@ pub mod images;
 pub mod jobs;
 pub mod keys;
 pub mod magic_images;
+pub mod mcp;
 pub mod multipart;
 pub mod payments;
 pub mod problem;

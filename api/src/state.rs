@@ -9,6 +9,7 @@ use retouch_core::queue::Queue;
 use retouch_core::storage::Storage;
 use retouch_credentials::{Credentials, Verifier};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::attended_jobs::AttendedJobs;
 use crate::auth::Authenticator;
@@ -49,6 +50,8 @@ pub struct Parts {
     pub credentials: Credentials,
     /// Reads the marks of files.
     pub verifier: Verifier,
+    /// Address at which browsers and programs reach this installation.
+    pub public_url: Url,
     /// Whether browsers reach this installation over HTTPS.
     pub is_https: bool,
     pub decoders: DecodeBudget,
@@ -105,6 +108,7 @@ impl App {
             site: config.site.clone(),
             credentials,
             verifier,
+            public_url: config.payments.public_url.clone(),
             is_https: config.payments.public_url.scheme() == "https",
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),

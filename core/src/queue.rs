@@ -1,10 +1,11 @@
-//! Redis: doorbells ("there is work"), job events ("this job changed"), shared rate limits, and requests that a worker
-//! answers without a job, with their replies. The only code that names apalis or Redis.
+//! Redis: doorbells ("there is work"), job events ("this job changed"), shared rate limits, requests that a worker
+//! answers without a job, with their replies, and cancellations of calls. The only code that names apalis or Redis.
 //!
 //! Nothing here is the truth. The sweeper rings again for a lost doorbell, a request that waits for a job also polls
 //! Postgres, and rate limits are counted locally meanwhile, so Redis can be flushed, restarted or unreachable at any
 //! time. Runs on Redis 7 and Valkey 8, or newer.
 
+mod cancellations;
 mod events;
 mod rate_limit;
 mod requests;

@@ -1,6 +1,7 @@
-"""`scripts/test --only contract`: checks the API against its OpenAPI document.
+"""`scripts/test --only contract`: checks the API against its OpenAPI document, and with clients.
 
-Schemathesis generates valid and invalid requests for every route and validates the responses.
+Schemathesis generates valid and invalid requests for every route and validates the responses. The tests of our clients,
+and an MCP client, run on the same stack.
 """
 
 import json
@@ -16,6 +17,8 @@ from common import python_tools
 from common.console import line, took, warn
 from devstack.sandbox import Sandbox
 from devstack.trial import Trial, post
+
+from . import clients
 
 REQUIREMENTS = Path(__file__).with_name("schemathesis.txt")
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -36,23 +39,24 @@ class Round:
 def run():
     """Runs every round, even if one fails. Returns how many passed and how many failed."""
     programs = python_tools.install(REQUIREMENTS, "schemathesis", "Schemathesis")
-    failed = 0
     with Sandbox("contract") as sandbox:
         # The API waits this long for a result; the tiny models are faster.
         trial = Trial(sandbox, {"RETOUCH_WAIT_SECS": "1", "RETOUCH_VISITOR_RUNS_PER_HOUR": "1000000"})
-        rounds = rounds_of(trial)
+        ada, bob, eve = trial.people(3)
+        proven, failed = clients.prove(trial, eve)
+        rounds = rounds_of(trial, ada, bob)
+        violated = 0
         for one in rounds:
             started = time.monotonic()
             line(f"• Testing as {one.name} …")
             if violations(trial, programs, one):
-                failed += 1
+                violated += 1
                 warn(f"FAILED: testing as {one.name} ({took(time.monotonic() - started)})")
-    return len(rounds) - failed, failed
+    return proven + len(rounds) - violated, failed + violated
 
 
-def rounds_of(trial):
+def rounds_of(trial, ada, bob):
     """Returns the rounds, each with its user and its requests."""
-    ada, bob = trial.people(2)
     person = {"Authorization": f"Bearer {ada.token}"}
     named = json.dumps({"name": "contract"}).encode()
     _, key = post(f"{trial.api}/api/keys", {"Content-Type": "application/json", **person}, named)

@@ -1,4 +1,4 @@
-"""`scripts/generate`: rewrites generated files: query data, the OpenAPI document, the types of the page."""
+"""`scripts/generate`: rewrites generated files: query data, the OpenAPI document, the types of the page and the clients."""
 
 import argparse
 import os
@@ -11,13 +11,14 @@ from common.console import Problem, line, run_shown, step
 from devstack import build, prerequisites
 from devstack.sandbox import Sandbox
 
+from . import client_types
+
 QUERY_MACRO = re.compile(r"\bquery(_as|_scalar)?(_unchecked)?!")
 QUERIES = REPO / ".sqlx"
-DOCUMENT = REPO / "ui" / "src" / "api" / "openapi.json"
 
 
 def main():
-    argparse.ArgumentParser(prog="scripts/generate", description="Rewrites generated files: query data, the OpenAPI document, the types of the page.").parse_args()
+    argparse.ArgumentParser(prog="scripts/generate", description="Rewrites generated files: query data, the OpenAPI document, the types of the page and the clients.").parse_args()
     prerequisites.check()
     with Sandbox("generate") as sandbox:
         url = sandbox.start_postgres()
@@ -25,7 +26,7 @@ def main():
         write_query_data(url)
     write_document()
     build.install_packages_of("ui")
-    run_shown(["npm", "run", "--silent", "generate"], "Generating the types of the page", cwd=REPO / "ui")
+    client_types.write()
     line("Generated files are up to date. See the changes with git diff.")
     return 0
 
@@ -74,5 +75,4 @@ def write_document():
     answer = subprocess.run([REPO / "target/release/retouch-api", "openapi"], stdout=subprocess.PIPE)
     if answer.returncode:
         raise Problem("retouch-api openapi failed; see its output above.")
-    DOCUMENT.parent.mkdir(parents=True, exist_ok=True)
-    DOCUMENT.write_bytes(answer.stdout)
+    client_types.DOCUMENT.write_bytes(answer.stdout)

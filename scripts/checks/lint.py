@@ -9,7 +9,7 @@ from common.config import REPO, load
 from common.console import line, took
 from devstack import build, prerequisites
 
-from . import kubernetes, links, migrations, notices, prose, python_imports, rust_cycles, watching, workflows
+from . import client_types, clients, kubernetes, links, migrations, notices, prose, python_imports, rust_cycles, watching, workflows
 from .arrows import wrong_arrows
 from .containers import checks as containers
 
@@ -42,6 +42,8 @@ def run():
         ("links and paths in documents", findings_of(links.check)),
         ("plain English", findings_of(prose.check)),
         ("formatting, imports and lints of the page", program(["npm", "run", "--silent", "lint"], "ui")),
+        ("types made from the API's document", findings_of(client_types.check)),
+        ("formatting, lints and types of the clients", findings_of(clients.check)),
         ("types of the page", program(["node_modules/.bin/tsc", "--noEmit"], "ui")),
     ]
     failed = 0

@@ -11,13 +11,13 @@ REQUIREMENTS = Path(__file__).with_name("linters.txt")
 
 def program(name):
     """Returns the path of a linter."""
-    return python_tools.install(REQUIREMENTS, "linters", "linters of migrations and workflows") / "bin" / name
+    return python_tools.install(REQUIREMENTS, "linters", "linters of migrations, workflows and clients") / "bin" / name
 
 
-def findings_of(command):
-    """Runs a linter. Returns its output if it failed, otherwise an empty string."""
+def findings_of(command, folder=REPO):
+    """Runs a linter in a folder. Returns its output if it failed, otherwise an empty string."""
     ended = subprocess.run(
-        [str(part) for part in command], cwd=REPO, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     if not ended.returncode:
         return ""

@@ -37,10 +37,10 @@ COMPILED = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in PATT
 
 # Fixed or foreign texts: the product's wording, licenses of others, generated files, migrations that landed.
 EXEMPT = re.compile(
-    r"^(LICENSE|THIRD-PARTY\.md|migrations/\d{4}|ui/src/api/(openapi\.json|schema\.ts)|ui/src/fonts/"
+    r"^(LICENSE|THIRD-PARTY\.md|migrations/\d{4}|ui/src/api/(openapi\.json|schema\.ts)|clients/python/retouch_client/types\.py|clients/typescript/src/schema\.ts|ui/src/fonts/"
     r"|scripts/checks/prose\.py|scripts/checks/tests/test_prose\.py|CONTRIBUTING\.md|docs/style\.md)|(^|/)package-lock\.json$"
 )
-ROOMS = ("catalog", "pixels", "inference", "core", "credentials", "api", "worker", "standins", "ui", "scripts", "models", "deploy", "docs")
+ROOMS = ("catalog", "pixels", "inference", "core", "credentials", "api", "worker", "standins", "ui", "clients", "scripts", "models", "deploy", "docs")
 HASH = {".py", ".sh", ".yml", ".yaml", ".toml", ".service", ".conf", ""}
 SLASH = {".rs", ".ts", ".tsx", ".mjs", ".js", ".css"}
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\\n]|\\.)*)`')

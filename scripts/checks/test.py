@@ -65,7 +65,7 @@ def prepare(chosen):
     prerequisites.check()
     REPORTS.mkdir(parents=True, exist_ok=True)
     compiled.restore()
-    if {"lint", "ui", "e2e"} & set(chosen):
+    if {"lint", "ui", "contract", "e2e"} & set(chosen):
         build.install_packages_of("ui")
     if {"scripts", "contract", "e2e", "outages", "proofs", "bench", "scale"} & set(chosen):
         build.install_packages_of("standins/oidc")
@@ -132,7 +132,7 @@ def test_rust():
 
 
 def test_contract():
-    """The API against its OpenAPI document."""
+    """The API against its OpenAPI document, and with clients."""
     return Counts(*contract.run())
 
 

@@ -57,8 +57,16 @@ pub async fn run_magic_fix(
     let UploadedMask { mask, prompt, is_exact } =
         uploaded_mask(body, app.limits.max_upload_bytes).await?;
     let RequestPreferences { idempotency_key, wait } = preferences;
-    let request =
-        FixRequest { image, mask, is_mask_exact: is_exact, prompt, idempotency_key, wait };
+    let request = FixRequest {
+        image,
+        mask,
+        is_mask_exact: is_exact,
+        prompt,
+        idempotency_key,
+        repeat_window: None,
+        wait,
+        started: None,
+    };
     run::respond(&app, magic_fix(&app, user.id, request).await?).await
 }
 

@@ -50,7 +50,7 @@ impl Problem {
 
 impl ApiError {
     /// Returns the code for programs, where the status is not specific enough.
-    fn code(&self) -> Option<String> {
+    pub fn code(&self) -> Option<String> {
         let code = match self {
             Self::RunFailed(failure) => failure.code.as_str(),
             Self::MaskInvalid(_) => "mask_invalid",
@@ -63,6 +63,16 @@ impl ApiError {
             _ => return None,
         };
         Some(code.to_owned())
+    }
+
+    /// Returns the seconds until another try makes sense; `None` if there is no such time.
+    pub fn retry_after_secs(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited { retry_after_secs, .. }
+            | Self::QueueFull { retry_after_secs, .. }
+            | Self::Unavailable { retry_after_secs, .. } => Some(*retry_after_secs),
+            _ => None,
+        }
     }
 
     /// Returns the HTTP status.
@@ -117,14 +127,12 @@ impl IntoResponse for ApiError {
         let code = self.code();
         let mut response = Problem::response(self.status(), &self.to_string(), code);
         let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after_secs() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         match &self {
             Self::Unauthorized(_) => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            Self::RateLimited { retry_after_secs, .. }
-            | Self::QueueFull { retry_after_secs, .. }
-            | Self::Unavailable { retry_after_secs, .. } => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
             }
             Self::RangeNotSatisfiable { length } => {
                 let range = HeaderValue::from_str(&format!("bytes */{length}"));

@@ -75,7 +75,8 @@ pub async fn run(
     app.rate_limits.users.count_run(user).await?;
     let RequestPreferences { idempotency_key, wait } = preferences;
     let image = query.id()?;
-    let request = RunRequest { image, tool, tier, idempotency_key, repeat_window: None, wait };
+    let request =
+        RunRequest { image, tool, tier, idempotency_key, repeat_window: None, wait, started: None };
     respond(app, run_tool(app, user, request).await?).await
 }
 

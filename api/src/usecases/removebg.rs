@@ -86,6 +86,7 @@ pub async fn removebg(
         idempotency_key: Some(idempotency_key),
         repeat_window,
         wait: app.limits.wait(),
+        started: None,
     };
     let mut results = match run_tool(app, user.id, run).await? {
         RunOutcome::Done(results) => results,

@@ -8,6 +8,7 @@ use retouch_core::jobs::{self, Job, JobState, NewJob, Submitted};
 use retouch_core::queue::JobEvent;
 use retouch_core::results::{self, ResultImage};
 use retouch_core::{ImageId, JobId, UserId, images};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::error::ApiError;
@@ -29,6 +30,8 @@ pub struct RunRequest {
     pub repeat_window: Option<Duration>,
     /// How long to wait for the result; zero returns the job immediately.
     pub wait: Duration,
+    /// Receives the id of the job once it is submitted or joined.
+    pub started: Option<watch::Sender<Option<JobId>>>,
 }
 
 /// The state of a run when the response is due.
@@ -58,7 +61,8 @@ pub async fn run_tool(
         idempotency_key: request.idempotency_key,
         queue_limit: Some(app.limits.queue_limit(request.tier)),
     };
-    submit_and_wait(app, &job, request.repeat_window, request.wait).await
+    let RunRequest { repeat_window, wait, started, .. } = request;
+    submit_and_wait(app, &job, Waiting { wait, repeat_window, started }).await
 }
 
 /// Rejects an image whose longest side, in pixels, exceeds the tool's limit.
@@ -68,14 +72,21 @@ pub(super) fn check_size(app: &App, tool: Tool, longest_side: i32) -> Result<(),
     if fits { Ok(()) } else { Err(ApiError::DimensionsTooBig { max }) }
 }
 
-/// Submits the job, rings the doorbell and waits for the end of the job, at most `wait`. If the doorbell fails, the
-/// sweeper rings it later. With `repeat_window`, the job is canceled once all clients that wait for it hung up.
+/// How a request waits for its job. The fields have the meaning that [`RunRequest`] gives them.
+pub(super) struct Waiting {
+    pub wait: Duration,
+    pub repeat_window: Option<Duration>,
+    pub started: Option<watch::Sender<Option<JobId>>>,
+}
+
+/// Submits the job, rings the doorbell and waits for the end of the job. If the doorbell fails, the sweeper rings it
+/// later. With a `repeat_window`, the job is canceled once all clients that wait for it hung up.
 pub(super) async fn submit_and_wait(
     app: &App,
     new: &NewJob,
-    repeat_window: Option<Duration>,
-    wait: Duration,
+    waiting: Waiting,
 ) -> Result<RunOutcome, ApiError> {
+    let Waiting { wait, repeat_window, started } = waiting;
     let deadline = Instant::now() + wait;
     loop {
         let id = JobId::new();
@@ -108,6 +119,9 @@ pub(super) async fn submit_and_wait(
                 job
             }
         };
+        if let Some(started) = &started {
+            started.send_replace(Some(job.id));
+        }
         // A caller that does not wait wants the job, even if it has ended.
         if wait.is_zero() {
             return Ok(RunOutcome::Pending(job));

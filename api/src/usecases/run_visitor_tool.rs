@@ -10,7 +10,7 @@ use retouch_core::images::{self, Uploader};
 use retouch_core::jobs::{self, NewJob};
 use sha2::{Digest, Sha256};
 
-use super::run_tool::{RunOutcome, await_job, check_size, submit_and_wait};
+use super::run_tool::{RunOutcome, Waiting, await_job, check_size, submit_and_wait};
 use super::upload_image::upload_image;
 use crate::error::ApiError;
 use crate::state::App;
@@ -62,7 +62,8 @@ pub async fn run_visitor_tool(
         fix: None,
         queue_limit: Some(queue_limit),
     };
-    let outcome = submit_and_wait(app, &job, None, wait).await;
+    let outcome =
+        submit_and_wait(app, &job, Waiting { wait, repeat_window: None, started: None }).await;
     if matches!(outcome, Err(ApiError::QueueFull { .. })) {
         limits.give_back_run(&visitor).await;
     }

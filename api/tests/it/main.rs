@@ -20,6 +20,7 @@ mod jobs;
 mod keys;
 mod limits;
 mod magic_images;
+mod mcp;
 mod objects;
 mod openapi;
 mod oversize_reports;

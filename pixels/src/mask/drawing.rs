@@ -77,6 +77,29 @@ impl Drawing {
         Ok(Self { width, height, plane })
     }
 
+    /// Draws a filled rectangle of `extent` (width, height) whose first pixel is `at` (column, row), in a picture of
+    /// `size`. Pixels outside the picture are left out.
+    ///
+    /// # Errors
+    /// [`MaskError::Empty`] if nothing of it is inside the picture.
+    pub fn rectangle(
+        size: (u32, u32),
+        at: (u32, u32),
+        extent: (u32, u32),
+    ) -> Result<Self, MaskError> {
+        let range = |at: u32, extent: u32, side: u32| at..at.saturating_add(extent).min(side);
+        let mut plane = Plane::new(size.0, size.1);
+        for y in range(at.1, extent.1, size.1) {
+            for x in range(at.0, extent.0, size.0) {
+                plane.paint(x as usize, y as usize);
+            }
+        }
+        if plane.painted == 0 {
+            return Err(MaskError::Empty);
+        }
+        Ok(Self { width: size.0, height: size.1, plane })
+    }
+
     /// Returns the most memory that reading a drawing and encoding it again takes beside the file, in bytes.
     pub fn memory_bytes(limits: &Limits) -> u64 {
         let side = u64::from(limits.max_dimension);

@@ -3,15 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use retouch_core::db;
-use retouch_core::images::{self, FromResult};
 
-use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::error::ApiError;
 use crate::routes::caller::SignedIn;
 use crate::routes::problem::Problem;
 use crate::routes::request::{Path, id};
 use crate::routes::views::ImageView;
 use crate::state::App;
+use crate::usecases::image_from_result::{Origin, image_from_result};
 
 /// Makes an image from a result, so that other tools can use it. A repeat returns the same image.
 ///
@@ -27,17 +26,10 @@ pub async fn make_image_from_result(
     SignedIn(user): SignedIn,
     Path(result): Path<String>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
-    let (result, quota) = (id(&result, "Result")?, app.limits.quota());
-    let made = db::within(images::from_result(&app.pool, user.id, result, quota)).await?;
-    let (status, image) = match made {
-        FromResult::Made(image) => (StatusCode::CREATED, image),
-        FromResult::Existed(image) => (StatusCode::OK, image),
-        FromResult::NoResult => return Err(ApiError::NotFound("Result")),
-        FromResult::OverQuota => return Err(ApiError::StorageFull(quota)),
-        FromResult::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
+    let (image, origin) = image_from_result(&app, user.id, id(&result, "Result")?).await?;
+    let status = match origin {
+        Origin::Made => StatusCode::CREATED,
+        Origin::Existed => StatusCode::OK,
     };
-    let image = db::within(images::get(&app.pool, image)).await?;
-    // Another request may have deleted it meanwhile.
-    let image = image.ok_or(ApiError::NotFound("Image"))?;
     Ok((status, Json(ImageView::new(&image, &app.signer))))
 }

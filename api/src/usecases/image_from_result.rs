@@ -1,0 +1,36 @@
+//! Makes an image from a result, so that other tools can use it.
+
+use retouch_core::images::{self, FromResult, Image};
+use retouch_core::{ResultId, UserId, db};
+
+use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::state::App;
+
+/// Where the image comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This call made it.
+    Made,
+    /// An earlier call made it.
+    Existed,
+}
+
+/// Returns the image that is made from a result of `owner`; makes it at the first call.
+pub async fn image_from_result(
+    app: &App,
+    owner: UserId,
+    result: ResultId,
+) -> Result<(Image, Origin), ApiError> {
+    let quota = app.limits.quota();
+    let made = db::within(images::from_result(&app.pool, owner, result, quota)).await?;
+    let (image, origin) = match made {
+        FromResult::Made(image) => (image, Origin::Made),
+        FromResult::Existed(image) => (image, Origin::Existed),
+        FromResult::NoResult => return Err(ApiError::NotFound("Result")),
+        FromResult::OverQuota => return Err(ApiError::StorageFull(quota)),
+        FromResult::OwnerGone => return Err(ApiError::Unauthorized(ACCOUNT_DELETED)),
+    };
+    let image = db::within(images::get(&app.pool, image)).await?;
+    // Another request may have deleted it meanwhile.
+    Ok((image.ok_or(ApiError::NotFound("Image"))?, origin))
+}

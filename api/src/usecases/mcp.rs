@@ -1,0 +1,238 @@
+//! Runs a tool for an MCP client, which names its picture or sends a small one along.
+//!
+//! Such clients give up after a while, and models call a tool again when they got no answer. So, as for
+//! [`super::removebg`], the idempotency key is made of the content of the call, and a run whose client has gone is
+//! canceled. A picture that is sent along is stored as a program's: it and its results expire after an hour.
+
+use bytes::Bytes;
+use retouch_catalog::{Tier, Tool};
+use retouch_core::images::{self, Image, Uploader};
+use retouch_core::magic_fix::Prompt;
+use retouch_core::selection::{Clicks, ImageBox};
+use retouch_core::users::User;
+use retouch_core::{JobId, UserId, credits, db, jobs};
+use retouch_pixels::mask::Drawing;
+use retouch_pixels::{Limits, PixelError};
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::image_from_result::image_from_result;
+use super::magic_fix::{FixRequest, magic_fix};
+use super::run_tool::{RunOutcome, RunRequest, announce_canceled, run_tool};
+use super::select::select;
+use super::upload_image::upload_image;
+use crate::error::ApiError;
+use crate::signing::File;
+use crate::state::App;
+
+/// A picture of a call.
+#[derive(Clone, Debug)]
+pub enum PictureSource {
+    /// The id of an image or of a result.
+    Id(Uuid),
+    /// The file of a signed address whose signature is valid.
+    File(File),
+    /// The picture itself.
+    Inline(Bytes),
+}
+
+/// Where Magic Fix works.
+#[derive(Clone, Debug)]
+pub enum Area {
+    /// A mask, as an uploaded one.
+    Mask(Bytes),
+    /// All pixels of a rectangle.
+    Box(ImageBox),
+    /// The object at some points, or the subject.
+    Clicks(Clicks),
+}
+
+/// The work of a call.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Runs a tool that needs nothing but the picture.
+    Run(Tool),
+    /// Runs Magic Fix.
+    Fix {
+        /// The prompt as entered.
+        prompt: String,
+        /// Where it works.
+        area: Area,
+        /// Whether no pixel outside the mask may change; `None` leaves it to the mode.
+        is_mask_exact: Option<bool>,
+    },
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its picture.
+    pub picture: PictureSource,
+    /// Its work.
+    pub action: Action,
+    /// Distinguishes calls that are otherwise equal. Equal calls share a run and its price.
+    pub idempotency_key: Option<String>,
+    /// Receives the id of the job once it is submitted or joined.
+    pub started: watch::Sender<Option<JobId>>,
+}
+
+/// Runs the tool and waits for its result. A run that takes longer continues, and an equal call waits for it again.
+pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome, ApiError> {
+    let Call { picture, action, idempotency_key, started } = call;
+    app.rate_limits.users.count_run(user.id).await?;
+    let tool = match &action {
+        Action::Run(tool) => *tool,
+        Action::Fix { prompt, .. } => Tool::MagicFix(Prompt::parse(prompt)?.mode()),
+    };
+    let picture = find_picture(app, user, picture, tool).await?;
+    let mut key = Key::new();
+    key.add(idempotency_key.unwrap_or_default()).add(&picture.content).add(format!("{tool:?}"));
+    let (repeat_window, wait) = (Some(app.limits.repeat_window()), app.limits.wait());
+    let image = picture.image;
+    match action {
+        Action::Run(tool) => {
+            let run = RunRequest {
+                image: image.id,
+                tool,
+                tier: Tier::Paid,
+                idempotency_key: Some(key.finish()),
+                repeat_window,
+                wait,
+                started: Some(started),
+            };
+            run_tool(app, user.id, run).await
+        }
+        Action::Fix { prompt, area, is_mask_exact } => {
+            let fixed = image.id;
+            let mask = mask_of(app, user.id, image, area).await?;
+            key.add(&prompt).add(&mask).add(format!("{is_mask_exact:?}"));
+            let fix = FixRequest {
+                image: fixed,
+                mask,
+                is_mask_exact,
+                prompt,
+                idempotency_key: Some(key.finish()),
+                repeat_window,
+                wait,
+                started: Some(started),
+            };
+            magic_fix(app, user.id, fix).await
+        }
+    }
+}
+
+/// Cancels the job of a call, at no cost to its owner, without waiting for clients that may come back.
+pub async fn cancel_call(app: &App, job: JobId) -> Result<(), ApiError> {
+    if db::within(jobs::cancel(&app.pool, job)).await? {
+        tracing::info!(job.id = %job, "Canceled job {job}: its client asked for it");
+        announce_canceled(app, &[job]).await;
+    }
+    Ok(())
+}
+
+/// The picture of a call.
+struct Picture {
+    image: Image,
+    /// Equal for equal pictures.
+    content: Vec<u8>,
+}
+
+async fn find_picture(
+    app: &App,
+    user: &User,
+    source: PictureSource,
+    tool: Tool,
+) -> Result<Picture, ApiError> {
+    let image = match source {
+        PictureSource::Inline(file) => return sent_picture(app, user, file, tool).await,
+        PictureSource::Id(id) => {
+            match db::within(images::owned(&app.pool, user.id, id.into())).await? {
+                Some(image) => image,
+                None => match image_from_result(app, user.id, id.into()).await {
+                    Ok((image, _)) => image,
+                    Err(ApiError::NotFound(_)) => return Err(ApiError::NotFound("Image")),
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        PictureSource::File(
+            File::Image(id) | File::ImageThumbnail(id) | File::ImagePreview(id),
+        ) => {
+            let image = db::within(images::owned(&app.pool, user.id, id)).await?;
+            image.ok_or(ApiError::NotFound("Image"))?
+        }
+        PictureSource::File(
+            File::Result(id) | File::ResultThumbnail(id) | File::ResultPreview(id),
+        ) => image_from_result(app, user.id, id).await?.0,
+    };
+    let content = image.id.uuid().as_bytes().to_vec();
+    Ok(Picture { image, content })
+}
+
+/// Stores a picture that was sent along, or finds it if it was sent before.
+async fn sent_picture(
+    app: &App,
+    user: &User,
+    file: Bytes,
+    tool: Tool,
+) -> Result<Picture, ApiError> {
+    let content = Sha256::digest(&file).to_vec();
+    let stored = match db::within(images::for_program(&app.pool, user.id, &content)).await? {
+        Some(id) => db::within(images::owned(&app.pool, user.id, id)).await?,
+        None => None,
+    };
+    let image = match stored {
+        Some(image) => image,
+        // A run that cannot be paid for leaves no picture behind.
+        None if user.credits - user.reserved < credits::price(tool) => {
+            return Err(ApiError::NotEnoughCredits);
+        }
+        None => {
+            app.rate_limits.users.count_upload(user.id).await?;
+            let max = app.limits.max_dimension_of(tool.name());
+            upload_image(app, Uploader::Program(user.id), (file, None), max).await?
+        }
+    };
+    Ok(Picture { image, content })
+}
+
+/// Returns the mask as an uploaded file.
+async fn mask_of(app: &App, user: UserId, image: Image, area: Area) -> Result<Bytes, ApiError> {
+    let size = (image.width.unsigned_abs(), image.height.unsigned_abs());
+    match area {
+        Area::Mask(file) => Ok(file),
+        Area::Clicks(clicks) => select(app, user, image, clicks).await,
+        Area::Box(area) => {
+            let clicks = Clicks { area: Some(area), ..Clicks::default() };
+            clicks.check(size).map_err(|error| ApiError::Unprocessable(format!("{error}.")))?;
+            let limits = Limits { max_dimension: app.limits.max_dimension };
+            let draw = move || -> Result<Vec<u8>, PixelError> {
+                let ImageBox { x, y, width, height } = area;
+                Drawing::rectangle(size, (x, y), (width, height))?.to_png()
+            };
+            Ok(app.decoders.run(Drawing::memory_bytes(&limits), draw).await?.0?.into())
+        }
+    }
+}
+
+/// The idempotency key of a call, made of its content. No client can send it: their keys are ASCII.
+struct Key(Sha256);
+
+impl Key {
+    fn new() -> Self {
+        Self(Sha256::new())
+    }
+
+    /// Adds a part; its length separates it from the next one.
+    fn add(&mut self, part: impl AsRef<[u8]>) -> &mut Self {
+        let part = part.as_ref();
+        self.0.update((part.len() as u64).to_be_bytes());
+        self.0.update(part);
+        self
+    }
+
+    fn finish(self) -> String {
+        format!("≡mcp {}", hex::encode(self.0.finalize()))
+    }
+}

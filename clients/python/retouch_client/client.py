@@ -1,0 +1,186 @@
+"""The client. `types.py`, generated from the API's document, has the types of its answers."""
+
+import json
+import random
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from .types import Image, Job, Result, SelectRequest, User
+
+# A refusal that asks to come back, and a gateway that lost its server.
+PASSING = (429, 502, 503, 504)
+
+
+class Refused(Exception):
+    """The server refused a request. Says why in a sentence for people; `code` is for programs, where there is one."""
+
+    def __init__(self, status: int, detail: str, code: str | None = None, retry_after: float | None = None):
+        super().__init__(detail)
+        self.status, self.detail, self.code, self.retry_after = status, detail, code, retry_after
+
+
+class RunFailed(Exception):
+    """A run failed, at no cost."""
+
+    def __init__(self, job: Job):
+        failure = job.get("failure")
+        super().__init__(failure["detail"] if failure else "The run failed.")
+        self.job, self.code = job, failure["code"] if failure else None
+
+
+class Canceled(Exception):
+    """A run was canceled, at no cost: here because it took too long, or elsewhere."""
+
+
+class Unreachable(Exception):
+    """The server did not answer, however often it was asked."""
+
+
+class Retouch:
+    """An account at a Retouch server, by API key or by token.
+
+    `retries` says how often a request is repeated after a lost connection or a refusal that asks to come back. Every
+    run has an idempotency key, so that no repeat is paid twice. `timeout` is for one request, in seconds.
+    """
+
+    def __init__(self, address: str, key: str | None = None, *, token: str | None = None, retries: int = 4, timeout: float = 60):
+        self.address, self.retries, self.timeout = address.rstrip("/"), retries, timeout
+        self.credential = ("X-Api-Key", key) if key else ("Authorization", f"Bearer {token}")
+
+    def account(self) -> User:
+        """Returns the account and its credits."""
+        return self.json("GET", "/api/user/get")
+
+    def upload(self, picture: str | Path | bytes, name: str = "picture") -> Image:
+        """Uploads a PNG, JPEG or WebP: a file, or its bytes."""
+        if not isinstance(picture, bytes):
+            picture, name = Path(picture).read_bytes(), Path(picture).name
+        return self.json("POST", "/api/images/upload", *form({}, name, picture))
+
+    def remove_background(self, image: str, **options: Any) -> Result:
+        """Cuts out the subject of an uploaded image. The options are those of `run`."""
+        return self.run(f"/api/rmbg-images/remove-bg-ai?imageId={quoted(image)}", **options)
+
+    def upscale(self, image: str, factor: Literal[2, 4] = 2, **options: Any) -> Result:
+        """Enlarges an uploaded image. The options are those of `run`."""
+        return self.run(f"/api/upscale/upscale-ai-{factor}?imageId={quoted(image)}", **options)
+
+    def magic_fix(self, image: str, prompt: str, mask: bytes, exact: bool | None = None, **options: Any) -> Result:
+        """Repaints what the mask, a PNG, marks in an uploaded image. The options are those of `run`."""
+        fields = {"prompt": prompt} | ({} if exact is None else {"exactMask": str(exact).lower()})
+        body, headers = form(fields, "mask.png", mask)
+        return self.run(f"/api/magic-images/fix/{quoted(image)}", body=body, headers=headers, **options)
+
+    def select(self, image: str, clicks: SelectRequest) -> bytes:
+        """Returns the mask of what was clicked, a PNG. Free."""
+        headers = {"Content-Type": "application/json"}
+        return self.request("POST", f"/api/images/{quoted(image)}/select", json.dumps(clicks).encode(), headers)
+
+    def download(self, result: Result, format: Literal["png", "jpg", "webp"] = "png", quality: int = 90) -> bytes:
+        """Returns the file of a result."""
+        query = "" if format == "png" else f"?format={format}&quality={quality}"
+        return self.request("GET", f"/api/results/{result['imageId']}/file{query}")
+
+    def run(
+        self,
+        path: str,
+        *,
+        body: bytes = b"",
+        headers: Mapping[str, str] = {},
+        patience: float = 600,
+        idempotency_key: str | None = None,
+        on_change: Callable[[Job], None] = lambda job: None,
+    ) -> Result:
+        """Runs a tool and waits for its result, `patience` seconds at most; then, or when interrupted, cancels the run.
+
+        Another call with the same `idempotency_key` waits for the same run, so that a program that was restarted pays
+        once. `on_change` gets the job before each pause.
+        """
+        own = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), "Prefer": "respond-async"}
+        ends = time.monotonic() + patience
+        job: Job = self.json("POST", path, body, {**headers, **own})
+        pause = 0.1
+        try:
+            while job["state"] in ("queued", "running") and time.monotonic() < ends:
+                on_change(job)
+                time.sleep(min(pause, max(ends - time.monotonic(), 0)))
+                pause = min(pause * 1.5, 2)
+                job = self.job(job["id"])
+        except KeyboardInterrupt:
+            self.cancel(job["id"])
+            raise
+        if job["state"] in ("queued", "running"):
+            # It may end at this moment; then there is a result after all.
+            job = self.cancel(job["id"])
+        match job["state"], job["results"]:
+            case "done", [result, *_]:
+                return result
+            case "cancelled", _:
+                raise Canceled("The run was canceled.")
+            case _:
+                raise RunFailed(job)
+
+    def job(self, job: str) -> Job:
+        """Returns a job as it is now."""
+        return self.json("GET", f"/api/jobs/{quoted(job)}")
+
+    def cancel(self, job: str) -> Job:
+        """Cancels a job, which then costs nothing, and returns it. A job that has ended stays as it is."""
+        return self.json("DELETE", f"/api/jobs/{quoted(job)}")
+
+    def json(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = {}) -> Any:
+        """Sends a request and returns the JSON of its answer."""
+        return json.loads(self.request(method, path, body, headers))
+
+    def request(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = {}) -> bytes:
+        """Sends a request to any route and returns the body of its answer."""
+        # A lost answer to anything else may have had an effect.
+        repeatable = method in ("GET", "DELETE") or "Idempotency-Key" in headers
+        for attempt in range(self.retries + 1):
+            request = urllib.request.Request(self.address + path, body or None, dict(headers), method=method)
+            request.add_unredirected_header(*self.credential)
+            pause = 0.5 * 2**attempt * random.uniform(0.5, 1)
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+                    return answer.read()
+            except urllib.error.HTTPError as answer:
+                refused = refusal(answer)
+                if refused.status not in PASSING or attempt == self.retries:
+                    raise refused from None
+                pause = pause if refused.retry_after is None else refused.retry_after
+            except OSError as error:
+                if not repeatable or attempt == self.retries:
+                    raise Unreachable(f"{self.address} does not answer: {error}") from error
+            time.sleep(pause)
+        raise AssertionError("unreachable")
+
+
+def quoted(text: str) -> str:
+    return urllib.parse.quote(text, safe="")
+
+
+def form(fields: Mapping[str, str], name: str, file: bytes) -> tuple[bytes, dict[str, str]]:
+    """Returns the body and the headers of a form with a file."""
+    line = uuid.uuid4().hex
+    parts = [f'--{line}\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{text}\r\n' for field, text in fields.items()]
+    safe = name.replace("\\", "_").replace('"', "%22").replace("\r", "").replace("\n", "")
+    parts.append(f'--{line}\r\nContent-Disposition: form-data; name="file"; filename="{safe}"\r\n\r\n')
+    body = "".join(parts).encode() + file + f"\r\n--{line}--\r\n".encode()
+    return body, {"Content-Type": f"multipart/form-data; boundary={line}"}
+
+
+def refusal(answer: urllib.error.HTTPError) -> Refused:
+    wait = answer.headers.get("Retry-After") or ""
+    try:
+        problem = json.load(answer)
+        detail, code = str(problem["detail"]), problem.get("code")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # From a proxy, perhaps.
+        detail, code = answer.reason, None
+    return Refused(answer.code, detail, code, float(wait) if wait.isdigit() else None)

@@ -1,0 +1,129 @@
+"""Tests the client: against a server that fails as told, and against a real one that `scripts/checks/clients.py` starts."""
+
+import json
+import os
+import tempfile
+import threading
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from retouch_client import Canceled, Refused, Retouch, Unreachable
+from retouch_client.types import Job
+
+FACTS = json.loads(os.environ.get("RETOUCH_CLIENT_FACTS", "null"))
+
+
+@unittest.skipUnless(FACTS, "scripts/test --only contract starts this with a server")
+class AgainstAServer(unittest.TestCase):
+    def setUp(self):
+        self.retouch = Retouch(FACTS["address"], FACTS["key"])
+        self.picture = bytes.fromhex(FACTS["picture"])
+        self.mask = bytes.fromhex(FACTS["mask"])
+
+    def test_every_tool_runs_and_is_paid_once(self):
+        before = self.retouch.account()["credits"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "a “photo”.png")
+            path.write_bytes(self.picture)
+            image = self.retouch.upload(path)
+        self.assertEqual((image["name"], image["x"], image["y"]), ("a “photo”.png", 64, 48))
+        states = []
+        cutout = self.retouch.remove_background(image["id"], on_change=lambda job: states.append(job["state"]), idempotency_key="python")
+        self.assertTrue(set(states) <= {"queued", "running"}, states)
+        again = self.retouch.remove_background(image["id"], idempotency_key="python")
+        self.assertEqual(again["imageId"], cutout["imageId"])
+        large = self.retouch.upscale(image["id"], 2)
+        self.assertEqual((large["width"], large["height"]), (128, 96))
+        fixed = self.retouch.magic_fix(image["id"], "remove it", self.mask, exact=True)
+        self.assertEqual(fixed["mode"], "remove")
+        self.assertEqual(before - self.retouch.account()["credits"], 5 + 3 + 8)
+        self.assertEqual(self.retouch.download(fixed)[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(self.retouch.download(cutout, "webp", 80)[8:12], b"WEBP")
+
+    def test_refusals_have_a_status_a_sentence_and_a_code(self):
+        image = self.retouch.upload(self.picture)["id"]
+        for status, code, run in [
+            (404, None, lambda: self.retouch.remove_background("../nothing")),
+            (422, "prompt_required", lambda: self.retouch.magic_fix(image, " ", self.mask)),
+            (415, None, lambda: self.retouch.upload(b"hello")),
+            (401, None, Retouch(FACTS["address"], "rt_wrong").account),
+        ]:
+            with self.assertRaises(Refused) as refused:
+                run()
+            self.assertEqual((refused.exception.status, refused.exception.code), (status, code))
+            self.assertTrue(refused.exception.detail)
+
+
+class Server(BaseHTTPRequestHandler):
+    """Answers with the next of the server's answers: (status, headers, JSON), or hangs up."""
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.requests.append((self.command, self.path, self.headers.get("Idempotency-Key")))
+        answer = self.server.answers.pop(0)
+        if answer is None:
+            self.close_connection = True
+            return
+        status, headers, body = answer
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = do_DELETE = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def job(state: str, **more) -> Job:
+    return {"id": "7", "state": state, "results": [], **more}
+
+
+class AgainstFailures(unittest.TestCase):
+    def setUp(self):
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+        self.addCleanup(self.server.server_close)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.shutdown)
+        self.server.requests = []
+        self.retouch = Retouch(f"http://127.0.0.1:{self.server.server_port}/", "rt_key", retries=2)
+
+    def test_a_run_is_repeated_with_the_same_key(self):
+        done = job("done", results=[{"imageId": "9"}])
+        self.server.answers = [None, (503, {"Retry-After": "0"}, {"detail": "Busy."}), (202, {}, done)]
+        self.assertEqual(self.retouch.upscale("1", 4)["imageId"], "9")
+        self.assertEqual(len(self.server.requests), 3)
+        self.assertEqual(len({key for _, _, key in self.server.requests}), 1)
+
+    def test_an_upload_with_a_lost_answer_is_not_repeated(self):
+        self.server.answers = [None]
+        with self.assertRaises(Unreachable):
+            self.retouch.upload(b"picture")
+
+    def test_a_refusal_is_not_repeated_unless_it_asks_for_it(self):
+        self.server.answers = [(402, {}, {"detail": "Not enough credits", "code": None})]
+        with self.assertRaisesRegex(Refused, "Not enough credits"):
+            self.retouch.remove_background("1")
+        self.server.answers = [(502, {"Retry-After": "0"}, b"<html>")] * 3
+        with self.assertRaises(Refused) as refused:
+            self.retouch.account()
+        self.assertEqual(refused.exception.status, 502)
+
+    def test_a_run_that_takes_too_long_is_canceled(self):
+        self.server.answers = [(202, {}, job("queued")), (200, {}, job("cancelled"))]
+        with self.assertRaises(Canceled):
+            self.retouch.remove_background("1", patience=0)
+        self.assertEqual(self.server.requests[-1][:2], ("DELETE", "/api/jobs/7"))
+        # Unless it has just ended.
+        done = job("done", results=[{"imageId": "9"}])
+        self.server.answers = [(202, {}, job("running")), (200, {}, done)]
+        self.assertEqual(self.retouch.remove_background("1", patience=0)["imageId"], "9")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,215 @@
+// A client of Retouch for Node 20, browsers on its own origin, and anything else that has fetch. It needs no other package.
+// `schema.ts`, generated from the API's document, has the types of its answers.
+import type { components } from './schema.js';
+
+type Schemas = components['schemas'];
+export type Image = Schemas['Image'];
+export type Job = Schemas['Job'];
+export type Result = Schemas['Result'];
+export type SelectRequest = Schemas['SelectRequest'];
+export type User = Schemas['User'];
+
+/** The server refused a request. The message is for people; `code` is for programs, where there is one. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    detail: string,
+    readonly code: string | undefined,
+    /** Seconds until another try makes sense. */
+    readonly retryAfter: number | undefined,
+  ) {
+    super(detail);
+    this.name = 'Refused';
+  }
+}
+
+/** A run failed, at no cost. */
+export class RunFailed extends Error {
+  readonly code: string | undefined;
+
+  constructor(readonly job: Job) {
+    super(job.failure?.detail ?? 'The run failed.');
+    this.name = 'RunFailed';
+    this.code = job.failure?.code;
+  }
+}
+
+/** A run was canceled, at no cost: here because it took too long, or elsewhere. */
+export class Canceled extends Error {
+  override name = 'Canceled';
+}
+
+export interface Options {
+  /** An API key, or a token of the identity provider. */
+  key?: string;
+  token?: string;
+  /** How often a request is repeated after a lost connection or a refusal that asks to come back; 4 by default. */
+  retries?: number;
+  /** How long one request may take, in milliseconds; a minute by default. */
+  timeout?: number;
+}
+
+export interface RunOptions {
+  /** Calls with the same key wait for the same run, so that a program that was restarted pays once. */
+  idempotencyKey?: string;
+  /** How long to wait for the result, in milliseconds; ten minutes by default. The run is canceled after that. */
+  patience?: number;
+  /** Cancels the run. */
+  signal?: AbortSignal;
+  /** Gets the job before each pause. */
+  onChange?: (job: Job) => void;
+}
+
+interface Message {
+  body?: BodyInit;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+}
+
+// Refusals that ask to come back, and gateways that lost their server.
+const PASSING = [429, 502, 503, 504];
+
+/** An account at a Retouch server. */
+export class Retouch {
+  readonly #address: string;
+  readonly #options: Options;
+
+  constructor(address: string, options: Options) {
+    this.#address = address.replace(/\/+$/, '');
+    this.#options = options;
+  }
+
+  /** Returns the account and its credits. */
+  account(): Promise<User> {
+    return this.json('GET', '/api/user/get');
+  }
+
+  /** Uploads a PNG, JPEG or WebP. */
+  upload(picture: Blob, name = 'picture'): Promise<Image> {
+    const body = new FormData();
+    body.append('file', picture, name);
+    return this.json('POST', '/api/images/upload', { body });
+  }
+
+  /** Cuts out the subject of an uploaded image. */
+  removeBackground(image: string, options?: RunOptions): Promise<Result> {
+    return this.run(`/api/rmbg-images/remove-bg-ai?imageId=${encodeURIComponent(image)}`, options);
+  }
+
+  /** Enlarges an uploaded image. */
+  upscale(image: string, factor: 2 | 4, options?: RunOptions): Promise<Result> {
+    return this.run(`/api/upscale/upscale-ai-${factor}?imageId=${encodeURIComponent(image)}`, options);
+  }
+
+  /** Repaints what the mask, a PNG, marks in an uploaded image. */
+  magicFix(
+    image: string,
+    { prompt, mask, exact }: { prompt: string; mask: Blob; exact?: boolean },
+    options?: RunOptions,
+  ): Promise<Result> {
+    const body = new FormData();
+    body.append('prompt', prompt);
+    if (exact !== undefined) body.append('exactMask', String(exact));
+    body.append('file', mask, 'mask.png');
+    return this.run(`/api/magic-images/fix/${encodeURIComponent(image)}`, options, { body });
+  }
+
+  /** Returns the mask of what was clicked, a PNG. Free. */
+  async select(image: string, clicks: SelectRequest): Promise<Blob> {
+    const headers = { 'Content-Type': 'application/json' };
+    const path = `/api/images/${encodeURIComponent(image)}/select`;
+    return (await this.request('POST', path, { body: JSON.stringify(clicks), headers })).blob();
+  }
+
+  /** Returns the file of a result. */
+  async download(result: Result, format: 'png' | 'jpg' | 'webp' = 'png', quality = 90): Promise<Blob> {
+    const query = format === 'png' ? '' : `?format=${format}&quality=${quality}`;
+    return (await this.request('GET', `/api/results/${result.imageId}/file${query}`)).blob();
+  }
+
+  /** Runs a tool and waits for its result. */
+  async run(path: string, options: RunOptions = {}, message: Message = {}): Promise<Result> {
+    const { idempotencyKey = crypto.randomUUID(), patience = 600_000, signal, onChange } = options;
+    const ends = Date.now() + patience;
+    const headers = { 'Idempotency-Key': idempotencyKey, Prefer: 'respond-async' };
+    // Not ended by the signal: the job would be submitted, and nobody would know its id.
+    signal?.throwIfAborted();
+    let job = await this.json<Job>('POST', path, { ...message, headers });
+    for (let pause = 100; !hasEnded(job) && Date.now() < ends && !signal?.aborted; pause *= 1.5) {
+      onChange?.(job);
+      await sleep(Math.min(pause, 2000, Math.max(ends - Date.now(), 0)), signal);
+      if (!signal?.aborted) job = await this.job(job.id);
+    }
+    // It may end at this moment; then there is a result after all.
+    if (!hasEnded(job)) job = await this.cancel(job.id);
+    const [result] = job.results;
+    if (job.state === 'done' && result) return result;
+    if (job.state !== 'cancelled') throw new RunFailed(job);
+    signal?.throwIfAborted();
+    throw new Canceled('The run was canceled.');
+  }
+
+  /** Returns a job as it is now. */
+  job(job: string): Promise<Job> {
+    return this.json('GET', `/api/jobs/${encodeURIComponent(job)}`);
+  }
+
+  /** Cancels a job, which then costs nothing, and returns it. A job that has ended stays as it is. */
+  cancel(job: string): Promise<Job> {
+    return this.json('DELETE', `/api/jobs/${encodeURIComponent(job)}`);
+  }
+
+  /** Sends a request and returns the JSON of its answer. */
+  async json<T>(method: string, path: string, message?: Message): Promise<T> {
+    return (await this.request(method, path, message)).json() as Promise<T>;
+  }
+
+  /** Sends a request to any route. */
+  async request(method: string, path: string, message: Message = {}): Promise<Response> {
+    const { key, token, retries = 4, timeout = 60_000 } = this.#options;
+    const credential: Record<string, string> = key ? { 'X-Api-Key': key } : { Authorization: `Bearer ${token}` };
+    // A lost answer to anything else may have had an effect.
+    const isRepeatable = ['GET', 'DELETE'].includes(method) || 'Idempotency-Key' in (message.headers ?? {});
+    for (let attempt = 0; ; attempt += 1) {
+      let pause = 500 * 2 ** attempt * (0.5 + Math.random() / 2);
+      const signal = AbortSignal.any([AbortSignal.timeout(timeout), ...(message.signal ? [message.signal] : [])]);
+      const headers = { ...message.headers, ...credential };
+      try {
+        const answer = await fetch(this.#address + path, { method, body: message.body ?? null, headers, signal });
+        if (answer.ok) return answer;
+        const refused = await refusal(answer);
+        if (!PASSING.includes(refused.status) || attempt >= retries) throw refused;
+        pause = (refused.retryAfter ?? pause / 1000) * 1000;
+      } catch (error) {
+        const isOurs = error instanceof Refused || message.signal?.aborted;
+        if (isOurs || !isRepeatable || attempt >= retries) throw error;
+      }
+      await sleep(pause, message.signal);
+    }
+  }
+}
+
+function hasEnded(job: Job): boolean {
+  return job.state !== 'queued' && job.state !== 'running';
+}
+
+/** Waits, or until the signal. */
+function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, milliseconds);
+    function done() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    }
+    signal?.addEventListener('abort', done);
+  });
+}
+
+async function refusal(answer: Response): Promise<Refused> {
+  // From a proxy, perhaps.
+  const problem = (await answer.json().catch(() => undefined)) as Partial<Schemas['Problem']> | undefined;
+  const wait = Number.parseInt(answer.headers.get('Retry-After') ?? '', 10);
+  const detail = problem?.detail ?? answer.statusText;
+  return new Refused(answer.status, detail, problem?.code ?? undefined, Number.isNaN(wait) ? undefined : wait);
+}

@@ -1,0 +1,126 @@
+// Tests the client: against a server that fails as told, and against a real one that scripts/checks/clients.py starts.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { test } from 'node:test';
+import { Canceled, Refused, Retouch } from '../dist/client.js';
+
+const facts = JSON.parse(process.env.RETOUCH_CLIENT_FACTS ?? 'null');
+const real = { skip: facts ? false : 'scripts/test --only contract starts this with a server' };
+const blob = (hex) => new Blob([Buffer.from(hex, 'hex')], { type: 'image/png' });
+const bytes = async (file) => Buffer.from(await file.arrayBuffer());
+
+test('every tool runs and is paid once', real, async () => {
+  const retouch = new Retouch(facts.address, { key: facts.key });
+  const before = (await retouch.account()).credits;
+  const image = await retouch.upload(blob(facts.picture), 'a “photo”.png');
+  assert.deepEqual([image.name, image.x, image.y], ['a “photo”.png', 64, 48]);
+  const states = new Set();
+  const onChange = (job) => states.add(job.state);
+  const cutout = await retouch.removeBackground(image.id, { onChange, idempotencyKey: 'typescript' });
+  assert(['queued', 'running'].some((state) => states.has(state)));
+  const again = await retouch.removeBackground(image.id, { idempotencyKey: 'typescript' });
+  assert.equal(again.imageId, cutout.imageId);
+  const large = await retouch.upscale(image.id, 2);
+  assert.deepEqual([large.width, large.height], [128, 96]);
+  const fixed = await retouch.magicFix(image.id, { prompt: 'remove it', mask: blob(facts.mask), exact: true });
+  assert.equal(fixed.mode, 'remove');
+  assert.equal(before - (await retouch.account()).credits, 5 + 3 + 8);
+  assert.equal((await bytes(await retouch.download(fixed))).subarray(1, 4).toString(), 'PNG');
+  assert.equal((await bytes(await retouch.download(cutout, 'webp', 80))).subarray(8, 12).toString(), 'WEBP');
+});
+
+test('refusals have a status, a sentence and a code', real, async () => {
+  const retouch = new Retouch(facts.address, { key: facts.key });
+  const image = (await retouch.upload(blob(facts.picture))).id;
+  for (const [status, code, run] of [
+    [404, undefined, () => retouch.removeBackground('../nothing')],
+    [422, 'prompt_required', () => retouch.magicFix(image, { prompt: ' ', mask: blob(facts.mask) })],
+    [415, undefined, () => retouch.upload(new Blob(['hello']))],
+    [401, undefined, () => new Retouch(facts.address, { key: 'rt_wrong' }).account()],
+  ]) {
+    await assert.rejects(run, (error) => {
+      assert(error instanceof Refused && error.message);
+      assert.deepEqual([error.status, error.code], [status, code]);
+      return true;
+    });
+  }
+});
+
+// Answers with [status, headers, body] in turn, or hangs up.
+async function serving(answers, run) {
+  const requests = [];
+  const server = createServer((request, response) => {
+    requests.push([request.method, request.url, request.headers['idempotency-key']]);
+    request.resume();
+    request.on('end', () => {
+      const answer = answers.shift();
+      if (!answer) return request.socket.destroy();
+      const [status, headers, body] = answer;
+      response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+    });
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = `http://127.0.0.1:${server.address().port}/`;
+  try {
+    await run(new Retouch(address, { key: 'rt_key', retries: 2 }), requests);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+const job = (state, more) => ({ id: '7', state, results: [], ...more });
+const done = job('done', { results: [{ imageId: '9' }] });
+
+test('a run is repeated with the same key', () =>
+  serving(
+    [undefined, [503, { 'Retry-After': '0' }, { detail: 'Busy.' }], [202, {}, done]],
+    async (retouch, requests) => {
+      assert.equal((await retouch.upscale('1', 4)).imageId, '9');
+      assert.equal(requests.length, 3);
+      assert.equal(new Set(requests.map(([, , key]) => key)).size, 1);
+    },
+  ));
+
+test('an upload with a lost answer is not repeated', () =>
+  serving([undefined], async (retouch) => {
+    await assert.rejects(retouch.upload(new Blob(['picture'])), TypeError);
+  }));
+
+test('a refusal is not repeated unless it asks for it', () =>
+  serving([[402, {}, { detail: 'Not enough credits' }]], async (retouch) => {
+    await assert.rejects(retouch.removeBackground('1'), /Not enough credits/);
+  }));
+
+test('an answer that is not JSON is a refusal all the same', () =>
+  serving(Array(3).fill([502, { 'Retry-After': '0' }, '<html>']), async (retouch) => {
+    await assert.rejects(retouch.account(), (error) => error instanceof Refused && error.status === 502);
+  }));
+
+test('a run that takes too long is canceled, unless it has just ended', () =>
+  serving(
+    [
+      [202, {}, job('queued')],
+      [200, {}, job('cancelled')],
+      [202, {}, job('running')],
+      [200, {}, done],
+    ],
+    async (retouch, requests) => {
+      await assert.rejects(retouch.removeBackground('1', { patience: 0 }), Canceled);
+      assert.deepEqual(requests.at(-1)?.slice(0, 2), ['DELETE', '/api/jobs/7']);
+      assert.equal((await retouch.removeBackground('1', { patience: 0 })).imageId, '9');
+    },
+  ));
+
+test('a signal cancels the run', () =>
+  serving(
+    [
+      [202, {}, job('queued')],
+      [200, {}, job('cancelled')],
+    ],
+    async (retouch, requests) => {
+      const signal = AbortSignal.timeout(50);
+      await assert.rejects(retouch.removeBackground('1', { signal }), { name: 'TimeoutError' });
+      assert.equal(requests.at(-1)?.[0], 'DELETE');
+    },
+  ));
