@@ -39,7 +39,6 @@ pub async fn install(app: &TestApp, modes: &[FixMode], vocabulary: Option<&[&str
             .filter(|_| mode.needs_words())
             .map(|words| words.iter().map(|word| (*word).to_owned()).collect()),
         is_demo: mode.needs_words(),
-        source: None,
     };
     let worker = Worker {
         id: WorkerId::new(),

@@ -198,7 +198,6 @@ fn worker(tool: ToolName) -> Worker {
         largest_pixels: None,
         vocabulary: None,
         is_demo: false,
-        source: None,
     };
     Worker {
         id: WorkerId::new(),
