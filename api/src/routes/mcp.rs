@@ -144,10 +144,11 @@ fn origin_with_port(public_url: &Url) -> String {
 fn refusal(app: &App, error: ApiError) -> Response {
     let is_unauthorized = matches!(error, ApiError::Unauthorized(_));
     let mut response = error.into_response();
-    if is_unauthorized && let Ok(address) = app.public_url.join(METADATA_PATH_OF_MCP) {
-        let challenge = format!("Bearer resource_metadata=\"{address}\"");
-        let challenge = HeaderValue::from_str(&challenge).ok();
-        response.headers_mut().extend(challenge.map(|it| (header::WWW_AUTHENTICATE, it)));
+    if is_unauthorized
+        && let Ok(address) = app.public_url.join(METADATA_PATH_OF_MCP)
+        && let Ok(challenge) = format!("Bearer resource_metadata=\"{address}\"").parse()
+    {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     }
     response
 }
