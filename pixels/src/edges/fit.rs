@@ -65,24 +65,71 @@ pub fn fit(rgb: &[u8], map: &Map<'_>) -> Vec<Cell> {
     let (columns, rows) = (map.columns, map.values.len() / map.columns);
     let rgb = rgb.as_chunks::<3>().0;
     let mut cells = vec![Cell::default(); map.values.len()];
-    cells.par_chunks_mut(columns).enumerate().with_min_len(8).for_each(|(y, row)| {
-        for (x, cell) in row.iter_mut().enumerate() {
-            let near = |at: usize, end: usize| {
-                std::array::from_fn(|offset| (at + offset).saturating_sub(RADIUS).min(end - 1))
-            };
-            let neighborhood =
-                Neighborhood { xs: near(x, columns), ys: near(y, rows).map(|y| y * columns) };
-            let center = map.values[y * columns + x];
-            let is_even = |at: usize| (map.values[at] - center).abs() < EVEN;
-            if !neighborhood.cells().all(|(_, _, at)| is_even(at)) {
-                *cell = Moments::of(&neighborhood, rgb, map.values).model();
+    let lines = cells.par_chunks_mut(columns).enumerate().with_min_len(8);
+    lines.for_each_init(
+        || Extremes::new(columns),
+        |extremes, (y, row)| {
+            let ys = near(y, rows).map(|y| y * columns);
+            extremes.look_at(ys.map(|start| &map.values[start..start + columns]));
+            let values = &map.values[y * columns..];
+            for (x, (cell, value)) in row.iter_mut().zip(values).enumerate() {
+                if !extremes.are_even(x, *value) {
+                    let neighborhood = Neighborhood { xs: near(x, columns), ys };
+                    *cell = Moments::of(&neighborhood, rgb, map.values).model();
+                }
             }
-        }
-    });
+        },
+    );
     cells
 }
 
-/// A cell and those around it. Beyond the map's border, its outermost cells repeat.
+/// Returns the rows or columns of a neighborhood. Beyond the border, the outermost repeats.
+fn near(at: usize, end: usize) -> [usize; SIDE] {
+    std::array::from_fn(|offset| (at + offset).saturating_sub(RADIUS).min(end - 1))
+}
+
+/// The least and greatest alpha in each column of the neighborhoods of a row. Tells where alpha is even without looking at
+/// every neighborhood.
+struct Extremes {
+    /// With as many columns beyond each border as a neighborhood reaches.
+    low: Vec<f32>,
+    high: Vec<f32>,
+}
+
+impl Extremes {
+    fn new(columns: usize) -> Self {
+        let empty = vec![0.0; columns + 2 * RADIUS];
+        Self { low: empty.clone(), high: empty }
+    }
+
+    /// Moves to the neighborhoods of other rows of a map.
+    fn look_at(&mut self, rows: [&[f32]; SIDE]) {
+        let end = RADIUS + rows[0].len();
+        self.low[RADIUS..end].copy_from_slice(rows[0]);
+        self.high[RADIUS..end].copy_from_slice(rows[0]);
+        for row in &rows[1..] {
+            let extremes = self.low[RADIUS..].iter_mut().zip(&mut self.high[RADIUS..]);
+            for ((low, high), value) in extremes.zip(*row) {
+                *low = if *value < *low { *value } else { *low };
+                *high = if *value > *high { *value } else { *high };
+            }
+        }
+        for line in [&mut self.low, &mut self.high] {
+            let (first, last) = (line[RADIUS], line[end - 1]);
+            line[..RADIUS].fill(first);
+            line[end..].fill(last);
+        }
+    }
+
+    /// Returns whether the neighborhood of a column differs nowhere much from its center.
+    fn are_even(&self, column: usize, center: f32) -> bool {
+        let window = column..column + SIDE;
+        self.low[window.clone()].iter().all(|low| center - low < EVEN)
+            && self.high[window].iter().all(|high| high - center < EVEN)
+    }
+}
+
+/// A cell and those around it.
 struct Neighborhood {
     xs: [usize; SIDE],
     /// The index of the first cell of each row.
