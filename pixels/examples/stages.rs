@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use ndarray::Array4;
+use retouch_pixels::Limits;
 use retouch_pixels::alpha::{Edges, MapRange, to_alpha};
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
@@ -15,7 +16,6 @@ use retouch_pixels::framing::Framing;
 use retouch_pixels::preview::Preview;
 use retouch_pixels::result::encode;
 use retouch_pixels::tensor::{Divisor, to_tensor};
-use retouch_pixels::Limits;
 
 const ROUNDS: usize = 15;
 
@@ -80,8 +80,7 @@ fn main() {
             &mut stages;
         let picture = decoding.run(|| decode(&file, &Limits::default()).expect("a picture"));
         let (framing, divisor) = (Framing::Stretch, Divisor::Constant(255.0));
-        preprocessing
-            .run(|| to_tensor(&picture, size, framing, divisor, [0.5; 3], [0.5; 3]));
+        preprocessing.run(|| to_tensor(&picture, size, framing, divisor, [0.5; 3], [0.5; 3]));
         let frame = framing.frame((picture.width, picture.height), size);
         let alpha = postprocessing.run(|| {
             to_alpha(&map, MapRange::Clip, 0, &frame, &picture, Edges::OfPicture).expect("alpha")

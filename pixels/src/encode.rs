@@ -7,7 +7,7 @@ mod webp;
 
 pub(crate) use self::file::{jpeg, lossless_webp, png_of_samples};
 pub use self::stream::{Channels, PngStream};
-pub use self::webp::{MAX_WEBP_SIDE, lossy_webp};
+pub use self::webp::{Effort, MAX_WEBP_SIDE, lossy_webp};
 
 use bytes::Bytes;
 

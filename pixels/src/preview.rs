@@ -3,10 +3,12 @@
 //! Each pixel is the average of the area that it covers, colors weighted by alpha. Rows are summed up as they come, so
 //! a preview needs memory for its own pixels only.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use pulp::{Arch, NullaryFnOnce};
 
-use crate::encode::{Channels, Rgba, interleave, lossy_webp};
+use crate::encode::{Channels, Effort, Rgba, interleave, lossy_webp};
 use crate::span::span;
 use crate::thumbnail::{Thumbnail, small_profile};
 use crate::{Picture, PixelError};
@@ -14,7 +16,7 @@ use crate::{Picture, PixelError};
 /// The longest side of a preview, in pixels.
 pub const PREVIEW_SIDE: u32 = 1600;
 /// The quality of a preview, 1 to 100.
-const PREVIEW_QUALITY: u8 = 80;
+const PREVIEW_QUALITY: u8 = 78;
 /// The quality of a preview's alpha, 1 to 100. Without loss, soft alpha would take twice as long to encode.
 const PREVIEW_ALPHA_QUALITY: u8 = 80;
 /// The most memory that a pixel of a preview takes, in bytes: the sample and the encoder's copies of it.
@@ -46,6 +48,8 @@ pub struct Preview {
     out: (u32, u32),
     /// The source rows of the row in the making: premultiplied R, G, B and alpha, 0 to 255, or fewer channels.
     sums: Vec<f32>,
+    /// The part of `sums` outside which nothing was added.
+    span: Range<usize>,
     /// The next source row.
     row: u32,
     /// The source columns of each column.
@@ -62,7 +66,7 @@ impl Preview {
         let sums = vec![0.0; size.0 as usize * channels.count()];
         let columns = (0..out.0).map(|x| Columns::of(x, size.0, out.0)).collect();
         let pixels = Vec::with_capacity(out.0 as usize * out.1 as usize * 4);
-        Some(Self { size, channels, out, sums, row: 0, columns, pixels })
+        Some(Self { size, channels, out, sums, span: 0..0, row: 0, columns, pixels })
     }
 
     /// Encodes the preview of a whole picture; `None` if the picture is small enough to be its own.
@@ -109,6 +113,11 @@ impl Preview {
         let weight = share as f32 / self.out.1 as f32;
         // Transparent black adds nothing.
         let span = span(row);
+        self.span = match (self.span.is_empty(), span.is_empty()) {
+            (_, true) => self.span.clone(),
+            (true, false) => span.clone(),
+            (false, false) => self.span.start.min(span.start)..self.span.end.max(span.end),
+        };
         let (sums, row) = (&mut self.sums[span.clone()], &row[span]);
         match self.channels {
             Channels::Gray | Channels::Rgb => Arch::new().dispatch(Add { sums, row, weight }),
@@ -126,7 +135,8 @@ impl Preview {
             Channels::GrayAlpha => self.shrink::<2>(|[v, a]| [v, v, v, a]),
             Channels::Rgba => self.shrink::<4>(|rgba| rgba),
         }
-        self.sums.fill(0.0);
+        self.sums[self.span.clone()].fill(0.0);
+        self.span = 0..0;
     }
 
     fn shrink<const N: usize>(&mut self, rgba: impl Fn([f32; N]) -> [f32; 4]) {
@@ -134,7 +144,12 @@ impl Preview {
         let area =
             self.size.0 as f32 / self.out.0 as f32 * (self.size.1 as f32 / self.out.1 as f32);
         let sums = self.sums.as_chunks::<N>().0;
+        let span = self.span.start / N..self.span.end.div_ceil(N);
         for columns in &self.columns {
+            if !is_opaque && (columns.end <= span.start || columns.first >= span.end) {
+                self.pixels.extend([0; 4]);
+                continue;
+            }
             let mut sum = [0.0; N];
             let mut add = |column: &[f32; N], weight: f32| {
                 for (sum, value) in sum.iter_mut().zip(column) {
@@ -170,7 +185,7 @@ impl Preview {
     pub fn encode(&self, icc: Option<&[u8]>) -> Result<Bytes, PixelError> {
         let (width, height) = self.out;
         let picture = Rgba { width, height, pixels: &self.pixels, icc: small_profile(icc) };
-        lossy_webp(picture, PREVIEW_QUALITY, PREVIEW_ALPHA_QUALITY)
+        lossy_webp(picture, PREVIEW_QUALITY, PREVIEW_ALPHA_QUALITY, Effort::Least)
     }
 
     /// Reduces the preview of a whole picture to the picture's thumbnail.

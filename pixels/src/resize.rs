@@ -5,8 +5,10 @@
 //! the reduction. Weights are fixed-point with 22 fractional bits. Samples are rounded to 8 bits between the
 //! horizontal and the vertical pass, and a pass that changes nothing is skipped.
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::{U8, U8x3, U8x4};
+use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
+use image::{DynamicImage, ImageBuffer};
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
@@ -57,14 +59,75 @@ fn convolve(
     to: (u32, u32),
     filter: FilterType,
 ) -> Result<Vec<u8>, PixelError> {
+    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter));
+    convolve_samples(rgb, 3, from, to, &options)
+}
+
+/// Resizes interleaved 8-bit samples of 1, 3 or 4 channels. Every filter of the library is compiled for each type of
+/// pixels and images that it is called with, which takes minutes for all of them, so it is called only here.
+///
+/// # Errors
+/// [`PixelError::Internal`] for other channels, or if the number of samples does not match `from`.
+pub(crate) fn convolve_samples(
+    samples: &[u8],
+    channels: usize,
+    from: (u32, u32),
+    to: (u32, u32),
+    options: &ResizeOptions,
+) -> Result<Vec<u8>, PixelError> {
+    match channels {
+        1 => convolve_pixels::<U8>(samples, channels, from, to, options),
+        3 => convolve_pixels::<U8x3>(samples, channels, from, to, options),
+        4 => convolve_pixels::<U8x4>(samples, channels, from, to, options),
+        _ => Err(PixelError::Internal(format!("resizing: {channels} channels"))),
+    }
+}
+
+/// Resizes a gray, RGB or RGBA picture of 8-bit samples; colors are weighted by alpha.
+///
+/// # Errors
+/// [`PixelError::Internal`] for other pictures.
+pub(crate) fn convolve_image(
+    picture: &DynamicImage,
+    (width, height): (u32, u32),
+    options: &ResizeOptions,
+) -> Result<DynamicImage, PixelError> {
+    let channels = usize::from(picture.color().channel_count());
+    let from = (picture.width(), picture.height());
+    let made = convolve_samples(picture.as_bytes(), channels, from, (width, height), options)?;
+    let made = match picture {
+        DynamicImage::ImageLuma8(_) => {
+            ImageBuffer::from_raw(width, height, made).map(DynamicImage::ImageLuma8)
+        }
+        DynamicImage::ImageRgb8(_) => {
+            ImageBuffer::from_raw(width, height, made).map(DynamicImage::ImageRgb8)
+        }
+        DynamicImage::ImageRgba8(_) => {
+            ImageBuffer::from_raw(width, height, made).map(DynamicImage::ImageRgba8)
+        }
+        _ => None,
+    };
+    made.ok_or_else(|| PixelError::Internal(format!("resizing: {:?}", picture.color())))
+}
+
+fn convolve_pixels<P: PixelTrait>(
+    samples: &[u8],
+    channels: usize,
+    from: (u32, u32),
+    to: (u32, u32),
+    options: &ResizeOptions,
+) -> Result<Vec<u8>, PixelError> {
     let failed =
         |problem: &dyn std::error::Error| PixelError::Internal(format!("resizing: {problem}"));
+    let mut made = vec![0; to.0 as usize * to.1 as usize * channels];
     let source =
-        ImageRef::new(from.0, from.1, rgb, PixelType::U8x3).map_err(|error| failed(&error))?;
-    let mut out = Image::new(to.0, to.1, PixelType::U8x3);
-    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter));
-    Resizer::new().resize(&source, &mut out, Some(&options)).map_err(|error| failed(&error))?;
-    Ok(out.into_vec())
+        TypedImageRef::<P>::from_buffer(from.0, from.1, samples).map_err(|error| failed(&error))?;
+    let mut view =
+        TypedImage::<P>::from_buffer(to.0, to.1, &mut made).map_err(|error| failed(&error))?;
+    Resizer::new()
+        .resize_typed(&source, &mut view, Some(options))
+        .map_err(|error| failed(&error))?;
+    Ok(made)
 }
 
 /// Resizes R, G, B from one size (width, height) to another, bit for bit as Pillow's BILINEAR.

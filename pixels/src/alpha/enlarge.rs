@@ -132,11 +132,8 @@ mod tests {
             (0.5, 9.0, 10, 4),
         ] {
             let map: Vec<f32> = (0..cells).map(|cell| (cell * 37 % 11) as f32 / 10.0).collect();
-            let made = enlarge(
-                &map,
-                &Side::new(start, length, cells, pixels),
-                &Side::new(0.0, 1.0, 1, 3),
-            );
+            let made =
+                enlarge(&map, &Side::new(start, length, cells, pixels), &Side::new(0.0, 1.0, 1, 3));
             let scale = length / pixels as f64;
             let support = scale.max(1.0);
             for (pixel, made) in made.iter().enumerate() {

@@ -67,15 +67,22 @@ pub fn fit(rgb: &[u8], map: &Map<'_>) -> Vec<Cell> {
     let mut cells = vec![Cell::default(); map.values.len()];
     let lines = cells.par_chunks_mut(columns).enumerate().with_min_len(8);
     lines.for_each_init(
-        || Extremes::new(columns),
-        |extremes, (y, row)| {
+        || (Extremes::new(columns), vec![Sums::default(); columns]),
+        |(extremes, sums), (y, row)| {
             let ys = near(y, rows).map(|y| y * columns);
             extremes.look_at(ys.map(|start| &map.values[start..start + columns]));
             let values = &map.values[y * columns..];
+            // Neighborhoods overlap, so each column of them is summed up once.
+            let mut summed = 0;
             for (x, (cell, value)) in row.iter_mut().zip(values).enumerate() {
                 if !extremes.are_even(x, *value) {
-                    let neighborhood = Neighborhood { xs: near(x, columns), ys };
-                    *cell = Moments::of(&neighborhood, rgb, map.values).model();
+                    let xs = near(x, columns);
+                    for x in summed.max(xs[0])..=xs[SIDE - 1] {
+                        sums[x] =
+                            column_sums(ys.map(|start| (map.values[start + x], rgb[start + x])));
+                    }
+                    summed = xs[SIDE - 1] + 1;
+                    *cell = Moments::of(xs.map(|x| &sums[x])).model();
                 }
             }
         },
@@ -129,21 +136,31 @@ impl Extremes {
     }
 }
 
-/// A cell and those around it.
-struct Neighborhood {
-    xs: [usize; SIDE],
-    /// The index of the first cell of each row.
-    ys: [usize; SIDE],
+/// The offset of a row or column of a neighborhood from its center.
+fn offset(index: usize) -> f32 {
+    index as f32 - RADIUS as f32
 }
 
-impl Neighborhood {
-    /// Returns the offset of every cell from the center, and its index.
-    fn cells(&self) -> impl Iterator<Item = (f32, f32, usize)> {
-        let offset = |index: usize| index as f32 - RADIUS as f32;
-        self.ys.iter().enumerate().flat_map(move |(dy, row)| {
-            self.xs.iter().enumerate().map(move |(dx, x)| (offset(dx), offset(dy), row + x))
-        })
+/// Sums of alpha, colors and their products, in one array, so that they compile to vector instructions.
+type Sums = [f32; 16];
+
+/// The index of the sum of alpha times the horizontal offset, which a column by itself does not have.
+const ALPHA_ACROSS: usize = 15;
+
+/// Sums up the cells of a column of a neighborhood: alpha and color.
+fn column_sums(cells: [(f32, [u8; 3]); SIDE]) -> Sums {
+    let mut sums = Sums::default();
+    for (index, (a, rgb)) in cells.into_iter().enumerate() {
+        let [r, g, b] = rgb.map(|value| f32::from(value) / 255.0);
+        let along = a * offset(index);
+        let products = [a * a, a * r, a * g, a * b, r * r, r * g, r * b, g * g, g * b, b * b];
+        let [aa, ar, ag, ab, rr, rg, rb, gg, gb, bb] = products;
+        let terms = [a, r, g, b, aa, ar, ag, ab, rr, rg, rb, gg, gb, bb, along, 0.0];
+        for (sum, term) in sums.iter_mut().zip(terms) {
+            *sum += term;
+        }
     }
+    sums
 }
 
 /// The pairs of channels, as indices of R, G and B: the upper triangle of a symmetric matrix.
@@ -162,35 +179,17 @@ struct Moments {
 }
 
 impl Moments {
-    fn of(neighborhood: &Neighborhood, rgb: &[[u8; 3]], alpha: &[f32]) -> Self {
-        // One array, so that the sums compile to vector instructions.
-        let mut sums = [0.0; 16];
-        for (dx, dy, at) in neighborhood.cells() {
-            let a = alpha[at];
-            let [r, g, b] = rgb[at].map(|value| f32::from(value) / 255.0);
-            let terms = [
-                a,
-                r,
-                g,
-                b,
-                a * a,
-                a * r,
-                a * g,
-                a * b,
-                r * r,
-                r * g,
-                r * b,
-                g * g,
-                g * b,
-                b * b,
-                a * dx,
-                a * dy,
-            ];
-            for (sum, term) in sums.iter_mut().zip(terms) {
+    fn of(columns: [&Sums; SIDE]) -> Self {
+        let mut sums = Sums::default();
+        let mut alpha_across = 0.0;
+        for (index, column) in columns.into_iter().enumerate() {
+            alpha_across += column[0] * offset(index);
+            for (sum, term) in sums.iter_mut().zip(column) {
                 *sum += term;
             }
         }
-        let [alpha, r, g, b, alpha_alpha, ar, ag, ab, rr, rg, rb, gg, gb, bb, ax, ay] =
+        sums[ALPHA_ACROSS] = alpha_across;
+        let [alpha, r, g, b, alpha_alpha, ar, ag, ab, rr, rg, rb, gg, gb, bb, ay, ax] =
             sums.map(|sum| sum / CELLS);
         Self {
             alpha,

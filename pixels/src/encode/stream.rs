@@ -90,14 +90,11 @@ impl PngStream {
         let rows = rows.chunks(self.filter.length());
         for row in rows {
             let is_whole = row.len() == self.filter.length();
-            self.rows_left = self
-                .rows_left
-                .checked_sub(1)
-                .filter(|_| is_whole)
-                .ok_or_else(|| PixelError::Internal("encoding rows that do not fit".to_owned()))?;
-            self.compressor
-                .write_data(self.filter.filter(row))
-                .map_err(|error| failed(&error))?;
+            self.rows_left =
+                self.rows_left.checked_sub(1).filter(|_| is_whole).ok_or_else(|| {
+                    PixelError::Internal("encoding rows that do not fit".to_owned())
+                })?;
+            self.compressor.write_data(self.filter.filter(row)).map_err(|error| failed(&error))?;
         }
         Ok(())
     }

@@ -19,9 +19,7 @@ const BLOCK: usize = 8;
 const fn pairs(first: u8) -> [u8; 16] {
     const ZERO: u8 = 0x80;
     let [r, g, b] = [first, first + 1, first + 2];
-    [
-        r, ZERO, r + 3, ZERO, g, ZERO, g + 3, ZERO, b, ZERO, b + 3, ZERO, ZERO, ZERO, ZERO, ZERO,
-    ]
+    [r, ZERO, r + 3, ZERO, g, ZERO, g + 3, ZERO, b, ZERO, b + 3, ZERO, ZERO, ZERO, ZERO, ZERO]
 }
 
 /// Where the pixels 0, 1, 4 and 5 of a block lie when its bytes 0 to 15 and 8 to 23 are the two lanes, and then the
@@ -98,10 +96,18 @@ impl NullaryFnOnce for Row<'_> {
         let pairs: [__m256i; 2] = cast(PAIRS);
         let zero = avx._mm256_setzero_si256();
         let blocks = windows.blocks.chunks_exact(windows.count);
-        for ((out, first), blocks) in out.as_chunks_mut().0.iter_mut().zip(&windows.firsts).zip(blocks) {
+        for ((out, first), blocks) in
+            out.as_chunks_mut().0.iter_mut().zip(&windows.firsts).zip(blocks)
+        {
             let (mut fine, mut coarse) = (zero, zero);
-            for (pixels, block) in row[first * 3..].as_chunks::<{ 3 * BLOCK }>().0.iter().zip(blocks) {
-                let (Some(low), Some(high)) = (pixels.first_chunk::<16>(), pixels.last_chunk::<16>()) else { return };
+            for (pixels, block) in
+                row[first * 3..].as_chunks::<{ 3 * BLOCK }>().0.iter().zip(blocks)
+            {
+                let (Some(low), Some(high)) =
+                    (pixels.first_chunk::<16>(), pixels.last_chunk::<16>())
+                else {
+                    return;
+                };
                 let pixels: __m256i = cast([*low, *high]);
                 for half in 0..2 {
                     let samples = avx2._mm256_shuffle_epi8(pixels, pairs[half]);

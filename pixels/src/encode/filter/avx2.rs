@@ -51,8 +51,7 @@ fn split(window: Window<'_>) -> (Vectors<'_>, Window<'_>) {
     let (left, rest_left) = window.left.as_chunks();
     let (above, rest_above) = window.above.as_chunks();
     let (corner, rest_corner) = window.corner.as_chunks();
-    let rest =
-        Window { here: rest_here, left: rest_left, above: rest_above, corner: rest_corner };
+    let rest = Window { here: rest_here, left: rest_left, above: rest_above, corner: rest_corner };
     (Vectors { here, left, above, corner }, rest)
 }
 
@@ -82,7 +81,8 @@ fn predictions(simd: V3, left: __m256i, above: __m256i, corner: __m256i) -> [__m
 #[inline(always)]
 fn paeth(simd: V3, left: __m256i, above: __m256i, corner: __m256i) -> __m256i {
     let avx2 = simd.avx2;
-    let distance = |a, b| avx2._mm256_or_si256(avx2._mm256_subs_epu8(a, b), avx2._mm256_subs_epu8(b, a));
+    let distance =
+        |a, b| avx2._mm256_or_si256(avx2._mm256_subs_epu8(a, b), avx2._mm256_subs_epu8(b, a));
     let is_at_most = |a, b| avx2._mm256_cmpeq_epi8(avx2._mm256_min_epu8(a, b), a);
     let (of_left, of_above) = (distance(above, corner), distance(left, corner));
     let differ = avx2._mm256_xor_si256(is_at_most(corner, left), is_at_most(corner, above));
