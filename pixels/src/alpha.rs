@@ -1,9 +1,9 @@
 //! Turns a segmentation map into soft alpha at the picture's full size, without sharpening or threshold.
 
+mod enlarge;
+
 use std::ops::Range;
 
-use fast_image_resize::images::Image;
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use ndarray::{Array4, Axis};
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::edges::{Map, refine};
 use crate::framing::Frame;
 use crate::{Picture, PixelError};
+use enlarge::{Side, enlarge};
 
 /// A map whose largest and smallest value differ by less is flat: the model found nothing.
 const FLAT: f32 = 1e-6;
@@ -59,7 +60,10 @@ pub fn to_alpha(
     }
     let window = Window::of(frame, (map_width, map_height));
     let map = to_unit_range(window.values(map, range, channel), range)?;
-    let mut alpha = enlarge(&map, &window, picture)?;
+    let [left, top, width, height] = window.crop;
+    let columns = Side::new(left, width, window.x.len(), picture.width as usize);
+    let rows = Side::new(top, height, window.y.len(), picture.height as usize);
+    let mut alpha = enlarge(&map, &columns, &rows);
     if edges == Edges::OfPicture && window.is_exact() {
         refine(&mut alpha, &Map { columns: window.x.len(), values: &map }, picture)?;
     }
@@ -140,37 +144,6 @@ fn to_unit_range(mut map: Vec<f32>, range: MapRange) -> Result<Vec<f32>, PixelEr
         *value = ((*value - low) / span).clamp(0.0, 1.0);
     }
     Ok(map)
-}
-
-fn enlarge(map: &[f32], window: &Window, picture: &Picture) -> Result<Vec<u8>, PixelError> {
-    let defect = |error: String| PixelError::Internal(format!("resizing alpha: {error}"));
-    // 16 bits keep the rounding error below 1/65535 and take half the memory of floats.
-    let mut words = Image::new(window.x.len() as u32, window.y.len() as u32, PixelType::U16);
-    for (word, value) in words.buffer_mut().chunks_exact_mut(2).zip(map) {
-        word.copy_from_slice(&((value * 65535.0 + 0.5) as u16).to_ne_bytes());
-    }
-    let [left, top, width, height] = window.crop;
-    let bilinear = ResizeOptions::new()
-        .resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
-        .crop(left, top, width, height)
-        .use_alpha(false);
-    let mut full = Image::new(picture.width, picture.height, PixelType::U16);
-    Resizer::new()
-        .resize(&words, &mut full, &bilinear)
-        .map_err(|error| defect(error.to_string()))?;
-    Ok(to_bytes(full.buffer()))
-}
-
-/// Scales native-endian 16-bit samples to 8 bits, rounded.
-fn to_bytes(words: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; words.len() / 2];
-    bytes.par_chunks_mut(1 << 16).zip(words.par_chunks(1 << 17)).for_each(|(bytes, words)| {
-        for (byte, word) in bytes.iter_mut().zip(words.chunks_exact(2)) {
-            let word = u32::from(u16::from_ne_bytes([word[0], word[1]]));
-            *byte = ((word + 128) / 257) as u8;
-        }
-    });
-    bytes
 }
 
 /// Multiplies two samples in which 255 stands for 1, rounded.

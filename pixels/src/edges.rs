@@ -14,6 +14,8 @@ mod fit;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::resize::resize_roughly;
@@ -35,6 +37,7 @@ pub fn refine(alpha: &mut [u8], map: &Map<'_>, picture: &Picture) -> Result<(), 
     let size = (picture.width, picture.height);
     let small = resize_roughly(&picture.rgb, size, (columns as u32, rows as u32))?;
     let cells = fit(&small, map);
+    let uneven: Vec<_> = (0..rows).map(|row| uneven(&cells, columns, row)).collect();
     let columns_of: Vec<_> = positions(width, columns).collect();
     let rows_of: Vec<_> = positions(height, rows).collect();
     let lines = alpha.par_chunks_mut(width).zip(picture.rgb.par_chunks(width * 3)).zip(rows_of);
@@ -42,13 +45,36 @@ pub fn refine(alpha: &mut [u8], map: &Map<'_>, picture: &Picture) -> Result<(), 
         || vec![Cell::default(); columns],
         |between, ((alpha, rgb), row)| {
             let (upper, lower) = (&cells[row.first * columns..], &cells[row.second * columns..]);
-            for ((cell, upper), lower) in between.iter_mut().zip(upper).zip(lower) {
-                *cell = upper.blend(lower, row.share);
+            for span in &uneven[row.first] {
+                // Pixels to the left of the first cell lie between it and the one before.
+                let first = span.start.saturating_sub(1);
+                for at in first..(span.end + 1).min(columns) {
+                    between[at] = upper[at].blend(&lower[at], row.share);
+                }
+                let pixel_of = |cell| columns_of.partition_point(|column| column.first < cell);
+                let pixels = pixel_of(first)..pixel_of(span.end);
+                let rgb = &rgb[pixels.start * 3..pixels.end * 3];
+                refine_row(&mut alpha[pixels.clone()], rgb, between, &columns_of[pixels]);
             }
-            refine_row(alpha, rgb, between, &columns_of);
         },
     );
     Ok(())
+}
+
+/// Returns the cells with weight in a row or the next one, as ranges of columns.
+fn uneven(cells: &[Cell], columns: usize, row: usize) -> Vec<Range<usize>> {
+    let mut spans: Vec<Range<usize>> = Vec::new();
+    for column in 0..columns {
+        let at = row * columns + column;
+        let below = cells.get(at + columns).map_or(0.0, |cell| cell.weight);
+        if cells[at].weight + below > 0.0 {
+            match spans.last_mut() {
+                Some(span) if span.end == column => span.end += 1,
+                _ => spans.push(column..column + 1),
+            }
+        }
+    }
+    spans
 }
 
 fn refine_row(alpha: &mut [u8], rgb: &[u8], cells: &[Cell], columns: &[Position]) {

@@ -1,16 +1,15 @@
 //! Encodes PNGs, in one piece or row by row, JPEGs and `WebP`s.
 
 mod file;
+mod filter;
 mod stream;
 mod webp;
 
 pub(crate) use self::file::{jpeg, lossless_webp, png_of_samples};
 pub use self::stream::{Channels, PngStream};
-pub use self::webp::{MAX_WEBP_SIDE, lossy_webp};
+pub use self::webp::{Effort, MAX_WEBP_SIDE, lossy_webp};
 
 use bytes::Bytes;
-use image::codecs::png::{CompressionType, FilterType as PngFilter, PngEncoder};
-use image::{ExtendedColorType, ImageEncoder};
 
 use crate::{Picture, PixelError};
 
@@ -33,16 +32,8 @@ pub struct Rgba<'a> {
 /// # Errors
 /// [`PixelError::Internal`] if the buffer does not match the size.
 pub fn encode_png(picture: Rgba<'_>) -> Result<Bytes, PixelError> {
-    let mut png = Vec::with_capacity(picture.pixels.len() / 3);
-    let mut encoder =
-        PngEncoder::new_with_quality(&mut png, CompressionType::Fast, PngFilter::Adaptive);
-    if let Some(icc) = picture.icc {
-        encoder.set_icc_profile(icc.to_vec()).map_err(|error| failed(&error))?;
-    }
-    encoder
-        .write_image(picture.pixels, picture.width, picture.height, ExtendedColorType::Rgba8)
-        .map_err(|error| failed(&error))?;
-    Ok(png.into())
+    let size = (picture.width, picture.height);
+    png_of_samples(size, Channels::Rgba, picture.pixels, picture.icc)
 }
 
 /// Encodes a picture as a PNG. Gray pictures are encoded as gray, opaque ones without alpha.
@@ -53,17 +44,12 @@ pub fn encode_picture(picture: &Picture) -> Result<Bytes, PixelError> {
     let size = (picture.width, picture.height);
     let channels = Channels::of(picture.gray, picture.alpha.is_some());
     let mut png = PngStream::new(size, channels, picture.icc.clone())?;
-    // Growing would copy; unused capacity takes no memory.
-    let mut bytes = Vec::with_capacity(picture.pixels() * channels.count());
     let mut line = Vec::new();
     for y in 0..picture.height as usize {
         interleave(picture, y, &mut line);
         png.write(&line)?;
-        bytes.extend_from_slice(&png.take());
     }
-    bytes.extend_from_slice(&png.finish()?);
-    bytes.shrink_to_fit();
-    Ok(bytes.into())
+    png.finish()
 }
 
 /// Writes the interleaved samples of row `y` to `line`.

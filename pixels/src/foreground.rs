@@ -13,6 +13,8 @@
 
 mod pyramid;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::Picture;
@@ -33,55 +35,125 @@ const CONFIDENCE_POWER: i32 = 32;
 /// The lowest confidence, times a: decides where no pixel nearby is certain.
 const LEAST_CONFIDENCE: f32 = 1e-9;
 
+/// Pixels that are looked at together to find those that need no work.
+const RUN: usize = 16;
+
 /// Cuts the subject out of a picture: returns R, G, B, A of every pixel, with straight (not premultiplied) colors.
 ///
 /// `alpha` has one byte per pixel of `picture`.
 pub fn cut_out(picture: &Picture, alpha: &[u8]) -> Vec<u8> {
-    debug_assert_eq!(alpha.len(), picture.pixels());
-    let grid = Grid::of(picture);
-    let near_edge = grid.tiles_near_soft_pixels(alpha);
-    let guesses =
-        near_edge.iter().any(|near| *near).then(|| grid.guess(picture, alpha, &near_edge));
-    let width = picture.width as usize;
+    let colors = EdgeColors::estimate(picture, alpha);
     let mut rgba = vec![0; alpha.len() * 4];
-    rgba.par_chunks_mut(width * 4).enumerate().for_each(|(y, out)| {
-        let row = y * width..(y + 1) * width;
-        let rgb = &picture.rgb[row.start * 3..row.end * 3];
-        write_row(y, rgb, &alpha[row], guesses.as_ref(), &grid, out);
+    rgba.par_chunks_mut(picture.width as usize * 4).enumerate().for_each(|(y, out)| {
+        colors.cut_out(picture, alpha, y..y + 1, out);
     });
     rgba
 }
 
-fn write_row(
-    y: usize,
-    rgb: &[u8],
-    alpha: &[u8],
-    guesses: Option<&Guesses>,
-    grid: &Grid,
-    out: &mut [u8],
-) {
-    let pixels = out.chunks_exact_mut(4).zip(rgb.chunks_exact(3)).zip(alpha).enumerate();
-    for (x, ((out, rgb), alpha)) in pixels {
-        match (*alpha, guesses) {
-            (0, _) => {} // already 0
-            (u8::MAX, _) | (_, None) => {
-                out[..3].copy_from_slice(rgb);
-                out[3] = *alpha;
+/// The colors of subject and background along the edge between them.
+pub struct EdgeColors {
+    grid: Grid,
+    /// `None` if no pixel is soft.
+    guesses: Option<Guesses>,
+}
+
+impl EdgeColors {
+    /// Estimates the colors; `alpha` has one byte per pixel of `picture`.
+    pub fn estimate(picture: &Picture, alpha: &[u8]) -> Self {
+        debug_assert_eq!(alpha.len(), picture.pixels());
+        let grid = Grid::of(picture);
+        let near_edge = grid.tiles_near_soft_pixels(alpha);
+        let guesses =
+            near_edge.iter().any(|near| *near).then(|| grid.guess(picture, alpha, &near_edge));
+        Self { grid, guesses }
+    }
+
+    /// Cuts the subject out of some rows: writes R, G, B, A of their pixels to `out`, with straight colors. `picture` and
+    /// `alpha` are those of the estimate.
+    pub fn cut_out(&self, picture: &Picture, alpha: &[u8], rows: Range<usize>, out: &mut [u8]) {
+        let width = picture.width as usize;
+        let mut line = self.guesses.as_ref().map(|guesses| Line::new(guesses, &self.grid));
+        for (y, out) in rows.zip(out.chunks_exact_mut(width * 4)) {
+            let row = y * width..(y + 1) * width;
+            let rgb = picture.rgb[row.start * 3..row.end * 3].as_chunks().0;
+            if let Some(line) = &mut line {
+                line.move_to(y);
             }
-            (_, Some(guesses)) => {
-                let a = f32::from(*alpha) / 255.0;
-                let (gx, gy) = grid.position(x, y);
-                let share = a * a / (a * a + (1.0 - a) * (1.0 - a));
-                let foreground = guesses.foreground.at(gx, gy);
-                let background = guesses.background.at(gx, gy);
-                for channel in 0..3 {
-                    let (f, b) = (foreground[channel], background[channel]);
-                    let unexplained = f32::from(rgb[channel]) - a * f - (1.0 - a) * b;
-                    out[channel] = (f + share * unexplained + 0.5).clamp(0.0, 255.0) as u8;
-                }
-                out[3] = *alpha;
+            write_row(rgb, &alpha[row], line.as_mut(), out.as_chunks_mut().0);
+        }
+    }
+}
+
+fn write_row(rgb: &[[u8; 3]], alpha: &[u8], mut line: Option<&mut Line<'_>>, out: &mut [[u8; 4]]) {
+    let runs = out.chunks_mut(RUN).zip(rgb.chunks(RUN)).zip(alpha.chunks(RUN));
+    for (run, ((out, rgb), alpha)) in runs.enumerate() {
+        if *alpha == [0; RUN] {
+            out.fill([0; 4]);
+        } else if *alpha == [u8::MAX; RUN] {
+            for (out, [r, g, b]) in out.iter_mut().zip(rgb) {
+                *out = [*r, *g, *b, u8::MAX];
+            }
+        } else {
+            for (index, ((out, rgb), alpha)) in out.iter_mut().zip(rgb).zip(alpha).enumerate() {
+                *out = match (*alpha, &mut line) {
+                    (0, _) => [0; 4],
+                    (u8::MAX, _) | (_, None) => [rgb[0], rgb[1], rgb[2], *alpha],
+                    (alpha, Some(line)) => line.soft_pixel(run * RUN + index, *rgb, alpha),
+                };
             }
         }
+    }
+}
+
+/// The guesses along a row of pixels.
+struct Line<'a> {
+    guesses: &'a Guesses,
+    grid: &'a Grid,
+    /// The height of the row on the grid.
+    y: f32,
+    /// The columns of the grid whose colors are known.
+    known: Range<usize>,
+    foreground: Vec<[f32; 3]>,
+    background: Vec<[f32; 3]>,
+}
+
+impl<'a> Line<'a> {
+    /// Columns whose colors are computed together.
+    const STEP: usize = 8;
+
+    fn new(guesses: &'a Guesses, grid: &'a Grid) -> Self {
+        let empty = vec![[0.0; 3]; grid.columns];
+        Self { guesses, grid, y: 0.0, known: 0..0, foreground: empty.clone(), background: empty }
+    }
+
+    fn move_to(&mut self, y: usize) {
+        self.y = self.grid.position(y);
+        self.known = 0..0;
+    }
+
+    fn soft_pixel(&mut self, x: usize, rgb: [u8; 3], alpha: u8) -> [u8; 4] {
+        let x = self.grid.position(x).clamp(0.0, (self.grid.columns - 1) as f32);
+        let left = x as usize;
+        let right = (left + 1).min(self.grid.columns - 1);
+        if !(self.known.contains(&left) && self.known.contains(&right)) {
+            self.known = left..(left + Self::STEP).min(self.grid.columns);
+            let Guesses { foreground, background } = self.guesses;
+            foreground.line_at(self.y, self.known.clone(), &mut self.foreground);
+            background.line_at(self.y, self.known.clone(), &mut self.background);
+        }
+        let share = x - left as f32;
+        let between = |line: &[[f32; 3]], channel: usize| {
+            line[left][channel] + (line[right][channel] - line[left][channel]) * share
+        };
+        let a = f32::from(alpha) / 255.0;
+        let share = a * a / (a * a + (1.0 - a) * (1.0 - a));
+        let [r, g, b] = std::array::from_fn(|channel| {
+            let f = between(&self.foreground, channel);
+            let b = between(&self.background, channel);
+            let unexplained = f32::from(rgb[channel]) - a * f - (1.0 - a) * b;
+            (f + share * unexplained + 0.5).clamp(0.0, 255.0) as u8
+        });
+        [r, g, b, alpha]
     }
 }
 
@@ -118,10 +190,9 @@ impl Grid {
         }
     }
 
-    /// Returns the position of a pixel's center on the grid, in blocks from the center of the first block.
-    fn position(&self, x: usize, y: usize) -> (f32, f32) {
-        let scale = 1.0 / self.block as f32;
-        ((x as f32 + 0.5) * scale - 0.5, (y as f32 + 0.5) * scale - 0.5)
+    /// Returns the position of a pixel's center along a side of the grid, in blocks from the center of the first block.
+    fn position(&self, pixel: usize) -> f32 {
+        (pixel as f32 + 0.5) / self.block as f32 - 0.5
     }
 
     /// Returns one flag per tile, row by row: true if it or one of its eight neighbors contains a soft pixel.
@@ -152,8 +223,7 @@ impl Grid {
             .collect()
     }
 
-    /// Guesses both colors for every block. Blocks far from the edge have no evidence and get an interpolated color,
-    /// which is never used.
+    /// Guesses both colors for every block near the edge.
     fn guess(&self, picture: &Picture, alpha: &[u8], near_edge: &[bool]) -> Guesses {
         let confidence: [f32; 256] = std::array::from_fn(|level| {
             let a = level as f32 / 255.0;
@@ -175,9 +245,12 @@ impl Grid {
                     }
                 }
             });
+        let is_needed = |column: usize, row: usize| {
+            near_edge[row / TILE_BLOCKS * self.tile_columns + column / TILE_BLOCKS]
+        };
         let (foreground, background) = rayon::join(
-            || Level::new(self.columns, self.rows, foreground).filled(),
-            || Level::new(self.columns, self.rows, background).filled(),
+            || Level::new(self.columns, self.rows, foreground).filled(is_needed),
+            || Level::new(self.columns, self.rows, background).filled(is_needed),
         );
         Guesses { foreground, background }
     }

@@ -11,7 +11,7 @@
 //! | use its output | [`alpha`] (edges at full size), [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
 //! | select what was clicked | [`select`] |
-//! | write a file | [`encode`], [`thumbnail`], [`preview`], [`cutout`], [`finish`] |
+//! | write a file | [`encode`], [`thumbnail`], [`preview`], [`result`], [`cutout`], [`finish`] |
 //!
 //! Buffers hold rows from the top, without padding. Samples are 8-bit, 0 to 255, unless a function says otherwise.
 
@@ -38,7 +38,9 @@ pub mod patch;
 pub mod picture;
 pub mod preview;
 pub mod resize;
+pub mod result;
 pub mod select;
+mod span;
 mod stored;
 pub mod tensor;
 pub mod thumbnail;

@@ -3,16 +3,20 @@
 //! Each pixel is the average of the area that it covers, colors weighted by alpha. Rows are summed up as they come, so
 //! a preview needs memory for its own pixels only.
 
-use bytes::Bytes;
+use std::ops::Range;
 
-use crate::encode::{Channels, Rgba, interleave, lossy_webp};
+use bytes::Bytes;
+use pulp::{Arch, NullaryFnOnce};
+
+use crate::encode::{Channels, Effort, Rgba, interleave, lossy_webp};
+use crate::span::span;
 use crate::thumbnail::{Thumbnail, small_profile};
 use crate::{Picture, PixelError};
 
 /// The longest side of a preview, in pixels.
 pub const PREVIEW_SIDE: u32 = 1600;
 /// The quality of a preview, 1 to 100.
-const PREVIEW_QUALITY: u8 = 80;
+const PREVIEW_QUALITY: u8 = 78;
 /// The quality of a preview's alpha, 1 to 100. Without loss, soft alpha would take twice as long to encode.
 const PREVIEW_ALPHA_QUALITY: u8 = 80;
 /// The most memory that a pixel of a preview takes, in bytes: the sample and the encoder's copies of it.
@@ -44,8 +48,12 @@ pub struct Preview {
     out: (u32, u32),
     /// The source rows of the row in the making: premultiplied R, G, B and alpha, 0 to 255, or fewer channels.
     sums: Vec<f32>,
+    /// The part of `sums` outside which nothing was added.
+    span: Range<usize>,
     /// The next source row.
     row: u32,
+    /// The source columns of each column.
+    columns: Vec<Columns>,
     /// R, G, B, A of the finished rows.
     pixels: Vec<u8>,
 }
@@ -56,8 +64,9 @@ impl Preview {
     pub fn new(size: (u32, u32), channels: Channels) -> Option<Self> {
         let out = out_size(size)?;
         let sums = vec![0.0; size.0 as usize * channels.count()];
+        let columns = (0..out.0).map(|x| Columns::of(x, size.0, out.0)).collect();
         let pixels = Vec::with_capacity(out.0 as usize * out.1 as usize * 4);
-        Some(Self { size, channels, out, sums, row: 0, pixels })
+        Some(Self { size, channels, out, sums, span: 0..0, row: 0, columns, pixels })
     }
 
     /// Encodes the preview of a whole picture; `None` if the picture is small enough to be its own.
@@ -102,14 +111,18 @@ impl Preview {
             return;
         }
         let weight = share as f32 / self.out.1 as f32;
+        // Transparent black adds nothing.
+        let span = span(row);
+        self.span = match (self.span.is_empty(), span.is_empty()) {
+            (_, true) => self.span.clone(),
+            (true, false) => span.clone(),
+            (false, false) => self.span.start.min(span.start)..self.span.end.max(span.end),
+        };
+        let (sums, row) = (&mut self.sums[span.clone()], &row[span]);
         match self.channels {
-            Channels::Gray | Channels::Rgb => {
-                for (sum, value) in self.sums.iter_mut().zip(row) {
-                    *sum += f32::from(*value) * weight;
-                }
-            }
-            Channels::GrayAlpha => add_weighted::<2>(&mut self.sums, row, weight),
-            Channels::Rgba => add_weighted::<4>(&mut self.sums, row, weight),
+            Channels::Gray | Channels::Rgb => Arch::new().dispatch(Add { sums, row, weight }),
+            Channels::GrayAlpha => Arch::new().dispatch(AddWeighted::<2> { sums, row, weight }),
+            Channels::Rgba => Arch::new().dispatch(AddWeighted::<4> { sums, row, weight }),
         }
     }
 
@@ -122,34 +135,35 @@ impl Preview {
             Channels::GrayAlpha => self.shrink::<2>(|[v, a]| [v, v, v, a]),
             Channels::Rgba => self.shrink::<4>(|rgba| rgba),
         }
-        self.sums.fill(0.0);
+        self.sums[self.span.clone()].fill(0.0);
+        self.span = 0..0;
     }
 
     fn shrink<const N: usize>(&mut self, rgba: impl Fn([f32; N]) -> [f32; 4]) {
-        let (width, out) = (u64::from(self.size.0), u64::from(self.out.0));
         let is_opaque = matches!(self.channels, Channels::Gray | Channels::Rgb);
         let area =
             self.size.0 as f32 / self.out.0 as f32 * (self.size.1 as f32 / self.out.1 as f32);
-        let columns = self.sums.as_chunks::<N>().0;
-        for x in 0..out {
-            // In units of 1 / out.0 source columns, as for rows.
-            let (left, right) = (x * width, (x + 1) * width);
-            let (first, last) = ((left / out) as usize, (right.div_ceil(out) - 1) as usize);
+        let sums = self.sums.as_chunks::<N>().0;
+        let span = self.span.start / N..self.span.end.div_ceil(N);
+        for columns in &self.columns {
+            if !is_opaque && (columns.end <= span.start || columns.first >= span.end) {
+                self.pixels.extend([0; 4]);
+                continue;
+            }
             let mut sum = [0.0; N];
-            let mut add = |column: usize, share: u64| {
-                let weight = share as f32 / out as f32;
-                for (sum, value) in sum.iter_mut().zip(columns[column]) {
+            let mut add = |column: &[f32; N], weight: f32| {
+                for (sum, value) in sum.iter_mut().zip(column) {
                     *sum += value * weight;
                 }
             };
-            if first == last {
-                add(first, right - left);
-            } else {
-                add(first, (first as u64 + 1) * out - left);
-                for column in first + 1..last {
-                    add(column, out);
+            if let [first, between @ .., last] = &sums[columns.first..columns.end] {
+                add(first, columns.of_first);
+                for column in between {
+                    add(column, 1.0);
                 }
-                add(last, right - last as u64 * out);
+                add(last, columns.of_last);
+            } else {
+                add(&sums[columns.first], columns.of_first);
             }
             let [r, g, b, alpha] = rgba(sum);
             // Opaque samples were not weighted by alpha.
@@ -171,7 +185,7 @@ impl Preview {
     pub fn encode(&self, icc: Option<&[u8]>) -> Result<Bytes, PixelError> {
         let (width, height) = self.out;
         let picture = Rgba { width, height, pixels: &self.pixels, icc: small_profile(icc) };
-        lossy_webp(picture, PREVIEW_QUALITY, PREVIEW_ALPHA_QUALITY)
+        lossy_webp(picture, PREVIEW_QUALITY, PREVIEW_ALPHA_QUALITY, Effort::Least)
     }
 
     /// Reduces the preview of a whole picture to the picture's thumbnail.
@@ -180,16 +194,72 @@ impl Preview {
     }
 }
 
+/// The source columns that a column of a preview covers.
+struct Columns {
+    first: usize,
+    end: usize,
+    /// The share of the first that is covered.
+    of_first: f32,
+    /// The share of the last; that of a single column is `of_first`.
+    of_last: f32,
+}
+
+impl Columns {
+    fn of(x: u32, width: u32, out: u32) -> Self {
+        let (x, width, out) = (u64::from(x), u64::from(width), u64::from(out));
+        // In units of 1 / out source columns, as for rows.
+        let (left, right) = (x * width, (x + 1) * width);
+        let (first, end) = (left / out, right.div_ceil(out));
+        let share = |covered: u64| covered as f32 / out as f32;
+        Self {
+            first: first as usize,
+            end: end as usize,
+            of_first: share(right.min((first + 1) * out) - left),
+            of_last: share(right - (end - 1) * out),
+        }
+    }
+}
+
+/// Adds samples.
+struct Add<'a> {
+    sums: &'a mut [f32],
+    row: &'a [u8],
+    weight: f32,
+}
+
+impl NullaryFnOnce for Add<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (sum, value) in self.sums.iter_mut().zip(self.row) {
+            *sum += f32::from(*value) * self.weight;
+        }
+    }
+}
+
 /// Adds samples, colors weighted by the alpha that comes last.
-fn add_weighted<const N: usize>(sums: &mut [f32], row: &[u8], weight: f32) {
-    let share = weight / 255.0;
-    for (sum, sample) in sums.as_chunks_mut::<N>().0.iter_mut().zip(row.as_chunks::<N>().0) {
-        // The same work for every channel compiles to vector instructions.
-        let sample = sample.map(f32::from);
-        let mut weights = [sample[N - 1] * share; N];
-        weights[N - 1] = weight;
-        for channel in 0..N {
-            sum[channel] += sample[channel] * weights[channel];
+struct AddWeighted<'a, const N: usize> {
+    sums: &'a mut [f32],
+    row: &'a [u8],
+    weight: f32,
+}
+
+impl<const N: usize> NullaryFnOnce for AddWeighted<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { sums, row, weight } = self;
+        let share = weight / 255.0;
+        for (sum, sample) in sums.as_chunks_mut::<N>().0.iter_mut().zip(row.as_chunks::<N>().0) {
+            // The same work for every channel compiles to vector instructions.
+            let sample = sample.map(f32::from);
+            let mut weights = [sample[N - 1] * share; N];
+            weights[N - 1] = weight;
+            for channel in 0..N {
+                sum[channel] += sample[channel] * weights[channel];
+            }
         }
     }
 }

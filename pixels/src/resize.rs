@@ -5,14 +5,25 @@
 //! the reduction. Weights are fixed-point with 22 fractional bits. Samples are rounded to 8 bits between the
 //! horizontal and the vertical pass, and a pass that changes nothing is skipped.
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::{U8, U8x3, U8x4};
+use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
+use image::{DynamicImage, ImageBuffer};
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use crate::PixelError;
+#[cfg(target_arch = "x86_64")]
+use avx2::Windows;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 
 /// Fractional bits of a weight, which leave 8 bits for the sample and 2 for headroom.
 const FRACTION_BITS: u32 = 32 - 8 - 2;
+
+/// One half, to which a sum starts, so that dropping its fraction rounds it.
+const HALF: i32 = 1 << (FRACTION_BITS - 1);
 
 /// The weights of the input samples that an output sample depends on.
 struct Taps {
@@ -48,14 +59,75 @@ fn convolve(
     to: (u32, u32),
     filter: FilterType,
 ) -> Result<Vec<u8>, PixelError> {
+    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter));
+    convolve_samples(rgb, 3, from, to, &options)
+}
+
+/// Resizes interleaved 8-bit samples of 1, 3 or 4 channels. Every filter of the library is compiled for each type of
+/// pixels and images that it is called with, which takes minutes for all of them, so it is called only here.
+///
+/// # Errors
+/// [`PixelError::Internal`] for other channels, or if the number of samples does not match `from`.
+pub(crate) fn convolve_samples(
+    samples: &[u8],
+    channels: usize,
+    from: (u32, u32),
+    to: (u32, u32),
+    options: &ResizeOptions,
+) -> Result<Vec<u8>, PixelError> {
+    match channels {
+        1 => convolve_pixels::<U8>(samples, channels, from, to, options),
+        3 => convolve_pixels::<U8x3>(samples, channels, from, to, options),
+        4 => convolve_pixels::<U8x4>(samples, channels, from, to, options),
+        _ => Err(PixelError::Internal(format!("resizing: {channels} channels"))),
+    }
+}
+
+/// Resizes a gray, RGB or RGBA picture of 8-bit samples; colors are weighted by alpha.
+///
+/// # Errors
+/// [`PixelError::Internal`] for other pictures.
+pub(crate) fn convolve_image(
+    picture: &DynamicImage,
+    (width, height): (u32, u32),
+    options: &ResizeOptions,
+) -> Result<DynamicImage, PixelError> {
+    let channels = usize::from(picture.color().channel_count());
+    let from = (picture.width(), picture.height());
+    let made = convolve_samples(picture.as_bytes(), channels, from, (width, height), options)?;
+    let made = match picture {
+        DynamicImage::ImageLuma8(_) => {
+            ImageBuffer::from_raw(width, height, made).map(DynamicImage::ImageLuma8)
+        }
+        DynamicImage::ImageRgb8(_) => {
+            ImageBuffer::from_raw(width, height, made).map(DynamicImage::ImageRgb8)
+        }
+        DynamicImage::ImageRgba8(_) => {
+            ImageBuffer::from_raw(width, height, made).map(DynamicImage::ImageRgba8)
+        }
+        _ => None,
+    };
+    made.ok_or_else(|| PixelError::Internal(format!("resizing: {:?}", picture.color())))
+}
+
+fn convolve_pixels<P: PixelTrait>(
+    samples: &[u8],
+    channels: usize,
+    from: (u32, u32),
+    to: (u32, u32),
+    options: &ResizeOptions,
+) -> Result<Vec<u8>, PixelError> {
     let failed =
         |problem: &dyn std::error::Error| PixelError::Internal(format!("resizing: {problem}"));
+    let mut made = vec![0; to.0 as usize * to.1 as usize * channels];
     let source =
-        ImageRef::new(from.0, from.1, rgb, PixelType::U8x3).map_err(|error| failed(&error))?;
-    let mut out = Image::new(to.0, to.1, PixelType::U8x3);
-    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter));
-    Resizer::new().resize(&source, &mut out, Some(&options)).map_err(|error| failed(&error))?;
-    Ok(out.into_vec())
+        TypedImageRef::<P>::from_buffer(from.0, from.1, samples).map_err(|error| failed(&error))?;
+    let mut view =
+        TypedImage::<P>::from_buffer(to.0, to.1, &mut made).map_err(|error| failed(&error))?;
+    Resizer::new()
+        .resize_typed(&source, &mut view, Some(options))
+        .map_err(|error| failed(&error))?;
+    Ok(made)
 }
 
 /// Resizes R, G, B from one size (width, height) to another, bit for bit as Pillow's BILINEAR.
@@ -95,39 +167,68 @@ fn taps(size: usize, out_size: usize) -> Vec<Taps> {
 }
 
 fn resize_rows(rgb: &[u8], width: usize, taps: &[Taps]) -> Vec<u8> {
-    let mut out = vec![0; rgb.len() / width * taps.len()];
-    let rows = out.par_chunks_mut(taps.len() * 3).zip(rgb.par_chunks(width * 3));
-    rows.with_min_len(8).for_each(|(out, row)| {
-        for (out, taps) in out.chunks_exact_mut(3).zip(taps) {
-            let samples = row[taps.first * 3..][..taps.weights.len() * 3].chunks_exact(3);
-            let mut sums = [1 << (FRACTION_BITS - 1); 3];
-            for (sample, weight) in samples.zip(&taps.weights) {
-                for channel in 0..3 {
-                    sums[channel] += i32::from(sample[channel]) * weight;
-                }
-            }
-            out.copy_from_slice(&sums.map(rounded));
-        }
-    });
+    let mut out = vec![0; rgb.len() / width * taps.len() * 3];
+    let rows = out.par_chunks_mut(taps.len() * 3).zip(rgb.par_chunks(width * 3)).with_min_len(8);
+    #[cfg(target_arch = "x86_64")]
+    if let Some(windows) = Windows::new(width, taps) {
+        rows.for_each(|(out, row)| windows.resize(row, out));
+        return out;
+    }
+    rows.for_each(|(out, row)| resize_row(row, out, taps));
     out
+}
+
+fn resize_row(row: &[u8], out: &mut [u8], taps: &[Taps]) {
+    for (out, taps) in out.chunks_exact_mut(3).zip(taps) {
+        let samples = row[taps.first * 3..][..taps.weights.len() * 3].chunks_exact(3);
+        let mut sums = [HALF; 3];
+        for (sample, weight) in samples.zip(&taps.weights) {
+            for channel in 0..3 {
+                sums[channel] += i32::from(sample[channel]) * weight;
+            }
+        }
+        out.copy_from_slice(&sums.map(rounded));
+    }
 }
 
 fn resize_columns(rgb: &[u8], width: usize, taps: &[Taps]) -> Vec<u8> {
     let stride = width * 3;
     let mut out = vec![0; stride * taps.len()];
-    out.par_chunks_mut(stride).zip(taps).for_each(|(out, taps)| {
-        let mut sums = vec![1 << (FRACTION_BITS - 1); stride];
-        let rows = rgb[taps.first * stride..].chunks_exact(stride);
-        for (row, weight) in rows.zip(&taps.weights) {
+    out.par_chunks_mut(stride).zip(taps).for_each_init(
+        || vec![0; stride],
+        |sums, (out, taps)| {
+            let rows = &rgb[taps.first * stride..];
+            Arch::new().dispatch(WeightedRows { rows, weights: &taps.weights, sums, out });
+        },
+    );
+    out
+}
+
+/// Sums up as many rows as there are weights.
+struct WeightedRows<'a> {
+    rows: &'a [u8],
+    weights: &'a [i32],
+    /// Room for a row of sums.
+    sums: &'a mut [i32],
+    out: &'a mut [u8],
+}
+
+impl NullaryFnOnce for WeightedRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { rows, weights, sums, out } = self;
+        sums.fill(HALF);
+        for (row, weight) in rows.chunks_exact(out.len()).zip(weights) {
             for (sum, sample) in sums.iter_mut().zip(row) {
                 *sum += i32::from(*sample) * weight;
             }
         }
         for (out, sum) in out.iter_mut().zip(sums) {
-            *out = rounded(sum);
+            *out = rounded(*sum);
         }
-    });
-    out
+    }
 }
 
 /// Converts a fixed-point sum that started at one half to a sample.
@@ -145,6 +246,20 @@ mod tests {
         assert_eq!(flat, [77; 7 * 50 * 3]);
         let picture: Vec<u8> = (0..60).collect();
         assert_eq!(resize_rgb(&picture, (5, 4), (5, 4)), picture);
+    }
+
+    #[test]
+    fn vectors_sum_exactly_as_single_samples_do() {
+        // Windows at both ends, of one block and of several; enlarging; a picture narrower than a block.
+        for (from, to) in [(4000, 320), (401, 103), (97, 96), (61, 7), (30, 100), (9, 4), (3, 2)] {
+            let row: Vec<u8> =
+                (0..from as u32 * 3).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+            for row in [row, vec![255; from * 3]] {
+                let mut expected = vec![0; to * 3];
+                resize_row(&row, &mut expected, &taps(from, to));
+                assert_eq!(resize_rows(&row, from, &taps(from, to)), expected, "{from} to {to}");
+            }
+        }
     }
 
     #[test]

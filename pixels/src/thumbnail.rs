@@ -3,11 +3,11 @@
 use std::num::NonZero;
 
 use bytes::Bytes;
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 
 use crate::encode::{Channels, Rgba, encode_png, interleave};
 use crate::icc::MAX_THUMBNAIL_PROFILE_BYTES;
+use crate::resize::convolve_samples;
 use crate::{Picture, PixelError};
 
 /// The longest side of a thumbnail, in pixels.
@@ -124,29 +124,23 @@ impl Thumbnail {
         if longest <= THUMBNAIL_SIDE {
             return Ok((width, height, self.reduced));
         }
-        let source = ImageRef::new(width, height, &self.reduced, PixelType::U8x4)
-            .map_err(|error| failed(&error))?;
         let side = |side: u32| {
             let scaled = u64::from(side) * u64::from(THUMBNAIL_SIDE) + u64::from(longest) / 2;
             ((scaled / u64::from(longest)) as u32).max(1)
         };
-        let mut small = Image::new(side(self.size.0), side(self.size.1), PixelType::U8x4);
+        let small = (side(self.size.0), side(self.size.1));
         // Weighting colors by alpha keeps transparent black from darkening the edge.
         let options = ResizeOptions::new()
             .resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom))
             .use_alpha(true);
-        Resizer::new().resize(&source, &mut small, &options).map_err(|error| failed(&error))?;
-        Ok((small.width(), small.height(), small.into_vec()))
+        let pixels = convolve_samples(&self.reduced, 4, (width, height), small, &options)?;
+        Ok((small.0, small.1, pixels))
     }
 }
 
 /// Drops a profile that would take more than the thumbnail itself.
 pub(crate) fn small_profile(icc: Option<&[u8]>) -> Option<&[u8]> {
     icc.filter(|profile| profile.len() <= MAX_THUMBNAIL_PROFILE_BYTES)
-}
-
-fn failed(error: &dyn std::error::Error) -> PixelError {
-    PixelError::Internal(format!("encoding a thumbnail: {error}"))
 }
 
 fn add<const N: usize>(sum: &mut [u32; 5], run: &[u8], rgba: impl Fn([u8; N]) -> [u8; 4]) {

@@ -1,11 +1,12 @@
 //! Places the subject on a canvas.
 
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 use image::{DynamicImage, RgbaImage, imageops};
 
 use super::options::{CutoutOptions, Position, pixels};
 use crate::PixelError;
 use crate::bounds::Bounds;
+use crate::resize::convolve_image;
 
 /// Pixels with less alpha are invisible and count as empty.
 const FAINTEST: u8 = 5;
@@ -75,10 +76,7 @@ fn resize(picture: RgbaImage, width: u32, height: u32) -> Result<RgbaImage, Pixe
     if picture.dimensions() == (width, height) {
         return Ok(picture);
     }
-    let mut resized = DynamicImage::new_rgba8(width, height);
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom));
-    Resizer::new()
-        .resize(&DynamicImage::ImageRgba8(picture), &mut resized, &options)
-        .map_err(|error| PixelError::Internal(format!("resizing a cutout: {error}")))?;
-    Ok(resized.into_rgba8())
+    let picture = DynamicImage::ImageRgba8(picture);
+    Ok(convolve_image(&picture, (width, height), &options)?.into_rgba8())
 }

@@ -65,38 +65,102 @@ pub fn fit(rgb: &[u8], map: &Map<'_>) -> Vec<Cell> {
     let (columns, rows) = (map.columns, map.values.len() / map.columns);
     let rgb = rgb.as_chunks::<3>().0;
     let mut cells = vec![Cell::default(); map.values.len()];
-    cells.par_chunks_mut(columns).enumerate().with_min_len(8).for_each(|(y, row)| {
-        for (x, cell) in row.iter_mut().enumerate() {
-            let near = |at: usize, end: usize| {
-                std::array::from_fn(|offset| (at + offset).saturating_sub(RADIUS).min(end - 1))
-            };
-            let neighborhood =
-                Neighborhood { xs: near(x, columns), ys: near(y, rows).map(|y| y * columns) };
-            let center = map.values[y * columns + x];
-            let is_even = |at: usize| (map.values[at] - center).abs() < EVEN;
-            if !neighborhood.cells().all(|(_, _, at)| is_even(at)) {
-                *cell = Moments::of(&neighborhood, rgb, map.values).model();
+    let lines = cells.par_chunks_mut(columns).enumerate().with_min_len(8);
+    lines.for_each_init(
+        || (Extremes::new(columns), vec![Sums::default(); columns]),
+        |(extremes, sums), (y, row)| {
+            let ys = near(y, rows).map(|y| y * columns);
+            extremes.look_at(ys.map(|start| &map.values[start..start + columns]));
+            let values = &map.values[y * columns..];
+            // Neighborhoods overlap, so each column of them is summed up once.
+            let mut summed = 0;
+            for (x, (cell, value)) in row.iter_mut().zip(values).enumerate() {
+                if !extremes.are_even(x, *value) {
+                    let xs = near(x, columns);
+                    for x in summed.max(xs[0])..=xs[SIDE - 1] {
+                        sums[x] =
+                            column_sums(ys.map(|start| (map.values[start + x], rgb[start + x])));
+                    }
+                    summed = xs[SIDE - 1] + 1;
+                    *cell = Moments::of(xs.map(|x| &sums[x])).model();
+                }
             }
-        }
-    });
+        },
+    );
     cells
 }
 
-/// A cell and those around it. Beyond the map's border, its outermost cells repeat.
-struct Neighborhood {
-    xs: [usize; SIDE],
-    /// The index of the first cell of each row.
-    ys: [usize; SIDE],
+/// Returns the rows or columns of a neighborhood. Beyond the border, the outermost repeats.
+fn near(at: usize, end: usize) -> [usize; SIDE] {
+    std::array::from_fn(|offset| (at + offset).saturating_sub(RADIUS).min(end - 1))
 }
 
-impl Neighborhood {
-    /// Returns the offset of every cell from the center, and its index.
-    fn cells(&self) -> impl Iterator<Item = (f32, f32, usize)> {
-        let offset = |index: usize| index as f32 - RADIUS as f32;
-        self.ys.iter().enumerate().flat_map(move |(dy, row)| {
-            self.xs.iter().enumerate().map(move |(dx, x)| (offset(dx), offset(dy), row + x))
-        })
+/// The least and greatest alpha in each column of the neighborhoods of a row. Tells where alpha is even without looking at
+/// every neighborhood.
+struct Extremes {
+    /// With as many columns beyond each border as a neighborhood reaches.
+    low: Vec<f32>,
+    high: Vec<f32>,
+}
+
+impl Extremes {
+    fn new(columns: usize) -> Self {
+        let empty = vec![0.0; columns + 2 * RADIUS];
+        Self { low: empty.clone(), high: empty }
     }
+
+    /// Moves to the neighborhoods of other rows of a map.
+    fn look_at(&mut self, rows: [&[f32]; SIDE]) {
+        let end = RADIUS + rows[0].len();
+        self.low[RADIUS..end].copy_from_slice(rows[0]);
+        self.high[RADIUS..end].copy_from_slice(rows[0]);
+        for row in &rows[1..] {
+            let extremes = self.low[RADIUS..].iter_mut().zip(&mut self.high[RADIUS..]);
+            for ((low, high), value) in extremes.zip(*row) {
+                *low = if *value < *low { *value } else { *low };
+                *high = if *value > *high { *value } else { *high };
+            }
+        }
+        for line in [&mut self.low, &mut self.high] {
+            let (first, last) = (line[RADIUS], line[end - 1]);
+            line[..RADIUS].fill(first);
+            line[end..].fill(last);
+        }
+    }
+
+    /// Returns whether the neighborhood of a column differs nowhere much from its center.
+    fn are_even(&self, column: usize, center: f32) -> bool {
+        let window = column..column + SIDE;
+        self.low[window.clone()].iter().all(|low| center - low < EVEN)
+            && self.high[window].iter().all(|high| high - center < EVEN)
+    }
+}
+
+/// The offset of a row or column of a neighborhood from its center.
+fn offset(index: usize) -> f32 {
+    index as f32 - RADIUS as f32
+}
+
+/// Sums of alpha, colors and their products, in one array, so that they compile to vector instructions.
+type Sums = [f32; 16];
+
+/// The index of the sum of alpha times the horizontal offset, which a column by itself does not have.
+const ALPHA_ACROSS: usize = 15;
+
+/// Sums up the cells of a column of a neighborhood: alpha and color.
+fn column_sums(cells: [(f32, [u8; 3]); SIDE]) -> Sums {
+    let mut sums = Sums::default();
+    for (index, (a, rgb)) in cells.into_iter().enumerate() {
+        let [r, g, b] = rgb.map(|value| f32::from(value) / 255.0);
+        let along = a * offset(index);
+        let products = [a * a, a * r, a * g, a * b, r * r, r * g, r * b, g * g, g * b, b * b];
+        let [aa, ar, ag, ab, rr, rg, rb, gg, gb, bb] = products;
+        let terms = [a, r, g, b, aa, ar, ag, ab, rr, rg, rb, gg, gb, bb, along, 0.0];
+        for (sum, term) in sums.iter_mut().zip(terms) {
+            *sum += term;
+        }
+    }
+    sums
 }
 
 /// The pairs of channels, as indices of R, G and B: the upper triangle of a symmetric matrix.
@@ -115,35 +179,17 @@ struct Moments {
 }
 
 impl Moments {
-    fn of(neighborhood: &Neighborhood, rgb: &[[u8; 3]], alpha: &[f32]) -> Self {
-        // One array, so that the sums compile to vector instructions.
-        let mut sums = [0.0; 16];
-        for (dx, dy, at) in neighborhood.cells() {
-            let a = alpha[at];
-            let [r, g, b] = rgb[at].map(|value| f32::from(value) / 255.0);
-            let terms = [
-                a,
-                r,
-                g,
-                b,
-                a * a,
-                a * r,
-                a * g,
-                a * b,
-                r * r,
-                r * g,
-                r * b,
-                g * g,
-                g * b,
-                b * b,
-                a * dx,
-                a * dy,
-            ];
-            for (sum, term) in sums.iter_mut().zip(terms) {
+    fn of(columns: [&Sums; SIDE]) -> Self {
+        let mut sums = Sums::default();
+        let mut alpha_across = 0.0;
+        for (index, column) in columns.into_iter().enumerate() {
+            alpha_across += column[0] * offset(index);
+            for (sum, term) in sums.iter_mut().zip(column) {
                 *sum += term;
             }
         }
-        let [alpha, r, g, b, alpha_alpha, ar, ag, ab, rr, rg, rb, gg, gb, bb, ax, ay] =
+        sums[ALPHA_ACROSS] = alpha_across;
+        let [alpha, r, g, b, alpha_alpha, ar, ag, ab, rr, rg, rb, gg, gb, bb, ay, ax] =
             sums.map(|sum| sum / CELLS);
         Self {
             alpha,

@@ -8,7 +8,7 @@ use image::{DynamicImage, ImageEncoder};
 use super::{Channels, PngStream, failed};
 use crate::PixelError;
 
-/// Encodes a PNG in pieces, because an encoder of whole pictures would hold the file twice.
+/// Encodes a PNG of interleaved samples.
 pub(crate) fn png_of_samples(
     (width, height): (u32, u32),
     channels: Channels,
@@ -16,14 +16,8 @@ pub(crate) fn png_of_samples(
     profile: Option<&[u8]>,
 ) -> Result<Bytes, PixelError> {
     let mut png = PngStream::new((width, height), channels, profile.map(<[u8]>::to_vec))?;
-    let mut bytes = Vec::with_capacity(samples.len());
-    for row in samples.chunks_exact(width as usize * channels.count()) {
-        png.write(row)?;
-        bytes.extend_from_slice(&png.take());
-    }
-    bytes.extend_from_slice(&png.finish()?);
-    bytes.shrink_to_fit();
-    Ok(bytes.into())
+    png.write(samples)?;
+    png.finish()
 }
 
 /// Encodes a JPEG of `quality` 1 to 100.

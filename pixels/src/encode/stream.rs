@@ -5,8 +5,11 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use png::{BitDepth, ColorType, Compression, Filter, Info, StreamWriter};
+use fdeflate::Compressor;
+use png::chunk::IDAT;
+use png::{BitDepth, ColorType, Encoder, Info, Writer};
 
+use super::filter::RowFilter;
 use crate::PixelError;
 
 /// The size of an IDAT chunk, in bytes.
@@ -45,7 +48,9 @@ impl Channels {
 
 /// A PNG encoder with fast compression and adaptive filters.
 pub struct PngStream {
-    writer: StreamWriter<'static, Sink>,
+    compressor: Compressor<DataChunks>,
+    filter: RowFilter,
+    rows_left: u32,
     sink: Sink,
 }
 
@@ -69,22 +74,29 @@ impl PngStream {
         };
         info.icc_profile = icc.map(Cow::Owned);
         let sink = Sink::default();
-        let mut encoder =
-            png::Encoder::with_info(sink.clone(), info).map_err(|error| failed(&error))?;
-        encoder.set_compression(Compression::Fast);
-        encoder.set_filter(Filter::Adaptive);
+        let encoder = Encoder::with_info(sink.clone(), info).map_err(|error| failed(&error))?;
         let writer = encoder.write_header().map_err(|error| failed(&error))?;
-        let writer =
-            writer.into_stream_writer_with_size(CHUNK_BYTES).map_err(|error| failed(&error))?;
-        Ok(Self { writer, sink })
+        let chunks = DataChunks { writer, data: Vec::with_capacity(CHUNK_BYTES + 8) };
+        let compressor = Compressor::new(chunks).map_err(|error| failed(&error))?;
+        let filter = RowFilter::new(width as usize * channels.count(), channels.count());
+        Ok(Self { compressor, filter, rows_left: height, sink })
     }
 
     /// Encodes whole rows of interleaved samples.
     ///
     /// # Errors
-    /// [`PixelError::Internal`] if there are more rows than the picture has.
+    /// [`PixelError::Internal`] if a row is torn, or there are more rows than the picture has.
     pub fn write(&mut self, rows: &[u8]) -> Result<(), PixelError> {
-        self.writer.write_all(rows).map_err(|error| failed(&error))
+        let rows = rows.chunks(self.filter.length());
+        for row in rows {
+            let is_whole = row.len() == self.filter.length();
+            self.rows_left =
+                self.rows_left.checked_sub(1).filter(|_| is_whole).ok_or_else(|| {
+                    PixelError::Internal("encoding rows that do not fit".to_owned())
+                })?;
+            self.compressor.write_data(self.filter.filter(row)).map_err(|error| failed(&error))?;
+        }
+        Ok(())
     }
 
     /// Returns the bytes encoded since the last call.
@@ -97,8 +109,37 @@ impl PngStream {
     /// # Errors
     /// [`PixelError::Internal`] if rows are missing.
     pub fn finish(self) -> Result<Bytes, PixelError> {
-        self.writer.finish().map_err(|error| failed(&error))?;
+        if self.rows_left > 0 {
+            return Err(PixelError::Internal(format!("{} rows are missing", self.rows_left)));
+        }
+        let mut chunks = self.compressor.finish().map_err(|error| failed(&error))?;
+        chunks.flush().map_err(|error| failed(&error))?;
+        chunks.writer.finish().map_err(|error| failed(&error))?;
         Ok(self.sink.take())
+    }
+}
+
+/// Collects compressed data and writes it as IDAT chunks.
+struct DataChunks {
+    writer: Writer<Sink>,
+    data: Vec<u8>,
+}
+
+impl Write for DataChunks {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.data.extend_from_slice(bytes);
+        if self.data.len() >= CHUNK_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.data.is_empty() {
+            self.writer.write_chunk(IDAT, &self.data)?;
+            self.data.clear();
+        }
+        Ok(())
     }
 }
 

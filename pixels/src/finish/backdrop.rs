@@ -1,7 +1,7 @@
 //! Puts a background and a shadow behind a cutout.
 
 use bytes::Bytes;
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 use image::{DynamicImage, GrayImage, RgbImage, RgbaImage};
 
 use super::canvas::Canvas;
@@ -10,6 +10,7 @@ use super::gradient::Gradient;
 use super::options::Background;
 use super::soft::{Beyond, Soft};
 use crate::over::over;
+use crate::resize::convolve_image;
 use crate::{Limits, Picture, PixelError, decode};
 
 /// A background, ready to be put behind a canvas.
@@ -116,16 +117,12 @@ fn without_alpha(picture: Picture) -> Result<RgbImage, PixelError> {
 
 /// Scales a picture so that it covers a canvas of this size, and cuts off what is left over on both sides.
 fn cover(picture: &DynamicImage, (width, height): (u32, u32)) -> Result<DynamicImage, PixelError> {
-    let mut made = DynamicImage::new(width, height, picture.color());
     let shrinks = picture.width() > width && picture.height() > height;
     let filter = if shrinks { FilterType::Lanczos3 } else { FilterType::CatmullRom };
     let options = ResizeOptions::new()
         .resize_alg(ResizeAlg::Convolution(filter))
         .fit_into_destination(Some((0.5, 0.5)));
-    Resizer::new()
-        .resize(picture, &mut made, &options)
-        .map_err(|error| internal(&format!("resizing a background: {error}")))?;
-    Ok(made)
+    convolve_image(picture, (width, height), &options)
 }
 
 fn internal(text: &str) -> PixelError {

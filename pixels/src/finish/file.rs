@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use image::{DynamicImage, RgbaImage};
 
-use crate::encode::{Channels, MAX_WEBP_SIDE, Rgba, jpeg, lossless_webp, lossy_webp};
+use crate::encode::{Channels, Effort, MAX_WEBP_SIDE, Rgba, jpeg, lossless_webp, lossy_webp};
 use crate::over::over;
 use crate::{PixelError, encode};
 
@@ -101,5 +101,6 @@ fn webp(picture: RgbaImage, quality: Quality, profile: Option<&[u8]>) -> Result<
         return lossless_webp(&DynamicImage::ImageRgba8(picture), profile);
     }
     let (width, height) = picture.dimensions();
-    lossy_webp(Rgba { width, height, pixels: &picture, icc: profile }, quality.0, 100)
+    let picture = Rgba { width, height, pixels: &picture, icc: profile };
+    lossy_webp(picture, quality.0, 100, Effort::Some)
 }

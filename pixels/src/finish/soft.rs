@@ -1,10 +1,11 @@
 //! A Gaussian blur whose cost hardly depends on its width: the picture is scaled down, blurred, and scaled up again.
 
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 use image::{DynamicImage, GrayImage, RgbImage};
 
 use super::canvas::Canvas;
 use crate::PixelError;
+use crate::resize::convolve_image;
 
 /// The least standard deviation after scaling down, in pixels. A Gaussian as wide as this loses nothing visible when it
 /// is sampled once per pixel and interpolated.
@@ -47,8 +48,7 @@ impl Soft {
         }
         let (width, height) = (picture.width(), picture.height());
         let small_size = (width.div_ceil(factor), height.div_ceil(factor));
-        let mut small = DynamicImage::new(small_size.0, small_size.1, picture.color());
-        resize(&picture, &mut small, FilterType::Bilinear, None)?;
+        let small = resize(&picture, small_size, FilterType::Bilinear, None)?;
         let sigma = ((sigma / f64::from(factor)).powi(2) - VARIANCE_OF_SCALING).sqrt();
         let scale = |small: u32, side: u32| f64::from(small) / f64::from(side);
         let scale = (scale(small_size.0, width), scale(small_size.1, height));
@@ -66,10 +66,8 @@ impl Soft {
         if self.sigma >= INVISIBLE_SIGMA {
             part = part.blur(self.sigma as f32);
         }
-        let mut made = DynamicImage::new(canvas.width, canvas.height, part.color());
         let crop = Some([across.start, down.start, across.length, down.length]);
-        resize(&part, &mut made, FilterType::CatmullRom, crop)?;
-        Ok(made)
+        resize(&part, (canvas.width, canvas.height), FilterType::CatmullRom, crop)
     }
 }
 
@@ -140,17 +138,15 @@ fn extended(
 /// Scales a picture, or a part of it: left, top, width, height.
 fn resize(
     from: &DynamicImage,
-    to: &mut DynamicImage,
+    to: (u32, u32),
     filter: FilterType,
     crop: Option<[f64; 4]>,
-) -> Result<(), PixelError> {
+) -> Result<DynamicImage, PixelError> {
     let mut options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter));
     if let Some([left, top, width, height]) = crop {
         options = options.crop(left, top, width, height);
     }
-    Resizer::new()
-        .resize(from, to, &options)
-        .map_err(|error| PixelError::Internal(format!("resizing a picture: {error}")))
+    convolve_image(from, to, &options)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Fills a grid of weighted colors by pull-push (Gortler et al., "The Lumigraph", SIGGRAPH 1996): averages colors up a
 //! pyramid, then passes them down to samples with little weight of their own.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 /// The weight of the coarser level against a block's own weight of 0..=1: a block with a tenth of its pixels certain
@@ -44,18 +46,19 @@ impl Level {
     }
 
     /// Returns the level with weight 1 in every sample: the sample's own color if it has enough weight, otherwise a
-    /// blend with its surroundings.
-    pub fn filled(mut self) -> Self {
+    /// blend with its surroundings. Samples that `is_needed` (column, row) rejects keep their weight.
+    pub fn filled(mut self, is_needed: impl Fn(usize, usize) -> bool + Sync) -> Self {
         if self.samples.len() == 1 {
             for sample in &mut self.samples {
                 *sample = sample.scaled(1.0 / sample.weight.max(f32::MIN_POSITIVE));
             }
             return self;
         }
-        let coarser = self.halved().filled();
+        let every: fn(usize, usize) -> bool = |_, _| true;
+        let coarser = self.halved().filled(every);
         let columns = self.columns;
         self.samples.par_chunks_mut(columns).enumerate().with_min_len(16).for_each(|(y, row)| {
-            for (x, sample) in row.iter_mut().enumerate() {
+            for (x, sample) in row.iter_mut().enumerate().filter(|(x, _)| is_needed(*x, y)) {
                 let rgb = coarser.at(x as f32 * 0.5 - 0.25, y as f32 * 0.5 - 0.25);
                 sample.add(rgb, COARSER_WEIGHT);
                 *sample = sample.scaled(1.0 / sample.weight);
@@ -87,8 +90,20 @@ impl Level {
         Self { columns, rows, samples }
     }
 
+    /// Writes the linear colors between two rows of samples to `line`: those of the columns in a range, at a height in
+    /// samples.
+    pub fn line_at(&self, y: f32, columns: Range<usize>, line: &mut [[f32; 3]]) {
+        let y = y.clamp(0.0, (self.rows - 1) as f32);
+        let (top, bottom) = (y as usize, (y as usize + 1).min(self.rows - 1));
+        let row = |row: usize| &self.samples[row * self.columns..][columns.clone()];
+        let (share, pairs) = (y - top as f32, row(top).iter().zip(row(bottom)));
+        for (color, (upper, lower)) in line[columns.clone()].iter_mut().zip(pairs) {
+            *color = std::array::from_fn(|i| upper.rgb[i] + (lower.rgb[i] - upper.rgb[i]) * share);
+        }
+    }
+
     /// Returns the bilinear color at a position in samples; positions outside take the border's color.
-    pub fn at(&self, x: f32, y: f32) -> [f32; 3] {
+    fn at(&self, x: f32, y: f32) -> [f32; 3] {
         let x = x.clamp(0.0, (self.columns - 1) as f32);
         let y = y.clamp(0.0, (self.rows - 1) as f32);
         let (left, top) = (x as usize, y as usize);

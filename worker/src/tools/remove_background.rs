@@ -11,10 +11,11 @@ use retouch_inference::manifest::Task;
 use retouch_inference::registry::{ModelHandle, ModelIdentity};
 use retouch_pixels::Limits;
 use retouch_pixels::alpha::Edges;
-use retouch_pixels::copies::{Copies, EncodedCopies};
+use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
-use retouch_pixels::encode::{Rgba, encode_png};
-use retouch_pixels::foreground::cut_out;
+use retouch_pixels::encode::Channels;
+use retouch_pixels::foreground::EdgeColors;
+use retouch_pixels::result;
 
 /// A cutout.
 #[derive(Clone, Debug)]
@@ -77,24 +78,24 @@ pub async fn remove_background(
             Ok((picture, alpha))
         })
         .await?;
-    let (picture, rgba) = steps
+    let (picture, alpha, colors) = steps
         .on_pixels(Stage::Foreground, move || {
-            let rgba = cut_out(&picture, &alpha);
-            Ok((picture, rgba))
+            let colors = EdgeColors::estimate(&picture, &alpha);
+            Ok((picture, alpha, colors))
         })
         .await?;
     let (width, height) = (picture.width, picture.height);
-    let (png, thumbnail, preview) = steps
+    let (png, copies) = steps
         .on_pixels(Stage::Encode, move || {
             // A cutout is RGB, which a profile of gray samples does not describe.
             let icc = picture.icc.as_deref().filter(|_| !picture.gray);
-            let result = Rgba { width, height, pixels: &rgba, icc };
-            // With a second thread, the copies cost no time beside the PNG.
-            let (png, copies) = rayon::join(|| encode_png(result), || Copies::of_rgba(result));
-            let EncodedCopies { thumbnail, preview } = copies?;
-            Ok((png?, thumbnail, preview))
+            let encoded = result::encode((width, height), Channels::Rgba, icc, |rows, out| {
+                colors.cut_out(&picture, &alpha, rows, out);
+            });
+            Ok(encoded?)
         })
         .await?;
+    let EncodedCopies { thumbnail, preview } = copies;
 
     let (stages, model) = (steps.times, model.identity().clone());
     Ok(Cutout { png, thumbnail, preview, width, height, stages, model })
