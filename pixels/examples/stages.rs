@@ -67,10 +67,10 @@ fn map(side: usize) -> Array4<f32> {
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().expect("a photo");
-    let side = arguments.next().map_or(1024, |side| side.parse().expect("a number"));
+    let cells = arguments.next().map_or(1024, |cells| cells.parse().expect("a number"));
     let file = Bytes::from(fs::read(file).expect("a file"));
-    let map = map(side);
-    let size = (side as u32, side as u32);
+    let map = map(cells);
+    let input = (cells as u32, cells as u32);
 
     let names = ["decode", "preprocess", "postprocess", "edge colors", "encode", "of it: preview"];
     let mut stages: [Stage; 6] = Default::default();
@@ -80,8 +80,8 @@ fn main() {
             &mut stages;
         let picture = decoding.run(|| decode(&file, &Limits::default()).expect("a picture"));
         let (framing, divisor) = (Framing::Stretch, Divisor::Constant(255.0));
-        preprocessing.run(|| to_tensor(&picture, size, framing, divisor, [0.5; 3], [0.5; 3]));
-        let frame = framing.frame((picture.width, picture.height), size);
+        preprocessing.run(|| to_tensor(&picture, input, framing, divisor, [0.5; 3], [0.5; 3]));
+        let frame = framing.frame((picture.width, picture.height), input);
         let alpha = postprocessing.run(|| {
             to_alpha(&map, MapRange::Clip, 0, &frame, &picture, Edges::OfPicture).expect("alpha")
         });

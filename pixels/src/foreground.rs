@@ -147,13 +147,14 @@ impl<'a> Line<'a> {
         };
         let a = f32::from(alpha) / 255.0;
         let share = a * a / (a * a + (1.0 - a) * (1.0 - a));
-        let [r, g, b] = std::array::from_fn(|channel| {
-            let f = between(&self.foreground, channel);
-            let b = between(&self.background, channel);
-            let unexplained = f32::from(rgb[channel]) - a * f - (1.0 - a) * b;
-            (f + share * unexplained + 0.5).clamp(0.0, 255.0) as u8
+        let [red, green, blue] = std::array::from_fn(|channel| {
+            let of_foreground = between(&self.foreground, channel);
+            let of_background = between(&self.background, channel);
+            let unexplained =
+                f32::from(rgb[channel]) - a * of_foreground - (1.0 - a) * of_background;
+            (of_foreground + share * unexplained + 0.5).clamp(0.0, 255.0) as u8
         });
-        [r, g, b, alpha]
+        [red, green, blue, alpha]
     }
 }
 

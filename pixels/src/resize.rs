@@ -167,7 +167,7 @@ fn taps(size: usize, out_size: usize) -> Vec<Taps> {
 }
 
 fn resize_rows(rgb: &[u8], width: usize, taps: &[Taps]) -> Vec<u8> {
-    let mut out = vec![0; rgb.len() / width * taps.len() * 3];
+    let mut out = vec![0; rgb.len() / width * taps.len()];
     let rows = out.par_chunks_mut(taps.len() * 3).zip(rgb.par_chunks(width * 3)).with_min_len(8);
     #[cfg(target_arch = "x86_64")]
     if let Some(windows) = Windows::new(width, taps) {

@@ -76,17 +76,17 @@ impl Windows {
 
     /// Resizes a row of R, G, B.
     pub(super) fn resize(&self, row: &[u8], out: &mut [u8]) {
-        self.simd.vectorize(Row { windows: self, row, out });
+        self.simd.vectorize(HorizontalPass { windows: self, row, out });
     }
 }
 
-struct Row<'a> {
+struct HorizontalPass<'a> {
     windows: &'a Windows,
     row: &'a [u8],
     out: &'a mut [u8],
 }
 
-impl NullaryFnOnce for Row<'_> {
+impl NullaryFnOnce for HorizontalPass<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -109,11 +109,13 @@ impl NullaryFnOnce for Row<'_> {
                     return;
                 };
                 let pixels: __m256i = cast([*low, *high]);
-                for half in 0..2 {
-                    let samples = avx2._mm256_shuffle_epi8(pixels, pairs[half]);
-                    let product = avx2._mm256_madd_epi16(samples, cast(block.fine[half]));
+                for (pairs, (of_fine, of_coarse)) in
+                    pairs.into_iter().zip(block.fine.iter().zip(&block.coarse))
+                {
+                    let samples = avx2._mm256_shuffle_epi8(pixels, pairs);
+                    let product = avx2._mm256_madd_epi16(samples, cast(*of_fine));
                     fine = avx2._mm256_add_epi32(fine, product);
-                    let product = avx2._mm256_madd_epi16(samples, cast(block.coarse[half]));
+                    let product = avx2._mm256_madd_epi16(samples, cast(*of_coarse));
                     coarse = avx2._mm256_add_epi32(coarse, product);
                 }
             }
