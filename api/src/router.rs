@@ -28,8 +28,8 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
-    jobs, keys, magic_images, payments, remove_background, removebg, results, sample, select, ui,
-    upscale, user, verify,
+    jobs, keys, magic_images, payments, preview, remove_background, removebg, results, sample,
+    select, ui, upscale, user, verify,
 };
 use crate::security_headers;
 use crate::state::App;
@@ -114,6 +114,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(files::get_file))
         .routes(routes!(results::render_signed))
         .routes(routes!(verify::verify))
+        .routes(routes!(preview::preview))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
 }

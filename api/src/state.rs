@@ -8,6 +8,7 @@ use retouch_core::db::PgPool;
 use retouch_core::queue::Queue;
 use retouch_core::storage::Storage;
 use retouch_credentials::{Credentials, Verifier};
+use retouch_heif::Heif;
 use tokio_util::sync::CancellationToken;
 
 use crate::attended_jobs::AttendedJobs;
@@ -49,6 +50,8 @@ pub struct Parts {
     pub credentials: Credentials,
     /// Reads the marks of files.
     pub verifier: Verifier,
+    /// Reads HEIC and AVIF.
+    pub heif: Heif,
     /// Whether browsers reach this installation over HTTPS.
     pub is_https: bool,
     pub decoders: DecodeBudget,
@@ -105,6 +108,7 @@ impl App {
             site: config.site.clone(),
             credentials,
             verifier,
+            heif: Heif::new(&config.heif).context("finding the program that decodes pictures")?,
             is_https: config.payments.public_url.scheme() == "https",
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),
