@@ -1,15 +1,19 @@
 import { useEffect, useState } from 'react';
 import { t } from '@/lib/translate';
-import { api } from './api-client';
+import { api, sendForm } from './api-client';
 import { useConfig } from './env';
+import { failureText } from './failure-text';
 import { formatBytes } from './format';
 import { type ImageSize, readImageSize } from './image-size';
 import { isTooBig, tooBigText } from './max-dimension';
+import { isHeif, isPicture, kindProblem } from './picture-kind';
 
 export type ChosenImage = {
   file: File;
-  /** Object URL of the file. */
+  /** Object URL of the file, or of the server's preview of a file that this browser cannot show. */
   url: string;
+  /** Whether it is the preview, which may be smaller than the picture. */
+  isPreview?: boolean;
   size: ImageSize | null;
   /** Why the file cannot be used; null while it is being read, and if it can be used. */
   problem: string | null;
@@ -24,23 +28,35 @@ export function useChosenImage(maxDimension: number) {
   useEffect(() => () => void (url && URL.revokeObjectURL(url)), [url]);
 
   async function choose(file: File) {
-    if (!file.type.startsWith('image/')) return;
+    if (!isPicture(file)) return;
     const url = URL.createObjectURL(file);
     const update = (change: Partial<ChosenImage>) =>
       // A slow file must not overwrite a later choice.
-      setChosen((current) => (current?.url === url ? { ...current, ...change } : current));
+      setChosen((current) => (current?.file === file ? { ...current, ...change } : current));
 
     setChosen({ file, url, size: null, problem: null });
-    update(await checkImageFile(file, url, maxDimension, limits.maxUploadBytes));
+    const found = await checkImageFile(file, url, maxDimension, limits.maxUploadBytes);
+    update(found.size || found.problem ? found : await serverPreview(file));
   }
 
   return { chosen, choose, clear: () => setChosen(null) };
 }
 
-// Some systems use old names for JPEG.
-const ACCEPTED = new Set(['image/png', 'image/jpeg', 'image/jpg', 'image/pjpeg', 'image/webp']);
+/** Lets the server show a file that this browser cannot show. */
+async function serverPreview(file: File): Promise<Partial<ChosenImage>> {
+  try {
+    const { body, header } = await sendForm('/api/preview', { file });
+    const size = { x: Number(header('x-width')), y: Number(header('x-height')) };
+    return { url: URL.createObjectURL(body), isPreview: true, size };
+  } catch (error) {
+    return { problem: failureText(error as Error) };
+  }
+}
 
-/** Measures a file and explains why it cannot be used, if so. Reports oversize files to the operator. */
+/**
+ * Measures a file and explains why it cannot be used, if so. Reports oversize files to the operator. Without size and
+ * problem, this browser cannot show the file, and the server may.
+ */
 export async function checkImageFile(
   file: File,
   url: string,
@@ -52,10 +68,14 @@ export async function checkImageFile(
     problem: t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
   };
   // Browsers decode more formats than the server, which would refuse them after the upload.
-  if (!ACCEPTED.has(file.type)) return unreadable;
+  const kind = kindProblem(file);
+  if (kind !== null) return kind ? { size: null, problem: kind } : unreadable;
   try {
-    const size = await readImageSize(url);
-    if (isTooBig(size, maxDimension)) {
+    const size = await readImageSize(url).catch((error) => {
+      if (isHeif(file)) return null;
+      throw error;
+    });
+    if (size && isTooBig(size, maxDimension)) {
       reportOversize(size);
       return { size, problem: tooBigText(maxDimension) };
     }
