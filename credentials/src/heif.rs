@@ -1,27 +1,11 @@
 //! The marks of HEIC and AVIF (ISO/IEC 14496-12, 23008-12). They are only read: no result has these formats.
 
-use crate::Format;
-
 /// The identifier of the box with the manifest store (C2PA 2.2, A.5).
 const MANIFEST_BOX: [u8; 16] = [
     0xd8, 0xfe, 0xc3, 0xd6, 0x1b, 0x0e, 0x48, 0x3c, 0x92, 0x97, 0x58, 0x28, 0x87, 0x7e, 0xc4, 0x81,
 ];
 const XMP_START: &[u8] = b"<x:xmpmeta";
 const XMP_END: &[u8] = b"</x:xmpmeta>";
-
-/// Recognizes a still picture by its brands.
-pub(crate) fn format(file: &[u8]) -> Option<Format> {
-    let length = u32::from_be_bytes(*file.first_chunk()?) as usize;
-    let brands = file.get(8..length.min(file.len()))?;
-    let is = |wanted: &[u8]| brands.chunks_exact(4).any(|brand| brand == wanted);
-    if is(b"avif") {
-        Some(Format::Avif)
-    } else if is(b"heic") || is(b"heix") {
-        Some(Format::Heic)
-    } else {
-        None
-    }
-}
 
 /// Returns the size in bytes of the manifest store, if there is one: it has a box at the top level.
 pub(crate) fn manifest_bytes(file: &[u8]) -> Option<usize> {
@@ -61,7 +45,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Authority, Model, Parent, Provenance, Signer, SourceType, State, Statement, Verifier,
+        Authority, Format, Model, Parent, Provenance, Signer, SourceType, State, Statement,
+        Verifier,
     };
 
     #[test]

@@ -51,7 +51,8 @@ impl Nclx {
     /// Maps RGBA of high dynamic range, in little-endian pairs of bytes of `bits` bits, to 8-bit sRGB.
     pub fn tone_map(self, pairs: &[u8], bits: u32) -> Vec<u8> {
         let most = (1_u32 << bits) - 1;
-        let light: Vec<f32> = (0..=most).map(|code| self.light(code as f32 / most as f32)).collect();
+        let light: Vec<f32> =
+            (0..=most).map(|code| self.light(code as f32 / most as f32)).collect();
         let encoded: Vec<u8> = (0..=STEPS).map(|step| encode(step as f32 / STEPS as f32)).collect();
         let to_srgb = self.to_srgb();
         let mut rgba = Vec::with_capacity(pairs.len() / 2);
@@ -63,9 +64,8 @@ impl Nclx {
             if self.transfer == HLG {
                 rgb = shown(rgb);
             }
-            let rgb = to_srgb.map(|row| {
-                (row[0] * rgb[0] + row[1] * rgb[1] + row[2] * rgb[2]).max(0.0)
-            });
+            let rgb =
+                to_srgb.map(|row| (row[0] * rgb[0] + row[1] * rgb[1] + row[2] * rgb[2]).max(0.0));
             let brightest = rgb[0].max(rgb[1]).max(rgb[2]);
             let scale = if brightest > KNEE { compressed(brightest) / brightest } else { 1.0 };
             for sample in rgb {
@@ -127,11 +127,8 @@ fn compressed(light: f32) -> f32 {
 
 /// Encodes light, 0 to 1, as sRGB.
 fn encode(light: f32) -> u8 {
-    let sample = if light <= 0.003_130_8 {
-        12.92 * light
-    } else {
-        1.055 * light.powf(1.0 / 2.4) - 0.055
-    };
+    let sample =
+        if light <= 0.003_130_8 { 12.92 * light } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 };
     (sample * 255.0).round() as u8
 }
 

@@ -82,7 +82,10 @@ impl Header {
         let meta = find(file, *b"meta").and_then(|meta| meta.get(4..)).ok_or_else(damaged)?;
         let primary = primary_item(meta).ok_or_else(damaged)?;
         if !matches!(
-            &items(meta).and_then(|mut all| all.find(|(id, _)| *id == primary)).ok_or_else(damaged)?.1,
+            &items(meta)
+                .and_then(|mut all| all.find(|(id, _)| *id == primary))
+                .ok_or_else(damaged)?
+                .1,
             b"hvc1" | b"av01" | b"grid" | b"iden" | b"iovl"
         ) {
             return Err(PixelError::Foreign(Foreign::Other("HEIF")));
@@ -135,7 +138,8 @@ pub fn exif(file: &[u8]) -> Option<Exif> {
 /// Returns the contents of an item that is in one piece in the file (`iloc`).
 fn located<'a>(file: &'a [u8], places: &[u8], wanted: u32) -> Option<&'a [u8]> {
     let version = *places.first()?;
-    let sizes = [places.get(4)? >> 4, places.get(4)? & 15, places.get(5)? >> 4, places.get(5)? & 15];
+    let sizes =
+        [places.get(4)? >> 4, places.get(4)? & 15, places.get(5)? >> 4, places.get(5)? & 15];
     let [offset_size, length_size, base_size, index_size] = sizes.map(usize::from);
     let mut at = 6;
     let mut next = |size: usize| {
@@ -236,7 +240,8 @@ fn size(container: &[u8], properties: &[u8], item: u32) -> Option<(u32, u32)> {
     let all: Vec<_> = boxes(container).collect();
     let mut size = None;
     for index in associated(properties, item)? {
-        let Some((kind, data)) = usize::from(index).checked_sub(1).and_then(|at| all.get(at)) else {
+        let Some((kind, data)) = usize::from(index).checked_sub(1).and_then(|at| all.get(at))
+        else {
             continue;
         };
         match (kind, size) {
@@ -248,7 +253,9 @@ fn size(container: &[u8], properties: &[u8], item: u32) -> Option<(u32, u32)> {
                 };
                 size = Some((side(0, width)?, side(8, height)?));
             }
-            (b"irot", Some((width, height))) if data.first()? & 1 == 1 => size = Some((height, width)),
+            (b"irot", Some((width, height))) if data.first()? & 1 == 1 => {
+                size = Some((height, width))
+            }
             _ => {}
         }
     }

@@ -258,8 +258,7 @@ impl LibHeif {
         let mut found: *mut RawNclx = null_mut();
         // SAFETY: as the caller promises, the handle is libheif's.
         unsafe {
-            let status =
-                (self.0.heif_image_handle_get_nclx_color_profile)(handle, &raw mut found);
+            let status = (self.0.heif_image_handle_get_nclx_color_profile)(handle, &raw mut found);
             let found = found.as_ref().filter(|_| status.code == 0)?;
             Some(Nclx { primaries: found.primaries, transfer: found.transfer })
         }

@@ -91,7 +91,11 @@ pub fn prepare(
 /// # Errors
 /// [`PixelError::Internal`] if an encoder fails.
 pub fn encode_upright(picture: &Picture) -> Result<Bytes, PixelError> {
-    if picture.alpha.is_some() { encode_picture(picture) } else { encode_jpeg(picture, ENCODED_QUALITY) }
+    if picture.alpha.is_some() {
+        encode_picture(picture)
+    } else {
+        encode_jpeg(picture, ENCODED_QUALITY)
+    }
 }
 
 fn thumbnail(picture: &Picture) -> Result<(Bytes, FileFormat), PixelError> {

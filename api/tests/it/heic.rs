@@ -50,7 +50,11 @@ async fn heic_and_avif_are_uploaded_like_other_pictures(pool: PgPool) {
     ] {
         let uploaded = app.post("/api/images/upload").by(&ada).file(&picture(name)).send().await;
         let image = uploaded.json();
-        assert_eq!((image["x"].as_u64(), image["y"].as_u64()), (Some(size.0), Some(size.1)), "{name}");
+        assert_eq!(
+            (image["x"].as_u64(), image["y"].as_u64()),
+            (Some(size.0), Some(size.1)),
+            "{name}"
+        );
         let file = stored(&app, &uploaded).await;
         assert_eq!(image::guess_format(&file).unwrap(), format, "{name}");
         assert_eq!(exif(&file), None, "{name}");

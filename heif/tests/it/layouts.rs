@@ -45,9 +45,10 @@ async fn every_layout_comes_out_upright_with_its_colors() {
         }
         let has_profile = matches!(name, "phone.heic" | "p3.avif");
         assert_eq!(decoded.icc.is_some(), has_profile, "{name}");
-        let mut reader = ImageReader::with_format(std::io::Cursor::new(&jpeg[..]), ImageFormat::Jpeg)
-            .into_decoder()
-            .unwrap();
+        let mut reader =
+            ImageReader::with_format(std::io::Cursor::new(&jpeg[..]), ImageFormat::Jpeg)
+                .into_decoder()
+                .unwrap();
         assert_eq!(reader.exif_metadata().unwrap(), None, "{name} keeps where it was taken");
     }
 }
@@ -84,7 +85,8 @@ async fn without_the_library_such_files_are_refused_with_what_to_do() {
             let file = Bytes::from(picture(name));
             let refused = heif.readable(file, &Limits::default()).await.unwrap_err();
             assert_eq!(refused, PixelError::Foreign(Foreign::Unavailable(format)));
-            let text = format!("{format} files cannot be read here. Save the picture as JPEG or PNG");
+            let text =
+                format!("{format} files cannot be read here. Save the picture as JPEG or PNG");
             assert!(refused.to_string().starts_with(&text), "{refused}");
         }
         // Other pictures are none of its business.

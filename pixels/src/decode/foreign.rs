@@ -213,7 +213,8 @@ impl Tags<'_> {
 
     fn long(&self, at: usize) -> Option<usize> {
         let bytes = *self.file.get(at..)?.first_chunk()?;
-        let number = if self.is_little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) };
+        let number =
+            if self.is_little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) };
         Some(number as usize)
     }
 
@@ -223,7 +224,11 @@ impl Tags<'_> {
         let entries = (0..usize::from(self.short(start)?)).map(|entry| start + 2 + entry * 12);
         let mut found = entries.filter(|at| self.short(*at) == Some(tag));
         let at = found.next()?;
-        let value = if self.short(at + 2)? == LONG { self.long(at + 8) } else { self.short(at + 8).map(usize::from) };
+        let value = if self.short(at + 2)? == LONG {
+            self.long(at + 8)
+        } else {
+            self.short(at + 8).map(usize::from)
+        };
         Some((at, value?))
     }
 
@@ -263,8 +268,7 @@ mod tests {
     #[test]
     fn foreign_files_are_refused_by_name_with_what_to_do() {
         let maker = 8 + 2 + 2 * 12 + 4;
-        let nikon =
-            tiff(&[(MAKE, 2, 18, maker), (SUB_IFDS, LONG, 1, 0)], b"NIKON CORPORATION\0");
+        let nikon = tiff(&[(MAKE, 2, 18, maker), (SUB_IFDS, LONG, 1, 0)], b"NIKON CORPORATION\0");
         let sony = tiff(&[(NEW_SUBFILE_TYPE, LONG, 1, 1), (MAKE, 2, 5, maker)], b"SONY\0");
         let scanned = tiff(&[(MAKE, 2, 6, 8 + 2 + 12 + 4)], b"NIKON\0");
         let dng = tiff(&[(DNG_VERSION, 1, 4, 0x0401)], b"");

@@ -2,11 +2,11 @@ import { useEffect, useState } from 'react';
 import { t } from '@/lib/translate';
 import { api, sendForm } from './api-client';
 import { useConfig } from './env';
-import { failureText } from './failure-text';
+import { failureText, problemText } from './failure-text';
 import { formatBytes } from './format';
 import { type ImageSize, readImageSize } from './image-size';
 import { isTooBig, tooBigText } from './max-dimension';
-import { isHeif, isPicture, kindProblem } from './picture-kind';
+import { isHeif, isPicture, isRaw } from './picture-kind';
 
 export type ChosenImage = {
   file: File;
@@ -41,6 +41,9 @@ export function useChosenImage(maxDimension: number) {
 
   return { chosen, choose, clear: () => setChosen(null) };
 }
+
+// Some systems use old names for JPEG.
+const COMMON = /^image\/(png|jpe?g|pjpeg|webp)$/;
 
 /** Lets the server show a file that this browser cannot show. */
 async function serverPreview(file: File): Promise<Partial<ChosenImage>> {
@@ -85,6 +88,18 @@ export async function checkImageFile(
   } catch {
     return unreadable;
   }
+}
+
+/** Why the server would refuse a picture of this kind: a sentence, or '' if it has no name. Null if it takes it. */
+function kindProblem(file: File): string | null {
+  if (COMMON.test(file.type) || isHeif(file)) return null;
+  if (isRaw(file)) {
+    const detail = 'This is a RAW photo. Export it as JPEG or PNG and upload that.';
+    return problemText({ detail, code: 'image_raw' });
+  }
+  if (file.type !== 'image/svg+xml') return '';
+  const detail = 'This is a drawing (SVG). Export it as PNG and upload that.';
+  return problemText({ detail, code: 'image_drawing' });
 }
 
 /** Tells the operator that users want larger images. The response is ignored. */

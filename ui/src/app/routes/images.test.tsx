@@ -62,19 +62,24 @@ describe('my images', () => {
     ['photo.heic', ''],
     ['photo', 'image/heic'],
     ['photo.AVIF', 'image/avif'],
-  ])('shows the server’s preview of %s, which this browser cannot show, and uploads the file', async (name, type) => {
-    vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
-    const { router, api } = renderApp('/images', { signedIn: true });
-    server.use(
-      http.post('*/api/preview', () =>
-        HttpResponse.arrayBuffer(new ArrayBuffer(8), { headers: { 'X-Width': '4032', 'X-Height': '3024' } }),
-      ),
-    );
-    await choose(aFile(name, type));
-    expect(await screen.findByText(/4032 × 3024 px/)).toBeVisible();
-    await userEvent.click(screen.getByRole('button', { name: 'Upload' }));
-    await waitFor(() => expect(router.state.location.pathname).toBe(`/images/${api.images[0]?.id}`));
-  });
+  ])(
+    'shows the server’s preview of %s, which this browser cannot show, and uploads the file',
+    async (name, type) => {
+      vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
+      const { router, api } = renderApp('/images', { signedIn: true });
+      server.use(
+        http.post('*/api/preview', () =>
+          HttpResponse.arrayBuffer(new ArrayBuffer(8), {
+            headers: { 'X-Width': '4032', 'X-Height': '3024' },
+          }),
+        ),
+      );
+      await choose(aFile(name, type));
+      expect(await screen.findByText(/4032 × 3024 px/)).toBeVisible();
+      await userEvent.click(screen.getByRole('button', { name: 'Upload' }));
+      await waitFor(() => expect(router.state.location.pathname).toBe(`/images/${api.images[0]?.id}`));
+    },
+  );
 
   test('says why the server cannot show a file', async () => {
     vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
@@ -83,7 +88,13 @@ describe('my images', () => {
     server.use(
       http.post('*/api/preview', () =>
         HttpResponse.json(
-          { type: 'about:blank', title: 'Unsupported Media Type', status: 415, detail, code: 'image_format_unavailable' },
+          {
+            type: 'about:blank',
+            title: 'Unsupported Media Type',
+            status: 415,
+            detail,
+            code: 'image_format_unavailable',
+          },
           { status: 415 },
         ),
       ),

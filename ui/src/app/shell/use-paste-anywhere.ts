@@ -2,7 +2,6 @@ import { useEffect, useEffectEvent } from 'react';
 import { useLocation, useNavigate } from 'react-router';
 import { keepPicture, PICTURE_KEPT } from '@/lib/kept-picture';
 import { paths } from '@/lib/paths';
-import { isPicture } from '@/lib/picture-kind';
 import { useSession } from '@/lib/session';
 
 const tools = [paths.removeBackground, paths.upscale, paths.magic];
@@ -18,7 +17,7 @@ export function usePasteAnywhere() {
 
   const paste = useEffectEvent(async (event: ClipboardEvent) => {
     const isInField = event.target instanceof Element && event.target.closest('input, textarea') !== null;
-    const image = Array.from(event.clipboardData?.files ?? []).find(isPicture);
+    const image = Array.from(event.clipboardData?.files ?? []).find(({ type }) => type.startsWith('image/'));
     // An upload panel has taken it already.
     if (event.defaultPrevented || isInField || !image) return;
     event.preventDefault();

@@ -251,8 +251,15 @@ mod tests {
 
     #[test]
     fn several_pictures_and_folders_become_files_of_a_folder() {
-        let files =
-            ["in/b.PNG", "in/a.jpeg", "in/notes.txt", "in/.hidden.png", "in/deep/d.webp", "in/e.HEIC", "c.jpg"];
+        let files = [
+            "in/b.PNG",
+            "in/a.jpeg",
+            "in/notes.txt",
+            "in/.hidden.png",
+            "in/deep/d.webp",
+            "in/e.HEIC",
+            "c.jpg",
+        ];
         let folder = folder(&files);
         let mut args = args(&folder, &["in", "c.jpg"], "out");
         let plan = args.plan().unwrap();
