@@ -26,6 +26,7 @@ COPY .cargo .cargo
 COPY .sqlx .sqlx
 COPY catalog catalog
 COPY pixels pixels
+COPY heif heif
 COPY inference inference
 COPY credentials credentials
 COPY core core
@@ -143,10 +144,10 @@ FROM tensorrt-${TENSORRT} AS tensorrt
 # ---- Images --------------------------------------------------------------------------------------------------------
 
 FROM ${RUNTIME_IMAGE} AS runtime
-# Unpinned, see above.
+# Unpinned, see above. libheif1 reads HEIC and AVIF; a process without rights loads it for each picture.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ca-certificates \
+    && apt-get install -y --no-install-recommends ca-certificates libheif1 \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 retouch \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin retouch

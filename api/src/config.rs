@@ -11,6 +11,7 @@ use retouch_core::images::Quota;
 use retouch_core::jobs::QueueLimit;
 use retouch_core::telemetry::TelemetryConfig;
 use retouch_credentials::CredentialsConfig;
+use retouch_heif::HeifConfig;
 use url::Url;
 
 /// The settings of `retouch-api serve`.
@@ -34,6 +35,8 @@ pub struct ApiConfig {
     pub site: SiteConfig,
     #[command(flatten)]
     pub credentials: CredentialsConfig,
+    #[command(flatten)]
+    pub heif: HeifConfig,
     /// Address and port to listen on.
     #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,

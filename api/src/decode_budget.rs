@@ -1,4 +1,4 @@
-//! Bounds the memory and the threads that decoding and rendering pictures take.
+//! Bounds the memory and the threads that decoding and rendering pictures take, also in processes of their own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,8 +64,40 @@ impl DecodeBudget {
         bytes: u64,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<(T, Memory), ApiError> {
-        let memory = self.reserve(bytes, self.wait).await?;
+        let memory = self.reserve_soon(bytes).await?;
         self.run_in(memory, work).await
+    }
+
+    /// Reserves memory, for which it waits as long as the operator wants.
+    ///
+    /// # Errors
+    /// Same as [`Self::reserve`].
+    pub async fn reserve_soon(&self, bytes: u64) -> Result<Memory, ApiError> {
+        self.reserve(bytes, self.wait).await
+    }
+
+    /// Returns memory of at least `bytes`: this, or another in its place.
+    ///
+    /// # Errors
+    /// Same as [`Self::reserve`].
+    pub async fn enlarge(&self, memory: Memory, bytes: u64) -> Result<Memory, ApiError> {
+        if memory.0.num_permits() as u64 * MIB >= bytes {
+            return Ok(memory);
+        }
+        // Two that keep what they have would wait for each other.
+        drop(memory);
+        self.reserve_soon(bytes).await
+    }
+
+    /// Runs `work`, which keeps a thread of another process busy, within memory that is reserved, and returns the memory
+    /// too. Dropping the future must end that process.
+    pub async fn run_apart<T>(
+        &self,
+        memory: Memory,
+        work: impl Future<Output = T>,
+    ) -> Result<(T, Memory), ApiError> {
+        let _thread = self.threads.acquire().await.context("the budget is closed")?;
+        Ok((work.await, memory))
     }
 
     /// Reserves memory, for which it waits up to `wait`.

@@ -7,6 +7,7 @@ use retouch_core::magic_fix::PromptError;
 use retouch_core::orders::PlaceError;
 use retouch_core::storage::StorageError;
 use retouch_pixels::PixelError;
+use retouch_pixels::decode::Foreign;
 use retouch_pixels::finish::FinishError;
 use retouch_pixels::mask::MaskError;
 
@@ -61,6 +62,9 @@ pub enum ApiError {
     /// 415: the file is not in a supported image format.
     #[error("We can't read this file as an image. Use PNG, JPEG or WebP.")]
     UnsupportedType,
+    /// 415: the file is of a kind that is known and not accepted.
+    #[error("{0}")]
+    Foreign(Foreign),
     /// 422: the image exceeds the size limit.
     #[error("Image dimensions too big (Max {max}x{max})")]
     DimensionsTooBig {
@@ -146,6 +150,7 @@ impl From<PixelError> for ApiError {
     fn from(error: PixelError) -> Self {
         match error {
             PixelError::UnsupportedFormat => Self::UnsupportedType,
+            PixelError::Foreign(foreign) => Self::Foreign(foreign),
             PixelError::Unreadable(_) => Self::UnreadableImage,
             PixelError::TooLarge { max_dimension, .. }
             | PixelError::Mask(MaskError::TooLarge { max_dimension }) => {

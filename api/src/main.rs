@@ -17,6 +17,7 @@ use retouch_api::usecases::settle_payment;
 use retouch_core::config::{self, DatabaseConfig, StorageConfig};
 use retouch_core::storage::Storage;
 use retouch_core::{Clock, db, telemetry};
+use retouch_heif::Support;
 use tokio::net::TcpListener;
 
 /// The Retouch API.
@@ -44,8 +45,12 @@ enum Command {
     },
 }
 
+fn main() -> ExitCode {
+    retouch_heif::decode_if_asked().unwrap_or_else(run)
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn run() -> ExitCode {
     let ended = match config::parse::<Command>() {
         Command::Admin(admin) => return administer(*admin).await,
         Command::Serve(config) => serve(&config).await,
@@ -71,6 +76,13 @@ async fn administer(admin: Admin) -> ExitCode {
 async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
     let _telemetry = telemetry::start(&config.telemetry, "retouch-api")?;
     let app = App::new(config, Clock::system())?;
+    let Support { heic, avif, detail } = app.heif.support().await;
+    tracing::info!(
+        heic,
+        avif,
+        detail,
+        "Reading PNG, JPEG, WebP, and what is true of HEIC and AVIF"
+    );
     app.job_events.start(app.queue.clone());
     tokio::spawn(metrics::watch(app.clone()));
     tokio::spawn(upkeep::run(app.clone()));

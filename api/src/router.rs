@@ -28,8 +28,8 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
-    jobs, keys, magic_images, mcp, payments, remove_background, removebg, results, sample, select,
-    ui, upscale, user, verify,
+    jobs, keys, magic_images, mcp, payments, preview, remove_background, removebg, results, sample,
+    select, ui, upscale, user, verify,
 };
 use crate::security_headers;
 use crate::state::App;
@@ -118,6 +118,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(files::get_file))
         .routes(routes!(results::render_signed))
         .routes(routes!(verify::verify))
+        .routes(routes!(preview::preview))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
 }

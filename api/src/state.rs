@@ -8,6 +8,7 @@ use retouch_core::db::PgPool;
 use retouch_core::queue::Queue;
 use retouch_core::storage::Storage;
 use retouch_credentials::{Credentials, Verifier};
+use retouch_heif::Heif;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -52,6 +53,8 @@ pub struct Parts {
     pub verifier: Verifier,
     /// Address at which browsers and programs reach this installation.
     pub public_url: Url,
+    /// Reads HEIC and AVIF.
+    pub heif: Heif,
     /// Whether browsers reach this installation over HTTPS.
     pub is_https: bool,
     pub decoders: DecodeBudget,
@@ -109,6 +112,7 @@ impl App {
             credentials,
             verifier,
             public_url: config.payments.public_url.clone(),
+            heif: Heif::new(&config.heif).context("finding the program that decodes pictures")?,
             is_https: config.payments.public_url.scheme() == "https",
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),

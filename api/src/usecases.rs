@@ -8,6 +8,7 @@ pub mod export_account;
 pub mod image_from_result;
 pub mod magic_fix;
 pub mod mcp;
+pub mod preview_picture;
 pub mod removebg;
 pub mod render_result;
 pub mod run_tool;

@@ -1,7 +1,7 @@
 //! Where a file of each format keeps its manifest and its XMP.
 
 use crate::error::SignError;
-use crate::{Format, png, webp};
+use crate::{Format, heif, png, webp};
 
 /// The start of a JPEG segment with XMP (XMP part 3, 1.1.3).
 const JPEG_XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
@@ -13,6 +13,7 @@ pub(crate) fn manifest_bytes(file: &[u8], format: Format) -> Option<usize> {
     match format {
         Format::Png => png::manifest_bytes(file),
         Format::WebP => webp::manifest_bytes(file),
+        Format::Heic | Format::Avif => heif::manifest_bytes(file),
         Format::Jpeg => {
             // JPEG XT boxes (ISO/IEC 18477-3) in APP11; their common identifier is "JP".
             let of_boxes = segments(file)
@@ -28,6 +29,7 @@ pub(crate) fn xmp(file: &[u8], format: Format) -> Option<&[u8]> {
     match format {
         Format::Png => png::xmp(file),
         Format::WebP => webp::xmp(file),
+        Format::Heic | Format::Avif => heif::xmp(file),
         Format::Jpeg => segments(file)
             .filter(|(marker, _)| *marker == 0xe1)
             .find_map(|(_, contents)| contents.strip_prefix(JPEG_XMP)),
@@ -43,6 +45,7 @@ pub(crate) fn with_xmp(file: &[u8], format: Format, packet: &str) -> Result<Vec<
         Format::Png => (png::with_xmp(file, packet), "PNG"),
         Format::Jpeg => (jpeg_with_xmp(file, packet), "JPEG"),
         Format::WebP => (webp::with_xmp(file, packet), "WebP"),
+        Format::Heic | Format::Avif => (None, "HEIC or AVIF"),
     };
     marked.ok_or(SignError::Damaged(name))
 }

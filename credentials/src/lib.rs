@@ -11,6 +11,7 @@ mod container;
 mod context;
 mod error;
 mod guard;
+mod heif;
 mod parent;
 mod png;
 mod policy;
@@ -33,12 +34,14 @@ pub use signer::{Signer, TimestampAuthority, TimestampError};
 pub use source_type::SourceType;
 pub use statement::{Model, Statement};
 
-/// The formats that can be signed and read.
+/// The formats that can be read. Those before HEIC can be signed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Png,
     Jpeg,
     WebP,
+    Heic,
+    Avif,
 }
 
 impl Format {
@@ -48,7 +51,22 @@ impl Format {
             [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
+            [_, _, _, _, b'f', b't', b'y', b'p', ..] => Self::of_brands(file),
             _ => None,
+        }
+    }
+
+    /// Recognizes a still picture by the brands in its first box (ISO/IEC 14496-12).
+    fn of_brands(file: &[u8]) -> Option<Self> {
+        let length = u32::from_be_bytes(*file.first_chunk()?) as usize;
+        let brands = file.get(8..length.min(file.len()))?;
+        let is = |wanted: &[u8]| brands.chunks_exact(4).any(|brand| brand == wanted);
+        if is(b"avif") {
+            Some(Self::Avif)
+        } else if is(b"heic") || is(b"heix") {
+            Some(Self::Heic)
+        } else {
+            None
         }
     }
 
@@ -58,6 +76,8 @@ impl Format {
             Self::Png => "image/png",
             Self::Jpeg => "image/jpeg",
             Self::WebP => "image/webp",
+            Self::Heic => "image/heic",
+            Self::Avif => "image/avif",
         }
     }
 }

@@ -4,6 +4,7 @@
 //! decoded. Gray becomes RGB, palettes are expanded, 16-bit samples are rounded to 8, CMYK is converted without a
 //! profile. Of an animation, only the first frame is decoded.
 
+mod foreign;
 mod header;
 mod jpeg_segments;
 mod png_rows;
@@ -16,10 +17,13 @@ use image::codecs::webp::WebPDecoder;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageResult};
 use png::DecodingError;
 
+pub use foreign::Foreign;
 pub use header::{FileFormat, Header};
 
 use crate::orientation::{upright, upright_size};
+use crate::picture::split_alpha;
 use crate::{Limits, Picture, PixelError, icc};
+use jpeg_segments::JpegSegments;
 use png_rows::Planes;
 
 /// The reason for refusing a file that inflates.
@@ -41,8 +45,8 @@ pub struct Decoded {
 /// Decodes a PNG, JPEG or WebP file to an upright picture. [`Header::decode_bytes`] says how much memory that takes.
 ///
 /// # Errors
-/// [`PixelError::UnsupportedFormat`] for any other file, [`PixelError::Unreadable`] if the file is empty, damaged or
-/// truncated, [`PixelError::TooLarge`] if a side exceeds `limits`.
+/// [`PixelError::UnsupportedFormat`] or [`PixelError::Foreign`] for any other file, [`PixelError::Unreadable`] if the file
+/// is empty, damaged or truncated, [`PixelError::TooLarge`] if a side exceeds `limits`.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Picture, PixelError> {
     Ok(decode_file(bytes, limits)?.picture)
 }
@@ -81,6 +85,23 @@ pub fn check(bytes: &[u8], limits: &Limits) -> Result<(u32, u32), PixelError> {
     Header::read(bytes, limits).map(|header| (header.width, header.height))
 }
 
+/// Refuses an animation, of which an upload would keep one frame only.
+///
+/// # Errors
+/// [`PixelError::Foreign`].
+pub fn check_still(bytes: &[u8]) -> Result<(), PixelError> {
+    foreign::animation(bytes).map_or(Ok(()), |animation| Err(PixelError::Foreign(animation)))
+}
+
+/// Returns the EXIF block of a PNG or JPEG.
+pub(crate) fn exif(bytes: &[u8], format: FileFormat) -> Option<&[u8]> {
+    match format {
+        FileFormat::Png => header::png_exif(bytes),
+        FileFormat::Jpeg => JpegSegments::read(bytes).ok()?.exif,
+        FileFormat::WebP => None,
+    }
+}
+
 /// Reads the planes of a JPEG or WebP, as stored. `has_profile` is false to ignore the color profile.
 fn read<D: ImageDecoder>(
     decoder: ImageResult<D>,
@@ -106,14 +127,7 @@ fn planes(image: DynamicImage) -> (Vec<u8>, Option<Vec<u8>>) {
         return (image.into_rgb8().into_raw(), None);
     }
     let mut samples = image.into_rgba8().into_raw();
-    let alpha = samples.as_chunks::<4>().0.iter().map(|pixel| pixel[3]).collect();
-    // Moves the colors together in place: a second copy would double the memory.
-    let pixels = samples.len() / 4;
-    for pixel in 1..pixels {
-        samples.copy_within(pixel * 4..pixel * 4 + 3, pixel * 3);
-    }
-    samples.truncate(pixels * 3);
-    samples.shrink_to_fit();
+    let alpha = split_alpha(&mut samples);
     (samples, Some(alpha))
 }
 

@@ -1,11 +1,16 @@
 //! The errors of this crate.
 
+use crate::decode::Foreign;
+
 /// Why a picture could not be processed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PixelError {
     /// The bytes are not a PNG, JPEG or WebP file.
     #[error("the image cannot be read: it is not a PNG, JPEG or WebP file")]
     UnsupportedFormat,
+    /// The bytes are a kind of file that is known and not taken.
+    #[error("{0}")]
+    Foreign(Foreign),
     /// The file is damaged, truncated or empty; the text says which.
     #[error("the image cannot be read: {0}")]
     Unreadable(String),

@@ -6,7 +6,7 @@
 //!
 //! | task | modules |
 //! |---|---|
-//! | read a file | [`decode`], [`orientation`] (EXIF), [`upload`] |
+//! | read a file | [`decode`], [`orientation`], [`exif`], [`upload`] |
 //! | feed a model | [`framing`] (letterbox), [`tensor`], [`tile`] (padding), [`patch`], [`mask`] |
 //! | use its output | [`alpha`] (edges at full size), [`foreground`], [`tile`], [`band`] (tile overlap), [`patch`] |
 //! | fill a hole without a model | [`fill`] |
@@ -24,6 +24,7 @@ pub mod decode;
 mod edges;
 pub mod encode;
 pub mod error;
+pub mod exif;
 pub mod fill;
 pub mod finish;
 pub mod foreground;

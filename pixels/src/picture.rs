@@ -1,5 +1,7 @@
 //! A picture in memory.
 
+use crate::icc;
+
 /// A decoded picture: 8-bit RGB, upright, rows from the top without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
@@ -18,8 +20,29 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// Creates a picture of RGBA samples with straight alpha, `width * height * 4` bytes. A profile that is oversized,
+    /// damaged, or not about RGB is dropped.
+    pub fn from_rgba(width: u32, height: u32, mut samples: Vec<u8>, icc: Option<Vec<u8>>) -> Self {
+        let alpha = split_alpha(&mut samples);
+        let alpha = alpha.iter().any(|value| *value != u8::MAX).then_some(alpha);
+        let icc = icc.filter(|profile| icc::describes(profile, *b"RGB "));
+        Self { width, height, rgb: samples, alpha, gray: false, icc }
+    }
+
     /// Returns the number of pixels.
     pub const fn pixels(&self) -> usize {
         self.width as usize * self.height as usize
     }
+}
+
+/// Takes alpha out of RGBA samples, and leaves RGB. In place: a second copy would double the memory.
+pub(crate) fn split_alpha(samples: &mut Vec<u8>) -> Vec<u8> {
+    let alpha = samples.as_chunks::<4>().0.iter().map(|pixel| pixel[3]).collect();
+    let pixels = samples.len() / 4;
+    for pixel in 1..pixels {
+        samples.copy_within(pixel * 4..pixel * 4 + 3, pixel * 3);
+    }
+    samples.truncate(pixels * 3);
+    samples.shrink_to_fit();
+    alpha
 }

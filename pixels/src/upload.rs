@@ -1,4 +1,4 @@
-//! Prepares an uploaded file for storage: upright, without metadata, with a thumbnail and a preview.
+//! Prepares an uploaded file for storage: upright, without metadata or with EXIF only, with a thumbnail and a preview.
 //!
 //! An upright picture keeps its compressed data byte for byte and loses only metadata (camera, location, comments,
 //! embedded previews); its color profile stays unless it is oversized. A rotated picture is turned upright and encoded
@@ -12,13 +12,14 @@ use image::{ExtendedColorType, ImageEncoder};
 
 use crate::decode::{self, FileFormat};
 use crate::encode::encode_picture;
+use crate::exif::Exif;
 use crate::preview::Preview;
 use crate::thumbnail::{Thumbnail, small_profile};
 use crate::{Limits, Picture, PixelError};
 use metadata::{strip_jpeg, strip_png, strip_webp};
 
-/// JPEG quality of a picture that was turned upright, 1 to 100.
-const TURNED_QUALITY: u8 = 95;
+/// JPEG quality of a picture that is encoded again, 1 to 100.
+const ENCODED_QUALITY: u8 = 95;
 /// JPEG quality of a thumbnail, 1 to 100.
 const THUMBNAIL_QUALITY: u8 = 82;
 
@@ -42,13 +43,19 @@ pub struct Upload {
     pub preview: Option<Bytes>,
 }
 
-/// Prepares an uploaded file for storage; `has_preview` says whether somebody will look at it. A rotated PNG or WebP
-/// becomes a PNG. [`decode::Header::prepare_bytes`] says
+/// Prepares an uploaded file for storage; `has_preview` says whether somebody will look at it, and `exif` what to put
+/// into the file. A rotated PNG or WebP becomes a PNG. [`decode::Header::prepare_bytes`] says
 /// how much memory that takes.
 ///
 /// # Errors
-/// Same as [`decode::decode`], and [`PixelError::Internal`] if an encoder fails.
-pub fn prepare(file: &Bytes, limits: &Limits, has_preview: bool) -> Result<Upload, PixelError> {
+/// Same as [`decode::decode`] and [`decode::check_still`], and [`PixelError::Internal`] if an encoder fails.
+pub fn prepare(
+    file: &Bytes,
+    limits: &Limits,
+    has_preview: bool,
+    exif: Option<&Exif>,
+) -> Result<Upload, PixelError> {
+    decode::check_still(file)?;
     let decoded = decode::decode_file(file, limits)?;
     let (picture, format) = (decoded.picture, decoded.format);
     let (bytes, format) = match (decoded.was_upright, format) {
@@ -61,9 +68,10 @@ pub fn prepare(file: &Bytes, limits: &Limits, has_preview: bool) -> Result<Uploa
             let damaged = || PixelError::Unreadable("it is damaged".to_owned());
             (stripped.ok_or_else(damaged)?.into(), format)
         }
-        (false, FileFormat::Jpeg) => (encode_jpeg(&picture, TURNED_QUALITY)?, FileFormat::Jpeg),
+        (false, FileFormat::Jpeg) => (encode_jpeg(&picture, ENCODED_QUALITY)?, FileFormat::Jpeg),
         (false, FileFormat::Png | FileFormat::WebP) => (encode_picture(&picture)?, FileFormat::Png),
     };
+    let bytes = exif.map_or_else(|| Ok(bytes.clone()), |exif| exif.put_on(&bytes))?;
     let (width, height) = (picture.width, picture.height);
     let (thumbnail, thumbnail_format) = thumbnail(&picture)?;
     let preview = if has_preview { Preview::of(&picture)? } else { None };
@@ -76,6 +84,18 @@ pub fn prepare(file: &Bytes, limits: &Limits, has_preview: bool) -> Result<Uploa
         thumbnail_type: thumbnail_format.content_type(),
         preview,
     })
+}
+
+/// Encodes a picture whose own format cannot be stored: as JPEG, or as PNG if it has transparency.
+///
+/// # Errors
+/// [`PixelError::Internal`] if an encoder fails.
+pub fn encode_upright(picture: &Picture) -> Result<Bytes, PixelError> {
+    if picture.alpha.is_some() {
+        encode_picture(picture)
+    } else {
+        encode_jpeg(picture, ENCODED_QUALITY)
+    }
 }
 
 fn thumbnail(picture: &Picture) -> Result<(Bytes, FileFormat), PixelError> {

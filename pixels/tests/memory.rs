@@ -175,7 +175,7 @@ fn the_estimates_of_memory_hold() {
     let limits = Limits { max_dimension: SIDE };
     for (name, file) in uploads() {
         let estimate = Header::read(&file, &limits).expect(name).prepare_bytes();
-        let peak = peak(|| upload::prepare(&file, &limits, true).expect(name));
+        let peak = peak(|| upload::prepare(&file, &limits, true, None).expect(name));
         check(name, peak, estimate);
     }
 

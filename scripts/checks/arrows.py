@@ -20,7 +20,7 @@ class Arrow:
     allowed: tuple = ()
 
 
-EVERYWHERE = ("catalog/src", "pixels/src", "inference/src", "core/src", "credentials/src", "api/src", "worker/src")
+EVERYWHERE = ("catalog/src", "pixels/src", "heif/src", "inference/src", "core/src", "credentials/src", "api/src", "worker/src")
 ARROWS = [
     Arrow("routes call use cases or core; they name no database, Redis or S3", STATE, ("api/src/routes",)),
     Arrow("use cases know no HTTP", HTTP, ("api/src/usecases",)),
@@ -51,6 +51,7 @@ ARROWS = [
         ("inference/src/session.rs", "inference/src/session/", "inference/src/diffusion/net.rs"),
     ),
     Arrow("only api/src/payments names Stripe", r"\b(async_)?stripe\w*::", EVERYWHERE, ("api/src/payments.rs", "api/src/payments/")),
+    Arrow("only heif loads a library and filters system calls", r"\b(libloading|seccompiler)::", EVERYWHERE, ("heif/src",)),
     Arrow("only credentials names c2pa", r"\bc2pa::", EVERYWHERE, ("credentials/src",)),
     Arrow("credentials knows neither jobs nor the database", STATE + "|" + JOBS, ("credentials/src",)),
     Arrow(
@@ -66,6 +67,7 @@ STATEFUL = {"sqlx", "redis", "apalis", "aws-sdk-s3", "axum", "reqwest"}
 FORBIDDEN_CRATES = {
     "retouch-catalog": STATEFUL | {"tokio", "image", "ort"},
     "retouch-pixels": STATEFUL | {"tokio", "ort", "retouch-catalog", "retouch-core"},
+    "retouch-heif": STATEFUL | {"ort", "c2pa", "retouch-core"},
     "retouch-inference": STATEFUL | {"retouch-core", "retouch-worker"},
     "retouch-core": {"axum", "ort", "image", "ndarray", "async-stripe", "retouch-pixels", "retouch-inference"},
     "retouch-api": {"ort", "retouch-inference", "retouch-worker"},

@@ -39,7 +39,7 @@ def apply_migrations(sandbox):
 
 
 def write_query_data(url):
-    sources = [path for place in ("catalog", "core", "credentials", "pixels", "inference", "api", "worker", "standins") for path in (REPO / place).rglob("*.rs")]
+    sources = [path for place in ("catalog", "core", "credentials", "heif", "pixels", "inference", "api", "worker", "standins") for path in (REPO / place).rglob("*.rs")]
     users = [path for path in sources if QUERY_MACRO.search(path.read_text())]
     if not users:
         line("• No checked queries in the code; nothing to write to .sqlx")

@@ -14,7 +14,7 @@ LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^()\s>]+(?:\([^()\s]*\
 FENCE = re.compile(r"^(\s*)(```|~~~).*?^\1\2\s*$", re.M | re.S)
 CODE = re.compile(r"(`+)(.+?)\1")
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.M)
-ROOMS = "catalog|pixels|inference|worker|core|api|standins|scripts|ui|models|migrations|deploy|docs"
+ROOMS = "catalog|pixels|heif|inference|worker|core|api|standins|scripts|ui|models|migrations|deploy|docs"
 PATH = re.compile(rf"(?:{ROOMS})/[\w.*/-]*\w[\w.*-]*/?|\.github/[\w./-]+")
 # Built, fetched and secret files, placeholders, and `deploy/NAME` of kubectl.
 ABSENT = re.compile(r"^(deploy/compose/secrets|deploy/watch/nodes|deploy/retouch-|models/sd15-inpainting|ui/dist)|\.onnx$|/(X$|NNNN)")

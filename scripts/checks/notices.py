@@ -47,6 +47,14 @@ IMAGES = {
     "quay.io/keycloak/keycloak": "Apache-2.0",
     "debian": "various free licenses; see /usr/share/doc/*/copyright in the image",
 }
+# Debian packages of the images that decode pictures.
+LIBRARIES = {
+    "libheif1": "LGPL-3.0-or-later",
+    "libde265-0": "LGPL-3.0-or-later",
+    "libdav1d6": "BSD-2-Clause",
+    "libaom3": "BSD-2-Clause",
+    "libx265-199 (linked by libheif1, unused)": "GPL-2.0-or-later",
+}
 # Libraries of the page without a license in the lock file, from their own license files.
 UNSTATED = {}
 
@@ -118,6 +126,11 @@ def made():
             "## Container images of docker-compose.gpu.yml",
             "",
             *table(("image", "license"), images()),
+            "",
+            "The images of Retouch are made on `debian` and contain `libheif1` with what it needs, as Debian packages it. The programs do",
+            "not link it: a process of its own loads it to read HEIC and AVIF. Use of HEVC may need a license for patents in your country.",
+            "",
+            *table(("library", "license"), LIBRARIES.items()),
             "",
             f"## Crates in {', '.join(f'`{name}`' for name in PROGRAMS)} ({len(crates)})",
             "",

@@ -119,6 +119,7 @@ def test_ui():
 
 
 def test_rust():
+    prerequisites.require_heif()
     environment = {**os.environ, **models_environment(["u2netp", "isnet", "realesr-animevideov3-x4"]), "SQLX_OFFLINE": "true"}
     environment["RETOUCH_TEST_REDIS_SERVERS"] = ":".join(redis_servers())
     command = ["cargo", "test", "--release", "--workspace", "--locked", "--no-fail-fast"]

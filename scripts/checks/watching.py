@@ -69,7 +69,7 @@ def reported():
 
 
 def ours():
-    sources = [path for part in ("core", "credentials", "api", "pixels", "inference", "worker") for path in sorted((REPO / part / "src").rglob("*.rs"))]
+    sources = [path for part in ("core", "credentials", "heif", "api", "pixels", "inference", "worker") for path in sorted((REPO / part / "src").rglob("*.rs"))]
     metrics = {}
     for source in sources:
         for name, metric in metrics_in(source.read_text()):

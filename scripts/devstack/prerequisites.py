@@ -1,5 +1,6 @@
 """Checks for the tools that a build needs, and says how to install missing ones."""
 
+import ctypes.util
 import os
 import re
 import shutil
@@ -7,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common.console import Problem, step
+from common.console import Problem, line, step
 
 RUST = (1, 95)
 NODE = (20, 19)
@@ -66,6 +67,17 @@ def too_old(name, text, wanted, advice):
 def has_pip():
     command = [sys.executable, "-m", "pip", "--version"]
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def advise_heif():
+    """Says how to make uploads of HEIC and AVIF possible; everything else works without."""
+    if not ctypes.util.find_library("heif"):
+        line(f"• HEIC and AVIF will be refused. To read them, run this at any time: {apt_line(['libheif1'])}")
+
+
+def require_heif():
+    if not ctypes.util.find_library("heif"):
+        install_packages(["libheif1"], "The tests read HEIC and AVIF with it")
 
 
 def install_packages(packages, why):

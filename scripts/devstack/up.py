@@ -29,6 +29,7 @@ def main():
     if leftovers := stop_leftovers(settings):
         line(f"• Stopped processes of an earlier start: {', '.join(leftovers)}")
     prerequisites.check()
+    prerequisites.advise_heif()
     # Checked before the long build, so that a taken port is reported early.
     services.check_ports(services.plan(settings, runtime=""))
     runtime = build.build(settings)

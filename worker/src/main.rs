@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use retouch_worker::commands::{self, bench, credentials, doctor, models, run, serve};
+use retouch_worker::commands::{self, bench, credentials, doctor, models, run as tools, serve};
 use retouch_worker::watchdog;
 
 /// Edits images with ONNX models.
@@ -22,7 +22,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     /// Run a tool on a file, without any server.
     #[command(subcommand)]
-    Run(run::Run),
+    Run(tools::Run),
     /// Check and verify models.
     #[command(subcommand)]
     Models(models::Models),
@@ -40,8 +40,12 @@ enum Command {
     },
 }
 
+fn main() -> ExitCode {
+    retouch_heif::decode_if_asked().unwrap_or_else(run)
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn run() -> ExitCode {
     let cli: Cli = retouch_core::config::parse();
     // Several TLS providers are linked in, so rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();

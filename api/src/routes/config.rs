@@ -7,6 +7,7 @@ use retouch_core::credits::{self, PACKS, SIGNUP_CREDITS};
 use retouch_core::jobs::{self, TypicalTime};
 use retouch_core::magic_fix::{MAX_PROMPT_LENGTH, Offer, Reach, is_mask_exact_by_default};
 use retouch_core::workers::{self, ServedModel};
+use retouch_heif::Support;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -197,6 +198,10 @@ impl From<Offer> for MagicFixView {
 pub struct FeaturesView {
     /// True if credits can be bought.
     payments: bool,
+    /// True if HEIC can be uploaded.
+    heic: bool,
+    /// True if AVIF can be uploaded.
+    avif: bool,
 }
 
 /// The operator's additions to the page.
@@ -260,6 +265,7 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
     let served = workers::known_models(&app.pool).await?;
     let times = jobs::typical_times(&app.pool).await?;
     let identity = &app.identity;
+    let Support { heic, avif, .. } = app.heif.support().await;
     let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     Ok(Json(ConfigView {
         new_user_credits: SIGNUP_CREDITS,
@@ -295,7 +301,7 @@ pub async fn get_config(State(app): State<App>) -> Result<Json<ConfigView>, ApiE
         },
         tools: ToolName::ALL.iter().map(|tool| offer(*tool, &served, &times)).collect(),
         magic_fix: workers::fix_offer(&served).into(),
-        features: FeaturesView { payments: app.payments.is_some() },
+        features: FeaturesView { payments: app.payments.is_some(), heic, avif },
         site: SiteView::from(&app.site),
     }))
 }

@@ -10,14 +10,15 @@ use axum::http::StatusCode;
 use retouch_core::images::{self, Uploader};
 
 use super::caller::SignedIn;
+use super::metadata::MetadataQuery;
 use super::multipart::{FileUpload, multipart, named_file};
 use super::problem::Problem;
-use super::request::{Path, id};
+use super::request::{Path, Query, id};
 use super::views::ImageView;
 use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::run_tool::announce_canceled;
-use crate::usecases::upload_image::upload_image;
+use crate::usecases::upload_image::upload_with;
 
 /// One image.
 #[utoipa::path(get, path = "/api/images/{imageId}", tag = "images",
@@ -34,9 +35,9 @@ pub async fn get_image(
     Ok(Json(ImageView::new(&image, &app.signer)))
 }
 
-/// Uploads a PNG, JPEG or WebP. The API applies its EXIF orientation and strips its metadata, except for the color
-/// profile.
-#[utoipa::path(post, path = "/api/images/upload", tag = "images",
+/// Uploads a PNG, JPEG, WebP, HEIC or AVIF. The API applies its orientation and strips its metadata, except for the color
+/// profile. HEIC and AVIF become JPEG, or PNG with transparency.
+#[utoipa::path(post, path = "/api/images/upload", tag = "images", params(MetadataQuery),
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 201, body = ImageView), (status = 400, body = Problem), (status = 401, body = Problem),
         (status = 408, body = Problem), (status = 413, body = Problem), (status = 415, body = Problem),
@@ -45,13 +46,16 @@ pub async fn get_image(
 pub async fn upload(
     State(app): State<App>,
     SignedIn(user): SignedIn,
+    query: Result<Query<MetadataQuery>, ApiError>,
     body: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<(StatusCode, Json<ImageView>), ApiError> {
+    let Query(MetadataQuery { metadata }) = query?;
     app.rate_limits.users.count_upload(user.id).await?;
     let body = multipart(body)?;
     let file = named_file(body, app.limits.max_upload_bytes).await?;
     let uploader = Uploader::User(user.id);
-    let image = upload_image(&app, uploader, file, app.limits.max_dimension).await?;
+    let max = app.limits.max_dimension;
+    let image = upload_with(&app, uploader, file, max, metadata.into()).await?;
     Ok((StatusCode::CREATED, Json(ImageView::new(&image, &app.signer))))
 }
 

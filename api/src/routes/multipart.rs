@@ -159,7 +159,7 @@ pub struct MaskUpload {
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "documents a body that is read field by field")]
 pub struct FileUpload {
-    /// PNG, JPEG or WebP.
+    /// PNG, JPEG, WebP, HEIC or AVIF.
     #[schema(value_type = String, format = Binary)]
     file: Vec<u8>,
 }

@@ -60,6 +60,7 @@ impl ApiError {
             Self::Prompt(PromptError::TooLong) => "prompt_too_long",
             Self::PromptNotPossible(_) => "prompt_not_possible",
             Self::StorageFull(_) => "storage_full",
+            Self::Foreign(foreign) => foreign.code(),
             _ => return None,
         };
         Some(code.to_owned())
@@ -88,7 +89,7 @@ impl ApiError {
             Self::UploadTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::FreeExists | Self::Canceled => StatusCode::CONFLICT,
             Self::FileTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::UnsupportedType | Self::Foreign(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::DimensionsTooBig { .. }
             | Self::UnreadableImage
             | Self::MaskInvalid(_)

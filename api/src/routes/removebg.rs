@@ -23,7 +23,6 @@ use retouch_core::Clock;
 use retouch_core::users::User;
 use retouch_pixels::Limits;
 use retouch_pixels::cutout::{self, CutoutOptions};
-use retouch_pixels::decode::Header;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -34,6 +33,7 @@ use crate::error::ApiError;
 use crate::rate_limits::Allowance;
 use crate::state::App;
 use crate::usecases::removebg::{Removal, RemovalRequest, removebg};
+use crate::usecases::upload_image;
 
 /// How long to keep reading the upload of a request that is already rejected.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
@@ -127,10 +127,10 @@ async fn run(
     let wants_json = header_text(request.headers(), header::ACCEPT)
         .is_some_and(|types| types.to_ascii_lowercase().contains("application/json"));
     let form = form::read(app, request).await?;
-    let (file, options) = parameters::parse(form)?;
+    let (file, options, metadata) = parameters::parse(form)?;
     check_memory(app, &file, &options)?;
     let Removal { cutout, charged } =
-        removebg(app, user, RemovalRequest { file, options, idempotency_key }).await?;
+        removebg(app, user, RemovalRequest { file, options, metadata, idempotency_key }).await?;
     let mut response = if wants_json {
         ([(header::CONTENT_TYPE, "application/json")], as_json(cutout.bytes)).into_response()
     } else {
@@ -152,7 +152,7 @@ async fn run(
 fn check_memory(app: &App, file: &Bytes, options: &CutoutOptions) -> Result<(), ApiError> {
     let limits = Limits { max_dimension: app.limits.max_dimension };
     // A file without a valid header is rejected later, for its own reason.
-    let Ok(Header { width, height, .. }) = Header::read(file, &limits) else { return Ok(()) };
+    let Ok((width, height)) = upload_image::size(file, &limits) else { return Ok(()) };
     let stored = u64::from(width) * u64::from(height) * 4;
     if app.decoders.fits(stored + cutout::memory_bytes(width, height, options)) {
         return Ok(());

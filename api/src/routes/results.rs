@@ -19,6 +19,7 @@ use tokio_util::io::ReaderStream;
 use super::body::IncomingBody;
 use super::caller::{ClientAddress, SignedIn};
 use super::files::Signature;
+use super::metadata::{MetadataChoice, MetadataQuery};
 use super::multipart::{UploadedFinish, multipart, uploaded_finish};
 use super::problem::Problem;
 use super::request::{Path, Query, id};
@@ -27,6 +28,7 @@ use crate::error::ApiError;
 use crate::signing::File;
 use crate::state::App;
 use crate::usecases::render_result::{owned_result, render_result, shared_result};
+use crate::usecases::upload_image::Metadata;
 use options::{FileFormat, RenderOptions, output};
 
 /// The format of a file.
@@ -39,9 +41,13 @@ pub struct FileQuery {
     /// The quality of a JPG or WebP; a WebP of quality 100 is lossless. 90 by default.
     #[param(value_type = Option<u8>, minimum = 1, maximum = 100)]
     quality: Option<f64>,
+    /// Whether the file gets what the camera wrote into the image, if its upload kept it. `strip` by default.
+    #[serde(default)]
+    #[param(inline, required = false)]
+    metadata: MetadataChoice,
 }
 
-/// A result as a file to save. The PNG is the stored one, byte for byte. Transparent pixels are white in a JPG.
+/// A result as a file to save. The PNG is the stored one, byte for byte, unless it gets metadata. Transparent pixels are white in a JPG.
 #[utoipa::path(get, path = "/api/results/{resultId}/file", tag = "results",
     params(("resultId" = String, Path), FileQuery),
     responses(
@@ -58,13 +64,13 @@ pub async fn get_result_file(
     query: Result<Query<FileQuery>, ApiError>,
 ) -> Result<Response, ApiError> {
     let result = owned_result(&app, user.id, id(&result, "Result")?).await?;
-    let Query(FileQuery { format, quality }) = query?;
-    let finish = Finish::convert(output(format, quality)?);
-    if finish.changes_nothing() {
+    let Query(FileQuery { format, quality, metadata }) = query?;
+    let (finish, metadata) = (Finish::convert(output(format, quality)?), metadata.into());
+    if finish.changes_nothing() && metadata == Metadata::Strip {
         return stored(&app, &result).await;
     }
     app.rate_limits.users.count_render(user.id).await?;
-    let file = render_result(&app, &result, finish, address).await?;
+    let file = render_result(&app, &result, finish, metadata, address).await?;
     Ok(attachment(&result, file))
 }
 
@@ -73,7 +79,7 @@ pub async fn get_result_file(
 ///
 /// A `touchUp`, and the options `background`, `shadow` and `crop`, are for results of Remove Background only.
 #[utoipa::path(post, path = "/api/results/{resultId}/render", tag = "results",
-    params(("resultId" = String, Path)),
+    params(("resultId" = String, Path), MetadataQuery),
     request_body(content = RenderUpload, content_type = "multipart/form-data"),
     responses(
         (status = 200, description = "The file", content(
@@ -87,20 +93,22 @@ pub async fn render(
     SignedIn(user): SignedIn,
     ClientAddress(address): ClientAddress,
     Path(result): Path<String>,
+    query: Result<Query<MetadataQuery>, ApiError>,
     incoming: Option<Extension<IncomingBody>>,
     body: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, ApiError> {
     let result: ResultId = id(&result, "Result")?;
+    let Query(MetadataQuery { metadata }) = query?;
     let result = owned_result(&app, user.id, result).await?;
     app.rate_limits.users.count_render(user.id).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
-    rendered(&app, &result, upload, incoming, address).await
+    rendered(&app, &result, (upload, metadata.into()), incoming, address).await
 }
 
 async fn rendered(
     app: &App,
     result: &ResultImage,
-    mut upload: UploadedFinish,
+    (mut upload, metadata): (UploadedFinish, Metadata),
     incoming: Option<Extension<IncomingBody>>,
     address: IpAddr,
 ) -> Result<Response, ApiError> {
@@ -108,10 +116,10 @@ async fn rendered(
         incoming.hand_over(upload.touch_up.iter_mut().chain(&mut upload.background).collect());
     }
     let finish = finish(result, upload)?;
-    if finish.changes_nothing() {
+    if finish.changes_nothing() && metadata == Metadata::Strip {
         return stored(app, result).await;
     }
-    let file = render_result(app, result, finish, address).await?;
+    let file = render_result(app, result, finish, metadata, address).await?;
     Ok(attachment(result, file))
 }
 
@@ -139,7 +147,8 @@ pub async fn render_signed(
     let result = shared_result(&app, id).await?;
     app.rate_limits.visitors.count_upload(&app.visitors.pseudonym(address)).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
-    rendered(&app, &result, upload, incoming, address).await
+    // What the camera says is for the owner.
+    rendered(&app, &result, (upload, Metadata::Strip), incoming, address).await
 }
 
 /// Turns an upload into what to do, if it makes sense for the result.

@@ -14,11 +14,12 @@ use retouch_core::results::ResultImage;
 use retouch_core::users::User;
 use retouch_core::{ImageId, UserId, credits};
 use retouch_pixels::cutout::{self, CutoutFile, CutoutOptions};
+use retouch_pixels::exif::Exif;
 use sha2::{Digest, Sha256};
 
 use super::render_result::Marks;
 use super::run_tool::{RunOutcome, RunRequest, announce_canceled, outcome_of, run_tool};
-use super::upload_image::upload_image;
+use super::upload_image::{Metadata, upload_image};
 use crate::error::ApiError;
 use crate::state::App;
 
@@ -29,6 +30,8 @@ pub struct RemovalRequest {
     pub file: Bytes,
     /// How to render the cutout.
     pub options: CutoutOptions,
+    /// What the cutout gets of the file's metadata; the stored image has none.
+    pub metadata: Metadata,
     /// A repeat with the same key and image returns the first cutout. Without a key, a repeat of the same image and
     /// options does so for [`crate::config::LimitsConfig::repeat_window_secs`].
     pub idempotency_key: Option<String>,
@@ -64,8 +67,9 @@ pub async fn removebg(
     user: &User,
     request: RemovalRequest,
 ) -> Result<Removal, RemovalError> {
-    let RemovalRequest { file, options, idempotency_key } = request;
+    let RemovalRequest { file, options, metadata, idempotency_key } = request;
     let content = Sha256::digest(&file);
+    let exif = metadata.of(&file);
     let can_pay = user.credits - user.reserved >= credits::price(Tool::RemoveBackground);
     let image = match db::within(images::for_program(&app.pool, user.id, &content)).await? {
         // The first image with this content, so that a repeat, which may be paid for, refers to the same one.
@@ -98,7 +102,7 @@ pub async fn removebg(
         return Err(ApiError::Unprocessable(expired.into()).into());
     };
     let charged = result.credits;
-    match render(app, result, options).await {
+    match render(app, result, options, exif).await {
         Ok(cutout) => Ok(Removal { cutout, charged }),
         Err(error) => Err(RemovalError { error, charged }),
     }
@@ -138,6 +142,7 @@ async fn render(
     app: &App,
     result: ResultImage,
     options: CutoutOptions,
+    exif: Option<Exif>,
 ) -> Result<CutoutFile, ApiError> {
     let (width, height) = (result.width.unsigned_abs(), result.height.unsigned_abs());
     let memory = cutout::memory_bytes(width, height, &options) + result.size_bytes.unsigned_abs();
@@ -147,6 +152,9 @@ async fn render(
     let marks = Marks::new(app);
     let render = move || {
         let mut cutout = cutout::render(&png, &options)?;
+        if let Some(exif) = exif {
+            cutout.bytes = exif.put_on(&cutout.bytes)?;
+        }
         cutout.bytes = marks.carry_over(cutout.bytes, &png, true)?;
         Ok::<_, ApiError>(cutout)
     };

@@ -15,6 +15,7 @@ use retouch_pixels::Limits;
 use retouch_pixels::decode::Header;
 use retouch_pixels::finish::{self, Background, Finish, FinishError, FinishedFile};
 
+use super::upload_image::Metadata;
 use crate::error::ApiError;
 use crate::fair_budget::FairBudget;
 use crate::state::App;
@@ -33,15 +34,16 @@ pub async fn shared_result(app: &App, id: ResultId) -> Result<ResultImage, ApiEr
     found.ok_or(ApiError::NotFound("File"))
 }
 
-/// Renders a result for a client at `address`.
+/// Renders a result for a client at `address`; with the metadata of its image, if that was kept and is wanted.
 pub async fn render_result(
     app: &App,
     result: &ResultImage,
     finish: Finish,
+    metadata: Metadata,
     address: IpAddr,
 ) -> Result<FinishedFile, ApiError> {
     let limits = Limits { max_dimension: app.limits.max_dimension };
-    let original = if finish.needs_original() {
+    let original = if finish.needs_original() || metadata == Metadata::Keep {
         Some(fetch_original(app, result, address).await?)
     } else {
         None
@@ -67,6 +69,8 @@ pub async fn render_result(
     let render = move || {
         let FinishedFile { bytes, content_type } =
             finish::render(&png, original.as_deref(), &finish, &limits)?;
+        let exif = original.and_then(|file| metadata.of(&file));
+        let bytes = exif.map_or_else(|| Ok(bytes.clone()), |exif| exif.put_on(&bytes))?;
         let bytes = marks.carry_over(bytes, &png, is_finished)?;
         Ok::<_, ApiError>(FinishedFile { bytes, content_type })
     };

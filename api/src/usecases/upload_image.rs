@@ -1,5 +1,5 @@
-//! Uploads an image: validates it, applies its orientation, strips its metadata and stores it with a thumbnail and a
-//! preview. What the metadata says of how the picture was made is kept apart.
+//! Uploads an image: validates it, applies its orientation, strips its metadata unless told otherwise, and stores it with a thumbnail and a
+//! preview. HEIC and AVIF are converted first. What the metadata says of how the picture was made is kept apart.
 
 use bytes::Bytes;
 use retouch_core::ImageId;
@@ -9,35 +9,71 @@ use retouch_core::images::{
 };
 use retouch_core::storage::{image_key, image_preview_key, image_thumbnail_key};
 use retouch_credentials::Format;
-use retouch_pixels::decode::Header;
+use retouch_heif::{self as heif, Codec};
+use retouch_pixels::decode::{self, Header};
+use retouch_pixels::exif::Exif;
 use retouch_pixels::{Limits, PixelError, upload};
 use sha2::{Digest, Sha256};
 
+use crate::decode_budget::Memory;
 use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 
+/// What happens to what the camera wrote into a file: date, place, maker and more (EXIF). The turn is always applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metadata {
+    /// It is dropped.
+    #[default]
+    Strip,
+    /// It stays.
+    Keep,
+}
+
+impl Metadata {
+    /// Returns what to keep of a file's.
+    pub fn of(self, file: &[u8]) -> Option<Exif> {
+        match self {
+            Self::Strip => None,
+            Self::Keep => heif::exif(file),
+        }
+    }
+}
+
+/// Stores `file` like [`upload_with`], without its metadata.
+pub async fn upload_image(
+    app: &App,
+    uploader: Uploader,
+    named_file: (Bytes, Option<ImageName>),
+    max_dimension: u32,
+) -> Result<Image, ApiError> {
+    upload_with(app, uploader, named_file, max_dimension, Metadata::Strip).await
+}
+
 /// Stores `file` as an image of `uploader` with this name. Rejects images wider or higher than `max_dimension` pixels. A rejected
 /// upload leaves nothing behind.
-pub async fn upload_image(
+pub async fn upload_with(
     app: &App,
     uploader: Uploader,
     (file, name): (Bytes, Option<ImageName>),
     max_dimension: u32,
+    metadata: Metadata,
 ) -> Result<Image, ApiError> {
     check_room(app, &uploader, file.len() as i64).await?;
     let limits = Limits { max_dimension };
-    let header = Header::read(&file, &limits)?;
+    decode::check_still(&file)?;
+    let (readable, memory) = readable(app, &file, &limits).await?;
     // Programs and visitors get the result at once, and their images appear in no list.
     let is_shown = matches!(uploader, Uploader::User(_));
     let keeps_marks = app.credentials.may_mark();
     let prepare = move || {
         let content_sha256 = Sha256::digest(&file).to_vec();
-        let picture = upload::prepare(&file, &limits, is_shown)?;
+        let exif = metadata.of(&file);
+        let picture = upload::prepare(&readable, &limits, is_shown, exif.as_ref())?;
         // After the picture has proved to be one: its metadata is about to be dropped.
         let provenance = if keeps_marks { provenance(&file) } else { None };
         Ok::<_, PixelError>((picture, content_sha256, provenance))
     };
-    let (prepared, mut memory) = app.decoders.run(header.prepare_bytes(), prepare).await?;
+    let (prepared, mut memory) = app.decoders.run_in(memory, prepare).await?;
     let (picture, content_sha256, provenance) = prepared?;
     let has_preview = picture.preview.is_some();
     let preview_bytes = picture.preview.as_ref().map_or(0, Bytes::len);
@@ -81,6 +117,34 @@ pub async fn upload_image(
     }
     tracing::info!(image.id = %id, width = picture.width, height = picture.height, "Stored image {id}");
     db::within(images::get(&app.pool, id)).await?.ok_or(ApiError::NotFound("Image"))
+}
+
+/// Returns the size of the upright picture in an uploaded file, in pixels.
+pub fn size(file: &[u8], limits: &Limits) -> Result<(u32, u32), PixelError> {
+    if Codec::of(file).is_some() {
+        return heif::Header::read(file, limits).map(|header| (header.width, header.height));
+    }
+    Header::read(file, limits).map(|header| (header.width, header.height))
+}
+
+/// Returns a file that can be prepared, and the memory for that: this one, or what HEIC and AVIF are converted to.
+pub async fn readable(
+    app: &App,
+    file: &Bytes,
+    limits: &Limits,
+) -> Result<(Bytes, Memory), ApiError> {
+    if Codec::of(file).is_none() {
+        let needed = Header::read(file, limits)?.prepare_bytes();
+        return Ok((file.clone(), app.decoders.reserve_soon(needed).await?));
+    }
+    let header = heif::Header::read(file, limits)?;
+    let memory = app.decoders.reserve_soon(header.convert_bytes()).await?;
+    let convert = app.heif.convert(file.clone(), &header);
+    let (converted, memory) = app.decoders.run_apart(memory, convert).await?;
+    let converted = converted?;
+    // The converted file is not among the uploads, whose memory is counted elsewhere.
+    let needed = Header::read(&converted, limits)?.prepare_bytes() + converted.len() as u64;
+    Ok((converted, app.decoders.enlarge(memory, needed).await?))
 }
 
 /// Returns what a file says of itself; `None` if that is nothing.

@@ -6,27 +6,36 @@ use bytes::Bytes;
 use retouch_core::UserId;
 use retouch_credentials::Report;
 use retouch_pixels::Limits;
-use retouch_pixels::decode::Header;
 
+use super::upload_image::size;
 use crate::error::ApiError;
 use crate::state::App;
 
 /// Reads the marks of a file. Counts as an upload of the user, or of the address of a visitor.
 pub async fn verify_picture(
     app: &App,
-    (user, address): (Option<UserId>, IpAddr),
+    caller: (Option<UserId>, IpAddr),
     file: Bytes,
 ) -> Result<Report, ApiError> {
+    count_upload(app, caller).await?;
+    // No pixel is decoded, so pictures of any size can be verified.
+    size(&file, &Limits { max_dimension: u32::MAX })?;
+    let verifier = app.verifier.clone();
+    // The parser copies the manifest, which is a part of the file, a few times.
+    let memory = 4 * file.len() as u64;
+    Ok(app.decoders.run(memory, move || verifier.read(&file)).await?.0)
+}
+
+/// Counts an upload that is not stored.
+pub async fn count_upload(
+    app: &App,
+    (user, address): (Option<UserId>, IpAddr),
+) -> Result<(), ApiError> {
     match user {
         Some(user) => {
             app.rate_limits.users.count_upload(user).await?;
         }
         None => app.rate_limits.visitors.count_upload(&app.visitors.pseudonym(address)).await?,
     }
-    // No pixel is decoded, so pictures of any size can be verified.
-    Header::read(&file, &Limits { max_dimension: u32::MAX })?;
-    let verifier = app.verifier.clone();
-    // The parser copies the manifest, which is a part of the file, a few times.
-    let memory = 4 * file.len() as u64;
-    Ok(app.decoders.run(memory, move || verifier.read(&file)).await?.0)
+    Ok(())
 }

@@ -95,6 +95,7 @@ impl TestApp {
             &format!("--oidc-audience={AUDIENCE}"),
             "--url-secret=a secret of the tests",
             &format!("--ui-dir={}", page.path().display()),
+            concat!("--picture-decoder=", env!("CARGO_BIN_EXE_retouch-api")),
         ];
         let args = args.into_iter().chain(settings.iter().copied());
         let api = Settings::parse_from(args).api;

@@ -116,6 +116,12 @@ async fn a_long_list_comes_whole_or_in_pages(pool: PgPool) {
     }
 }
 
+/// Returns the start of a WebP that says it is animated.
+fn animated_webp() -> Vec<u8> {
+    let frames = b"VP8X\x0a\0\0\0\x02\0\0\0\0\0\0\0\0\0";
+    [b"RIFF\x16\0\0\0WEBP", &frames[..]].concat()
+}
+
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn files_that_are_not_images_are_rejected_and_leave_nothing_behind(pool: PgPool) {
     let app = TestApp::start(pool).await;
@@ -126,10 +132,29 @@ async fn files_that_are_not_images_are_rejected_and_leave_nothing_behind(pool: P
     };
     let unsupported = "We can't read this file as an image. Use PNG, JPEG or WebP.";
     upload(b"just some text".to_vec()).await.is_problem(415, unsupported);
-    upload(b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec())
-        .await
-        .is_problem(415, unsupported);
-    upload(b"GIF89a\x01\0\x01\0\0\0\0;".to_vec()).await.is_problem(415, unsupported);
+    for (file, code, detail) in [
+        (
+            &b"<svg xmlns='http://www.w3.org/2000/svg'/>"[..],
+            "image_drawing",
+            "This is a drawing (SVG). Export it as PNG and upload that.",
+        ),
+        (
+            b"GIF89a\x01\0\x01\0\0\0\0;",
+            "image_other_format",
+            "This is a GIF file. Save it as JPEG or PNG and upload that.",
+        ),
+        (
+            b"\0\0\0\x18ftypcrx \0\0\0\x01crx isom",
+            "image_raw",
+            "This is a RAW photo (Canon CR3). Export it as JPEG or PNG and upload that.",
+        ),
+    ] {
+        let refused = upload(file.to_vec()).await;
+        refused.is_problem(415, detail);
+        assert_eq!(refused.json()["code"], code);
+    }
+    let moving = upload(animated_webp()).await;
+    assert_eq!((moving.status.as_u16(), &moving.json()["code"]), (415, &"image_animation".into()));
     upload(Vec::new()).await.is_problem(400, "The file is empty.");
 
     let whole = png(300, 200);

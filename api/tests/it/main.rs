@@ -9,6 +9,7 @@ mod credentials;
 mod every_route;
 mod files;
 mod free;
+mod heic;
 mod hostile;
 mod idempotency;
 mod identity;

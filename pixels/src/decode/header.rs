@@ -6,6 +6,7 @@ use image::codecs::webp::WebPDecoder;
 use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder};
 
+use super::foreign::Foreign;
 use super::jpeg_segments::JpegSegments;
 use super::webp_tables;
 use crate::{Limits, PixelError, preview};
@@ -42,7 +43,7 @@ impl FileFormat {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Ok(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Ok(Self::Jpeg),
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Ok(Self::WebP),
-            _ => Err(PixelError::UnsupportedFormat),
+            _ => Err(Foreign::of(bytes).map_or(PixelError::UnsupportedFormat, PixelError::Foreign)),
         }
     }
 }
@@ -72,8 +73,8 @@ impl Header {
     /// Reads the header of a file. A file that passes may still be damaged.
     ///
     /// # Errors
-    /// [`PixelError::UnsupportedFormat`] for any other file, [`PixelError::Unreadable`] if the file is empty or
-    /// truncated or its header is damaged, [`PixelError::TooLarge`] if a side exceeds `limits`.
+    /// [`PixelError::UnsupportedFormat`] or [`PixelError::Foreign`] for any other file, [`PixelError::Unreadable`] if the
+    /// file is empty or truncated or its header is damaged, [`PixelError::TooLarge`] if a side exceeds `limits`.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, PixelError> {
         let mut header = match FileFormat::of(bytes)? {
             FileFormat::Png => png(bytes),
@@ -115,6 +116,20 @@ impl Header {
 
     fn pixels(&self) -> u64 {
         u64::from(self.width) * u64::from(self.height)
+    }
+}
+
+/// Returns the EXIF block of a PNG, if it comes before the pixels.
+pub(super) fn png_exif(bytes: &[u8]) -> Option<&[u8]> {
+    let mut at = 8;
+    loop {
+        let length = u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?) as usize;
+        let end = (at + 8).checked_add(length)?;
+        match bytes.get(at + 4..at + 8)? {
+            b"eXIf" => return bytes.get(at + 8..end),
+            b"IDAT" => return None,
+            _ => at = end.checked_add(4)?,
+        }
     }
 }
 

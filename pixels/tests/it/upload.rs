@@ -10,7 +10,7 @@ use retouch_pixels::upload::{self, Upload};
 use retouch_pixels::{Limits, PixelError};
 
 fn prepare(file: &Bytes) -> Result<Upload, PixelError> {
-    upload::prepare(file, &Limits::default(), true)
+    upload::prepare(file, &Limits::default(), true, None)
 }
 
 /// Returns a JPEG whose upper left quarter is red, stored with this EXIF orientation.

@@ -1,5 +1,6 @@
 import { type DragEvent, useRef, useState } from 'react';
 import { classNames } from '@/lib/class-names';
+import { pictureTypes } from '@/lib/picture-kind';
 import { t } from '@/lib/translate';
 import { buttonStyle } from './button-style';
 import { Icon } from './icon';
@@ -62,7 +63,7 @@ export function FileDrop({ hint, onFiles, isMultiple = false }: FileDropProps) {
       <input
         ref={input}
         type="file"
-        accept="image/*"
+        accept={pictureTypes}
         multiple={isMultiple}
         aria-label={t('Image file')}
         hidden

@@ -1,5 +1,6 @@
 import { useEffectEvent, useLayoutEffect } from 'react';
 import { notifyInfo } from '@/lib/notify';
+import { isPicture } from '@/lib/picture-kind';
 import { plural } from '@/lib/translate';
 
 type Takers = {
@@ -15,7 +16,7 @@ type Takers = {
 export function useIncomingFiles(takers: Takers | null) {
   function accept(files: FileList | null) {
     // Other files are ignored silently, as the product promises.
-    const images = Array.from(files ?? []).filter(({ type }) => type.startsWith('image/'));
+    const images = Array.from(files ?? []).filter(isPicture);
     const [first] = images;
     if (!takers || !first) return;
     if (images.length > 1 && takers.onFiles) return takers.onFiles(images);

@@ -168,14 +168,18 @@ export async function sendFile(
 
 /** Sends fields and files as multipart. */
 export async function sendForm(
-  path: Parameters<typeof sendFile>[0] | RenderPath | `/api/upscale/sample?${string}`,
+  path:
+    | Parameters<typeof sendFile>[0]
+    | RenderPath
+    | '/api/preview'
+    | `/api/upscale/sample?${string}`,
   fields: Record<string, string | File>,
   options: Omit<SendFileOptions, 'fields'> = {},
-): Promise<{ status: number; body: Blob }> {
+): Promise<RawAnswer> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   const { status, body, header } = await authorized((token) => post(path, form, token, options));
-  if (status >= 200 && status < 300) return { status, body };
+  if (status >= 200 && status < 300) return { status, body, header };
   throw toApiError(status, parsed(await body.text()), header);
 }
 

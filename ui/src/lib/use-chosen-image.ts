@@ -1,15 +1,19 @@
 import { useEffect, useState } from 'react';
 import { t } from '@/lib/translate';
-import { api } from './api-client';
+import { api, sendForm } from './api-client';
 import { useConfig } from './env';
+import { failureText, problemText } from './failure-text';
 import { formatBytes } from './format';
 import { type ImageSize, readImageSize } from './image-size';
 import { isTooBig, tooBigText } from './max-dimension';
+import { isHeif, isPicture, isRaw } from './picture-kind';
 
 export type ChosenImage = {
   file: File;
-  /** Object URL of the file. */
+  /** Object URL of the file, or of the server's preview of a file that this browser cannot show. */
   url: string;
+  /** Whether it is the preview, which may be smaller than the picture. */
+  isPreview?: boolean;
   size: ImageSize | null;
   /** Why the file cannot be used; null while it is being read, and if it can be used. */
   problem: string | null;
@@ -24,23 +28,38 @@ export function useChosenImage(maxDimension: number) {
   useEffect(() => () => void (url && URL.revokeObjectURL(url)), [url]);
 
   async function choose(file: File) {
-    if (!file.type.startsWith('image/')) return;
+    if (!isPicture(file)) return;
     const url = URL.createObjectURL(file);
     const update = (change: Partial<ChosenImage>) =>
       // A slow file must not overwrite a later choice.
-      setChosen((current) => (current?.url === url ? { ...current, ...change } : current));
+      setChosen((current) => (current?.file === file ? { ...current, ...change } : current));
 
     setChosen({ file, url, size: null, problem: null });
-    update(await checkImageFile(file, url, maxDimension, limits.maxUploadBytes));
+    const found = await checkImageFile(file, url, maxDimension, limits.maxUploadBytes);
+    update(found.size || found.problem ? found : await serverPreview(file));
   }
 
   return { chosen, choose, clear: () => setChosen(null) };
 }
 
 // Some systems use old names for JPEG.
-const ACCEPTED = new Set(['image/png', 'image/jpeg', 'image/jpg', 'image/pjpeg', 'image/webp']);
+const COMMON = /^image\/(png|jpe?g|pjpeg|webp)$/;
 
-/** Measures a file and explains why it cannot be used, if so. Reports oversize files to the operator. */
+/** Lets the server show a file that this browser cannot show. */
+async function serverPreview(file: File): Promise<Partial<ChosenImage>> {
+  try {
+    const { body, header } = await sendForm('/api/preview', { file });
+    const size = { x: Number(header('x-width')), y: Number(header('x-height')) };
+    return { url: URL.createObjectURL(body), isPreview: true, size };
+  } catch (error) {
+    return { problem: failureText(error as Error) };
+  }
+}
+
+/**
+ * Measures a file and explains why it cannot be used, if so. Reports oversize files to the operator. Without size and
+ * problem, this browser cannot show the file, and the server may.
+ */
 export async function checkImageFile(
   file: File,
   url: string,
@@ -52,10 +71,14 @@ export async function checkImageFile(
     problem: t('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
   };
   // Browsers decode more formats than the server, which would refuse them after the upload.
-  if (!ACCEPTED.has(file.type)) return unreadable;
+  const kind = kindProblem(file);
+  if (kind !== null) return kind ? { size: null, problem: kind } : unreadable;
   try {
-    const size = await readImageSize(url);
-    if (isTooBig(size, maxDimension)) {
+    const size = await readImageSize(url).catch((error) => {
+      if (isHeif(file)) return null;
+      throw error;
+    });
+    if (size && isTooBig(size, maxDimension)) {
       reportOversize(size);
       return { size, problem: tooBigText(maxDimension) };
     }
@@ -65,6 +88,18 @@ export async function checkImageFile(
   } catch {
     return unreadable;
   }
+}
+
+/** Why the server would refuse a picture of this kind: a sentence, or '' if it has no name. Null if it takes it. */
+function kindProblem(file: File): string | null {
+  if (COMMON.test(file.type) || isHeif(file)) return null;
+  if (isRaw(file)) {
+    const detail = 'This is a RAW photo. Export it as JPEG or PNG and upload that.';
+    return problemText({ detail, code: 'image_raw' });
+  }
+  if (file.type !== 'image/svg+xml') return '';
+  const detail = 'This is a drawing (SVG). Export it as PNG and upload that.';
+  return problemText({ detail, code: 'image_drawing' });
 }
 
 /** Tells the operator that users want larger images. The response is ignored. */

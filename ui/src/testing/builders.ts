@@ -71,7 +71,7 @@ export function aConfig(change: Partial<Config> = {}): Config {
         times: [],
       },
     ],
-    features: { payments: false },
+    features: { payments: false, heic: true, avif: true },
     site: {
       operatorName: null,
       operatorAddress: null,

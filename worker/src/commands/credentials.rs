@@ -15,7 +15,7 @@ use retouch_credentials::{
 /// The arguments of `credentials`.
 #[derive(Args)]
 pub struct Show {
-    /// Pictures: PNG, JPEG, or WebP.
+    /// Pictures: PNG, JPEG, WebP, HEIC, or AVIF.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ impl Show {
         for path in &self.files {
             let name = path.display();
             let file = fs::read(path).with_context(|| name.to_string())?;
-            ensure!(Format::of(&file).is_some(), "{name} is no PNG, JPEG, or WebP");
+            ensure!(Format::of(&file).is_some(), "{name} is no PNG, JPEG, WebP, HEIC, or AVIF");
             let report = verifier.read(&file);
             invalid += usize::from(report.state == State::Invalid);
             print!("{name}\n{}", described(&report));

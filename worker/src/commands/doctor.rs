@@ -5,11 +5,13 @@ mod finding;
 mod gpu;
 mod machine;
 mod models;
+mod pictures;
 mod services;
 
 use anyhow::bail;
 use clap::Args;
 use retouch_credentials::CredentialsConfig;
+use retouch_heif::HeifConfig;
 use retouch_inference::session::{Runtime, SessionError};
 
 use super::ModelArgs;
@@ -24,6 +26,8 @@ pub struct Doctor {
     services: services::Addresses,
     #[command(flatten)]
     credentials: CredentialsConfig,
+    #[command(flatten)]
+    heif: HeifConfig,
     /// The folders that the dynamic linker searches first, separated by colons.
     #[arg(long, env = "LD_LIBRARY_PATH", hide = true, default_value = "")]
     library_path: String,
@@ -52,6 +56,7 @@ impl Doctor {
             },
         );
         report.area("services", services::check(&self.services).await);
+        report.area("pictures", vec![pictures::check(&self.heif).await]);
         report.area("Content Credentials", vec![credentials::check(&self.credentials)]);
         report.finish()
     }

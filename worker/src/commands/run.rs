@@ -5,6 +5,7 @@ mod choose;
 mod factor;
 mod fix;
 mod format;
+mod metadata;
 mod output;
 mod pictures;
 mod remove_bg;

@@ -68,7 +68,11 @@ pub fn classify(error: &JobError) -> (Disposition, Failure) {
                 Disposition::Fail
             };
             let detail = match error {
-                ToolError::Pixels(PixelError::UnsupportedFormat | PixelError::Unreadable(_)) => {
+                ToolError::Pixels(
+                    PixelError::UnsupportedFormat
+                    | PixelError::Foreign(_)
+                    | PixelError::Unreadable(_),
+                ) => {
                     "This image is damaged or incomplete. You have not been charged; please try another file."
                 }
                 ToolError::Pixels(PixelError::TooLarge { .. }) => {

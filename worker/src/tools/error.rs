@@ -47,7 +47,9 @@ impl ToolError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Pixels(error) => match error {
-                PixelError::UnsupportedFormat | PixelError::Unreadable(_) => "image_unreadable",
+                PixelError::UnsupportedFormat
+                | PixelError::Foreign(_)
+                | PixelError::Unreadable(_) => "image_unreadable",
                 PixelError::TooLarge { .. } => "image_too_large",
                 PixelError::Mask(_) => "mask_invalid",
                 PixelError::InvalidOutput(_) => "model_failed",

@@ -58,6 +58,32 @@ fn input() -> TempDir {
 }
 
 #[test]
+fn heic_is_read_and_what_the_camera_wrote_stays_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let photo = repository().join("heif/tests/pictures/phone.heic");
+    for (name, metadata, keeps) in
+        [("a.png", "strip", false), ("b.png", "keep", true), ("c.jpg", "keep", true)]
+    {
+        let mut command = command("remove-bg", "segment");
+        command.current_dir(dir.path()).arg(&photo).args(["-o", name, "--metadata", metadata]);
+        succeeded(&command.output().unwrap());
+        let file = dir.path().join(name);
+        let size = (open(&file).width(), open(&file).height());
+        assert_eq!(size, (90, 100), "{name} is upright");
+        let exif = retouch_pixels::exif::Exif::of(&fs::read(&file).unwrap());
+        assert_eq!(exif.is_some(), keeps, "{name}");
+    }
+    let without = command("remove-bg", "segment")
+        .current_dir(dir.path())
+        .arg(&photo)
+        .args(["-o", "d.png", "--heif-library", "libabsent.so"])
+        .output()
+        .unwrap();
+    assert!(text(&without.stderr).contains("HEIC files cannot be read here"), "{without:?}");
+    assert!(!dir.path().join("d.png").exists());
+}
+
+#[test]
 fn one_broken_picture_fails_the_command_but_not_the_others() {
     let dir = input();
     let run = |more: &[&str]| {

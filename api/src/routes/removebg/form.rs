@@ -223,7 +223,7 @@ fn broken(error: &MultipartError, max_bytes: usize) -> Refusal {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "documents a body that is read field by field")]
 pub struct RemovalForm {
-    /// The image: PNG, JPEG or WebP. Only in `multipart/form-data`.
+    /// The image: PNG, JPEG, WebP, HEIC or AVIF. Only in `multipart/form-data`.
     #[schema(value_type = Option<String>, format = Binary)]
     image_file: Option<Vec<u8>>,
     /// The base64-encoded image, instead of `image_file`.
@@ -241,6 +241,10 @@ pub struct RemovalForm {
     /// `alpha.png`).
     #[schema(default = "auto")]
     format: Option<String>,
+    /// An addition of ours: `keep` writes into the cutout what the camera wrote into the image (EXIF), with the place. Not
+    /// with `zip`.
+    #[schema(default = "strip")]
+    metadata: Option<String>,
     /// `rgba`, or `alpha` for the mask alone.
     #[schema(default = "rgba")]
     channels: Option<String>,

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::form::{Form, printable};
 use super::refusal::Refusal;
+use crate::usecases::upload_image::Metadata;
 use retouch_pixels::cutout::{
     Channels, CutoutOptions, Format, Length, Margins, Position, parse_color,
 };
@@ -23,10 +24,11 @@ struct Values {
     margins: Margins,
     position: Option<Position>,
     options: CutoutOptions,
+    metadata: Metadata,
 }
 
-/// Returns the image file and how to render its cutout.
-pub fn parse(form: Form) -> Result<(Bytes, CutoutOptions), Refusal> {
+/// Returns the image file, how to render its cutout, and what the cutout gets of the file's metadata.
+pub fn parse(form: Form) -> Result<(Bytes, CutoutOptions, Metadata), Refusal> {
     let Form { mut files, fields, .. } = form;
     let mut values = Values {
         crop: false,
@@ -41,6 +43,7 @@ pub fn parse(form: Form) -> Result<(Bytes, CutoutOptions), Refusal> {
             channels: Channels::Rgba,
             format: Format::Auto,
         },
+        metadata: Metadata::Strip,
     };
     let mut seen: Vec<&str> = Vec::new();
     for (name, value) in &fields {
@@ -55,7 +58,10 @@ pub fn parse(form: Form) -> Result<(Bytes, CutoutOptions), Refusal> {
             let title = "The image is missing. Send image_file or image_file_b64.".into();
             Err(Refusal::of_parameter("missing_source", title))
         }
-        1 => Ok((files.remove(0), values.into_options()?)),
+        1 => {
+            let metadata = values.metadata;
+            Ok((files.remove(0), values.into_options()?, metadata))
+        }
         _ => {
             let title = "Send only one image, as image_file or image_file_b64.".into();
             Err(Refusal::of_parameter("multiple_sources", title))
@@ -91,6 +97,12 @@ impl Values {
                 ];
                 one_of(name, value, &types)?;
             }
+            // An addition of ours.
+            "metadata" => {
+                one_of(name, value, &["strip", "keep"])?;
+                let keeps = value.eq_ignore_ascii_case("keep");
+                self.metadata = if keeps { Metadata::Keep } else { Metadata::Strip };
+            }
             "type_level" => one_of(name, value, &["none", "latest", "1", "2"])?,
             // Only the defaults of these are supported.
             "roi" => {
@@ -114,7 +126,10 @@ impl Values {
     }
 
     fn into_options(self) -> Result<CutoutOptions, Refusal> {
-        let Self { crop, margins, position, mut options } = self;
+        let Self { crop, margins, position, mut options, metadata } = self;
+        if metadata == Metadata::Keep && options.format == Format::Zip {
+            return Err(invalid("metadata", "keep cannot be combined with format=zip"));
+        }
         if options.channels == Channels::Alpha && options.background.is_some() {
             return Err(invalid("bg_color", "cannot be combined with channels=alpha"));
         }

@@ -53,7 +53,7 @@ impl From<ApiError> for Refusal {
             ApiError::NotEnoughCredits => "insufficient_credits",
             ApiError::BadRequest(_) => "bad_request",
             ApiError::FileTooLarge { .. } => "file_size_too_large",
-            ApiError::UnsupportedType => "invalid_file_type",
+            ApiError::UnsupportedType | ApiError::Foreign(_) => "invalid_file_type",
             ApiError::DimensionsTooBig { .. } => "resolution_too_high",
             ApiError::UnreadableImage => "failed_to_read_image",
             ApiError::RateLimited { .. }
@@ -78,6 +78,7 @@ impl From<ApiError> for Refusal {
         let is_about_image = matches!(
             error,
             ApiError::UnsupportedType
+                | ApiError::Foreign(_)
                 | ApiError::DimensionsTooBig { .. }
                 | ApiError::UnreadableImage
                 | ApiError::RunFailed(_)

@@ -38,12 +38,69 @@ describe('my images', () => {
     );
   });
 
-  test.each(['image/gif', 'image/svg+xml', 'image/bmp'])('refuses %s before it is sent', async (type) => {
+  test.each(['image/gif', 'image/tiff', 'image/bmp'])('refuses %s before it is sent', async (type) => {
     renderApp('/images', { signedIn: true });
     await choose(aFile('photo', type));
     expect(
       await screen.findByText('We can’t read this file as an image. Choose a JPG, PNG or WebP file.'),
     ).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
+  });
+
+  test.each([
+    ['photo.CR3', '', 'This is a RAW photo. Export it as JPEG or PNG and upload that.'],
+    ['photo.dng', 'image/x-adobe-dng', 'This is a RAW photo. Export it as JPEG or PNG and upload that.'],
+    ['logo.svg', 'image/svg+xml', 'This is a drawing (SVG). Export it as PNG and upload that.'],
+  ])('says what to do with %s', async (name, type, advice) => {
+    renderApp('/images', { signedIn: true });
+    await choose(aFile(name, type));
+    expect(await screen.findByText(advice)).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
+  });
+
+  test.each([
+    ['photo.heic', ''],
+    ['photo', 'image/heic'],
+    ['photo.AVIF', 'image/avif'],
+  ])(
+    'shows the server’s preview of %s, which this browser cannot show, and uploads the file',
+    async (name, type) => {
+      vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
+      const { router, api } = renderApp('/images', { signedIn: true });
+      server.use(
+        http.post('*/api/preview', () =>
+          HttpResponse.arrayBuffer(new ArrayBuffer(8), {
+            headers: { 'X-Width': '4032', 'X-Height': '3024' },
+          }),
+        ),
+      );
+      await choose(aFile(name, type));
+      expect(await screen.findByText(/4032 × 3024 px/)).toBeVisible();
+      await userEvent.click(screen.getByRole('button', { name: 'Upload' }));
+      await waitFor(() => expect(router.state.location.pathname).toBe(`/images/${api.images[0]?.id}`));
+    },
+  );
+
+  test('says why the server cannot show a file', async () => {
+    vi.mocked(readImageSize).mockRejectedValue(new Error('no HEIC'));
+    renderApp('/images', { signedIn: true });
+    const detail = 'HEIC files cannot be read here. Save the picture as JPEG or PNG and upload that.';
+    server.use(
+      http.post('*/api/preview', () =>
+        HttpResponse.json(
+          {
+            type: 'about:blank',
+            title: 'Unsupported Media Type',
+            status: 415,
+            detail,
+            code: 'image_format_unavailable',
+          },
+          { status: 415 },
+        ),
+      ),
+    );
+    await choose(aFile('photo.heic', ''));
+    expect(await screen.findByText(detail)).toBeVisible();
     expect(screen.getByRole('button', { name: 'Upload' })).toBeDisabled();
   });
 

@@ -19,6 +19,8 @@ export async function addFiles(tool: EditingTool, files: File[], owner: string |
     const { size, problem } = await checkImageFile(file, previewUrl, limits.maxDimension, limits.maxBytes);
     updateItem(tool.name, id, {
       size,
+      // This browser cannot show the file, and the server may.
+      ...(!size && !problem && { previewUrl: null }),
       state: problem ? { kind: 'rejected', reason: problem } : { kind: 'ready' },
     });
   }

@@ -4,6 +4,7 @@ import { Button } from '@/components/button';
 import type { EditingTool } from '@/features/catalog/tool';
 import { classNames } from '@/lib/class-names';
 import { useConfig } from '@/lib/env';
+import { isPicture, pictureTypes } from '@/lib/picture-kind';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
 import { addFiles } from './add-files';
@@ -72,7 +73,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
   }
 
   function add(list: FileList | null) {
-    const files = Array.from(list ?? []).filter(({ type }) => type.startsWith('image/'));
+    const files = Array.from(list ?? []).filter(isPicture);
     const { maxUploadBytes: maxBytes } = limits;
     if (files.length > 0) void addFiles(tool, files, userId, { maxDimension: limits[tool.limit], maxBytes });
   }
@@ -98,7 +99,7 @@ export default function BatchPanel({ tool, batch, available, onClose }: BatchPan
               <input
                 ref={input}
                 type="file"
-                accept="image/*"
+                accept={pictureTypes}
                 multiple
                 aria-label={t('More image files')}
                 hidden

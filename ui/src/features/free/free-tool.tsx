@@ -77,6 +77,7 @@ export default function FreeTool({ tool }: { tool: EditingTool }) {
   const sampled = tool.name === 'upscale' &&
     original &&
     size &&
+    !chosen?.isPreview &&
     !chosen?.problem &&
     isPaidBetter(offer, 2, size) && { original, size, free: run.result?.url ?? null };
 

@@ -12,16 +12,18 @@ use retouch_catalog::{FixMode, Tier, Tool};
 use retouch_core::Clock;
 use retouch_core::magic_fix::{Prompt, is_mask_exact_by_default};
 use retouch_credentials::{Credentials, CredentialsConfig, Parent};
+use retouch_heif::{Heif, HeifConfig};
 use retouch_inference::bindings::Demand;
 use retouch_pixels::PixelError;
 use retouch_pixels::decode::check;
 use tokio_util::sync::CancellationToken;
 
 use super::choose::named_model;
+use super::metadata::Metadata;
 use super::output::Output;
 use super::pictures::is_same;
 use super::report::Report;
-use super::tool::marked_model;
+use super::tool::{marked_model, said_elsewhere};
 use crate::commands::{LimitArgs, ModelArgs};
 use crate::tools::ToolError;
 use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
@@ -29,7 +31,7 @@ use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix}
 /// The arguments of `run fix`.
 #[derive(Args)]
 pub struct FixArgs {
-    /// The picture: PNG, JPEG or WebP.
+    /// The picture: PNG, JPEG, WebP, HEIC or AVIF.
     input: PathBuf,
     /// The mask: a PNG with the picture's aspect ratio. If it has transparency, its opaque pixels are repainted;
     /// otherwise its white ones.
@@ -50,8 +52,13 @@ pub struct FixArgs {
     /// The random seed: the same seed gives the same picture.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// What happens to what the camera wrote into the picture: date, camera, author, place (EXIF).
+    #[arg(long, value_enum, default_value = "strip")]
+    metadata: Metadata,
     #[command(flatten)]
     credentials: CredentialsConfig,
+    #[command(flatten)]
+    heif: HeifConfig,
     #[command(flatten)]
     models: ModelArgs,
     #[command(flatten)]
@@ -63,11 +70,14 @@ impl FixArgs {
     pub async fn execute(self) -> anyhow::Result<()> {
         let prompt = Prompt::parse(&self.prompt)?;
         let credentials = Credentials::open(&self.credentials, Clock::system().now())?;
-        let input = Bytes::from(read_other_than(&self.input, &self.output)?);
+        let file = Bytes::from(read_other_than(&self.input, &self.output)?);
         let mask = read_other_than(&self.mask, &self.output)?;
         let mut output = Output::open(&self.output)?;
         let limits = self.limits.limits();
-        check(&input, &limits).with_context(|| self.input.display().to_string())?;
+        let name = || self.input.display().to_string();
+        let (said, exif) = (said_elsewhere(&file), self.metadata.of(&file));
+        let input = Heif::new(&self.heif)?.readable(file, &limits).await.with_context(name)?;
+        check(&input, &limits).with_context(name)?;
         let pixels = self.models.pixel_pool()?;
         let started = Instant::now();
         let registry = self.models.registry_for_one_run()?;
@@ -123,7 +133,8 @@ impl FixArgs {
                     anyhow::Error::new(error).context(file.display().to_string())
                 })?;
         let Fixed { png, model, width, height, stages, has_net, .. } = fixed;
-        let parent = Parent { picture: &input, provenance: None };
+        let png = exif.map_or_else(|| Ok(png.clone()), |exif| exif.put_on(&png))?;
+        let parent = Parent { picture: &input, provenance: said.as_ref() };
         let (stated, now) = (marked_model(&model, has_net), Clock::system().now());
         match credentials.seal(Tool::MagicFix(mode), &stated, &parent, now)? {
             // May wait for a timestamp authority.

@@ -14,7 +14,7 @@ use super::output::STREAM;
 /// The pictures to process.
 #[derive(Args)]
 pub struct PictureArgs {
-    /// Pictures, and folders of pictures: PNG, JPEG or WebP; `-` reads standard input.
+    /// Pictures, and folders of pictures: PNG, JPEG, WebP, HEIC or AVIF; `-` reads standard input.
     #[arg(required = true, value_name = "PICTURE")]
     inputs: Vec<PathBuf>,
     /// Where to write: a file, `-` for standard output, or a folder. Several pictures need a folder.
@@ -126,7 +126,7 @@ impl PictureArgs {
                 if self.recursive && !is_same(&path, &self.output) {
                     self.add_folder(&path, &below.join(name), items)?;
                 }
-            } else if Format::of_name(&path).is_some() {
+            } else if is_picture(&path) {
                 items.push(self.item(path, below));
             }
         }
@@ -136,7 +136,7 @@ impl PictureArgs {
             } else {
                 ""
             };
-            bail!("{} contains no PNG, JPEG or WebP file{hint}", folder.display());
+            bail!("{} contains no PNG, JPEG, WebP, HEIC or AVIF file{hint}", folder.display());
         }
         Ok(())
     }
@@ -174,6 +174,14 @@ fn refuse_collisions(items: &[Item]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns whether a file is a picture, by its name.
+fn is_picture(path: &Path) -> bool {
+    let is_heif = |name: &OsStr| {
+        ["heic", "heif", "hif", "avif"].iter().any(|heif| name.eq_ignore_ascii_case(heif))
+    };
+    Format::of_name(path).is_some() || path.extension().is_some_and(is_heif)
 }
 
 /// Returns whether two paths lead to the same file.
@@ -243,16 +251,23 @@ mod tests {
 
     #[test]
     fn several_pictures_and_folders_become_files_of_a_folder() {
-        let files =
-            ["in/b.PNG", "in/a.jpeg", "in/notes.txt", "in/.hidden.png", "in/deep/d.webp", "c.jpg"];
+        let files = [
+            "in/b.PNG",
+            "in/a.jpeg",
+            "in/notes.txt",
+            "in/.hidden.png",
+            "in/deep/d.webp",
+            "in/e.HEIC",
+            "c.jpg",
+        ];
         let folder = folder(&files);
         let mut args = args(&folder, &["in", "c.jpg"], "out");
         let plan = args.plan().unwrap();
         assert!(folder.path().join("out").is_dir());
-        assert_eq!(results(&folder, plan), ["out/a.png", "out/b.png", "out/c.png"]);
+        assert_eq!(results(&folder, plan), ["out/a.png", "out/b.png", "out/e.png", "out/c.png"]);
         args.recursive = true;
         args.format = Some(Format::Webp);
-        let expected = ["out/a.webp", "out/b.webp", "out/deep/d.webp", "out/c.webp"];
+        let expected = ["out/a.webp", "out/b.webp", "out/deep/d.webp", "out/e.webp", "out/c.webp"];
         assert_eq!(results(&folder, args.plan().unwrap()), expected);
         assert!(folder.path().join("out/deep").is_dir());
     }
@@ -278,11 +293,11 @@ mod tests {
         let folder = folder(&["in/a.jpg", "in/a.png", "empty/notes.txt", "deep/x/y.png", "file"]);
         for (inputs, output, expected) in [
             (&["in"][..], "out", "would both be"),
-            (&["empty"], "out", "contains no PNG, JPEG or WebP file"),
+            (&["empty"], "out", "contains no PNG, JPEG, WebP, HEIC or AVIF file"),
             (
                 &["deep"],
                 "out",
-                "contains no PNG, JPEG or WebP file; add --recursive for its subfolders",
+                "contains no PNG, JPEG, WebP, HEIC or AVIF file; add --recursive for its subfolders",
             ),
             (&["in/a.jpg", "in/a.png"], "file", "is a file; several pictures need a folder"),
             (&["in/a.png", "deep/x/y.png"], "in", "is the input; choose another output"),

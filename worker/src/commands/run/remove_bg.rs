@@ -44,6 +44,7 @@ impl RemoveBgArgs {
             limits: self.limits.limits(),
             background: self.background,
             credentials: self.run.credentials()?,
+            heif: self.run.heif()?,
         };
         let registry = self.models.registry_for_one_run()?;
         let Self { model: name, only_mask, .. } = &self;

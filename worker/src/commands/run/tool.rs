@@ -10,7 +10,8 @@ use bytes::Bytes;
 use clap::Args;
 use retouch_catalog::Tool;
 use retouch_core::Clock;
-use retouch_credentials::{Credentials, CredentialsConfig, Model, Parent};
+use retouch_credentials::{Credentials, CredentialsConfig, Format, Model, Parent, Provenance};
+use retouch_heif::{Codec, Heif, HeifConfig};
 use retouch_inference::registry::{ModelHandle, ModelIdentity};
 use retouch_pixels::Limits;
 use retouch_pixels::decode::check;
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 
 use super::batch::{self, Written};
 use super::format::WriteArgs;
+use super::metadata::Metadata;
 use super::output::{Output, STREAM};
 use super::pictures::{Item, PictureArgs, Plan};
 use super::report::Report;
@@ -64,8 +66,13 @@ pub struct RunArgs {
     /// Pictures in flight, if there are several: one is decoded while the model runs on another.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     in_flight: u16,
+    /// What happens to what the camera wrote into the picture: date, camera, author, place (EXIF).
+    #[arg(long, value_enum, default_value = "strip")]
+    metadata: Metadata,
     #[command(flatten)]
     credentials: CredentialsConfig,
+    #[command(flatten)]
+    heif: HeifConfig,
 }
 
 /// What every picture of a command needs.
@@ -76,6 +83,8 @@ pub struct Common {
     pub background: Option<[u8; 3]>,
     /// Marks results.
     pub credentials: Credentials,
+    /// Reads HEIC and AVIF.
+    pub heif: Heif,
 }
 
 impl RunArgs {
@@ -87,6 +96,11 @@ impl RunArgs {
     /// Opens the key that signs results.
     pub fn credentials(&self) -> anyhow::Result<Credentials> {
         Ok(Credentials::open(&self.credentials, Clock::system().now())?)
+    }
+
+    /// Finds what reads HEIC and AVIF.
+    pub fn heif(&self) -> anyhow::Result<Heif> {
+        Ok(Heif::new(&self.heif)?)
     }
 
     /// Runs the tool on them.
@@ -126,8 +140,10 @@ impl RunArgs {
         is_alone: bool,
     ) -> anyhow::Result<(Output, Report)> {
         let name = || item.input.display().to_string();
-        let input = Bytes::from(read(&item.input).with_context(name)?);
+        let file = Bytes::from(read(&item.input).with_context(name)?);
         let mut output = Output::open(&item.output)?;
+        let (said, exif) = (said_elsewhere(&file), self.metadata.of(&file));
+        let input = common.heif.readable(file, &common.limits).await.with_context(name)?;
         let size = check(&input, &common.limits).with_context(name)?;
         let started = Instant::now();
         let model = tool.model(size).await?;
@@ -135,13 +151,13 @@ impl RunArgs {
 
         let started = Instant::now();
         let credentials = common.credentials.clone();
-        let parent = Parent { picture: &input, provenance: None };
+        let parent = Parent { picture: &input, provenance: said.as_ref() };
         let stated = marked_model(model.identity(), true);
         let seal = credentials.seal(tool.statement(), &stated, &parent, Clock::system().now());
         let seal = seal.with_context(name)?;
         let is_png = WriteArgs::keeps_png(item.format, common.background);
         // The marks stand near the start of the file and are known last.
-        let is_streamed = is_png && seal.is_none();
+        let is_streamed = is_png && seal.is_none() && exif.is_none();
         let (out, mut parts) = mpsc::channel::<Bytes>(1);
         let making =
             async { tool.run(model, input.clone(), is_alone, out).await.with_context(name) };
@@ -160,6 +176,11 @@ impl RunArgs {
         if !is_streamed {
             let (write, format, background) = (self.write, item.format, common.background);
             let convert = move || {
+                let with_exif = |file: Bytes| match &exif {
+                    Some(exif) => exif.put_on(&file),
+                    None => Ok(file),
+                };
+                let png = if is_png { with_exif(png)? } else { png };
                 let png = match seal {
                     Some(seal) => seal.mark(&png)?.into(),
                     None => png,
@@ -167,7 +188,7 @@ impl RunArgs {
                 if is_png {
                     return Ok(png);
                 }
-                let file = write.convert(&png, format, background)?;
+                let file = with_exif(write.convert(&png, format, background)?)?;
                 let is_finished = background.is_some();
                 let now = Clock::system().now();
                 anyhow::Ok(credentials.mark_rendering(file, &png, is_finished, now)?)
@@ -179,6 +200,11 @@ impl RunArgs {
         let Made { model, size, stages } = made;
         Ok((output, Report { model, size, mode: None, stages, loading, total }))
     }
+}
+
+/// Returns what a file says of itself, if it is converted and the converted one says nothing.
+pub fn said_elsewhere(file: &[u8]) -> Option<Provenance> {
+    Codec::of(file).and_then(|_| Provenance::read(file, Format::of(file)?))
 }
 
 /// Returns what marks say about a model.

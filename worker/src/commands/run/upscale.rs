@@ -45,6 +45,7 @@ impl UpscaleArgs {
             limits: self.limits.limits(),
             background: None,
             credentials: self.run.credentials()?,
+            heif: self.run.heif()?,
         };
         let registry = self.models.registry_for_one_run()?;
         let settings = self.limits.settings(&registry);

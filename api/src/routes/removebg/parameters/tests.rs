@@ -5,7 +5,7 @@ fn try_options(fields: &[(&str, &str)]) -> Result<CutoutOptions, Refusal> {
     let mut form = Form::default();
     form.files.push(Bytes::from_static(b"an image"));
     form.fields.extend(fields);
-    parse(form).map(|(_, options)| options)
+    parse(form).map(|(_, options, _)| options)
 }
 
 fn options(fields: &[(&str, &str)]) -> CutoutOptions {

@@ -1,0 +1,41 @@
+//! `/api/preview`: a picture for the screen, of a file that a browser may not show, such as HEIC.
+
+use axum::extract::multipart::MultipartRejection;
+use axum::extract::{Multipart, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+
+use super::caller::{ClientAddress, OptionalUser};
+use super::multipart::{FileUpload, multipart, uploaded_file};
+use super::problem::Problem;
+use crate::error::ApiError;
+use crate::state::App;
+use crate::usecases::preview_picture::preview_picture;
+
+/// Returns what browsers can show of a picture before it is uploaded: at most 1,600 pixels per side. Counts as an upload,
+/// works without an account, and nothing is stored. The headers `X-Width` and `X-Height` say the full size in pixels.
+#[utoipa::path(post, path = "/api/preview", tag = "images",
+    request_body(content = FileUpload, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "The preview", content(
+            (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"))),
+        (status = 400, body = Problem), (status = 401, body = Problem), (status = 408, body = Problem),
+        (status = 413, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem),
+        (status = 429, body = Problem), (status = 503, body = Problem)),
+    security((), ("token" = []), ("key" = [])))]
+pub async fn preview(
+    State(app): State<App>,
+    OptionalUser(user): OptionalUser,
+    ClientAddress(address): ClientAddress,
+    body: Result<Multipart, MultipartRejection>,
+) -> Result<Response, ApiError> {
+    let file = uploaded_file(multipart(body)?, app.limits.max_upload_bytes).await?;
+    let preview = preview_picture(&app, (user.map(|user| user.id), address), file).await?;
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), preview.content_type.to_owned()),
+        (header::CACHE_CONTROL.as_str(), "no-store".to_owned()),
+        ("x-width", preview.width.to_string()),
+        ("x-height", preview.height.to_string()),
+    ];
+    Ok((headers, preview.bytes).into_response())
+}

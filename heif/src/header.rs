@@ -1,0 +1,317 @@
+//! Reads what a HEIC or AVIF file says about its picture, without decoding it (ISO/IEC 14496-12, 23008-12; AVIF 1.1).
+//!
+//! Only boxes that decide the size are read: the primary item, its properties, and nothing that they refer to. What
+//! the file hides behind them, such as a grid that is larger than it says, meets the limits of the decoder.
+
+use retouch_pixels::decode::Foreign;
+use retouch_pixels::exif::Exif;
+use retouch_pixels::{Limits, PixelError};
+
+/// What the decoder takes beside pixels, in bytes: the libraries' tables, threads and buffers.
+const BASE_BYTES: u64 = 48 << 20;
+/// The most that decoding, turning, and encoding take per pixel of 8 bits a channel, in bytes; photos of 12 megapixels take
+/// 8 to 11.
+const PIXEL_BYTES: u64 = 14;
+/// The same for more bits a channel; photos take 12, and 20 if they are of high dynamic range.
+const DEEP_PIXEL_BYTES: u64 = 24;
+
+type FourCc = [u8; 4];
+
+/// The codec of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// HEVC in HEIF.
+    Heic,
+    /// AV1 in HEIF.
+    Avif,
+}
+
+impl Codec {
+    /// Recognizes a still picture by the brands in its first box; `None` for any other file.
+    pub fn of(file: &[u8]) -> Option<Self> {
+        let (kind, brands) = boxes(file.get(..file.len().min(4096))?).next()?;
+        let (major, others) = (brands.get(..4)?, brands.get(8..)?);
+        // Sequences have `pict` as handler of no track; their brands say so first.
+        if kind != *b"ftyp" || matches!(major, b"msf1" | b"hevc" | b"hevx" | b"avis") {
+            return None;
+        }
+        std::iter::once(major).chain(others.chunks_exact(4)).find_map(|brand| match brand {
+            b"heic" | b"heix" | b"heim" | b"heis" => Some(Self::Heic),
+            b"avif" => Some(Self::Avif),
+            _ => None,
+        })
+    }
+
+    /// Returns the name that people know.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Heic => "HEIC",
+            Self::Avif => "AVIF",
+        }
+    }
+}
+
+/// What a file says about its picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The codec that its brands name.
+    pub codec: Codec,
+    /// Width of the upright picture in pixels.
+    pub width: u32,
+    /// Height of the upright picture in pixels.
+    pub height: u32,
+    /// Whether any picture in the file has more than 8 bits a channel.
+    is_deep: bool,
+    /// The size of the file, in bytes.
+    file: u64,
+}
+
+impl Header {
+    /// Reads the header of a file. A file that passes may still be damaged.
+    ///
+    /// # Errors
+    /// [`PixelError::UnsupportedFormat`] for any other file, [`PixelError::Foreign`] if its codec is neither HEVC nor
+    /// AV1, [`PixelError::Unreadable`] if it is damaged or truncated, [`PixelError::TooLarge`] if a side exceeds
+    /// `limits`.
+    pub fn read(file: &[u8], limits: &Limits) -> Result<Self, PixelError> {
+        let codec = Codec::of(file).ok_or(PixelError::UnsupportedFormat)?;
+        if is_truncated(file) {
+            return Err(unreadable("it is truncated"));
+        }
+        let damaged = || unreadable("it is damaged");
+        let meta = find(file, *b"meta").and_then(|meta| meta.get(4..)).ok_or_else(damaged)?;
+        let primary = primary_item(meta).ok_or_else(damaged)?;
+        if !matches!(
+            &items(meta)
+                .and_then(|mut all| all.find(|(id, _)| *id == primary))
+                .ok_or_else(damaged)?
+                .1,
+            b"hvc1" | b"av01" | b"grid" | b"iden" | b"iovl"
+        ) {
+            return Err(PixelError::Foreign(Foreign::Other("HEIF")));
+        }
+        let properties = find(meta, *b"iprp").ok_or_else(damaged)?;
+        let container = find(properties, *b"ipco").ok_or_else(damaged)?;
+        let (width, height) = size(container, properties, primary).ok_or_else(damaged)?;
+        if width == 0 || height == 0 {
+            return Err(unreadable("it has no pixels"));
+        }
+        let max_dimension = limits.max_dimension;
+        if width > max_dimension || height > max_dimension {
+            return Err(PixelError::TooLarge { width, height, max_dimension });
+        }
+        let is_deep = boxes(container).any(|(kind, data)| is_deep(kind, data));
+        Ok(Self { codec, width, height, is_deep, file: file.len() as u64 })
+    }
+
+    /// Returns the most memory that [`crate::Heif::convert`] takes beside the file and its result, in bytes.
+    pub const fn convert_bytes(&self) -> u64 {
+        let per_pixel = if self.is_deep { DEEP_PIXEL_BYTES } else { PIXEL_BYTES };
+        BASE_BYTES + 2 * self.file + per_pixel * self.pixels()
+    }
+
+    /// Returns the most bytes that the result has.
+    pub(crate) const fn result_bytes(&self) -> u64 {
+        // Noise does not compress. A profile and metadata take a megabyte each at most.
+        5 * self.pixels() + (3 << 20)
+    }
+
+    const fn pixels(&self) -> u64 {
+        self.width as u64 * self.height as u64
+    }
+}
+
+/// Returns what the camera says of the photo in a picture of any format that can be uploaded; `None` if that is nothing, or
+/// cannot be kept.
+pub fn exif(file: &[u8]) -> Option<Exif> {
+    if Codec::of(file).is_none() {
+        return Exif::of(file);
+    }
+    let meta = find(file, *b"meta")?.get(4..)?;
+    let item = items(meta)?.find(|(_, kind)| kind == b"Exif").map(|(id, _)| id)?;
+    let block = located(file, find(meta, *b"iloc")?, item)?;
+    // The block says itself how many bytes precede it (ISO/IEC 23008-12, A.2.1).
+    let skipped = number(block, 0)? as usize;
+    Exif::parse(block.get(4_usize.checked_add(skipped)?..)?)
+}
+
+/// Returns the contents of an item that is in one piece in the file (`iloc`).
+fn located<'a>(file: &'a [u8], places: &[u8], wanted: u32) -> Option<&'a [u8]> {
+    let version = *places.first()?;
+    let sizes =
+        [places.get(4)? >> 4, places.get(4)? & 15, places.get(5)? >> 4, places.get(5)? & 15];
+    let [offset_size, length_size, base_size, index_size] = sizes.map(usize::from);
+    let mut at = 6;
+    let mut next = |size: usize| {
+        let bytes = places.get(at..at + size)?;
+        at += size;
+        Some(bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    for _ in 0..next(if version < 2 { 2 } else { 4 })? {
+        let id = next(if version < 2 { 2 } else { 4 })?;
+        // 0: in the file, not within another box.
+        let method = if version > 0 { next(2)? & 15 } else { 0 };
+        next(2)?;
+        let base = next(base_size)?;
+        let pieces = next(2)?;
+        for _ in 0..pieces {
+            if version > 0 {
+                next(index_size)?;
+            }
+            let (offset, length) = (next(offset_size)?, next(length_size)?);
+            if id == u64::from(wanted) {
+                let start = usize::try_from(base.checked_add(offset)?).ok()?;
+                let end = start.checked_add(usize::try_from(length).ok()?)?;
+                return file.get(start..end).filter(|_| method == 0 && pieces == 1);
+            }
+        }
+    }
+    None
+}
+
+/// Returns kind and contents of the boxes in `data`, up to the first that is damaged.
+fn boxes(data: &[u8]) -> impl Iterator<Item = (FourCc, &[u8])> {
+    let mut rest = data;
+    std::iter::from_fn(move || {
+        let (kind, start, end) = extent(rest)?;
+        let contents = rest.get(start..usize::try_from(end).ok()?)?;
+        rest = &rest[start + contents.len()..];
+        Some((kind, contents))
+    })
+}
+
+/// Returns the kind of the first box, and where its contents start and end; `None` if its head is damaged.
+fn extent(data: &[u8]) -> Option<(FourCc, usize, u64)> {
+    let kind = *data.get(4..)?.first_chunk()?;
+    match number(data, 0)? {
+        // To the end of the file.
+        0 => Some((kind, 8, data.len() as u64)),
+        1 => {
+            let end = u64::from_be_bytes(*data.get(8..)?.first_chunk()?);
+            (end >= 16).then_some((kind, 16, end))
+        }
+        end if end >= 8 => Some((kind, 8, u64::from(end))),
+        _ => None,
+    }
+}
+
+/// Returns whether a box at the top level ends after the file.
+fn is_truncated(file: &[u8]) -> bool {
+    let mut rest = file;
+    while let Some((_, _, end)) = extent(rest) {
+        let Some(after) = usize::try_from(end).ok().and_then(|end| rest.get(end..)) else {
+            return true;
+        };
+        rest = after;
+    }
+    false
+}
+
+fn find(data: &[u8], wanted: FourCc) -> Option<&[u8]> {
+    boxes(data).find(|(kind, _)| *kind == wanted).map(|(_, contents)| contents)
+}
+
+/// The primary item (`pitm`).
+fn primary_item(meta: &[u8]) -> Option<u32> {
+    let data = find(meta, *b"pitm")?;
+    match data.first()? {
+        0 => short(data, 4),
+        _ => number(data, 4),
+    }
+}
+
+/// Every item with its type (`iinf`, `infe`).
+fn items(meta: &[u8]) -> Option<impl Iterator<Item = (u32, FourCc)>> {
+    let items = find(meta, *b"iinf")?;
+    let start = if *items.first()? == 0 { 6 } else { 8 };
+    let entries = boxes(items.get(start..)?).filter(|(kind, _)| kind == b"infe");
+    Some(entries.filter_map(|(_, entry)| {
+        let (id, at) = match entry.first()? {
+            2 => (short(entry, 4)?, 8),
+            3 => (number(entry, 4)?, 10),
+            _ => return None,
+        };
+        Some((id, *entry.get(at..)?.first_chunk()?))
+    }))
+}
+
+/// The size of an item after its transformations, which its properties name in order (`ipma`).
+fn size(container: &[u8], properties: &[u8], item: u32) -> Option<(u32, u32)> {
+    let all: Vec<_> = boxes(container).collect();
+    let mut size = None;
+    for index in associated(properties, item)? {
+        let Some((kind, data)) = usize::from(index).checked_sub(1).and_then(|at| all.get(at))
+        else {
+            continue;
+        };
+        match (kind, size) {
+            (b"ispe", None) => size = Some((number(data, 4)?, number(data, 8)?)),
+            (b"clap", Some((width, height))) => {
+                let side = |at: usize, full: u32| {
+                    let cropped = number(data, at)?.checked_div(number(data, at + 4)?)?;
+                    Some(cropped.clamp(1, full.max(1)))
+                };
+                size = Some((side(0, width)?, side(8, height)?));
+            }
+            (b"irot", Some((width, height))) if data.first()? & 1 == 1 => {
+                size = Some((height, width))
+            }
+            _ => {}
+        }
+    }
+    size
+}
+
+/// The numbers of an item's properties, counted from 1.
+fn associated(properties: &[u8], item: u32) -> Option<Vec<u16>> {
+    let (_, data) = boxes(properties).find(|(kind, data)| {
+        kind == b"ipma" && entries(data).is_some_and(|mut all| all.any(|(id, _)| id == item))
+    })?;
+    entries(data)?.find(|(id, _)| *id == item).map(|(_, indices)| indices)
+}
+
+/// Every item in an `ipma` box, with the numbers of its properties.
+fn entries(data: &[u8]) -> Option<impl Iterator<Item = (u32, Vec<u16>)>> {
+    let (has_long_ids, has_long_indices) = (*data.first()? > 0, data.get(3)? & 1 == 1);
+    let mut left = number(data, 4)?;
+    let mut at = 8;
+    Some(std::iter::from_fn(move || {
+        left = left.checked_sub(1)?;
+        let id = if has_long_ids { number(data, at)? } else { short(data, at)? };
+        at += if has_long_ids { 4 } else { 2 };
+        let count = usize::from(*data.get(at)?);
+        at += 1;
+        let width = if has_long_indices { 2 } else { 1 };
+        let indices = data.get(at..at + count * width)?.chunks_exact(width);
+        at += count * width;
+        // The highest bit says whether a reader must know the property.
+        let index = |bytes: &[u8]| match *bytes {
+            [high, low] => u16::from_be_bytes([high & 0x7f, low]),
+            [only, ..] => u16::from(only & 0x7f),
+            [] => 0,
+        };
+        Some((id, indices.map(index).collect()))
+    }))
+}
+
+/// Whether the configuration of a codec (`hvcC`, `av1C`) announces more than 8 bits a channel.
+fn is_deep(kind: FourCc, data: &[u8]) -> bool {
+    match &kind {
+        b"hvcC" => [17, 18].iter().any(|at| data.get(*at).is_some_and(|depth| depth & 7 != 0)),
+        b"av1C" => data.get(2).is_some_and(|flags| flags & 0x40 != 0),
+        b"pixi" => data.get(5..).is_some_and(|depths| depths.iter().any(|depth| *depth > 8)),
+        _ => false,
+    }
+}
+
+fn number(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*data.get(at..)?.first_chunk()?))
+}
+
+fn short(data: &[u8], at: usize) -> Option<u32> {
+    Some(u16::from_be_bytes(*data.get(at..)?.first_chunk()?).into())
+}
+
+fn unreadable(reason: &str) -> PixelError {
+    PixelError::Unreadable(reason.to_owned())
+}

@@ -1,0 +1,235 @@
+//! Starts decoders, and ends them in time.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bytes::Bytes;
+use retouch_pixels::decode::{self, Foreign};
+use retouch_pixels::{Limits, PixelError};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use crate::decoder::{COMMAND, Ending, PROBE};
+use crate::header::{Codec, Header};
+
+/// The processor time of a decoder, in seconds. A photo of 50 megapixels takes three.
+const CPU_SECS: u64 = 30;
+/// How long a decoder may take on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The most that is read of what a decoder says when it fails, in bytes.
+const MAX_REASON_BYTES: u64 = 500;
+/// The reason for refusing a file whose decoder was ended.
+const TOO_MUCH: &str = "decoding it takes more memory or time than its size justifies";
+
+/// What reads HEIC and AVIF.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HeifConfig {
+    /// libheif, the library that decodes HEIC and AVIF: its file name, or its path. Without it, or if this is empty, such
+    /// files are refused.
+    #[arg(long, env = "RETOUCH_HEIF_LIBRARY", default_value = "libheif.so.1")]
+    pub heif_library: String,
+    /// The program that decodes; for tests, which are other programs.
+    #[arg(long, hide = true)]
+    pub picture_decoder: Option<PathBuf>,
+}
+
+/// Decodes HEIC and AVIF files in processes of their own.
+#[derive(Debug)]
+pub struct Heif {
+    program: PathBuf,
+    library: String,
+    patience: Duration,
+    support: OnceCell<Support>,
+}
+
+/// What can be decoded here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Support {
+    pub heic: bool,
+    pub avif: bool,
+    /// The library's version, or why there is none.
+    pub detail: String,
+}
+
+impl Support {
+    const fn has(&self, codec: Codec) -> bool {
+        match codec {
+            Codec::Heic => self.heic,
+            Codec::Avif => self.avif,
+        }
+    }
+}
+
+impl Heif {
+    /// Decodes with the running program, whose `main` calls [`crate::decode_if_asked`]. Starts nothing yet.
+    ///
+    /// # Errors
+    /// If the system does not tell which program is running.
+    pub fn new(config: &HeifConfig) -> io::Result<Self> {
+        let HeifConfig { heif_library, picture_decoder } = config.clone();
+        let program = picture_decoder.map_or_else(std::env::current_exe, Ok)?;
+        Ok(Self { program, library: heif_library, patience: PATIENCE, support: OnceCell::new() })
+    }
+
+    /// Replaces how long a decoder may take.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Returns a file that the rest of Retouch reads: this one, or what it is converted to.
+    ///
+    /// # Errors
+    /// Same as [`Self::convert`] and [`decode::check_still`].
+    pub async fn readable(&self, file: Bytes, limits: &Limits) -> Result<Bytes, PixelError> {
+        decode::check_still(&file)?;
+        if Codec::of(&file).is_none() {
+            return Ok(file);
+        }
+        let header = Header::read(&file, limits)?;
+        self.convert(file, &header).await
+    }
+
+    /// Returns what can be decoded here. The first call starts a decoder to find out.
+    pub async fn support(&self) -> Support {
+        let without = |detail: String| Support { detail, ..Support::default() };
+        if self.library.is_empty() {
+            return without("turned off".to_owned());
+        }
+        match self.support.get_or_try_init(|| self.probe()).await {
+            Ok(support) => support.clone(),
+            // The machine may have been short of processes, so the next call tries again.
+            Err(error) => without(format!("starting {}: {error}", self.program.display())),
+        }
+    }
+
+    async fn probe(&self) -> io::Result<Support> {
+        let without = |detail: String| Support { detail, ..Support::default() };
+        let ended = self.run(&[PROBE.as_ref()], Bytes::new(), 200).await?;
+        let Outcome::Done(said) = ended else { return Ok(without(ended.to_string())) };
+        let said = String::from_utf8_lossy(&said).into_owned();
+        Ok(match *said.split(' ').collect::<Vec<_>>().as_slice() {
+            [version, heic, avif] => {
+                let detail = format!("libheif {version}");
+                Support { heic: heic == "true", avif: avif == "true", detail }
+            }
+            _ => without(format!("{} is no decoder", self.program.display())),
+        })
+    }
+
+    /// Turns a file into a JPEG, or a PNG if it has transparency: upright, 8 bits a channel, with its color profile,
+    /// without other metadata. Takes up to [`Header::convert_bytes`] of memory in another process, which ends when the
+    /// returned future is dropped.
+    ///
+    /// # Errors
+    /// [`PixelError::Foreign`] if nothing here decodes it, [`PixelError::Unreadable`] if it is damaged or takes more
+    /// memory or time than its size justifies, [`PixelError::Internal`] if no decoder can be started.
+    pub async fn convert(&self, file: Bytes, header: &Header) -> Result<Bytes, PixelError> {
+        let unavailable = || PixelError::Foreign(Foreign::Unavailable(header.codec.name()));
+        if !self.support().await.has(header.codec) {
+            return Err(unavailable());
+        }
+        let (memory, time) = (header.convert_bytes().to_string(), CPU_SECS.to_string());
+        let arguments = [memory.as_ref(), time.as_ref()];
+        let internal = |reason: String| PixelError::Internal(format!("decoding: {reason}"));
+        let ended = self.run(&arguments, file, header.result_bytes()).await;
+        match ended.map_err(|error| internal(error.to_string()))? {
+            Outcome::Done(picture) => Ok(picture),
+            Outcome::Killed(signal) => {
+                tracing::info!(signal, "A decoder was ended");
+                Err(PixelError::Unreadable(TOO_MUCH.to_owned()))
+            }
+            Outcome::Failed(status, reason) => {
+                let ending = |ending: Ending| status == ending as i32;
+                tracing::info!(status, reason, "A picture cannot be decoded");
+                if ending(Ending::Damaged) {
+                    Err(PixelError::Unreadable("it is damaged".to_owned()))
+                } else if ending(Ending::NoDecoder) {
+                    Err(unavailable())
+                } else {
+                    Err(internal(reason))
+                }
+            }
+        }
+    }
+
+    /// Runs a decoder to its end. It has no environment, so no secret either.
+    async fn run(
+        &self,
+        arguments: &[&OsStr],
+        input: Bytes,
+        max_output: u64,
+    ) -> io::Result<Outcome> {
+        let mut decoder = Command::new(&self.program)
+            .arg(COMMAND)
+            .arg(&self.library)
+            .args(arguments)
+            .env_clear()
+            // Each heap reserves address space, which is limited.
+            .env("MALLOC_ARENA_MAX", "1")
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let (stdin, stdout, stderr) =
+            (decoder.stdin.take(), decoder.stdout.take(), decoder.stderr.take());
+        let send = async {
+            let Some(mut stdin) = stdin else { return };
+            // A decoder that has ended reads no more; its status says why.
+            let _ = stdin.write_all(&input).await;
+        };
+        let talk = async {
+            let ((), output, reason) =
+                tokio::join!(send, read(stdout, max_output), read(stderr, MAX_REASON_BYTES));
+            Ok::<_, io::Error>((output?, reason?, decoder.wait().await?))
+        };
+        let Ok(ended) = timeout(self.patience, talk).await else {
+            return Ok(Outcome::Killed(libc::SIGKILL));
+        };
+        let (output, reason, status) = ended?;
+        Ok(match (status.code(), status.signal()) {
+            (Some(0), _) => Outcome::Done(output.into()),
+            (Some(code), _) => {
+                Outcome::Failed(code, String::from_utf8_lossy(&reason).trim().to_owned())
+            }
+            (None, signal) => Outcome::Killed(signal.unwrap_or(libc::SIGKILL)),
+        })
+    }
+}
+
+/// Reads up to `most` bytes, and then closes the pipe, so that a writer of more fails.
+async fn read(from: Option<impl AsyncRead + Unpin>, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(from) = from {
+        from.take(most).read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
+}
+
+/// How a decoder ended.
+#[derive(Debug)]
+enum Outcome {
+    Done(Bytes),
+    /// With this status and text.
+    Failed(i32, String),
+    /// By this signal.
+    Killed(i32),
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Done(output) => write!(f, "done, {} bytes", output.len()),
+            Self::Failed(_, reason) => f.write_str(reason),
+            Self::Killed(signal) => write!(f, "ended by signal {signal}"),
+        }
+    }
+}

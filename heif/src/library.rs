@@ -1,0 +1,291 @@
+//! The part of libheif's interface that decodes one picture (`heif.h` of 1.13 and later).
+#![expect(unsafe_code, reason = "libheif is a C library")]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use libloading::Library;
+
+const FORMAT_HEVC: c_int = 1;
+const FORMAT_AV1: c_int = 4;
+const COLORSPACE_RGB: c_int = 1;
+const CHROMA_INTERLEAVED_RGBA: c_int = 11;
+const CHROMA_INTERLEAVED_RRGGBBAA_LE: c_int = 15;
+const CHANNEL_INTERLEAVED: c_int = 10;
+/// The categories of errors that mean a missing decoder, not a damaged file.
+const ERROR_UNSUPPORTED_FEATURE: c_int = 4;
+const ERROR_PLUGIN_LOADING: c_int = 11;
+/// The side up to which libheif takes part in checking; ours comes before.
+const MAX_SIDE: c_int = 1 << 16;
+/// Decoding several tiles at once takes more memory and hardly less time.
+const MAX_THREADS: c_int = 2;
+
+/// An error of libheif. The text is static, or lives as long as its context.
+#[repr(C)]
+struct Status {
+    code: c_int,
+    subcode: c_int,
+    message: *const c_char,
+}
+
+/// A color profile in numbers (ITU-T H.273). libheif's structure goes on.
+#[repr(C)]
+struct RawNclx {
+    version: u8,
+    primaries: c_int,
+    transfer: c_int,
+    matrix: c_int,
+    full_range: u8,
+}
+
+/// What to convert. libheif's structure goes on.
+#[repr(C)]
+struct RawOptions {
+    version: u8,
+    ignore_transformations: u8,
+    callbacks: [*const c_void; 3],
+    user_data: *const c_void,
+    convert_hdr_to_8bit: u8,
+}
+
+macro_rules! functions {
+    ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Functions {
+            /// # Safety
+            /// The library must be libheif.
+            unsafe fn find(library: &'static Library) -> Result<Self, libloading::Error> {
+                // SAFETY: the types are those of `heif.h`.
+                unsafe { Ok(Self { $($name: *library.get(stringify!($name))?,)* }) }
+            }
+        }
+    };
+}
+
+functions! {
+    heif_get_version() -> *const c_char;
+    heif_init(*const c_void) -> Status;
+    heif_have_decoder_for_format(c_int) -> c_int;
+    heif_context_alloc() -> *mut c_void;
+    heif_context_set_maximum_image_size_limit(*mut c_void, c_int);
+    heif_context_set_max_decoding_threads(*mut c_void, c_int);
+    heif_context_read_from_memory_without_copy(*mut c_void, *const c_void, usize, *const c_void) -> Status;
+    heif_context_get_primary_image_handle(*mut c_void, *mut *mut c_void) -> Status;
+    heif_image_handle_is_premultiplied_alpha(*const c_void) -> c_int;
+    heif_image_handle_get_raw_color_profile_size(*const c_void) -> usize;
+    heif_image_handle_get_raw_color_profile(*const c_void, *mut c_void) -> Status;
+    heif_image_handle_get_nclx_color_profile(*const c_void, *mut *mut RawNclx) -> Status;
+    heif_decoding_options_alloc() -> *mut RawOptions;
+    heif_decode_image(*const c_void, *mut *mut c_void, c_int, c_int, *const RawOptions) -> Status;
+    heif_image_get_width(*const c_void, c_int) -> c_int;
+    heif_image_get_height(*const c_void, c_int) -> c_int;
+    heif_image_get_bits_per_pixel_range(*const c_void, c_int) -> c_int;
+    heif_image_get_plane_readonly(*const c_void, c_int, *mut c_int) -> *const u8;
+}
+
+/// libheif, loaded and initialized, until the process ends.
+pub struct LibHeif(Functions);
+
+/// How the numbers of a file mean color (ITU-T H.273).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nclx {
+    pub primaries: c_int,
+    pub transfer: c_int,
+}
+
+/// A decoded picture.
+pub struct Decoded {
+    pub width: u32,
+    pub height: u32,
+    pub samples: Samples,
+    pub icc: Option<Vec<u8>>,
+    pub nclx: Option<Nclx>,
+}
+
+/// RGBA with straight alpha, rows without padding.
+pub enum Samples {
+    /// Of 8 bits.
+    Shallow(Vec<u8>),
+    /// Of more bits, in little-endian pairs of bytes.
+    Deep {
+        pairs: Vec<u8>,
+        /// 9 to 16.
+        bits: u32,
+    },
+}
+
+/// Why a picture could not be decoded.
+#[derive(Debug)]
+pub enum DecodeError {
+    /// There is no decoder for it.
+    NoDecoder(String),
+    /// It is damaged.
+    Damaged(String),
+}
+
+impl LibHeif {
+    /// Loads the library and its plugins.
+    ///
+    /// # Errors
+    /// If it is not installed, or too old.
+    pub fn load(name: &str) -> Result<Self, String> {
+        // SAFETY: the operator names the library; its initializers take no input.
+        let library = unsafe { Library::new(name) }.map_err(|error| error.to_string())?;
+        let library: &'static Library = Box::leak(Box::new(library));
+        // SAFETY: as above.
+        let functions = unsafe { Functions::find(library) }.map_err(|error| error.to_string())?;
+        // SAFETY: without parameters, it takes a null pointer.
+        succeeded(&unsafe { (functions.heif_init)(null()) })
+            .map_err(|error| format!("{error:?}"))?;
+        Ok(Self(functions))
+    }
+
+    /// Returns the library's version.
+    pub fn version(&self) -> String {
+        // SAFETY: a static string that ends with a zero.
+        unsafe { CStr::from_ptr((self.0.heif_get_version)()) }.to_string_lossy().into_owned()
+    }
+
+    /// Returns whether HEVC and AV1 can be decoded.
+    pub fn codecs(&self) -> (bool, bool) {
+        // SAFETY: takes no pointer.
+        let has = |format| unsafe { (self.0.heif_have_decoder_for_format)(format) != 0 };
+        (has(FORMAT_HEVC), has(FORMAT_AV1))
+    }
+
+    /// Decodes the primary picture of a file, upright. Frees nothing: the process ends afterwards.
+    ///
+    /// # Errors
+    /// If there is no decoder for it, or it is damaged.
+    pub fn decode(&self, file: &'static [u8]) -> Result<Decoded, DecodeError> {
+        let heif = &self.0;
+        // SAFETY: every pointer comes from libheif or from a buffer of the announced size, and lives until the process
+        // ends. Results are checked before they are used.
+        unsafe {
+            let context = (heif.heif_context_alloc)();
+            (heif.heif_context_set_maximum_image_size_limit)(context, MAX_SIDE);
+            (heif.heif_context_set_max_decoding_threads)(context, MAX_THREADS);
+            let start = file.as_ptr().cast();
+            succeeded(&(heif.heif_context_read_from_memory_without_copy)(
+                context,
+                start,
+                file.len(),
+                null(),
+            ))?;
+            let mut handle = null_mut();
+            succeeded(&(heif.heif_context_get_primary_image_handle)(context, &raw mut handle))?;
+            let nclx = self.nclx(handle);
+            let is_hdr = nclx.is_some_and(|nclx| nclx.is_hdr());
+            let options = (heif.heif_decoding_options_alloc)();
+            if let Some(options) = options.as_mut().filter(|options| options.version >= 2) {
+                options.convert_hdr_to_8bit = u8::from(!is_hdr);
+            }
+            let chroma =
+                if is_hdr { CHROMA_INTERLEAVED_RRGGBBAA_LE } else { CHROMA_INTERLEAVED_RGBA };
+            let mut image = null_mut();
+            succeeded(&(heif.heif_decode_image)(
+                handle,
+                &raw mut image,
+                COLORSPACE_RGB,
+                chroma,
+                options,
+            ))?;
+            let (width, height, mut samples) = self.samples(image, is_hdr)?;
+            if let Samples::Shallow(rgba) = &mut samples
+                && (heif.heif_image_handle_is_premultiplied_alpha)(handle) != 0
+            {
+                unmultiply(rgba);
+            }
+            Ok(Decoded { width, height, samples, icc: self.icc(handle), nclx })
+        }
+    }
+
+    /// Copies the samples without padding.
+    unsafe fn samples(
+        &self,
+        image: *const c_void,
+        is_deep: bool,
+    ) -> Result<(u32, u32, Samples), DecodeError> {
+        let heif = &self.0;
+        // SAFETY: as the caller promises, the image is libheif's. A plane has `height` rows of `stride` bytes.
+        unsafe {
+            let width = (heif.heif_image_get_width)(image, CHANNEL_INTERLEAVED);
+            let height = (heif.heif_image_get_height)(image, CHANNEL_INTERLEAVED);
+            let bits = (heif.heif_image_get_bits_per_pixel_range)(image, CHANNEL_INTERLEAVED);
+            let mut stride = 0;
+            let plane =
+                (heif.heif_image_get_plane_readonly)(image, CHANNEL_INTERLEAVED, &raw mut stride);
+            let odd = || DecodeError::Damaged(format!("{width} × {height}, {bits} bits"));
+            let pixel = if is_deep { 8 } else { 4 };
+            let (row, stride) = match (usize::try_from(width), usize::try_from(stride)) {
+                (Ok(width), Ok(stride)) if width > 0 && stride >= width * pixel => {
+                    (width * pixel, stride)
+                }
+                _ => return Err(odd()),
+            };
+            let is_expected = if is_deep { (9..=16).contains(&bits) } else { bits == 8 };
+            if plane.is_null() || height < 1 || !is_expected {
+                return Err(odd());
+            }
+            let mut bytes = Vec::with_capacity(row * height as usize);
+            for y in 0..height as usize {
+                bytes.extend_from_slice(std::slice::from_raw_parts(plane.add(y * stride), row));
+            }
+            let samples = if is_deep {
+                Samples::Deep { pairs: bytes, bits: bits as u32 }
+            } else {
+                Samples::Shallow(bytes)
+            };
+            Ok((width as u32, height as u32, samples))
+        }
+    }
+
+    unsafe fn icc(&self, handle: *const c_void) -> Option<Vec<u8>> {
+        // SAFETY: as the caller promises, the handle is libheif's; the buffer has the announced size.
+        unsafe {
+            let size = (self.0.heif_image_handle_get_raw_color_profile_size)(handle);
+            let mut profile = vec![0; size];
+            let start = profile.as_mut_ptr().cast();
+            let status = (self.0.heif_image_handle_get_raw_color_profile)(handle, start);
+            (size > 0 && status.code == 0).then_some(profile)
+        }
+    }
+
+    unsafe fn nclx(&self, handle: *const c_void) -> Option<Nclx> {
+        let mut found: *mut RawNclx = null_mut();
+        // SAFETY: as the caller promises, the handle is libheif's.
+        unsafe {
+            let status = (self.0.heif_image_handle_get_nclx_color_profile)(handle, &raw mut found);
+            let found = found.as_ref().filter(|_| status.code == 0)?;
+            Some(Nclx { primaries: found.primaries, transfer: found.transfer })
+        }
+    }
+}
+
+fn succeeded(status: &Status) -> Result<(), DecodeError> {
+    if status.code == 0 {
+        return Ok(());
+    }
+    // SAFETY: libheif's texts end with a zero and are never null.
+    let text = unsafe { CStr::from_ptr(status.message) }.to_string_lossy();
+    let text = format!("{text} ({}.{})", status.code, status.subcode);
+    Err(match status.code {
+        ERROR_UNSUPPORTED_FEATURE | ERROR_PLUGIN_LOADING => DecodeError::NoDecoder(text),
+        _ => DecodeError::Damaged(text),
+    })
+}
+
+/// Turns premultiplied alpha into straight alpha.
+fn unmultiply(rgba: &mut [u8]) {
+    for [r, g, b, alpha] in rgba.as_chunks_mut::<4>().0 {
+        if (1..u8::MAX).contains(alpha) {
+            let full = u32::from(*alpha);
+            for sample in [r, g, b] {
+                *sample = ((u32::from(*sample) * 255 + full / 2) / full).min(255) as u8;
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Files that were made to hurt, and a decoder that does not end.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use retouch_heif::{Header, Heif, HeifConfig};
+use retouch_pixels::{Limits, PixelError};
+
+use crate::{config, convert, picture};
+
+fn header(file: &[u8]) -> Result<Header, PixelError> {
+    Header::read(file, &Limits::default())
+}
+
+/// Returns where the contents of the first box of a kind start.
+fn contents_of(file: &[u8], kind: &[u8]) -> usize {
+    file.windows(4).position(|window| window == kind).unwrap() + 4
+}
+
+fn is_refused(outcome: &Result<Bytes, PixelError>) -> bool {
+    matches!(outcome, Err(PixelError::Unreadable(_) | PixelError::Foreign(_)))
+}
+
+#[test]
+fn sizes_are_checked_before_anything_is_decoded() {
+    let mut file = picture("phone.heic");
+    let size = contents_of(&file, b"ispe") + 4;
+    let mut with_width = |width: u32| {
+        file[size..size + 4].copy_from_slice(&width.to_be_bytes());
+        header(&file)
+    };
+    // The picture is turned, so this is its height.
+    assert!(matches!(with_width(60_000), Err(PixelError::TooLarge { height: 60_000, .. })));
+    assert!(matches!(with_width(u32::MAX), Err(PixelError::TooLarge { .. })));
+    assert!(matches!(with_width(0), Err(PixelError::Unreadable(_))));
+}
+
+#[test]
+fn headers_of_any_bytes_are_read_or_refused() {
+    for name in ["single.heic", "phone.heic", "mirrored.heic", "alpha.avif"] {
+        let whole = picture(name);
+        let data = contents_of(&whole, b"mdat");
+        // Without the head of its data, a file looks whole; the decoder misses the rest.
+        for end in (0..data - 8).chain(data..whole.len()) {
+            assert!(header(&whole[..end]).is_err(), "{name} up to {end}");
+        }
+        let mut state = 1_u32;
+        for _ in 0..20_000 {
+            let mut file = whole.clone();
+            for _ in 0..3 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let at = (state >> 8) as usize % file.len();
+                file[at] = state as u8;
+            }
+            let _ = header(&file);
+        }
+    }
+    // A box that never ends within another, and one that is shorter than its own head.
+    let endless = b"\0\0\0\x14ftypheic\0\0\0\0mif1\0\0\0\0meta\0\0\0\0\0\0\0\0iprp";
+    assert!(matches!(header(endless), Err(PixelError::Unreadable(_))));
+    let short = b"\0\0\0\x14ftypheic\0\0\0\0mif1\0\0\0\x04meta";
+    assert!(matches!(header(short), Err(PixelError::Unreadable(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_files_are_refused_and_never_end_the_caller() {
+    for name in ["single.heic", "single.avif", "phone.heic"] {
+        let whole = picture(name);
+        // The boxes stay whole, the coded data does not.
+        let mut file = whole.clone();
+        let data = contents_of(&file, b"mdat");
+        let rest = file.len();
+        file[data..rest].fill(0x5a);
+        assert!(is_refused(&convert(&file).await), "{name}");
+        for at in (20..whole.len()).step_by(whole.len() / 12) {
+            let mut file = whole.clone();
+            file[at] ^= 0xff;
+            let outcome = convert(&file).await;
+            let is_expected = match &outcome {
+                Ok(_) | Err(PixelError::TooLarge { .. } | PixelError::UnsupportedFormat) => true,
+                refused => is_refused(&refused.clone()),
+            };
+            assert!(is_expected, "{name} with byte {at} changed: {outcome:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grid_that_is_larger_than_it_says_meets_the_limit_of_memory() {
+    let mut file = picture("phone.heic");
+    // The grid's own size, which the size of the item does not repeat.
+    let grid = file.windows(8).position(|bytes| bytes == [0, 0, 1, 1, 0, 100, 0, 90]).unwrap();
+    file[grid + 2..grid + 4].fill(0xff);
+    file[grid + 4..grid + 8].fill(0xff);
+    let started = Instant::now();
+    assert!(is_refused(&convert(&file).await));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_decoder_can_do_nothing_but_compute() {
+    let started = Instant::now();
+    let mut escape = Command::new(config().picture_decoder.unwrap());
+    let ended = escape.arg("escape").stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "end\n", "{said}");
+    // It spends its second of processor time, and no more.
+    assert_eq!(ended.status.code(), None, "{}", ended.status);
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+/// A decoder that takes its input, says which process it is, and never ends.
+fn stuck(folder: &std::path::Path) -> (Heif, PathBuf) {
+    let (script, id) = (folder.join("stuck"), folder.join("id"));
+    let text = format!(
+        "#!/bin/sh\nif [ \"$3\" = probe ]; then printf '1 true true'; exit 0; fi\n\
+         echo $$ > {}\nexec sleep 600\n",
+        id.display()
+    );
+    let mut file = fs::File::create(&script).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file.set_permissions(fs::Permissions::from_mode(0o700)).unwrap();
+    drop(file);
+    let config = HeifConfig { picture_decoder: Some(script), ..config() };
+    (Heif::new(&config).unwrap(), id)
+}
+
+async fn is_gone(id: &std::path::Path) -> bool {
+    let process = fs::read_to_string(id).unwrap().trim().to_owned();
+    for _ in 0..200 {
+        let state = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // Nobody needs to have collected it yet.
+        if state.is_empty() || state.contains(") Z ") {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_decoder_that_does_not_end_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (heif, id) = stuck(folder.path());
+    let heif = heif.with_patience(Duration::from_millis(500));
+    let file = picture("single.heic");
+    let outcome = heif.convert(file.clone().into(), &header(&file).unwrap()).await;
+    assert!(matches!(&outcome, Err(PixelError::Unreadable(why)) if why.contains("time")));
+    assert!(is_gone(&id).await);
+}
+
+#[tokio::test]
+async fn a_decoder_ends_with_the_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let (heif, id) = stuck(folder.path());
+    let file = picture("single.heic");
+    let read = header(&file).unwrap();
+    let hung_up = tokio::select! {
+        _ = heif.convert(file.into(), &read) => false,
+        () = async {
+            while !id.exists() || fs::read_to_string(&id).unwrap().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        } => true,
+    };
+    assert!(hung_up && is_gone(&id).await);
+}

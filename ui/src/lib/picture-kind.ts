@@ -1,0 +1,16 @@
+/** Browsers know few types of these, and none on some systems. */
+const HEIF = /^image\/(heic|heif|avif)$|\.(heic|heif|hif|avif)$/i;
+const RAW = /\.(3fr|arw|cr2|cr3|crw|dng|erf|iiq|mrw|nef|nrw|orf|pef|raf|rw2|sr2|srw|x3f)$/i;
+
+/** What a file input offers. */
+export const pictureTypes = 'image/*,.heic,.heif,.hif,.avif';
+
+/** Whether somebody means a file as a picture. */
+export const isPicture = ({ type, name }: File) =>
+  type.startsWith('image/') || HEIF.test(name) || RAW.test(name);
+
+/** Whether it is what a camera's sensor saw, by its name. */
+export const isRaw = ({ name }: File) => RAW.test(name);
+
+/** Whether it is HEIC or AVIF, which the server reads, and not every browser. */
+export const isHeif = ({ type, name }: File) => HEIF.test(type) || HEIF.test(name);
