@@ -35,6 +35,14 @@ pub struct ServedModel {
     /// True if it is a demo, which shows the workflow and not useful results.
     #[serde(default)]
     pub is_demo: bool,
+    /// Whether it is in memory. One that gave way to others is loaded again for the next job; older workers do not report
+    /// it.
+    #[serde(default = "loaded")]
+    pub is_loaded: bool,
+}
+
+const fn loaded() -> bool {
+    true
 }
 
 /// Returns what Magic Fix can do with these models.

@@ -13,13 +13,16 @@ pub struct RunFaults {
     /// Lose the device in this run.
     #[arg(long, env = "RETOUCH_FAULT_LOSE_DEVICE_AT_RUN", hide = true)]
     fault_lose_device_at_run: Option<u64>,
+    /// Run out of memory in this run.
+    #[arg(long, env = "RETOUCH_FAULT_OUT_OF_MEMORY_AT_RUN", hide = true)]
+    fault_out_of_memory_at_run: Option<u64>,
 }
 
 impl RunFaults {
     /// Injects the fault that is set for this run, if any. Called before each run.
     ///
     /// # Errors
-    /// [`SessionError::DeviceLost`] if the device should be lost in this run.
+    /// [`SessionError::DeviceLost`] or [`SessionError::OutOfMemory`] if that should happen in this run.
     pub fn inject(&self, run: u64) -> Result<(), SessionError> {
         if self.fault_hang_at_run == Some(run) {
             tracing::error!("Hanging on purpose");
@@ -30,6 +33,10 @@ impl RunFaults {
         if self.fault_lose_device_at_run == Some(run) {
             let message = "CUDA failure 700: an illegal memory access was encountered (on purpose)";
             return Err(SessionError::DeviceLost(message.to_owned()));
+        }
+        if self.fault_out_of_memory_at_run == Some(run) {
+            let message = "Failed to allocate memory for requested buffer (on purpose)";
+            return Err(SessionError::OutOfMemory(message.to_owned()));
         }
         Ok(())
     }

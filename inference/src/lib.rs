@@ -9,9 +9,10 @@
 pub mod bindings;
 pub mod device;
 pub mod diffusion;
-mod external_data;
 pub mod faults;
 pub mod manifest;
+pub mod memory;
+mod onnx;
 pub mod painter;
 pub mod registry;
 pub mod runs;

@@ -53,6 +53,8 @@ pub struct Manifest {
     pub attribution: String,
     /// The model's website.
     pub homepage: String,
+    /// The memory that the model needs while it is loaded, in bytes; `None` if it is to be measured.
+    pub memory_bytes: Option<u64>,
     /// The model's task, with the contract of its inputs and outputs.
     pub task: Task,
     /// Pictures with a known result.
@@ -116,6 +118,7 @@ struct Shared {
     homepage: String,
     /// Used by `scripts/models`; only checked here.
     source: Option<Source>,
+    memory_mib: Option<u32>,
     #[serde(default)]
     extra: Vec<ModelFile>,
     #[serde(default)]
@@ -123,7 +126,7 @@ struct Shared {
 }
 
 impl Shared {
-    const FIELDS: [&'static str; 12] = [
+    const FIELDS: [&'static str; 13] = [
         "name",
         "task",
         "file",
@@ -134,6 +137,7 @@ impl Shared {
         "attribution",
         "homepage",
         "source",
+        "memory_mib",
         "extra",
         "golden",
     ];
@@ -219,6 +223,7 @@ impl Manifest {
             commercial_use: shared.commercial_use,
             attribution: shared.attribution,
             homepage: shared.homepage,
+            memory_bytes: shared.memory_mib.map(|mib| u64::from(mib) << 20),
             task,
             golden: shared.golden,
             text: text.to_owned(),

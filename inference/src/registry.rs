@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::bindings::{Bindings, Demand, Scope};
 use crate::device::Device;
 use crate::manifest::Manifest;
+use crate::memory::Memory;
 use crate::runs::Runs;
 use crate::session::Runtime;
 use retouch_catalog::{FixMode, JobClass};
@@ -21,8 +22,10 @@ mod engine;
 mod error;
 mod handle;
 mod identity;
+mod kept;
 mod load;
 mod request;
+mod residence;
 mod snapshot;
 mod steps;
 mod table;
@@ -95,6 +98,11 @@ impl Registry {
     /// Returns the runs in progress.
     pub const fn runs(&self) -> &Runs {
         self.runtime.runs()
+    }
+
+    /// Returns the memory that the models share.
+    pub const fn memory(&self) -> &Memory {
+        self.runtime.memory()
     }
 
     /// Returns the classes of jobs that this worker can take.

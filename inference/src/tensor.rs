@@ -186,6 +186,22 @@ fn arranged(picture: &Array4<f32>, layout: Layout) -> ArrayViewD<'_, f32> {
     }
 }
 
+/// Returns the largest difference, relative to the largest expected value; NaN if the shapes differ.
+pub fn relative_difference(expected: &Array4<f32>, found: &Array4<f32>) -> f32 {
+    if expected.shape() != found.shape() {
+        return f32::NAN;
+    }
+    let pairs = expected.iter().zip(found);
+    let difference = pairs.map(|(a, b)| (a - b).abs()).fold(0.0_f32, maximum);
+    let largest = expected.iter().map(|value| value.abs()).fold(f32::MIN_POSITIVE, maximum);
+    difference / largest
+}
+
+/// Returns the larger value, or NaN if either is NaN (`f32::max` would drop it).
+fn maximum(a: f32, b: f32) -> f32 {
+    if a.is_nan() || b.is_nan() { f32::NAN } else { a.max(b) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,5 +239,20 @@ mod tests {
     #[test]
     fn bytes_are_rounded_and_clipped() {
         assert_eq!([-3.0, 0.4, 0.6, 254.7, 999.0].map(u8::of), [0, 0, 1, 255, 255]);
+    }
+
+    #[test]
+    fn results_are_compared_by_their_largest_difference() {
+        let of = |values: [f32; 2]| Array4::from_shape_vec((1, 1, 1, 2), values.to_vec()).unwrap();
+        let is = |expected, found, far: f32| {
+            (relative_difference(&of(expected), &of(found)) - far).abs() < f32::EPSILON
+        };
+        assert!(is([1.0, -4.0], [1.0, -4.0], 0.0));
+        assert!(is([1.0, -4.0], [2.0, -4.0], 0.25));
+        assert!(is([0.0, 0.0], [0.0, 0.0], 0.0));
+        assert!(relative_difference(&of([0.0, 0.0]), &of([0.0, 0.5])) > 1.0);
+        assert!(relative_difference(&of([f32::NAN, 1.0]), &of([0.0, 1.0])).is_nan());
+        assert!(relative_difference(&of([0.0, 1.0]), &of([f32::NAN, 1.0])).is_nan());
+        assert!(relative_difference(&of([0.0, 1.0]), &Array4::zeros((1, 1, 2, 1))).is_nan());
     }
 }

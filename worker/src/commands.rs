@@ -19,6 +19,7 @@ use anyhow::Context;
 use clap::Args;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Task;
+use retouch_inference::memory::MemorySettings;
 use retouch_inference::registry::{ModelHandle, Registry};
 use retouch_inference::session::{
     Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings, SessionError,
@@ -47,6 +48,10 @@ pub struct ModelArgs {
     /// The most GPU memory for one model, in MiB [default: no limit]
     #[arg(long, env = "RETOUCH_GPU_MEMORY_MIB")]
     pub gpu_memory_mib: Option<usize>,
+    /// The most memory for all loaded models together, in MiB: the least recently used ones are unloaded, and loaded again
+    /// when they are needed [default: no limit on a CPU, nine tenths of what is free at the start on a GPU]
+    #[arg(long, env = "RETOUCH_MODEL_MEMORY_MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub model_memory_mib: Option<u32>,
     /// The most memory for one run of an upscaler, in MiB; larger pictures are processed in tiles, several at a time if
     /// they fit
     /// [default: 1024 on a CPU, 4096 on a GPU]
@@ -113,6 +118,10 @@ impl ModelArgs {
             batching: Batching {
                 max_inputs: self.batch.map(|most| most as usize),
                 wait: Duration::from_millis(self.batch_wait_ms),
+            },
+            memory: MemorySettings {
+                limit_bytes: self.model_memory_mib.map(|mib| u64::from(mib) << 20),
+                probe: hardware::read_memory,
             },
             tile_memory_bytes: self.tile_memory_mib.map(|mib| u64::from(mib) << 20),
             passed_checks: None,

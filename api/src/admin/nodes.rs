@@ -3,7 +3,7 @@
 use anyhow::Context;
 use retouch_core::Clock;
 use retouch_core::db::PgPool;
-use retouch_core::workers::{self, Worker};
+use retouch_core::workers::{self, ServedModel, Worker};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
@@ -16,8 +16,11 @@ pub async fn show(pool: &PgPool) -> anyhow::Result<Answer> {
     let now = Clock::system().now();
     let mut rows = Vec::new();
     for worker in &all {
-        let mut models: Vec<String> =
-            worker.models.iter().map(|served| served.model.clone()).collect();
+        let shown = |served: &ServedModel| {
+            let state = if served.is_loaded { "" } else { " (unloaded)" };
+            format!("{}{state}", served.model)
+        };
+        let mut models: Vec<String> = worker.models.iter().map(shown).collect();
         models.sort();
         models.dedup();
         let problems = worker.problems.iter().map(|problem| {

@@ -57,6 +57,8 @@ pub struct ModelView {
     tier: String,
     model: String,
     sha256: String,
+    /// Whether it is in memory; one that gave way to other models is loaded again for the next job.
+    loaded: bool,
 }
 
 /// Why a worker runs no jobs, or why a model failed to load.
@@ -102,6 +104,7 @@ fn view(worker: workers::Worker) -> WorkerView {
         tier: served.tier.to_string(),
         model: served.model,
         sha256: served.sha256,
+        loaded: served.is_loaded,
     });
     let mut models: Vec<_> = served.collect();
     // Both factors of an upscale, and several modes of Magic Fix, usually share a model.

@@ -39,6 +39,7 @@ pub async fn install(app: &TestApp, modes: &[FixMode], vocabulary: Option<&[&str
             .filter(|_| mode.needs_words())
             .map(|words| words.iter().map(|word| (*word).to_owned()).collect()),
         is_demo: mode.needs_words(),
+        is_loaded: true,
     };
     let worker = Worker {
         id: WorkerId::new(),

@@ -19,9 +19,9 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Returns the batches of a model whose graph takes several inputs at a time, or only one.
-    pub fn new(runtime: &Runtime, task: &Task, takes_several: bool) -> Self {
-        let (max_inputs, wait) = runtime.batching();
+    /// Returns the batches of a model that takes at most `max_inputs` at a time.
+    pub fn new(runtime: &Runtime, task: &Task, max_inputs: usize) -> Self {
+        let (_, wait) = runtime.batching();
         let max_pixels = match task {
             Task::Upscale(contract) => {
                 let per_pixel = contract.tiling.memory_bytes_per_pixel.max(1);
@@ -29,7 +29,6 @@ impl Batches {
             }
             _ => None,
         };
-        let max_inputs = if takes_several { max_inputs } else { 1 };
         Self { max_inputs, max_pixels, wait, expected: Arc::default() }
     }
 
@@ -38,6 +37,11 @@ impl Batches {
         let pixels = (rows as u64 * columns as u64).max(1);
         let fitting = self.max_pixels.map_or(usize::MAX, |most| (most / pixels) as usize);
         self.max_inputs.min(fitting).max(1)
+    }
+
+    /// Returns the largest batch of small inputs.
+    pub const fn max_inputs(&self) -> usize {
+        self.max_inputs
     }
 
     /// Returns how long to wait for an input that is on its way.

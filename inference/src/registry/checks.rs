@@ -6,6 +6,7 @@ use retouch_catalog::FixMode;
 use retouch_pixels::patch::Canvas;
 
 use super::engine::Engine;
+use super::kept::Kept;
 use super::steps::{CheckMode, LoadStep, Outcome, Refusal, StepReport};
 use crate::manifest::{
     self, Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Safety, Task, TilingMode,
@@ -15,6 +16,7 @@ use crate::safety::SafetyChecker;
 use crate::segment_anything::SegmentAnything;
 use crate::session::{ExtraFile, Runtime, Session, SessionError};
 
+mod batch;
 mod checksum;
 mod contract;
 mod external_files;
@@ -27,6 +29,7 @@ mod samples;
 mod tiling;
 mod warm_up;
 
+use checksum::Files;
 use passed::Passed;
 pub use samples::sample_painting;
 
@@ -38,29 +41,20 @@ pub struct Loaded {
     pub refusals: Vec<Refusal>,
 }
 
-/// Takes the steps of a load from [`LoadStep::Checksum`] on. Calls `report` after each.
+/// Takes the steps of a load from [`LoadStep::Checksum`] on. Calls `report` after each. `kept` receives what loading the
+/// model again takes.
 pub fn load(
     manifest: &Manifest,
     runtime: &Runtime,
     mode: CheckMode,
+    kept: &mut Kept,
     report: impl FnMut(StepReport),
 ) -> Loaded {
     let passed = Passed::of(manifest, runtime);
     let is_known = mode == CheckMode::FailFast && passed.is_known();
-    let mut steps = Steps { mode, is_known, report, refusals: Vec::new() };
-    let engine = match &manifest.task {
-        Task::Segmentation(contract) => {
-            steps.load_net(manifest, NetTask::Segmentation(contract), runtime)
-        }
-        Task::Upscale(contract) => steps.load_net(manifest, NetTask::Upscale(contract), runtime),
-        Task::Safety(contract) => steps.load_safety_net(manifest, contract, runtime),
-        Task::Exemplar(contract) => steps.load_exemplar(contract),
-        Task::Fill(contract) => steps.load_fill(manifest, contract, runtime),
-        Task::SegmentAnything(contract) => steps.load_segment_anything(manifest, contract, runtime),
-        Task::SdInpaint(contract) | Task::Flux2Klein(contract) => {
-            steps.load_pipeline(manifest, contract, runtime)
-        }
-    };
+    let is_again = false;
+    let mut steps = Steps { mode, is_known, is_again, kept, report, refusals: Vec::new() };
+    let engine = steps.load(manifest, runtime);
     if engine.is_some() && steps.refusals.is_empty() && mode != CheckMode::WithoutRuns && !is_known
     {
         passed.record();
@@ -68,15 +62,53 @@ pub fn load(
     Loaded { engine, refusals: steps.refusals }
 }
 
-struct Steps<R> {
+/// Opens a model again that has passed its checks. Its checksums are compared again; nothing runs it.
+///
+/// # Errors
+/// Why it cannot be opened, in one sentence.
+pub fn load_again(
+    manifest: &Manifest,
+    runtime: &Runtime,
+    kept: &mut Kept,
+) -> Result<Engine, String> {
+    let (mode, report) = (CheckMode::FailFast, |_| {});
+    let mut steps =
+        Steps { mode, is_known: true, is_again: true, kept, report, refusals: Vec::new() };
+    let engine = steps.load(manifest, runtime);
+    let reason = steps.refusals.pop().map(|refusal| refusal.reason);
+    engine.ok_or_else(|| reason.unwrap_or_else(|| "a step failed without a reason".to_owned()))
+}
+
+struct Steps<'a, R> {
     mode: CheckMode,
     /// Whether the model has passed before, so that no check needs to run it.
     is_known: bool,
+    /// Whether this process has loaded the model before, from what is kept.
+    is_again: bool,
+    kept: &'a mut Kept,
     report: R,
     refusals: Vec<Refusal>,
 }
 
-impl<R: FnMut(StepReport)> Steps<R> {
+impl<R: FnMut(StepReport)> Steps<'_, R> {
+    fn load(&mut self, manifest: &Manifest, runtime: &Runtime) -> Option<Engine> {
+        match &manifest.task {
+            Task::Segmentation(contract) => {
+                self.load_net(manifest, NetTask::Segmentation(contract), runtime)
+            }
+            Task::Upscale(contract) => self.load_net(manifest, NetTask::Upscale(contract), runtime),
+            Task::Safety(contract) => self.load_safety_net(manifest, contract, runtime),
+            Task::Exemplar(contract) => self.load_exemplar(contract),
+            Task::Fill(contract) => self.load_fill(manifest, contract, runtime),
+            Task::SegmentAnything(contract) => {
+                self.load_segment_anything(manifest, contract, runtime)
+            }
+            Task::SdInpaint(contract) | Task::Flux2Klein(contract) => {
+                self.load_pipeline(manifest, contract, runtime)
+            }
+        }
+    }
+
     /// A net with one input tensor and one output tensor.
     fn load_net(
         &mut self,
@@ -85,9 +117,27 @@ impl<R: FnMut(StepReport)> Steps<R> {
         runtime: &Runtime,
     ) -> Option<Engine> {
         let mode = self.mode;
-        let mut session = self.open(manifest, runtime, Runtime::open_net)?;
+        let has_open_batch = self.kept.has_open_batch;
+        let open = |runtime: &Runtime, model: &[u8], extra: &[ExtraFile]| {
+            if has_open_batch {
+                batch::open_known(runtime, task, model, extra)
+            } else {
+                runtime.open_net(model, extra)
+            }
+        };
+        let (mut session, files) = self.open(manifest, runtime, open)?;
+        if self.is_again {
+            return Some(Engine::Net(Box::new(session)));
+        }
         self.take(LoadStep::Contract, || contract::check(&session, task))?;
         self.may_run()?;
+        if runtime.batching().0 > 1 && !session.takes_batches(task.input()) {
+            session = self.take(LoadStep::Batch, || {
+                batch::open(&manifest.name, session, task, &files, runtime)
+            })?;
+            self.kept.has_open_batch = session.takes_batches(task.input());
+        }
+        drop(files);
         if self.is_known {
             return Some(Engine::Net(Box::new(session)));
         }
@@ -114,7 +164,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
         contract: &Safety,
         runtime: &Runtime,
     ) -> Option<Engine> {
-        let session = self.open(manifest, runtime, Runtime::open)?;
+        let (session, _) = self.open(manifest, runtime, Runtime::open)?;
         let mut checker =
             self.take(LoadStep::Contract, || match SafetyChecker::new(session, contract) {
                 Ok(checker) => Outcome::passed("picture → probabilities".to_owned(), checker),
@@ -139,7 +189,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
         contract: &Fill,
         runtime: &Runtime,
     ) -> Option<Engine> {
-        let session = self.open(manifest, runtime, Runtime::open)?;
+        let (session, _) = self.open(manifest, runtime, Runtime::open)?;
         let painter =
             self.take(LoadStep::Contract, || match FillPainter::new(session, contract) {
                 Ok(painter) => Outcome::passed("picture and mask → picture".to_owned(), painter),
@@ -157,7 +207,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
         runtime: &Runtime,
     ) -> Option<Engine> {
         let mode = self.mode;
-        self.take(LoadStep::Checksum, || checksum::check(manifest, mode))?;
+        self.take_kept(LoadStep::Checksum, |kept| checksum::check(manifest, mode, kept))?;
         let painter = self.take(LoadStep::Open, || {
             let folder = &manifest.folder;
             let opened = match &manifest.task {
@@ -194,7 +244,7 @@ impl<R: FnMut(StepReport)> Steps<R> {
         runtime: &Runtime,
     ) -> Option<Engine> {
         let mode = self.mode;
-        self.take(LoadStep::Checksum, || checksum::check(manifest, mode))?;
+        self.take_kept(LoadStep::Checksum, |kept| checksum::check(manifest, mode, kept))?;
         let mut model = self.take(LoadStep::Open, || {
             match SegmentAnything::open(&manifest.folder, contract, runtime) {
                 Ok(model) => {
@@ -206,7 +256,9 @@ impl<R: FnMut(StepReport)> Steps<R> {
             }
         })?;
         self.may_run()?;
-        self.take(LoadStep::WarmUp, || warm_up::run_segment_anything(&mut model, contract))?;
+        if !self.is_again {
+            self.take(LoadStep::WarmUp, || warm_up::run_segment_anything(&mut model, contract))?;
+        }
         Some(Engine::SegmentAnything(Box::new(model)))
     }
 
@@ -228,11 +280,14 @@ impl<R: FnMut(StepReport)> Steps<R> {
         manifest: &Manifest,
         runtime: &Runtime,
         open: impl FnOnce(&Runtime, &[u8], &[ExtraFile]) -> Result<Session, SessionError>,
-    ) -> Option<Session> {
+    ) -> Option<(Session, Files)> {
         let mode = self.mode;
-        let files = self.take(LoadStep::Checksum, || checksum::read(manifest, mode))?;
-        self.take(LoadStep::Files, || external_files::check(manifest, &files))?;
-        self.take(LoadStep::Open, || match open(runtime, &files.model, &files.extra) {
+        let files =
+            self.take_kept(LoadStep::Checksum, |kept| checksum::read(manifest, mode, kept))?;
+        if !self.is_again {
+            self.take(LoadStep::Files, || external_files::check(manifest, &files))?;
+        }
+        let session = self.take(LoadStep::Open, || match open(runtime, &files.model, &files.extra) {
             Ok(session) => Outcome::passed(format!("opened on {}", runtime.device()), session),
             Err(error) => {
                 let file = manifest.files.first().map_or("", |own| own.file.as_str());
@@ -240,7 +295,8 @@ impl<R: FnMut(StepReport)> Steps<R> {
                     "{file} cannot be opened: {error}; if it is not a complete ONNX model, get it or export it again"
                 ))
             }
-        })
+        })?;
+        Some((session, files))
     }
 
     /// Returns `None` if the load ends before the first run.
@@ -250,8 +306,17 @@ impl<R: FnMut(StepReport)> Steps<R> {
 
     /// Takes and reports one step. Returns `None` if the load ends with it.
     fn take<T>(&mut self, step: LoadStep, check: impl FnOnce() -> Outcome<T>) -> Option<T> {
+        self.take_kept(step, |_| check())
+    }
+
+    /// Same, for a step that needs what is kept.
+    fn take_kept<T>(
+        &mut self,
+        step: LoadStep,
+        check: impl FnOnce(&mut Kept) -> Outcome<T>,
+    ) -> Option<T> {
         let started = Instant::now();
-        let Outcome { finding, reasons, value } = check();
+        let Outcome { finding, reasons, value } = check(self.kept);
         let took = started.elapsed();
         let is_passed = reasons.is_empty();
         if is_passed {

@@ -1,6 +1,7 @@
 //! Handles to a loaded model.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use ndarray::Array4;
@@ -25,6 +26,8 @@ pub struct ModelHandle {
     pub(super) version: Arc<str>,
     pub(super) requests: mpsc::Sender<Request>,
     pub(super) batches: Batches,
+    pub(super) is_loaded: Arc<AtomicBool>,
+    pub(super) memory_bytes: u64,
 }
 
 impl ModelHandle {
@@ -36,6 +39,16 @@ impl ModelHandle {
     /// Returns the model's task, with its contract.
     pub fn task(&self) -> &Task {
         &self.task
+    }
+
+    /// Returns whether the model is in memory. One that gave way to others is loaded again for the next request.
+    pub fn is_loaded(&self) -> bool {
+        self.is_loaded.load(Ordering::Acquire)
+    }
+
+    /// Returns what the model takes of the memory of all models while it is loaded, in bytes.
+    pub const fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
     }
 
     /// Returns whether the model was loaded from the files that `manifest` describes.
@@ -80,6 +93,11 @@ impl ModelHandle {
     /// Returns how many inputs of `rows` and `columns` one run takes at most.
     pub fn largest_batch(&self, rows: usize, columns: usize) -> usize {
         self.batches.largest(rows, columns)
+    }
+
+    /// Returns how many inputs one run takes at most, if they are small.
+    pub const fn max_batch(&self) -> usize {
+        self.batches.max_inputs()
     }
 
     /// Paints one crop, after earlier requests. Dropping the future before the painting starts skips it;

@@ -1,6 +1,7 @@
 //! Loads a model on its own thread and returns a handle to it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
@@ -13,9 +14,11 @@ use super::error::LoadError;
 use super::handle::ModelHandle;
 use super::identity::ModelIdentity;
 use super::request::Request;
+use super::residence::Residence;
 use super::steps::{CheckMode, LoadStep, Refusal, StepReport};
 use super::{thread, version};
 use crate::manifest::{Manifest, Task};
+use crate::memory::{TooLarge, Wait};
 use crate::session::Runtime;
 
 /// Requests that can wait for a model; further senders wait until there is room.
@@ -83,7 +86,8 @@ async fn start(
     let (ready, loaded) = oneshot::channel();
     let span = Span::current();
     let name = format!("model-{}", manifest.name);
-    let own_model = move || own_model(&manifest, &runtime, mode, report, ready, inbox);
+    let residence = Residence::new(&manifest, &runtime, requests.downgrade());
+    let own_model = move || own_model(&manifest, &runtime, mode, report, ready, inbox, residence);
     let started = std::thread::Builder::new().name(name).spawn(move || span.in_scope(own_model));
     let failed = |reason| {
         let refusal = Refusal { step: LoadStep::Open, reason };
@@ -95,12 +99,14 @@ async fn start(
     let Ok((ready, refusals)) = loaded.await else {
         return failed("the model's thread stopped".to_owned());
     };
-    let model = ready.map(|Ready { identity, task, version, batches }| ModelHandle {
-        identity,
-        task: Arc::new(task),
-        version: version.into(),
+    let model = ready.map(|ready| ModelHandle {
+        identity: ready.identity,
+        task: Arc::new(ready.task),
+        version: ready.version.into(),
         requests,
-        batches,
+        batches: ready.batches,
+        is_loaded: ready.is_loaded,
+        memory_bytes: ready.memory_bytes,
     });
     Inspection { model, refusals }
 }
@@ -111,6 +117,8 @@ struct Ready {
     task: Task,
     version: String,
     batches: Batches,
+    is_loaded: Arc<AtomicBool>,
+    memory_bytes: u64,
 }
 
 /// The body of a model's thread: loads the model, sends the result to `ready`, and serves requests until every handle
@@ -119,14 +127,26 @@ fn own_model(
     manifest: &Manifest,
     runtime: &Runtime,
     mode: CheckMode,
-    report: impl FnMut(StepReport),
+    mut report: impl FnMut(StepReport),
     ready: oneshot::Sender<(Option<Ready>, Vec<Refusal>)>,
     inbox: mpsc::Receiver<Request>,
+    mut residence: Residence,
 ) {
     let started = Instant::now();
+    match residence.reserve(|| !ready.is_closed()) {
+        Ok(Wait::Over) => {}
+        Ok(Wait::Abandoned) => return,
+        Err(error) => {
+            // The caller may be gone, which is fine.
+            let _ = ready.send((None, vec![refuse(error, started, &mut report)]));
+            return;
+        }
+    }
+    let (before, started) = (residence.before(), Instant::now());
     // Before any check: a golden image that changes meanwhile makes another version.
     let version = version::version(manifest);
-    let Loaded { engine, refusals } = checks::load(manifest, runtime, mode, report);
+    let Loaded { engine, mut refusals } =
+        checks::load(manifest, runtime, mode, &mut residence.kept, &mut report);
     let Some(engine) = engine else {
         // The caller may be gone, which is fine.
         let _ = ready.send((None, refusals));
@@ -137,23 +157,40 @@ fn own_model(
         sha256: manifest.sha256(),
         device: runtime.device(),
     };
-    if refusals.is_empty() {
-        info!(
-            model.name = identity.name,
-            model.sha256 = identity.sha256,
-            device = identity.device.as_str(),
-            duration_ms = started.elapsed().as_millis() as u64,
-            "Loaded model {identity}"
-        );
-    }
     let task = manifest.task.clone();
     let takes_several = match (&engine, task.net()) {
         (Engine::Net(session), Some(net)) => session.takes_batches(net.input()),
         _ => false,
     };
-    let batches = Batches::new(runtime, &task, takes_several);
-    let facts = Ready { identity, task, version, batches: batches.clone() };
-    if ready.send((Some(facts), refusals)).is_ok() {
-        thread::serve(engine, &manifest.name, &manifest.task, runtime, inbox, batches);
+    let most = if takes_several { runtime.batching().0 } else { 1 };
+    let most = residence.settle(before, most, started.elapsed()).unwrap_or_else(|error| {
+        refusals.push(refuse(error, started, &mut report));
+        1
+    });
+    let batches = Batches::new(runtime, &task, most);
+    let memory_bytes = residence.needed();
+    if refusals.is_empty() {
+        info!(
+            model.name = identity.name,
+            model.sha256 = identity.sha256,
+            device = identity.device.as_str(),
+            batch = batches.max_inputs(),
+            memory_mib = memory_bytes >> 20,
+            duration_ms = started.elapsed().as_millis() as u64,
+            "Loaded model {identity}"
+        );
     }
+    let is_loaded = residence.is_loaded();
+    let own = batches.clone();
+    let facts = Ready { identity, task, version, batches, is_loaded, memory_bytes };
+    if ready.send((Some(facts), refusals)).is_ok() {
+        thread::serve(engine, residence, manifest, runtime, inbox, own);
+    }
+}
+
+/// Reports that a model is too large.
+fn refuse(error: TooLarge, started: Instant, report: &mut impl FnMut(StepReport)) -> Refusal {
+    let (step, reason) = (LoadStep::Memory, error.to_string());
+    report(StepReport { step, took: started.elapsed(), outcome: Err(reason.clone()) });
+    Refusal { step, reason }
 }

@@ -69,6 +69,8 @@ pub enum Work {
         /// Sends the result back.
         answer: oneshot::Sender<Result<ObjectMask, SessionError>>,
     },
+    /// Look whether another model needs the memory. Nobody waits for an answer.
+    GiveWay,
 }
 
 impl Work {
@@ -80,6 +82,20 @@ impl Work {
             Self::CheckSafety { answer, .. } => answer.is_closed(),
             Self::FindFeatures { answer, .. } => answer.is_closed(),
             Self::FindMask { answer, .. } => answer.is_closed(),
+            Self::GiveWay => true,
+        }
+    }
+
+    /// Answers that the model cannot do it.
+    pub fn refuse(self, error: SessionError) {
+        // The caller may be gone, which is fine.
+        match self {
+            Self::Infer { answer, .. } => drop(answer.send(Err(error))),
+            Self::Paint { answer, .. } => drop(answer.send(Err(error.into()))),
+            Self::CheckSafety { answer, .. } => drop(answer.send(Err(error))),
+            Self::FindFeatures { answer, .. } => drop(answer.send(Err(error))),
+            Self::FindMask { answer, .. } => drop(answer.send(Err(error))),
+            Self::GiveWay => {}
         }
     }
 }

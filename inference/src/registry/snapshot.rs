@@ -33,6 +33,17 @@ pub struct Stamp {
     inode: u64,
 }
 
+impl Stamp {
+    /// Returns the stamp of a file.
+    pub fn of(found: &fs::Metadata) -> Self {
+        Self {
+            modified: (found.mtime(), found.mtime_nsec()),
+            size_bytes: found.len(),
+            inode: found.ino(),
+        }
+    }
+}
+
 impl Snapshot {
     /// Scans `tools.toml` and the folders of the models that it binds on `device`. If it is invalid, scans the folders
     /// of the bindings `last`.
@@ -67,12 +78,7 @@ fn add_stamps(folder: &Path, depth: u32, stamps: &mut Stamps) {
                 }
             }
             Ok(found) => {
-                let stamp = Stamp {
-                    modified: (found.mtime(), found.mtime_nsec()),
-                    size_bytes: found.len(),
-                    inode: found.ino(),
-                };
-                stamps.insert(path, stamp);
+                stamps.insert(path, Stamp::of(&found));
             }
             Err(_) => {}
         }

@@ -10,6 +10,8 @@ pub enum LoadStep {
     Bindings,
     /// `model.toml` is valid.
     Manifest,
+    /// The model fits into the memory of all models.
+    Memory,
     /// The files have the sizes and SHA-256 checksums of the manifest.
     Checksum,
     /// The graph keeps its tensors only in files that the manifest lists.
@@ -18,6 +20,9 @@ pub enum LoadStep {
     Open,
     /// Inputs and outputs have the names, types, ranks and sizes of the manifest.
     Contract,
+    /// A net whose graph fixes its batch at 1 takes several inputs at a time, if that gives the same outputs. Taken
+    /// only where inputs run together.
+    Batch,
     /// One run gives finite, plausible values.
     WarmUp,
     /// Golden images come out as expected.
@@ -33,10 +38,12 @@ impl LoadStep {
         match self {
             Self::Bindings => "bindings",
             Self::Manifest => "manifest",
+            Self::Memory => "memory",
             Self::Checksum => "checksum",
             Self::Files => "files",
             Self::Open => "open",
             Self::Contract => "contract",
+            Self::Batch => "batch",
             Self::WarmUp => "warm-up",
             Self::Golden => "golden",
             Self::Tiling => "tiling",

@@ -1,16 +1,18 @@
 //! The loop of a model's thread: serves requests one after the other. If the graph allows it, waiting inputs of the
-//! same shape run together as a batch.
+//! same shape run together as a batch. While other models need the memory, the thread stays and its model is unloaded.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ndarray::{Array4, Axis, concatenate};
 use tokio::sync::{mpsc, oneshot};
+use tracing::warn;
 
 use super::batches::Batches;
 use super::engine::Engine;
 use super::request::{Inference, PaintControl, PaintResult, Request, Work};
-use crate::manifest::Task;
+use super::residence::{NotLoaded, Residence};
+use crate::manifest::{Manifest, Task};
 use crate::painter::{PaintError, Painting, Watch};
 use crate::runs::Run;
 use crate::segment_anything::SegmentAnything;
@@ -19,6 +21,9 @@ use crate::tensor::Tensors;
 
 /// How often a thread polls for more inputs while a batch fills.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
+
+/// Answers a request that nobody waits for.
+const ABANDONED: &str = "nobody waits for the model any more";
 
 /// One input of a batch, and the channel for its output.
 struct Item {
@@ -30,18 +35,21 @@ struct Item {
 /// Serves requests until every handle is dropped.
 pub fn serve(
     engine: Engine,
-    name: &str,
-    task: &Task,
+    residence: Residence,
+    manifest: &Manifest,
     runtime: &Runtime,
     inbox: mpsc::Receiver<Request>,
     batches: Batches,
 ) {
-    let deferred = VecDeque::new();
-    Thread { engine, name, task, runtime, inbox, deferred, batches }.serve();
+    let Manifest { name, task, .. } = manifest;
+    let (engine, deferred, idle_since) = (Some(engine), VecDeque::new(), Instant::now());
+    Thread { engine, residence, name, task, runtime, inbox, deferred, batches, idle_since }.serve();
 }
 
 struct Thread<'a> {
-    engine: Engine,
+    /// The opened model; `None` while it has given way to others.
+    engine: Option<Engine>,
+    residence: Residence,
     name: &'a str,
     task: &'a Task,
     runtime: &'a Runtime,
@@ -49,6 +57,8 @@ struct Thread<'a> {
     /// Requests that arrived while a batch was filling and do not fit into it.
     deferred: VecDeque<Request>,
     batches: Batches,
+    /// When the last work ended.
+    idle_since: Instant,
 }
 
 impl Thread<'_> {
@@ -59,6 +69,11 @@ impl Thread<'_> {
             }
             let Request { work, sent, span } = request;
             let _entered = span.entered();
+            if let Err(error) = self.load(|| !work.is_abandoned()) {
+                work.refuse(error);
+                continue;
+            }
+            self.residence.touch();
             let waited = sent.elapsed();
             // A closed answer channel is fine: the caller is gone.
             match work {
@@ -67,28 +82,105 @@ impl Thread<'_> {
                     self.infer(Item { input, answer, waited });
                 }
                 Work::Paint { painting, control, answer } => {
-                    let _ = answer.send(self.paint(&painting, &control, waited));
+                    let made = self.with_room(
+                        |error| matches!(error, PaintError::Session(SessionError::OutOfMemory(_))),
+                        |own| own.paint(&painting, &control, waited),
+                    );
+                    let _ = answer.send(made);
                 }
                 Work::CheckSafety { rgb, size, answer } => {
-                    let _ = answer.send(self.check_safety(&rgb, size));
+                    let _ =
+                        answer.send(self.with_room(is_full, |own| own.check_safety(&rgb, size)));
                 }
                 Work::FindFeatures { picture, answer } => {
-                    let _ = answer.send(self.point_at(|model| model.features(&picture)));
+                    let find = |own: &mut Self| own.point_at(|model| model.features(&picture));
+                    let _ = answer.send(self.with_room(is_full, find));
                 }
                 Work::FindMask { features, prompt, answer } => {
-                    let _ = answer.send(self.point_at(|model| model.mask(&features, &prompt)));
+                    let find =
+                        |own: &mut Self| own.point_at(|model| model.mask(&features, &prompt));
+                    let _ = answer.send(self.with_room(is_full, find));
                 }
+                Work::GiveWay => {}
+            }
+            self.idle_since = Instant::now();
+        }
+    }
+
+    /// Returns the next request. Before that, gives way to other models when it is time to.
+    fn next(&mut self) -> Option<Request> {
+        loop {
+            let is_asked = self.engine.is_some() && self.residence.is_asked();
+            if is_asked && self.residence.must_yield(self.idle()) {
+                self.unload();
+                continue;
+            }
+            if let Some(request) = self.deferred.pop_front() {
+                return Some(request);
+            }
+            if !is_asked {
+                return self.inbox.blocking_recv();
+            }
+            match self.inbox.try_recv() {
+                Ok(request) => return Some(request),
+                Err(mpsc::error::TryRecvError::Empty) => std::thread::sleep(POLL_INTERVAL),
+                Err(mpsc::error::TryRecvError::Disconnected) => return None,
             }
         }
     }
 
-    fn next(&mut self) -> Option<Request> {
-        self.deferred.pop_front().or_else(|| self.inbox.blocking_recv())
+    /// Returns how long the model has had no work; `None` while some waits or is on its way.
+    fn idle(&self) -> Option<Duration> {
+        let has_work =
+            !self.deferred.is_empty() || !self.inbox.is_empty() || self.batches.expects_more();
+        (!has_work).then(|| self.idle_since.elapsed())
+    }
+
+    fn unload(&mut self) {
+        if let Some(engine) = self.engine.take() {
+            self.residence.unload(engine);
+        }
+    }
+
+    /// Loads the model again if it has given way.
+    fn load(&mut self, is_wanted: impl FnMut() -> bool) -> Result<(), SessionError> {
+        if self.engine.is_some() {
+            return Ok(());
+        }
+        match self.residence.load_again(false, is_wanted) {
+            Ok(engine) => self.engine = Some(engine),
+            Err(NotLoaded::Abandoned) => return Err(SessionError::Failed(ABANDONED.to_owned())),
+            Err(NotLoaded::Failed(reason)) => return Err(SessionError::Failed(reason)),
+        }
+        Ok(())
+    }
+
+    /// Does some work. If memory runs out while other models hold some, once more when none of them does.
+    fn with_room<T, E>(
+        &mut self,
+        is_full: impl Fn(&E) -> bool,
+        mut work: impl FnMut(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let first = work(self);
+        match &first {
+            Err(error) if is_full(error) && self.residence.has_company() => {}
+            _ => return first,
+        }
+        warn!(model.name = self.name, "Out of memory; trying again without other models");
+        self.unload();
+        match self.residence.load_again(true, || true) {
+            Ok(engine) => self.engine = Some(engine),
+            Err(NotLoaded::Abandoned | NotLoaded::Failed(_)) => return first,
+        }
+        work(self)
     }
 
     fn infer(&mut self, first: Item) {
         let batch = self.gather(first);
-        let outputs = self.run(&batch);
+        let outputs = match batch.len() {
+            1 => self.with_room(is_full, |own| own.run(&batch)),
+            _ => self.run(&batch),
+        };
         match outputs {
             Ok((outputs, ran)) => {
                 for (item, output) in batch.into_iter().zip(outputs) {
@@ -98,7 +190,8 @@ impl Thread<'_> {
             // Inputs that do not fit into memory together may fit one by one.
             Err(SessionError::OutOfMemory(_)) if batch.len() > 1 => {
                 for item in batch {
-                    let alone = self.run(std::slice::from_ref(&item));
+                    let one = std::slice::from_ref(&item);
+                    let alone = self.with_room(is_full, |own| own.run(one));
                     let _ = item.answer.send(alone.map(|(mut outputs, ran)| Inference {
                         output: outputs.remove(0),
                         waited: item.waited,
@@ -154,7 +247,7 @@ impl Thread<'_> {
 
     /// Runs a batch. Returns the output of each input, and its share of the duration.
     fn run(&mut self, batch: &[Item]) -> Result<(Vec<Array4<f32>>, Duration), SessionError> {
-        let (Engine::Net(session), Some(net)) = (&mut self.engine, self.task.net()) else {
+        let (Some(Engine::Net(session)), Some(net)) = (&mut self.engine, self.task.net()) else {
             return Err(self.unsupported("run a tensor"));
         };
         let run = self.runtime.runs().start(self.name);
@@ -171,7 +264,7 @@ impl Thread<'_> {
         control: &PaintControl,
         waited: Duration,
     ) -> Result<PaintResult, PaintError> {
-        let Engine::Painter(painter) = &mut self.engine else {
+        let Some(Engine::Painter(painter)) = &mut self.engine else {
             return Err(self.unsupported("paint").into());
         };
         let run = self.runtime.runs().start(self.name);
@@ -191,7 +284,7 @@ impl Thread<'_> {
     }
 
     fn check_safety(&mut self, rgb: &[u8], size: (u32, u32)) -> Result<f32, SessionError> {
-        let Engine::SafetyChecker(checker) = &mut self.engine else {
+        let Some(Engine::SafetyChecker(checker)) = &mut self.engine else {
             return Err(self.unsupported("check safety"));
         };
         let _run = self.runtime.runs().start(self.name);
@@ -202,7 +295,7 @@ impl Thread<'_> {
         &mut self,
         work: impl FnOnce(&mut SegmentAnything) -> Result<T, SessionError>,
     ) -> Result<T, SessionError> {
-        let Engine::SegmentAnything(model) = &mut self.engine else {
+        let Some(Engine::SegmentAnything(model)) = &mut self.engine else {
             return Err(self.unsupported("segment what somebody points at"));
         };
         let run = self.runtime.runs().start(self.name);
@@ -213,6 +306,10 @@ impl Thread<'_> {
     fn unsupported(&self, work: &str) -> SessionError {
         SessionError::Failed(format!("a model of task {} cannot {work}", self.task.as_str()))
     }
+}
+
+const fn is_full(error: &SessionError) -> bool {
+    matches!(error, SessionError::OutOfMemory(_))
 }
 
 fn inject_fault(runtime: &Runtime, run: &Run) -> Result<(), SessionError> {

@@ -15,6 +15,7 @@ use super::{Batching, DevicePolicy, GpuSettings, RuntimeSettings, Session, Sessi
 use crate::device::Device;
 use crate::diffusion::Opener;
 use crate::faults::RunFaults;
+use crate::memory::{Memory, MemorySettings, Reading};
 use crate::runs::Runs;
 
 /// A file in which a model's graph keeps tensors.
@@ -33,6 +34,7 @@ pub struct Runtime {
     settings: RuntimeSettings,
     device: Device,
     runs: Runs,
+    memory: Memory,
 }
 
 impl Runtime {
@@ -46,7 +48,18 @@ impl Runtime {
     pub fn start(settings: RuntimeSettings) -> Result<Self, SessionError> {
         let environment = environment(&settings.library)?;
         let device = select_device(&environment, &settings)?;
-        Ok(Self { environment, settings, device, runs: Runs::default() })
+        let memory = Memory::new(memory_limit(&settings, device));
+        Ok(Self { environment, settings, device, runs: Runs::default(), memory })
+    }
+
+    /// Returns the memory that the models on this runtime share.
+    pub const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Reads the memory of the device; `None` if that is not possible.
+    pub fn read_memory(&self, reading: Reading) -> Option<u64> {
+        (self.settings.memory.probe)(self.device, reading)
     }
 
     /// Returns the runs in progress on this runtime.
@@ -221,6 +234,22 @@ fn environment(library: &Path) -> Result<ort::environment::Environment, SessionE
         .map_err(|error| classify(&error))?;
     *started = Some(environment.clone());
     Ok(environment)
+}
+
+/// Returns the limit for the memory of all models.
+fn memory_limit(settings: &RuntimeSettings, device: Device) -> Option<u64> {
+    let MemorySettings { limit_bytes, probe } = settings.memory;
+    if limit_bytes.is_some() || device == Device::Cpu {
+        return limit_bytes;
+    }
+    let limit = probe(device, Reading::Free).map(|free| free / 10 * 9);
+    match limit {
+        Some(limit) => info!("Loaded models may take {} MiB of the GPU together", limit >> 20),
+        None => warn!(
+            "The memory of models has no limit: the GPU's free memory is not known; set RETOUCH_MODEL_MEMORY_MIB"
+        ),
+    }
+    limit
 }
 
 fn select_device(

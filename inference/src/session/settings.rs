@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::faults::RunFaults;
+use crate::memory::MemorySettings;
 
 /// The device that models should run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -33,6 +34,8 @@ pub struct RuntimeSettings {
     /// The most memory of one run of an upscaler, a tile or a batch of them, in bytes. `None` means 4 GiB on a GPU and
     /// 1 GiB on a CPU.
     pub tile_memory_bytes: Option<u64>,
+    /// The memory of all loaded models.
+    pub memory: MemorySettings,
     /// A folder that records which models have passed the checks that run them, for short processes: a model with a
     /// record is loaded without them. `None` runs every model before it serves.
     pub passed_checks: Option<PathBuf>,

@@ -1458,6 +1458,8 @@ export interface components {
         };
         /** @description A model that a worker serves. */
         Model: {
+            /** @description Whether it is in memory; one that gave way to other models is loaded again for the next job. */
+            loaded: boolean;
             model: string;
             sha256: string;
             tier: string;

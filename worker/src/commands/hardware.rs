@@ -5,6 +5,7 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 use retouch_inference::device::Device;
+use retouch_inference::memory::Reading;
 
 /// Returns a description such as `NVIDIA H200, driver 580.65.06` or `AMD EPYC 9B14, 2 cores`.
 pub fn describe(device: Device) -> String {
@@ -15,6 +16,40 @@ pub fn describe(device: Device) -> String {
         }),
         Device::Cpu => cpu(),
     }
+}
+
+/// Reads the memory of a device in bytes: of the first GPU, or of this process.
+pub fn read_memory(device: Device, reading: Reading) -> Option<u64> {
+    match (device, reading) {
+        (Device::Cuda, Reading::Free) => gpu_memory_mib("memory.free").map(|mib| mib << 20),
+        // Sessions on a GPU keep what they once took.
+        (Device::Cuda, Reading::Used | Reading::Peak) => {
+            gpu_memory_mib("memory.used").map(|mib| mib << 20)
+        }
+        (Device::Cpu, Reading::Free) => None,
+        (Device::Cpu, Reading::Used) => {
+            // The peak starts again from here. Where the kernel forbids that, it starts from an earlier one.
+            let _ = fs::write("/proc/self/clear_refs", "5");
+            kib_in(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:").map(|kib| kib << 10)
+        }
+        (Device::Cpu, Reading::Peak) => {
+            kib_in(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:").map(|kib| kib << 10)
+        }
+    }
+}
+
+fn gpu_memory_mib(field: &str) -> Option<u64> {
+    let output = Command::new("nvidia-smi")
+        .args(["--id=0", &format!("--query-gpu={field}"), "--format=csv,noheader,nounits"])
+        .output()
+        .ok()?;
+    String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?.trim().parse().ok()
+}
+
+/// Finds a field of `/proc/self/status`, in KiB.
+fn kib_in(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
 /// Returns the version of the NVIDIA driver, if it is loaded.
@@ -64,6 +99,16 @@ mod tests {
         let text = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: 12.2.0\n";
         assert_eq!(version_in(text).as_deref(), Some("580.65.06"));
         assert_eq!(version_in("no version"), None);
+    }
+
+    #[test]
+    fn the_peak_of_memory_starts_again_with_each_reading() {
+        let text = "VmPeak:\t  9 kB\nVmHWM:\t    4312 kB\nVmRSS:\t    4100 kB\n";
+        assert_eq!((kib_in(text, "VmHWM:"), kib_in(text, "VmRSS:")), (Some(4312), Some(4100)));
+        let before = read_memory(Device::Cpu, Reading::Used).unwrap();
+        drop(std::hint::black_box(vec![1_u8; 64 << 20]));
+        let peak = read_memory(Device::Cpu, Reading::Peak).unwrap();
+        assert!(peak >= before + (60 << 20), "{peak} after {before}");
     }
 
     #[test]

@@ -161,6 +161,13 @@ impl CheckArgs {
             inspect_model(manifest.clone(), runtime.clone(), print_step).await
         };
         if let Some(model) = &model {
+            if model.memory_bytes() > 0 {
+                let mib = model.memory_bytes().div_ceil(1 << 20);
+                println!("  needs     {mib} MiB while it is loaded");
+            }
+            if manifest.task.net().is_some() {
+                println!("  batches   {}", batches(model.max_batch()));
+            }
             if !is_compared(&manifest) {
                 println!("  golden    none; the results were not compared with anything");
             }
@@ -464,6 +471,14 @@ pub fn sample_input(task: NetTask<'_>) -> ((usize, usize, usize, usize), &'stati
             let side = 128_u32.next_multiple_of(upscale.tiling.multiple_of) as usize;
             ((1, 3, side, side), "tile of 128 × 128")
         }
+    }
+}
+
+/// Says how many inputs one run takes.
+fn batches(most: usize) -> String {
+    match most {
+        1 => "one input at a time".to_owned(),
+        most => format!("up to {most} inputs at a time"),
     }
 }
 

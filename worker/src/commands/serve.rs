@@ -85,6 +85,7 @@ impl Serve {
         let worker = Arc::new(worker);
         tokio::spawn(state.clone().report_storage(worker.clone()));
         tokio::spawn(state.clone().report_credentials(worker.clone()));
+        tokio::spawn(report_loads(registry.clone(), worker.clone()));
         let watcher = Watcher::new(registry.clone()).watch(config.models_poll(), move |registry| {
             worker.send_modify(|worker| {
                 worker.models = served_models(registry);
@@ -176,6 +177,23 @@ fn sampler(runner: &JobRunner) -> Sampler {
     }
 }
 
+/// How often a change of what is loaded is reported, at most.
+const LOADS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Reports which models are loaded, whenever one gave way to another.
+async fn report_loads(registry: Arc<Registry>, worker: Arc<watch::Sender<Worker>>) {
+    let mut changes = registry.memory().changes();
+    while changes.changed().await.is_ok() {
+        let models = served_models(&registry);
+        worker.send_if_modified(|worker| {
+            let is_changed = worker.models != models;
+            worker.models = models;
+            is_changed
+        });
+        tokio::time::sleep(LOADS_INTERVAL).await;
+    }
+}
+
 /// Stops the process gracefully on SIGTERM or Ctrl-C.
 async fn stop_on_signal(stop: CancellationToken) {
     telemetry::shutdown_signal().await;
@@ -230,6 +248,7 @@ fn served_models(registry: &Registry) -> Vec<ServedModel> {
             largest_pixels,
             vocabulary: handle.task().vocabulary().map(<[String]>::to_vec),
             is_demo: handle.task().is_demo(),
+            is_loaded: handle.is_loaded(),
         };
         models.push(served);
     }

@@ -2,7 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -10,14 +11,17 @@ use ndarray::Array4;
 use retouch_catalog::Factor;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::{Manifest, Task};
-use retouch_inference::registry::{ModelHandle, load_model};
+use retouch_inference::registry::{LoadStep, ModelHandle, StepReport, load_model};
 use retouch_inference::session::{Batching, Runtime, RuntimeSettings};
+use retouch_inference::tensor::relative_difference;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::upscale::{Net, Settings, Upscaler, upscale};
+use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::onnx::{Model, Tail};
 use crate::process::picture;
 use crate::{repository, settings};
 
@@ -66,6 +70,83 @@ async fn waiting_inputs_run_as_a_batch_and_each_gets_its_own_output() {
     drop(announcement);
     let started = runs(&batched) - before - 1;
     assert!(started < sides.len() as u64, "{started} runs for {} inputs", sides.len());
+}
+
+/// Loads a model with batches of up to `most`. Returns it with what the batch step found.
+async fn load_batched(folder: &Path, most: usize) -> (Runtime, ModelHandle, String) {
+    let batching = Batching { max_inputs: Some(most), wait: Duration::from_secs(5) };
+    let runtime = Runtime::start(settings(batching, RunFaults::default())).unwrap();
+    let found = Arc::new(Mutex::new(String::new()));
+    let kept = Arc::clone(&found);
+    let report = move |report: StepReport| {
+        if report.step == LoadStep::Batch {
+            *kept.lock().unwrap() = report.outcome.unwrap();
+        }
+    };
+    let manifest = Manifest::read(folder).unwrap();
+    let model = load_model(manifest, runtime.clone(), report).await.unwrap();
+    let found = found.lock().unwrap().clone();
+    (runtime, model, found)
+}
+
+/// Runs inputs at the same moment. Returns their outputs.
+async fn infer_together(model: &ModelHandle, inputs: &[Array4<f32>]) -> Vec<Array4<f32>> {
+    let announcement = model.announce();
+    let runs = inputs.iter().map(|input| {
+        let (model, input) = (model.clone(), input.clone());
+        tokio::spawn(async move { model.infer(input).await.unwrap().output })
+    });
+    let runs: Vec<_> = runs.collect();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    drop(announcement);
+    let mut outputs = Vec::new();
+    for run in runs {
+        outputs.push(run.await.unwrap());
+    }
+    outputs
+}
+
+#[tokio::test]
+async fn a_batch_that_the_graph_fixes_at_1_is_opened_if_a_batch_gives_the_same_outputs() {
+    let models = TempDir::new().unwrap();
+    let inputs: Vec<_> = (0..5).map(|seed| input(seed, 32)).collect();
+    for (tail, largest, words) in [
+        (Tail::None, 5, "opened the batch axis"),
+        (Tail::Reshapes, 5, "opened the batch axis"),
+        (Tail::Resizes, 5, "opened the batch axis"),
+        (Tail::Mixes, 1, "takes one input at a time: a batch differs from single runs by"),
+        (Tail::Squeezes, 1, "takes one input at a time: "),
+    ] {
+        let folder = Model { tail, ..Model::new(1.0) }.write(models.path(), "made");
+        let (runtime, model, found) = load_batched(&folder, 5).await;
+        assert!(found.starts_with(words), "{tail:?}: {found}");
+        assert_eq!(model.max_batch(), largest, "{tail:?}: {found}");
+        let alone = crate::load(&folder).await.unwrap();
+        assert_eq!(alone.max_batch(), 1, "a CPU runs inputs one by one");
+        for count in [1, 2, 5] {
+            let before = runs(&runtime);
+            let outputs = infer_together(&model, &inputs[..count]).await;
+            let started = runs(&runtime) - before - 1;
+            assert_eq!(started, count.div_ceil(largest) as u64, "{tail:?}, {count} inputs");
+            for (input, output) in inputs.iter().zip(outputs) {
+                assert_eq!(alone.infer(input.clone()).await.unwrap().output, output, "{tail:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn u2netp_takes_batches() {
+    let folder = repository().join("models/u2netp");
+    let (_, model, found) = load_batched(&folder, 3).await;
+    assert_eq!(model.max_batch(), 3, "{found}");
+    let inputs: Vec<_> = (1..4).map(|seed| input(seed, 320)).collect();
+    let outputs = infer_together(&model, &inputs).await;
+    for (input, output) in inputs.into_iter().zip(outputs) {
+        let alone = model.infer(input).await.unwrap().output;
+        let difference = relative_difference(&alone, &output);
+        assert!(difference < 1e-4, "{difference}");
+    }
 }
 
 #[tokio::test]

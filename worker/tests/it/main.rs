@@ -13,6 +13,7 @@ mod jobs;
 mod kept_tensors;
 mod magic_fix;
 mod manifests;
+mod model_memory;
 mod models_check;
 mod onnx;
 mod passed_checks;
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Manifest;
+use retouch_inference::memory::MemorySettings;
 use retouch_inference::registry::{LoadError, ModelHandle, load_model};
 use retouch_inference::session::{Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings};
 
@@ -76,6 +78,7 @@ fn settings(batching: Batching, faults: RunFaults) -> RuntimeSettings {
         gpu: GpuSettings::default(),
         batching,
         tile_memory_bytes: None,
+        memory: MemorySettings::default(),
         passed_checks: None,
         faults,
     }

@@ -15,11 +15,29 @@ pub struct Model {
     pub side: u8,
     /// The external file of the weights, as the graph spells it; `None` keeps them in the graph.
     pub external_data: Option<String>,
+    /// What follows the net.
+    pub tail: Tail,
+    /// The memory that the manifest states.
+    pub memory_mib: Option<u32>,
+}
+
+/// Nodes after a net that leave a map as it is, or nearly, and hold its size as a constant.
+#[derive(Clone, Copy, Debug)]
+pub enum Tail {
+    None,
+    /// Flattens the map and restores its shape, from a constant and from a shape that is put together.
+    Reshapes,
+    /// Enlarges the map, reduces it, and takes the smaller of it and a plane of ones.
+    Resizes,
+    /// Adds the mean over all inputs of a batch.
+    Mixes,
+    /// Drops the batch axis and adds it again.
+    Squeezes,
 }
 
 impl Model {
     pub fn new(weight: f32) -> Self {
-        Self { weight, side: 32, external_data: None }
+        Self { weight, side: 32, external_data: None, tail: Tail::None, memory_mib: None }
     }
 
     /// Returns the content of the external file of the weights.
@@ -37,17 +55,71 @@ impl Model {
         };
         let dims: Vec<u8> = [1, 3, 1, 1].into_iter().flat_map(|size| number(1, size)).collect();
         let weights = [dims, number(2, 1), message(8, b"weights"), data].concat();
+        let end = if let Tail::None = self.tail { "mask" } else { "map" };
+        let (tail, constants) = self.tail();
+        let nodes: Vec<u8> = tail.iter().flat_map(|node| message(1, node)).collect();
+        let constants: Vec<u8> = constants.iter().flat_map(|tensor| message(5, tensor)).collect();
         let graph = [
             message(1, &node("Conv", &["input", "weights"], "brightness")),
-            message(1, &node("Sigmoid", &["brightness"], "mask")),
+            message(1, &node("Sigmoid", &["brightness"], end)),
+            nodes,
             message(2, b"made"),
             message(5, &weights),
+            constants,
             message(11, &port("input", [1, 3, self.side, self.side])),
             message(12, &port("mask", [1, 1, self.side, self.side])),
         ]
         .concat();
         let opset = [message(1, b""), number(2, 17)].concat();
         [number(1, 8), message(7, &graph), message(8, &opset)].concat()
+    }
+
+    /// Returns the nodes of the tail, and the constants that they take.
+    fn tail(&self) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        let side = i64::from(self.side);
+        let nodes = match self.tail {
+            Tail::None => return (Vec::new(), Vec::new()),
+            Tail::Reshapes => vec![
+                node("Reshape", &["map", "flat"], "flattened"),
+                attributed(
+                    "Concat",
+                    &["one", "one", "side", "side"],
+                    "shape",
+                    &number_of("axis", 0),
+                ),
+                node("Reshape", &["flattened", "shape"], "restored"),
+                node("Reshape", &["restored", "halves"], "halved"),
+                node("Reshape", &["halved", "square"], "mask"),
+            ],
+            Tail::Resizes => vec![
+                node("Resize", &["map", "", "", "large"], "larger"),
+                node("Resize", &["larger", "", "", "square"], "smaller"),
+                node("Expand", &["white", "square"], "plane"),
+                attributed("Concat", &["smaller", "plane"], "both", &number_of("axis", 1)),
+                attributed("ReduceMin", &["both"], "mask", &numbers_of("axes", 1)),
+            ],
+            Tail::Mixes => vec![
+                attributed("ReduceMean", &["map"], "mean", &numbers_of("axes", 0)),
+                node("Add", &["map", "mean"], "sum"),
+                node("Mul", &["sum", "half"], "mask"),
+            ],
+            Tail::Squeezes => vec![
+                node("Squeeze", &["map", "first"], "squeezed"),
+                node("Unsqueeze", &["squeezed", "first"], "mask"),
+            ],
+        };
+        let constants = vec![
+            integers("one", &[1]),
+            integers("side", &[side]),
+            integers("flat", &[1, side * side]),
+            integers("halves", &[1, -1, 2]),
+            integers("square", &[1, 1, side, side]),
+            integers("large", &[1, 1, 2 * side, 2 * side]),
+            integers("first", &[0]),
+            float("white", 1.0),
+            float("half", 0.5),
+        ];
+        (nodes, constants)
     }
 
     pub fn sha256(&self) -> String {
@@ -57,6 +129,7 @@ impl Model {
     /// Returns the manifest, with a golden image whose subject is its bright part.
     pub fn manifest(&self, name: &str) -> String {
         let bytes = self.bytes();
+        let memory = self.memory_mib.map_or(String::new(), |mib| format!("memory_mib = {mib}\n"));
         let extra = self.external_data.as_ref().map_or(String::new(), |file| {
             let weights = self.weights();
             format!(
@@ -75,7 +148,7 @@ licence = "Apache-2.0"
 commercial_use = true
 attribution = "made by a test"
 homepage = "https://onnx.ai"
-
+{memory}
 [input]
 name = "input"
 layout = "nchw"
@@ -122,6 +195,34 @@ tolerance = 0.2
 fn node(kind: &str, inputs: &[&str], output: &str) -> Vec<u8> {
     let inputs: Vec<u8> = inputs.iter().flat_map(|input| message(1, input.as_bytes())).collect();
     [inputs, message(2, output.as_bytes()), message(4, kind.as_bytes())].concat()
+}
+
+/// A node with one attribute.
+fn attributed(kind: &str, inputs: &[&str], output: &str, attribute: &[u8]) -> Vec<u8> {
+    [node(kind, inputs, output), message(5, attribute)].concat()
+}
+
+/// An attribute that is a number.
+fn number_of(name: &str, value: u8) -> Vec<u8> {
+    [message(1, name.as_bytes()), number(3, value), vec![0xa0, 1, 2]].concat()
+}
+
+/// An attribute that is a list of one number.
+fn numbers_of(name: &str, value: u8) -> Vec<u8> {
+    [message(1, name.as_bytes()), number(8, value), vec![0xa0, 1, 7]].concat()
+}
+
+/// A constant of integers along one axis.
+fn integers(name: &str, values: &[i64]) -> Vec<u8> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let length = number(1, values.len() as u8);
+    [length, number(2, 7), message(8, name.as_bytes()), message(9, &bytes)].concat()
+}
+
+/// A constant `[1, 1, 1, 1]`.
+fn float(name: &str, value: f32) -> Vec<u8> {
+    let shape: Vec<u8> = [1; 4].into_iter().flat_map(|size| number(1, size)).collect();
+    [shape, number(2, 1), message(8, name.as_bytes()), message(9, &value.to_le_bytes())].concat()
 }
 
 fn port(name: &str, shape: [u8; 4]) -> Vec<u8> {

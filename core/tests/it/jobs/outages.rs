@@ -198,6 +198,7 @@ fn worker(tool: ToolName) -> Worker {
         largest_pixels: None,
         vocabulary: None,
         is_demo: false,
+        is_loaded: true,
     };
     Worker {
         id: WorkerId::new(),

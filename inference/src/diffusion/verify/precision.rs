@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::diffusion::error::DiffusionError;
-use crate::external_data;
+use crate::onnx::external_data;
 
 /// The least precise floating-point type in which a model keeps its weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

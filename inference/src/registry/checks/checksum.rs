@@ -4,7 +4,7 @@
 //! be replaced in between. Until the model is open, a load therefore needs memory for the file and for what ONNX
 //! Runtime makes of it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::placeholder::{defect, head_of};
 use crate::manifest::{Manifest, ModelFile, dead_link};
+use crate::registry::kept::Kept;
 use crate::registry::steps::{CheckMode, Outcome};
 use crate::registry::version::sha256_of;
 use crate::session::ExtraFile;
@@ -22,12 +23,12 @@ pub struct Files {
     pub extra: Vec<ExtraFile>,
 }
 
-/// Reads every file and compares it with the manifest.
-pub fn read(manifest: &Manifest, mode: CheckMode) -> Outcome<Files> {
+/// Reads every file, or the one that is kept of it, and compares it with the manifest.
+pub fn read(manifest: &Manifest, mode: CheckMode, kept: &mut Kept) -> Outcome<Files> {
     let mut reasons = Vec::new();
     let mut contents = Vec::new();
     for stated in &manifest.files {
-        let (bytes, found) = read_one(manifest, stated, mode);
+        let (bytes, found) = read_one(manifest, stated, mode, kept);
         reasons.extend(found);
         contents.extend(bytes.map(|bytes| (stated.file.clone(), bytes)));
         if mode == CheckMode::FailFast && !reasons.is_empty() {
@@ -48,21 +49,24 @@ fn read_one(
     manifest: &Manifest,
     stated: &ModelFile,
     mode: CheckMode,
+    kept: &mut Kept,
 ) -> (Option<Vec<u8>>, Vec<String>) {
     let size_bytes = stated.size_bytes;
     let path = manifest.folder.join(&stated.file);
-    if let Some(reason) = absence(manifest, &path) {
-        return (None, vec![reason]);
-    }
-    // A checksum that was taken of the wrong file is right, and still no model.
-    if let Some(reason) = head_of(&path).ok().and_then(|head| defect(manifest, &stated.file, &head))
-    {
-        return (None, vec![reason]);
+    if !kept.holds(&stated.file) {
+        if let Some(reason) = absence(manifest, &path) {
+            return (None, vec![reason]);
+        }
+        // A checksum that was taken of the wrong file is right, and still no model.
+        let head = head_of(&path).ok();
+        if let Some(reason) = head.and_then(|head| defect(manifest, &stated.file, &head)) {
+            return (None, vec![reason]);
+        }
     }
     // One byte more than stated shows that the file is too long. The limit also ends the reading of a growing file.
     let limit = if mode == CheckMode::FailFast { size_bytes + 1 } else { u64::MAX };
     let mut bytes = Vec::new();
-    let read = File::open(&path).and_then(|open| {
+    let read = kept.open(&path, &stated.file).and_then(|open| {
         let size = open.metadata()?.len();
         if mode == CheckMode::FailFast && size != size_bytes {
             return Ok(size);
@@ -83,7 +87,11 @@ fn read_one(
 }
 
 /// Compares every file with the manifest without keeping its content: a pipeline opens its large files by their paths.
-pub fn check(manifest: &Manifest, mode: CheckMode) -> Outcome<()> {
+pub fn check(manifest: &Manifest, mode: CheckMode, kept: &mut Kept) -> Outcome<()> {
+    if kept.has_stamps_of(manifest) {
+        return Outcome::passed("the files are those of the first load".to_owned(), ());
+    }
+    kept.keep_stamps(manifest);
     let mut reasons = Vec::new();
     for stated in &manifest.files {
         reasons.extend(check_one(manifest, stated, mode));

@@ -3,8 +3,8 @@
 use std::path::{Component, Path};
 
 use super::checksum::Files;
-use crate::external_data;
 use crate::manifest::Manifest;
+use crate::onnx::external_data;
 use crate::registry::steps::Outcome;
 
 /// Checks where the graph keeps its tensors.

@@ -223,7 +223,8 @@ impl SuiteArgs {
         ];
         let mib = self.models.gpu_memory_mib.map(|mib| format!("--gpu-memory-mib={mib}"));
         let tile = self.models.tile_memory_mib.map(|mib| format!("--tile-memory-mib={mib}"));
-        args.extend(mib.into_iter().chain(tile));
+        let all = self.models.model_memory_mib.map(|mib| format!("--model-memory-mib={mib}"));
+        args.extend(mib.into_iter().chain(tile).chain(all));
         args
     }
 

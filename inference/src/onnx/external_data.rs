@@ -4,25 +4,8 @@
 
 use std::collections::BTreeSet;
 
-/// Levels of nested graphs (the branches of an `If`) that are followed; real models have two or three.
-const MAX_DEPTH: u32 = 32;
-
-/// Why bytes cannot be read as an ONNX file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
-    /// A field is longer than the rest of the file.
-    #[error("it ends in the middle of a field")]
-    Truncated,
-    /// A field has a wire type or number that protobuf does not allow.
-    #[error("it is not a protobuf message")]
-    NotProtobuf,
-    /// Graphs are nested too deeply.
-    #[error("its graphs are nested more than {MAX_DEPTH} levels deep")]
-    TooDeep,
-    /// A tensor is external but names no file.
-    #[error("it keeps a tensor in another file without naming the file")]
-    Nameless,
-}
+pub use super::wire::Malformed;
+use super::wire::{Fields, MAX_DEPTH, Value};
 
 /// Returns the files in which `model` keeps tensors, as the graph spells them. Empty for a model in one file.
 ///
@@ -43,7 +26,7 @@ pub fn element_types(model: &[u8]) -> Result<BTreeSet<u64>, Malformed> {
     let mut found = BTreeSet::new();
     walk(Kind::Model, model, MAX_DEPTH, &mut |message| {
         for field in Fields(message) {
-            if let (DATA_TYPE, Value::Number(number)) = field? {
+            if let (DATA_TYPE, Value::Number(number)) = field?.pair() {
                 found.insert(number);
             }
         }
@@ -99,7 +82,7 @@ fn walk(
         _ => depth,
     };
     for field in Fields(message) {
-        let (number, value) = field?;
+        let (number, value) = field?.pair();
         if let (Some(child), Value::Bytes(bytes)) = (kind.child(number), value) {
             walk(child, bytes, depth, visit)?;
         }
@@ -113,7 +96,7 @@ fn tensor(message: &[u8], found: &mut BTreeSet<String>) -> Result<(), Malformed>
     const EXTERNAL: u64 = 1;
     let (mut is_external, mut is_named) = (false, false);
     for field in Fields(message) {
-        match field? {
+        match field?.pair() {
             // Counted even if the tensor does not say that it is external: nothing else needs such an entry.
             (EXTERNAL_DATA, Value::Bytes(entry)) => {
                 let (key, value) = key_and_value(entry)?;
@@ -132,79 +115,13 @@ fn tensor(message: &[u8], found: &mut BTreeSet<String>) -> Result<(), Malformed>
 fn key_and_value(entry: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
     for field in Fields(entry) {
-        match field? {
+        match field?.pair() {
             (1, Value::Bytes(bytes)) => key = bytes,
             (2, Value::Bytes(bytes)) => value = bytes,
             _ => {}
         }
     }
     Ok((key, value))
-}
-
-enum Value<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-    /// Four or eight bytes; no field of interest has this type.
-    Fixed,
-}
-
-/// Iterates over the fields of one message; ends after the first malformed one.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u64, Value<'a>), Malformed>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let field = self.field();
-        if field.is_err() {
-            self.0 = &[];
-        }
-        Some(field)
-    }
-}
-
-impl<'a> Fields<'a> {
-    fn field(&mut self) -> Result<(u64, Value<'a>), Malformed> {
-        let tag = self.number()?;
-        let value = match tag & 7 {
-            0 => Value::Number(self.number()?),
-            1 => self.bytes(8).map(|_| Value::Fixed)?,
-            2 => {
-                let length = self.number()?;
-                Value::Bytes(self.bytes(length)?)
-            }
-            5 => self.bytes(4).map(|_| Value::Fixed)?,
-            _ => return Err(Malformed::NotProtobuf),
-        };
-        match tag >> 3 {
-            0 => Err(Malformed::NotProtobuf),
-            number => Ok((number, value)),
-        }
-    }
-
-    /// Reads a varint: seven bits per byte, lowest first; the top bit marks that another byte follows.
-    fn number(&mut self) -> Result<u64, Malformed> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let (byte, rest) = self.0.split_first().ok_or(Malformed::Truncated)?;
-            self.0 = rest;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err(Malformed::NotProtobuf)
-    }
-
-    fn bytes(&mut self, length: u64) -> Result<&'a [u8], Malformed> {
-        let length = usize::try_from(length).map_err(|_| Malformed::Truncated)?;
-        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Malformed::Truncated)?;
-        self.0 = rest;
-        Ok(bytes)
-    }
 }
 
 #[cfg(test)]

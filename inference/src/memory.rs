@@ -1,0 +1,495 @@
+//! The memory that the models of a process share: a limit, who holds how much of it, and who waits.
+//!
+//! A model's thread asks for its memory before it loads and gives it back when it unloads. Models wait in the order in
+//! which they asked. What the first one lacks is asked back from the least recently used models: an idle one gives way
+//! after a moment, a busy one after its turn. A model asks only while it holds nothing, so no two can wait for each
+//! other.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::device::Device;
+
+/// How often a waiting model looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(20);
+/// The shortest and the longest turn of a model that others wait for.
+const TURN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+/// A turn in loading times: changing models then costs at most an eighth of the time.
+const LOADS_PER_TURN: u32 = 8;
+/// The longest that an idle model waits for more work before it gives way. A shorter load ends it sooner.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// What to read of a device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// What is free for this process, in bytes.
+    Free,
+    /// What is in use now, in bytes. The peak starts again from here.
+    Used,
+    /// The most that was in use since, in bytes; on a GPU what is in use now, because sessions keep their peak.
+    Peak,
+}
+
+/// Reads a device's memory; `None` if that is not possible.
+pub type Probe = fn(Device, Reading) -> Option<u64>;
+
+/// Settings for the memory of models.
+#[derive(Clone, Copy, Debug)]
+pub struct MemorySettings {
+    /// The most memory of all loaded models, in bytes. `None` means no limit on a CPU, and nine tenths of what is free at
+    /// the start on a GPU.
+    pub limit_bytes: Option<u64>,
+    /// How to read the device's memory.
+    pub probe: Probe,
+}
+
+impl Default for MemorySettings {
+    fn default() -> Self {
+        Self { limit_bytes: None, probe: |_, _| None }
+    }
+}
+
+/// The memory of a process's models. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Memory(Arc<Shared>);
+
+struct Shared {
+    limit: Option<u64>,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// The number of changes of what is loaded.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    tenants: BTreeMap<u64, Tenancy>,
+    waiting: VecDeque<Waiting>,
+    /// Counts models, uses and loads.
+    ids: u64,
+    uses: u64,
+    loads: u64,
+    /// Since when more is held than the limit allows, because a model turned out larger than expected.
+    over_since: Option<Instant>,
+}
+
+struct Tenancy {
+    name: String,
+    wake: Box<dyn Fn() + Send>,
+    /// What it holds; `None` while it is not loaded.
+    held: Option<u64>,
+    last_used: u64,
+    /// Whether it is asked to give way.
+    is_asked: bool,
+}
+
+struct Waiting {
+    id: u64,
+    since: Instant,
+}
+
+/// A model is larger than the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it needs about {} MiB, but all models together may take {} MiB; raise RETOUCH_MODEL_MEMORY_MIB, or bind a smaller model",
+    .needed.div_ceil(1 << 20), .limit >> 20
+)]
+pub struct TooLarge {
+    /// What it needs, in bytes.
+    pub needed: u64,
+    /// The limit, in bytes.
+    pub limit: u64,
+}
+
+/// How a wait for memory ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The memory is reserved.
+    Over,
+    /// Nobody wants it any more.
+    Abandoned,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+impl Memory {
+    /// Creates the memory of a process; `None` for no limit.
+    pub fn new(limit: Option<u64>) -> Self {
+        if let Some(limit) = limit {
+            metrics::gauge!("retouch_model_memory_limit_bytes").set(limit as f64);
+        }
+        Self(Arc::new(Shared {
+            limit,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            changes: watch::Sender::new(0),
+        }))
+    }
+
+    /// Returns the limit, in bytes.
+    pub fn limit(&self) -> Option<u64> {
+        self.0.limit
+    }
+
+    /// Returns what loaded models hold, in bytes.
+    pub fn held(&self) -> u64 {
+        self.0.lock().held()
+    }
+
+    /// Returns how often memory was reserved for a load.
+    pub fn loads(&self) -> u64 {
+        self.0.lock().loads
+    }
+
+    /// Returns a counter that changes whenever a model is loaded or unloaded.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
+    }
+
+    /// Registers a model, which holds nothing yet. `wake` must make its thread look at [`Tenant::must_yield`], and must
+    /// not block.
+    pub fn register(&self, name: &str, wake: impl Fn() + Send + 'static) -> Tenant {
+        let mut state = self.0.lock();
+        state.ids += 1;
+        let id = state.ids;
+        let tenancy = Tenancy {
+            name: name.to_owned(),
+            wake: Box::new(wake),
+            held: None,
+            last_used: 0,
+            is_asked: false,
+        };
+        state.tenants.insert(id, tenancy);
+        Tenant { memory: self.clone(), id }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports a change of what is loaded, and wakes those who wait.
+    fn notify(&self, state: &State) {
+        for tenancy in state.tenants.values() {
+            let held = state.held_under(&tenancy.name);
+            let model = tenancy.name.clone();
+            metrics::gauge!("retouch_model_memory_bytes", "model" => model).set(held as f64);
+        }
+        metrics::gauge!("retouch_models_waiting").set(state.waiting.len() as f64);
+        self.changes.send_modify(|changes| *changes += 1);
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn held(&self) -> u64 {
+        self.tenants.values().filter_map(|tenancy| tenancy.held).sum()
+    }
+
+    /// Two versions of a model share a name while one replaces the other.
+    fn held_under(&self, name: &str) -> u64 {
+        let same = self.tenants.values().filter(|tenancy| tenancy.name == name);
+        same.filter_map(|tenancy| tenancy.held).sum()
+    }
+
+    /// Asks the least recently used models to give way until `bytes` more than what is held would fit. Never asks `not`.
+    fn ask(&mut self, bytes: u64, limit: u64, not: u64) {
+        let mut left = self.held();
+        let mut loaded: Vec<_> = self
+            .tenants
+            .iter_mut()
+            .filter(|(id, tenancy)| **id != not && tenancy.held.is_some())
+            .collect();
+        loaded.sort_by_key(|(_, tenancy)| tenancy.last_used);
+        for (_, tenancy) in loaded {
+            if left.saturating_add(bytes) <= limit {
+                break;
+            }
+            left -= tenancy.held.unwrap_or(0);
+            if !tenancy.is_asked {
+                tenancy.is_asked = true;
+                (tenancy.wake)();
+            }
+        }
+    }
+
+    /// Nobody is asked for more than who is first in the queue needs.
+    fn ask_nobody(&mut self) {
+        for tenancy in self.tenants.values_mut() {
+            tenancy.is_asked = false;
+        }
+    }
+
+    fn stop_waiting(&mut self, id: u64) {
+        self.waiting.retain(|waiting| waiting.id != id);
+        self.ask_nobody();
+    }
+}
+
+/// A model's share of the memory. Gives everything back when dropped.
+#[derive(Debug)]
+pub struct Tenant {
+    memory: Memory,
+    id: u64,
+}
+
+impl Tenant {
+    /// Reserves memory, and blocks until there is enough. `is_wanted` is called while it waits.
+    ///
+    /// # Errors
+    /// [`TooLarge`] if it can never fit.
+    pub fn acquire(
+        &self,
+        bytes: u64,
+        mut is_wanted: impl FnMut() -> bool,
+    ) -> Result<Wait, TooLarge> {
+        let shared = &self.memory.0;
+        let limit = shared.limit.unwrap_or(u64::MAX);
+        if bytes > limit {
+            return Err(TooLarge { needed: bytes, limit });
+        }
+        let (mut state, since) = (shared.lock(), Instant::now());
+        state.waiting.push_back(Waiting { id: self.id, since });
+        metrics::gauge!("retouch_models_waiting").set(state.waiting.len() as f64);
+        let wait = loop {
+            let is_first = state.waiting.front().is_some_and(|first| first.id == self.id);
+            if is_first && state.held().saturating_add(bytes) <= limit {
+                break Wait::Over;
+            }
+            if is_first {
+                state.ask(bytes, limit, self.id);
+            }
+            drop(shared.changed.wait_timeout(state, LOOK));
+            let is_wanted = is_wanted();
+            state = shared.lock();
+            if !is_wanted {
+                break Wait::Abandoned;
+            }
+        };
+        state.stop_waiting(self.id);
+        if wait == Wait::Over {
+            state.loads += 1;
+            state.uses += 1;
+            let uses = state.uses;
+            if let Some(own) = state.tenants.get_mut(&self.id) {
+                (own.held, own.last_used) = (Some(bytes), uses);
+            }
+            metrics::histogram!("retouch_model_memory_wait_seconds").record(since.elapsed());
+        }
+        shared.notify(&state);
+        Ok(wait)
+    }
+
+    /// Corrects what the model holds, once that is known. If it is more than fits, others are asked to give way.
+    pub fn correct(&self, bytes: u64) {
+        let shared = &self.memory.0;
+        let mut state = shared.lock();
+        if let Some(own) = state.tenants.get_mut(&self.id).filter(|own| own.held.is_some()) {
+            own.held = Some(bytes);
+        }
+        if let Some(limit) = shared.limit {
+            let is_over = state.held() > limit;
+            state.over_since = is_over.then(|| state.over_since.unwrap_or_else(Instant::now));
+            if is_over {
+                state.ask(0, limit, self.id);
+            }
+        }
+        shared.notify(&state);
+    }
+
+    /// Records a use, for the order in which models give way.
+    pub fn touch(&self) {
+        let mut state = self.memory.0.lock();
+        state.uses += 1;
+        let uses = state.uses;
+        if let Some(own) = state.tenants.get_mut(&self.id) {
+            own.last_used = uses;
+        }
+    }
+
+    /// Returns whether others have asked for this model's memory.
+    pub fn is_asked(&self) -> bool {
+        self.memory.0.lock().tenants.get(&self.id).is_some_and(|own| own.is_asked)
+    }
+
+    /// Returns whether the model must give way now: it was asked to, and has been idle for a moment, or its turn is over.
+    /// `idle` is how long it has had no work, `None` while it has some, and `load` how long it takes to load.
+    pub fn must_yield(&self, idle: Option<Duration>, load: Duration) -> bool {
+        let state = self.memory.0.lock();
+        if !state.tenants.get(&self.id).is_some_and(|own| own.is_asked) {
+            return false;
+        }
+        if let Some(idle) = idle {
+            return idle >= (load / 2).min(LONGEST_PAUSE);
+        }
+        let first = state.waiting.front().map(|first| first.since);
+        let since = [first, state.over_since].into_iter().flatten().min();
+        let turn = (load * LOADS_PER_TURN).clamp(TURN.0, TURN.1);
+        since.is_some_and(|since| since.elapsed() >= turn)
+    }
+
+    /// Gives the memory back.
+    pub fn release(&self) {
+        let shared = &self.memory.0;
+        let mut state = shared.lock();
+        if let Some(own) = state.tenants.get_mut(&self.id) {
+            (own.held, own.is_asked) = (None, false);
+        }
+        if shared.limit.is_some_and(|limit| state.held() <= limit) {
+            state.over_since = None;
+        }
+        shared.notify(&state);
+    }
+}
+
+impl Drop for Tenant {
+    fn drop(&mut self) {
+        self.release();
+        let mut state = self.memory.0.lock();
+        state.tenants.remove(&self.id);
+        state.stop_waiting(self.id);
+        drop(state);
+        self.memory.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    const NOW: Duration = Duration::ZERO;
+
+    fn tenant(memory: &Memory, name: &str) -> (Tenant, Arc<AtomicUsize>) {
+        let woken = Arc::<AtomicUsize>::default();
+        let counter = Arc::clone(&woken);
+        let wake = move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        };
+        (memory.register(name, wake), woken)
+    }
+
+    #[test]
+    fn what_can_never_fit_is_refused_in_words() {
+        let memory = Memory::new(Some(300 << 20));
+        let (model, _) = tenant(&memory, "large");
+        let refused = model.acquire((300 << 20) + 1, || true).unwrap_err();
+        assert!(refused.to_string().contains("needs about 301 MiB"), "{refused}");
+        assert!(refused.to_string().contains("may take 300 MiB"), "{refused}");
+        assert_eq!(model.acquire(300 << 20, || true), Ok(Wait::Over));
+        assert_eq!((memory.held(), memory.loads()), (300 << 20, 1));
+    }
+
+    #[test]
+    fn without_a_limit_nobody_waits() {
+        let memory = Memory::new(None);
+        let models: Vec<_> = (0..9).map(|_| tenant(&memory, "same").0).collect();
+        for model in &models {
+            assert_eq!(model.acquire(u64::MAX / 16, || false), Ok(Wait::Over));
+            assert!(!model.is_asked());
+        }
+    }
+
+    #[test]
+    fn the_least_recently_used_models_give_way_and_no_more_than_necessary() {
+        let memory = Memory::new(Some(100));
+        let models = ["a", "b", "c"].map(|name| tenant(&memory, name));
+        for (model, _) in &models {
+            model.acquire(30, || true).unwrap();
+        }
+        models[0].0.touch();
+        let (new, _) = tenant(&memory, "new");
+        // It gives up at once, but has asked.
+        let mut looks = 0;
+        let asked = models.each_ref().map(|(model, _)| model);
+        let wait = new.acquire(35, || {
+            looks += 1;
+            assert_eq!(asked.map(Tenant::is_asked), [false, true, false]);
+            false
+        });
+        assert_eq!((wait, looks), (Ok(Wait::Abandoned), 1));
+        assert_eq!(asked.map(Tenant::is_asked), [false; 3], "nobody waits any more");
+        let woken = models.each_ref().map(|(_, woken)| woken.load(Ordering::Relaxed));
+        assert_eq!(woken, [0, 1, 0]);
+    }
+
+    #[test]
+    fn an_idle_model_gives_way_after_a_pause_and_a_busy_one_after_its_turn() {
+        let memory = Memory::new(Some(10));
+        let (first, _) = tenant(&memory, "first");
+        first.acquire(10, || true).unwrap();
+        let load = Duration::from_millis(20);
+        assert!(!first.must_yield(Some(load), load), "nobody waits");
+        thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let (second, _) = tenant(&memory, "second");
+                second.acquire(10, || true).unwrap();
+            });
+            while !first.is_asked() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let asked = Instant::now();
+            assert!(!first.must_yield(Some(NOW), load), "work may be on its way");
+            assert!(first.must_yield(Some(load), load));
+            while !first.must_yield(None, load) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let turn = asked.elapsed();
+            assert!(turn > load * LOADS_PER_TURN / 2, "its turn lasted only {turn:?}");
+            first.release();
+            second.join().unwrap();
+        });
+        assert_eq!(memory.held(), 0);
+    }
+
+    #[test]
+    fn models_wait_in_the_order_in_which_they_asked() {
+        let memory = Memory::new(Some(10));
+        let (holder, _) = tenant(&memory, "holder");
+        holder.acquire(6, || true).unwrap();
+        let order = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            // The second one would fit beside the holder, but must not overtake.
+            for (name, bytes) in [("large", 8), ("small", 2)] {
+                let (memory, order) = (&memory, &order);
+                let waiting = memory.0.lock().waiting.len();
+                scope.spawn(move || {
+                    let (model, _) = tenant(memory, name);
+                    model.acquire(bytes, || true).unwrap();
+                    order.lock().unwrap().push(name);
+                });
+                while memory.0.lock().waiting.len() == waiting {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            thread::sleep(2 * LOOK);
+            assert!(order.lock().unwrap().is_empty());
+            holder.release();
+        });
+        assert_eq!(*order.lock().unwrap(), ["large", "small"]);
+    }
+
+    #[test]
+    fn a_model_that_grew_over_the_limit_pushes_others_out() {
+        let memory = Memory::new(Some(10));
+        let ((one, _), (other, _)) = (tenant(&memory, "one"), tenant(&memory, "other"));
+        one.acquire(4, || true).unwrap();
+        other.acquire(4, || true).unwrap();
+        one.correct(8);
+        assert!(other.is_asked() && !one.is_asked());
+        assert!(other.must_yield(Some(LONGEST_PAUSE), NOW));
+        other.release();
+        assert!(!other.is_asked());
+        assert_eq!(memory.held(), 8);
+    }
+}

@@ -1,0 +1,116 @@
+//! The batch step: opens the batch axis of a net whose exporter fixed it at 1, and keeps the result only if a batch gives
+//! the same outputs as single runs of the file as it is.
+
+use ndarray::{Array4, Axis, concatenate};
+use tracing::warn;
+
+use super::checksum::Files;
+use super::run::{run, side_in_one_tile, tile_tensor, whole_of};
+use super::samples::{SAMPLE_SIDE, disc_on_gradient, noise};
+use crate::manifest::NetTask;
+use crate::onnx::batch_axis;
+use crate::registry::steps::Outcome;
+use crate::session::{ExtraFile, Runtime, Session, SessionError};
+use crate::tensor::relative_difference;
+
+/// The largest accepted difference between a batch and single runs, relative to the largest value. Another order of
+/// summation, on tensor cores with 10 bits of mantissa, causes less; inputs that reach each other's outputs far more.
+const TOLERANCE: f32 = 0.02;
+
+/// Returns a session that takes batches, or `original`, or an equal one, if that is not possible.
+pub fn open(
+    name: &str,
+    mut original: Session,
+    task: NetTask<'_>,
+    files: &Files,
+    runtime: &Runtime,
+) -> Outcome<Session> {
+    let alone = |session, reason: &str| {
+        warn!(model.name = name, reason, "Model {name} takes one input at a time: {reason}");
+        Outcome::passed(format!("takes one input at a time: {reason}"), session)
+    };
+    let inputs = samples(task);
+    let prepared = batch_axis::open(&files.model, task.input()).and_then(|opened| {
+        let single = |input| run(&mut original, task, input);
+        Ok((opened, inputs.iter().map(single).collect::<Result<Vec<_>, _>>()?))
+    });
+    let (opened, singles) = match prepared {
+        Ok(prepared) => prepared,
+        Err(reason) => return alone(original, &reason),
+    };
+    // The weights are not in memory twice.
+    drop(original);
+    let proven = runtime
+        .open_net(&opened, &files.extra)
+        .map_err(|error| error.to_string())
+        .and_then(|mut session| {
+            let difference = difference(&mut session, task, &inputs, &singles)?;
+            Ok((session, difference))
+        });
+    match proven {
+        Ok((session, difference)) => Outcome::passed(
+            format!(
+                "opened the batch axis; a batch differs from single runs by {difference:.5} of the largest value, \
+                 accepted {TOLERANCE}"
+            ),
+            session,
+        ),
+        Err(reason) => match runtime.open_net(&files.model, &files.extra) {
+            Ok(session) => alone(session, &reason),
+            Err(error) => Outcome::refused(format!("it cannot be opened again: {error}")),
+        },
+    }
+}
+
+/// Opens a model whose batch axis was opened before, and was right.
+///
+/// # Errors
+/// Same as [`Runtime::open_net`].
+pub fn open_known(
+    runtime: &Runtime,
+    task: NetTask<'_>,
+    model: &[u8],
+    extra: &[ExtraFile],
+) -> Result<Session, SessionError> {
+    let opened = batch_axis::open(model, task.input()).map_err(SessionError::Failed)?;
+    runtime.open_net(&opened, extra)
+}
+
+/// Returns two inputs that have little in common.
+fn samples(task: NetTask<'_>) -> [Array4<f32>; 2] {
+    match task {
+        NetTask::Segmentation(segmentation) => [disc_on_gradient(SAMPLE_SIDE), noise(SAMPLE_SIDE)]
+            .map(|picture| segmentation.input.to_tensor(&picture)),
+        NetTask::Upscale(upscale) => {
+            let side = side_in_one_tile(upscale, SAMPLE_SIDE);
+            [disc_on_gradient(side), noise(side)]
+                .map(|picture| tile_tensor(&picture, &whole_of(&picture), upscale))
+        }
+    }
+}
+
+/// Runs a batch, and its first input alone. Returns the largest difference from `singles`.
+///
+/// # Errors
+/// If it is too large, or a run fails.
+fn difference(
+    session: &mut Session,
+    task: NetTask<'_>,
+    inputs: &[Array4<f32>; 2],
+    singles: &[Array4<f32>],
+) -> Result<f32, String> {
+    let joined = |tensors: &[Array4<f32>]| {
+        let views: Vec<_> = tensors.iter().map(|tensor| tensor.view()).collect();
+        concatenate(Axis(0), &views).map_err(|error| error.to_string())
+    };
+    let batch = run(session, task, &joined(inputs)?)?;
+    let first = run(session, task, &inputs[0])?;
+    let differences =
+        [relative_difference(&joined(singles)?, &batch), relative_difference(&singles[0], &first)];
+    match differences.into_iter().find(|found| found.is_nan() || *found > TOLERANCE) {
+        None => Ok(differences[0].max(differences[1])),
+        Some(found) => Err(format!(
+            "a batch differs from single runs by {found} of the largest value, but at most {TOLERANCE} is accepted"
+        )),
+    }
+}

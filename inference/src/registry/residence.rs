@@ -1,0 +1,220 @@
+//! Where a loaded model lives: its share of the memory of all models, and how to load it again after it gave way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tracing::{Span, info};
+
+use super::checks;
+use super::engine::Engine;
+use super::kept::Kept;
+use super::request::{Request, Work};
+use crate::device::Device;
+use crate::manifest::{Manifest, Task};
+use crate::memory::{Reading, Tenant, TooLarge, Wait};
+use crate::session::Runtime;
+
+/// The share of the limit that a model may take for batches. The rest is for other models.
+const BATCHES_SHARE: u64 = 2;
+
+/// A model's share of the memory, with what it takes to load it again.
+pub struct Residence {
+    manifest: Manifest,
+    runtime: Runtime,
+    tenant: Tenant,
+    /// The files of the model.
+    pub kept: Kept,
+    /// What the model needs, in bytes.
+    needed: u64,
+    /// How long the last load took.
+    load_time: Duration,
+    is_loaded: Arc<AtomicBool>,
+}
+
+/// Why a model was not loaded again.
+pub enum NotLoaded {
+    /// Nobody waits for it any more.
+    Abandoned,
+    /// Why it could not be loaded.
+    Failed(String),
+}
+
+impl Residence {
+    /// Registers a model whose thread receives from `requests`. Reserves nothing yet.
+    pub fn new(
+        manifest: &Manifest,
+        runtime: &Runtime,
+        requests: mpsc::WeakSender<Request>,
+    ) -> Self {
+        let wake = move || {
+            // A full queue needs no waking: the thread looks before each request.
+            if let Some(requests) = requests.upgrade() {
+                let work = Work::GiveWay;
+                let _ =
+                    requests.try_send(Request { work, sent: Instant::now(), span: Span::none() });
+            }
+        };
+        let memory = runtime.memory();
+        Self {
+            tenant: memory.register(&manifest.name, wake),
+            kept: Kept::new(memory.limit().is_some()),
+            needed: manifest.memory_bytes.unwrap_or_else(|| estimate(manifest, runtime)),
+            manifest: manifest.clone(),
+            runtime: runtime.clone(),
+            load_time: Duration::ZERO,
+            is_loaded: Arc::default(),
+        }
+    }
+
+    /// Waits for the memory of the first load, which the caller then does between the two readings of [`Self::settle`].
+    ///
+    /// # Errors
+    /// [`TooLarge`] if the model can never fit.
+    pub fn reserve(&self, is_wanted: impl FnMut() -> bool) -> Result<Wait, TooLarge> {
+        self.tenant.acquire(self.needed, is_wanted)
+    }
+
+    /// Reads the memory in use before the first load.
+    pub fn before(&self) -> Option<u64> {
+        self.runtime.read_memory(Reading::Used)
+    }
+
+    /// Takes the measure of the model after its first load, which included a run of one input. Returns how many inputs
+    /// may run together, of `batch` at most.
+    ///
+    /// # Errors
+    /// [`TooLarge`] if the model needs more than the limit.
+    pub fn settle(
+        &mut self,
+        before: Option<u64>,
+        batch: usize,
+        load_time: Duration,
+    ) -> Result<usize, TooLarge> {
+        let peak = self.runtime.read_memory(Reading::Peak);
+        let measured = before.zip(peak).map(|(before, peak)| peak.saturating_sub(before));
+        let limit = self.runtime.memory().limit();
+        let mut inputs = batch;
+        // Other work in the process is measured too, so a statement counts for more, and the files are the least.
+        if let (None, Some(measured)) = (self.manifest.memory_bytes, measured) {
+            let weights = file_bytes(&self.manifest);
+            self.needed = measured.max(weights) + tiles_bytes(&self.manifest.task, &self.runtime);
+            if let (Some(limit), Task::Segmentation(_)) = (limit, &self.manifest.task) {
+                let per_input = self.needed.saturating_sub(weights).max(1);
+                let room = (limit / BATCHES_SHARE).saturating_sub(self.needed);
+                let more = (batch as u64 - 1).min(room / per_input);
+                self.needed += more * per_input;
+                inputs = 1 + more as usize;
+            }
+        }
+        self.load_time = load_time;
+        if let Some(limit) = limit.filter(|limit| self.needed > *limit) {
+            return Err(TooLarge { needed: self.needed, limit });
+        }
+        self.tenant.correct(self.needed);
+        self.is_loaded.store(true, Ordering::Release);
+        Ok(inputs)
+    }
+
+    /// Returns what the model needs while it is loaded, in bytes.
+    pub const fn needed(&self) -> u64 {
+        self.needed
+    }
+
+    /// Returns whether the model is loaded, now and later.
+    pub fn is_loaded(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_loaded)
+    }
+
+    /// Records a use.
+    pub fn touch(&self) {
+        self.tenant.touch();
+    }
+
+    /// Returns whether another model has asked for the memory.
+    pub fn is_asked(&self) -> bool {
+        self.tenant.is_asked()
+    }
+
+    /// Returns whether the model must give way now. `idle` is how long it has had no work; `None` while it has some.
+    pub fn must_yield(&self, idle: Option<Duration>) -> bool {
+        self.tenant.must_yield(idle, self.load_time)
+    }
+
+    /// Returns whether other models hold memory that this one could use.
+    pub fn has_company(&self) -> bool {
+        let memory = self.runtime.memory();
+        memory.limit().is_some() && memory.held() > self.needed
+    }
+
+    /// Unloads the model.
+    pub fn unload(&self, engine: Engine) {
+        drop(engine);
+        self.is_loaded.store(false, Ordering::Release);
+        self.tenant.release();
+        let model = self.manifest.name.clone();
+        info!(model.name = model, "Unloaded model {model}: others need its memory");
+        metrics::counter!("retouch_model_unloads_total", "model" => model).increment(1);
+    }
+
+    /// Loads the model again, from the files of its first load, once there is memory for it; with `alone` once no other
+    /// model is loaded.
+    ///
+    /// # Errors
+    /// Why it is not loaded. It holds no memory then.
+    pub fn load_again(
+        &mut self,
+        alone: bool,
+        is_wanted: impl FnMut() -> bool,
+    ) -> Result<Engine, NotLoaded> {
+        let limit = self.runtime.memory().limit().unwrap_or(self.needed);
+        let bytes = if alone { limit } else { self.needed.min(limit) };
+        match self.tenant.acquire(bytes, is_wanted) {
+            Ok(Wait::Over) => {}
+            Ok(Wait::Abandoned) => return Err(NotLoaded::Abandoned),
+            Err(error) => return Err(NotLoaded::Failed(error.to_string())),
+        }
+        let started = Instant::now();
+        let name = &self.manifest.name;
+        match checks::load_again(&self.manifest, &self.runtime, &mut self.kept) {
+            Ok(engine) => {
+                self.load_time = started.elapsed();
+                self.tenant.correct(self.needed);
+                self.is_loaded.store(true, Ordering::Release);
+                let duration_ms = self.load_time.as_millis() as u64;
+                info!(model.name = name, duration_ms, "Loaded model {name} again");
+                Ok(engine)
+            }
+            Err(reason) => {
+                self.tenant.release();
+                Err(NotLoaded::Failed(format!("model {name} cannot be loaded again: {reason}")))
+            }
+        }
+    }
+}
+
+fn file_bytes(manifest: &Manifest) -> u64 {
+    manifest.files.iter().map(|file| file.size_bytes).sum()
+}
+
+/// Returns what a model needs that was never measured: twice its files, because weights in 16 bits may become 32, and on
+/// a GPU some room for what its libraries take for each model.
+fn estimate(manifest: &Manifest, runtime: &Runtime) -> u64 {
+    let files = file_bytes(manifest);
+    let around = match runtime.device() {
+        Device::Cuda if files > 0 => 256 << 20,
+        Device::Cuda | Device::Cpu => 0,
+    };
+    2 * files + around + tiles_bytes(&manifest.task, runtime)
+}
+
+/// Returns the most memory of one run of an upscaler, whose tiles are larger than the picture of its checks.
+fn tiles_bytes(task: &Task, runtime: &Runtime) -> u64 {
+    let Task::Upscale(upscale) = task else { return 0 };
+    let tiling = upscale.tiling;
+    let side = u64::from(tiling.largest + 2 * tiling.padding + tiling.blend);
+    let tile = side * side * u64::from(tiling.memory_bytes_per_pixel);
+    let batch = runtime.batching().0 as u64;
+    runtime.tile_memory_bytes().min(tile.saturating_mul(batch))
+}
