@@ -68,7 +68,7 @@ pub async fn answer(
     let mut response = service(&app).handle(request).await.map(Body::new);
     match message.method.as_deref() {
         Some("initialize") if response.status().is_success() => {
-            let id = HeaderValue::from_str(&Uuid::new_v4().to_string());
+            let id = HeaderValue::from_str(&Uuid::now_v7().to_string());
             response.headers_mut().extend(id.ok().map(|id| (SESSION_ID, id)));
         }
         // The library has accepted the message, so it comes from an allowed place.

@@ -224,8 +224,7 @@ async fn magic_fix_takes_a_mask_or_a_box(pool: PgPool) {
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn mistakes_are_explained_and_cost_nothing(pool: PgPool) {
-    let settings = ["--user-queue=1", "--user-runs-per-minute=100000"];
-    let app = TestApp::start_with(pool, &settings).await;
+    let app = TestApp::start_with(pool, &["--user-runs-per-minute=100000"]).await;
     let (key, image) = (app.key("ada").await, app.upload("ada").await);
     let foreign = app.upload("bob").await;
     let bob = app.get(&format!("/api/images/{foreign}")).by(&app.token("bob")).send().await.json();
@@ -309,8 +308,13 @@ async fn mistakes_are_explained_and_cost_nothing(pool: PgPool) {
     let huge = vec![b' '; 11 << 20];
     let refused = post(&app, &key, &json!({})).raw(huge).send().await;
     assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
+}
 
-    // A full queue, and a run that fails.
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_full_queue_and_a_failed_run_are_explained(pool: PgPool) {
+    let app = TestApp::start_with(pool, &["--user-queue=1"]).await;
+    let (key, image) = (app.key("ada").await, app.upload("ada").await);
+    let with = |picture: Value| json!({"image": picture});
     let path = format!("/api/upscale/upscale-ai-2?imageId={image}");
     app.post(&path).with_key(&key).asynchronously().send().await;
     let refused = call(&app, &key, "remove_background", with(json!({"id": image}))).await;

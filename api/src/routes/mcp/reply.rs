@@ -193,18 +193,15 @@ pub fn of_error(error: &ApiError) -> CallToolResult {
     let status = error.status();
     let code = error.code().unwrap_or_else(|| code_of(status));
     let retry_after_secs = error.retry_after_secs();
-    let mut text = error.to_string();
-    if !text.ends_with('.') {
-        text.push('.');
-    }
-    if let Some(seconds) = retry_after_secs {
-        text.push_str(&format!(" Try again in {seconds} s."));
-    }
+    let sentence = error.to_string();
+    let stop = if sentence.ends_with('.') { "" } else { "." };
+    let again =
+        retry_after_secs.map_or_else(String::new, |secs| format!(" Try again in {secs} s."));
+    let text = format!("{sentence}{stop}{again} (code: {code})");
     let problem =
         json!({"code": code, "status": status.as_u16(), "retry_after_seconds": retry_after_secs});
     let meta = MetaObject([("retouch/problem".to_owned(), problem)].into_iter().collect());
-    CallToolResult::error(vec![ContentBlock::text(format!("{text} (code: {code})"))])
-        .with_meta(Some(meta))
+    CallToolResult::error(vec![ContentBlock::text(text)]).with_meta(Some(meta))
 }
 
 /// Returns the title of a problem as a code: `payment_required`.
