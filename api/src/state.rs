@@ -22,6 +22,7 @@ use crate::payments::Payments;
 use crate::rate_limits::RateLimits;
 use crate::signing::UrlSigner;
 use crate::visitors::Visitors;
+use crate::webhooks::address::AddressRules;
 
 /// The services and settings of one API process. Clones share them.
 #[derive(Clone)]
@@ -49,6 +50,8 @@ pub struct Parts {
     pub credentials: Credentials,
     /// Reads the marks of files.
     pub verifier: Verifier,
+    /// Which addresses webhooks may call.
+    pub webhook_addresses: AddressRules,
     /// Whether browsers reach this installation over HTTPS.
     pub is_https: bool,
     pub decoders: DecodeBudget,
@@ -105,6 +108,7 @@ impl App {
             site: config.site.clone(),
             credentials,
             verifier,
+            webhook_addresses: AddressRules::new(&config.webhooks.allow_private),
             is_https: config.payments.public_url.scheme() == "https",
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),

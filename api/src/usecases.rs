@@ -6,6 +6,7 @@ pub mod create_key;
 pub mod delete_account;
 pub mod export_account;
 pub mod magic_fix;
+pub mod manage_webhooks;
 pub mod removebg;
 pub mod render_result;
 pub mod run_tool;

@@ -33,3 +33,4 @@ mod sample;
 mod select;
 mod telemetry;
 mod upscale;
+mod webhooks;
