@@ -12,6 +12,7 @@ const features = {
   images: [],
   legal: [],
   mask: [],
+  webhooks: [],
   landing: ['examples', 'catalog'],
   runs: ['catalog'],
   batch: ['catalog', 'runs'],

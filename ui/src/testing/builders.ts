@@ -3,11 +3,13 @@ import type {
   BoundModel,
   Checkout,
   Config,
+  Delivery,
   Image,
   Job,
   Result,
   Storage,
   User,
+  Webhook,
 } from '@/lib/api-types';
 
 // Plain, valid data. A test overrides only what matters to it.
@@ -200,6 +202,39 @@ export function anApiKey(change: Partial<ApiKey> = {}): ApiKey {
     prefix: 'rt_kJ2v9x',
     createdAt: '2026-11-20T10:00:00Z',
     lastUsedAt: null,
+    ...change,
+  };
+}
+
+export function aWebhook(change: Partial<Webhook> = {}): Webhook {
+  return {
+    id: 'webhook-1',
+    url: 'https://example.com/hooks',
+    description: '',
+    events: ['job.done', 'job.failed', 'job.canceled', 'credits.low'],
+    creditsBelow: 20,
+    enabled: true,
+    disabledReason: null,
+    failingSince: null,
+    oldSecretUntil: null,
+    createdAt: '2026-11-20T10:00:00Z',
+    ...change,
+  };
+}
+
+export function aDelivery(change: Partial<Delivery> = {}): Delivery {
+  return {
+    id: 'delivery-1',
+    event: 'job.done',
+    jobId: null,
+    state: 'delivered',
+    attempts: 1,
+    attemptedAt: '2026-11-20T10:00:01Z',
+    responseStatus: 200,
+    problem: null,
+    durationMs: 120,
+    nextAttemptAt: null,
+    createdAt: '2026-11-20T10:00:00Z',
     ...change,
   };
 }
