@@ -13,6 +13,7 @@ const features = {
   legal: [],
   mask: [],
   verify: [],
+  webhooks: [],
   landing: ['examples', 'catalog'],
   runs: ['catalog'],
   batch: ['catalog', 'runs'],

@@ -37,6 +37,8 @@ pub struct ApiConfig {
     pub credentials: CredentialsConfig,
     #[command(flatten)]
     pub heif: HeifConfig,
+    #[command(flatten)]
+    pub webhooks: WebhooksConfig,
     /// Address and port to listen on.
     #[arg(long, env = "RETOUCH_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
@@ -167,6 +169,15 @@ impl PaymentsConfig {
         let each = all.split(',').map(str::trim).filter(|secret| !secret.is_empty());
         each.filter_map(|secret| secret.parse().ok()).collect()
     }
+}
+
+/// Webhooks of users.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct WebhooksConfig {
+    /// Private networks that webhooks may call, also over plain HTTP: addresses (10.0.0.7) or networks (10.0.0.0/24),
+    /// separated by commas. Otherwise webhooks call only public addresses, and only over HTTPS.
+    #[arg(long = "webhooks-allow-private", env = "RETOUCH_WEBHOOKS_ALLOW_PRIVATE", value_delimiter = ',', value_parser = network)]
+    pub allow_private: Vec<IpNet>,
 }
 
 /// Size, rate and queue limits.

@@ -14,6 +14,7 @@ use retouch_api::serve;
 use retouch_api::state::App;
 use retouch_api::upkeep;
 use retouch_api::usecases::settle_payment;
+use retouch_api::webhooks::sender;
 use retouch_core::config::{self, DatabaseConfig, StorageConfig};
 use retouch_core::storage::Storage;
 use retouch_core::{Clock, db, telemetry};
@@ -87,6 +88,7 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
     tokio::spawn(metrics::watch(app.clone()));
     tokio::spawn(upkeep::run(app.clone()));
     tokio::spawn(settle_payment::watch_payments(app.clone()));
+    let deliveries = tokio::spawn(sender::run(app.clone()));
     let service = router::router(app.clone(), &config.ui_dir);
     let listener = TcpListener::bind(config.listen)
         .await
@@ -99,7 +101,8 @@ async fn serve(config: &ApiConfig) -> anyhow::Result<()> {
         stopping.cancel();
     })
     .await;
-    Ok(())
+    // Those in flight end within seconds. Otherwise they would be sent again.
+    deliveries.await.context("delivering to webhooks")
 }
 
 async fn migrate(database: &DatabaseConfig, storage: &StorageConfig) -> anyhow::Result<()> {

@@ -29,7 +29,7 @@ use crate::metrics::measure_request;
 use crate::routes::{
     account, body, checkouts, config, deadline, events, fallback, files, free, health, images,
     jobs, keys, magic_images, mcp, payments, preview, remove_background, removebg, results, sample,
-    select, ui, upscale, user, verify,
+    select, ui, upscale, user, verify, webhooks,
 };
 use crate::security_headers;
 use crate::state::App;
@@ -42,6 +42,8 @@ use crate::state::App;
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
         contact()
     ),
+    // What refers to itself is not found by itself.
+    components(schemas(verify::VerifiedIngredient)),
     modifiers(&Credentials)
 )]
 struct Base;
@@ -107,6 +109,12 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(events::account_events))
         .routes(routes!(keys::list_keys, keys::post_key))
         .routes(routes!(keys::delete_key))
+        .routes(routes!(webhooks::list_webhooks, webhooks::post_webhook))
+        .routes(routes!(webhooks::patch_webhook, webhooks::delete_webhook))
+        .routes(routes!(webhooks::rotate_webhook_secret))
+        .routes(routes!(webhooks::test_webhook))
+        .routes(routes!(webhooks::list_deliveries))
+        .routes(routes!(webhooks::resend_delivery))
         .routes(routes!(removebg::remove))
         .routes(routes!(removebg::account))
         .route("/v1.0/removebg", axum::routing::options(removebg::preflight))

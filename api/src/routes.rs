@@ -33,3 +33,4 @@ pub mod upscale;
 pub mod user;
 pub mod verify;
 pub mod views;
+pub mod webhooks;

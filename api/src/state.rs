@@ -24,6 +24,7 @@ use crate::payments::Payments;
 use crate::rate_limits::RateLimits;
 use crate::signing::UrlSigner;
 use crate::visitors::Visitors;
+use crate::webhooks::address::AddressRules;
 
 /// The services and settings of one API process. Clones share them.
 #[derive(Clone)]
@@ -55,6 +56,8 @@ pub struct Parts {
     pub public_url: Url,
     /// Reads HEIC and AVIF.
     pub heif: Heif,
+    /// Which addresses webhooks may call.
+    pub webhook_addresses: AddressRules,
     /// Whether browsers reach this installation over HTTPS.
     pub is_https: bool,
     pub decoders: DecodeBudget,
@@ -113,6 +116,7 @@ impl App {
             verifier,
             public_url: config.payments.public_url.clone(),
             heif: Heif::new(&config.heif).context("finding the program that decodes pictures")?,
+            webhook_addresses: AddressRules::new(&config.webhooks.allow_private),
             is_https: config.payments.public_url.scheme() == "https",
             decoders: DecodeBudget::new(&config.limits),
             upload_budget: Arc::new(FairBudget::new(config.limits.upload_memory_mib << 20)),

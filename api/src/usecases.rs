@@ -9,6 +9,7 @@ pub mod image_from_result;
 pub mod magic_fix;
 pub mod mcp;
 pub mod preview_picture;
+pub mod manage_webhooks;
 pub mod removebg;
 pub mod render_result;
 pub mod run_tool;

@@ -1,6 +1,6 @@
 //! Deletes, exports and looks up whole accounts.
 //!
-//! Deletion removes the images, the results, the API keys and the identity. The books keep what they need: the
+//! Deletion removes the images, the results, the API keys, the webhooks and the identity. The books keep what they need: the
 //! ledger, the paid jobs (without prompts) and the orders (without email addresses), identified only by the user
 //! id. The account ends at once; pictures and jobs beyond the first batch are erased by the janitor.
 
@@ -11,7 +11,7 @@ mod lookup;
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use crate::jobs::CancelScope;
-use crate::{JobId, UserId, api_keys, credits, db, jobs};
+use crate::{JobId, UserId, api_keys, credits, db, jobs, webhooks};
 
 pub use erase::erase_deleted;
 pub use export::{
@@ -34,7 +34,7 @@ const CANCELED_TOGETHER: i64 = 50;
 
 /// Deletes the account of `user`. Returns `None` if it was already deleted.
 ///
-/// Cancels active jobs and releases their holds. Then one transaction ends the account: it revokes API keys, forfeits
+/// Cancels active jobs and releases their holds. Then one transaction ends the account: it revokes API keys, deletes webhooks, forfeits
 /// the remaining credits and forgets the identity. Stores `identity_hash`, a keyed hash of issuer and subject that
 /// only the caller can compute, for twelve months, so that the same person's next account gets no free credits.
 ///
@@ -59,6 +59,7 @@ pub async fn delete(
         canceled.extend(some);
     };
     api_keys::revoke_all(&mut tx, user).await?;
+    webhooks::delete_all(&mut tx, user).await?;
     let open_sessions = erase_buyer(&mut tx, user).await?;
     credits::forfeit(&mut tx, user).await?;
     sqlx::query!(

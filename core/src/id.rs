@@ -32,6 +32,12 @@ pub enum OfOrder {}
 /// Marks the id of an API key.
 #[derive(Debug)]
 pub enum OfApiKey {}
+/// Marks the id of a webhook.
+#[derive(Debug)]
+pub enum OfWebhook {}
+/// Marks the id of an event that webhooks are told.
+#[derive(Debug)]
+pub enum OfEvent {}
 /// Marks the id of a worker process.
 #[derive(Debug)]
 pub enum OfWorker {}
@@ -48,6 +54,10 @@ pub type ResultId = Id<OfResult>;
 pub type OrderId = Id<OfOrder>;
 /// The id of an API key.
 pub type ApiKeyId = Id<OfApiKey>;
+/// The id of a webhook.
+pub type WebhookId = Id<OfWebhook>;
+/// The id of an event that webhooks are told.
+pub type EventId = Id<OfEvent>;
 /// The id of a worker process, new at each start.
 pub type WorkerId = Id<OfWorker>;
 

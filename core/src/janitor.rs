@@ -11,6 +11,7 @@
 //! | unpaid orders, which expire | hourly |
 //! | jobs that left nothing behind, after 90 days; idempotency keys, after 7 days | hourly |
 //! | masks of failed jobs, after 7 days | hourly |
+//! | deliveries to webhooks, after 14 days or 1,000 newer ones | hourly |
 //! | identity hashes of deleted accounts, after 12 months | hourly |
 //!
 //! Messages of the payment provider are kept.
@@ -24,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chores::HOURLY;
 use crate::storage::{self, Page, Storage, StorageError, UnfinishedUpload};
-use crate::{accounts, db, images, jobs, orders, workers};
+use crate::{accounts, db, images, jobs, orders, webhooks, workers};
 
 /// The interval between rounds.
 const ROUND: Duration = Duration::from_secs(10);
@@ -97,6 +98,7 @@ pub async fn hourly(pool: &PgPool, storage: &Storage) -> anyhow::Result<bool> {
             ("masks", counted(jobs::delete_old_masks(pool, MASK_DAYS).await)),
             ("jobs", counted(jobs::delete_old(pool, JOB_DAYS).await)),
             ("idempotency keys", counted(jobs::clear_old_keys(pool, KEY_DAYS).await)),
+            ("deliveries", counted(webhooks::delete_old(pool).await)),
             ("former users", counted(accounts::forget_former_users(pool).await)),
         ];
         for (what, outcome) in outcomes {

@@ -15,6 +15,8 @@
 //! | *debit* | the ledger entry of a finished job |
 //! | *pack* | an amount of credits on sale; [`credits::Pack`] |
 //! | *order* | a user's purchase of a pack; [`orders`] is its life |
+//! | *webhook* | an address that an account is told events at; [`webhooks`] |
+//! | *delivery* | one event on its way to one webhook |
 //! | *selection* | the pixels of what somebody clicked on; [`selection`] |
 //! | *mode* | what a prompt asks Magic Fix to do; [`magic_fix`] finds it |
 //!
@@ -43,7 +45,10 @@ pub mod selection;
 pub mod storage;
 pub mod telemetry;
 pub mod users;
+pub mod webhooks;
 pub mod workers;
 
 pub use clock::Clock;
-pub use id::{ApiKeyId, Id, ImageId, JobId, OrderId, ResultId, UserId, WorkerId};
+pub use id::{
+    ApiKeyId, EventId, Id, ImageId, JobId, OrderId, ResultId, UserId, WebhookId, WorkerId,
+};

@@ -42,6 +42,12 @@ ARROWS = [
         EVERYWHERE,
         ("core/src/jobs.rs", "core/src/jobs/", "core/src/credits/debit.rs"),
     ),
+    Arrow(
+        "only core/src/webhooks and the debit write deliveries",
+        r"(?i)\b(insert\s+into|update|delete\s+from)\s+webhook_deliveries\b",
+        EVERYWHERE,
+        ("core/src/webhooks.rs", "core/src/webhooks/", "core/src/credits/debit.rs"),
+    ),
     Arrow("only core/src/storage calls S3", r"\baws_sdk_s3::", EVERYWHERE, ("core/src/storage.rs", "core/src/storage/")),
     Arrow("only core/src/queue calls Redis", r"\b(redis|apalis|apalis_core)::", EVERYWHERE, ("core/src/queue.rs", "core/src/queue/")),
     Arrow(

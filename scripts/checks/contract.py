@@ -60,9 +60,11 @@ def rounds_of(trial, ada, bob):
     person = {"Authorization": f"Bearer {ada.token}"}
     named = json.dumps({"name": "contract"}).encode()
     _, key = post(f"{trial.api}/api/keys", {"Content-Type": "application/json", **person}, named)
+    hook = json.dumps({"url": "https://1.1.1.1/hook", "events": ["job.done"]}).encode()
+    _, webhook = post(f"{trial.api}/api/webhooks", {"Content-Type": "application/json", **person}, hook)
     run_of = f"{trial.api}/api/upscale/upscale-ai-2?imageId={ada.image}"
     _, job = post(run_of, {"Prefer": "respond-async", **person})
-    ids = {"imageId": ada.image, "jobId": job["id"], "keyId": key["id"]}
+    ids = {"imageId": ada.image, "jobId": job["id"], "keyId": key["id"], "webhookId": webhook["id"]}
     every = f"--max-examples={EXAMPLES}"
     # With a token, the stream continues after its first event.
     endless = ("--exclude-operation-id=account_events",)

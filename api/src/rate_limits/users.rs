@@ -16,6 +16,7 @@ pub struct UserLimits {
     selections: Limiter,
     samples: Limiter,
     renders: Limiter,
+    deliveries: Limiter,
 }
 
 /// A user's remaining allowance.
@@ -54,6 +55,9 @@ impl From<RateLimited> for ApiError {
     }
 }
 
+/// Tests and repetitions of deliveries per minute.
+const DELIVERIES_PER_MINUTE: u32 = 30;
+
 impl UserLimits {
     /// Creates the limiters with the configured limits.
     pub fn new(limits: &LimitsConfig, queue: &Queue) -> Self {
@@ -66,6 +70,7 @@ impl UserLimits {
             samples: limiter("user-samples", limits.user_uploads_per_minute),
             // Rendering takes about as much CPU time as an upload.
             renders: limiter("user-renders", limits.user_uploads_per_minute),
+            deliveries: limiter("user-deliveries", DELIVERIES_PER_MINUTE),
         }
     }
 
@@ -92,6 +97,11 @@ impl UserLimits {
     /// Counts the rendering of a result for `user`; an error if it exceeds the limit.
     pub async fn count_render(&self, user: UserId) -> Result<Allowance, RateLimited> {
         count(&self.renders, user, "renders").await
+    }
+
+    /// Counts a delivery that `user` asked for; an error if it exceeds the limit.
+    pub async fn count_delivery(&self, user: UserId) -> Result<Allowance, RateLimited> {
+        count(&self.deliveries, user, "deliveries").await
     }
 }
 

@@ -16,13 +16,14 @@ use super::checkouts::CheckoutView;
 use super::keys::KeyView;
 use super::problem::Problem;
 use super::views::{ImageView, JobView, ResultView};
+use super::webhooks::WebhookView;
 use crate::error::{ACCOUNT_DELETED, ApiError};
 use crate::state::App;
 use crate::usecases::delete_account;
 use crate::usecases::export_account::{Export, Page};
 use crate::usecases::run_tool::announce_canceled;
 
-/// Deletes the caller's account immediately and permanently, with all images, results and API keys. Unfinished runs
+/// Deletes the caller's account immediately and permanently, with all images, results, API keys and webhooks. Unfinished runs
 /// are canceled and remaining credits are lost. Accounting records stay, without personal data.
 ///
 /// Tokens issued earlier stop working, except that repeating this call succeeds. Signing in again starts a new
@@ -111,6 +112,9 @@ impl Document {
                 ("checkouts", to_json(orders.into_iter().map(CheckoutView::from))?)
             }
             Page::Keys(keys) => ("keys", to_json(keys.into_iter().map(KeyView::from))?),
+            Page::Webhooks(webhooks) => {
+                ("webhooks", to_json(webhooks.into_iter().map(WebhookView::from))?)
+            }
         };
         let before = match self.section {
             Some(open) if open == section => String::new(),
@@ -171,6 +175,7 @@ pub struct AccountExport {
     ledger: Vec<LedgerEntryView>,
     checkouts: Vec<CheckoutView>,
     keys: Vec<KeyView>,
+    webhooks: Vec<WebhookView>,
 }
 
 /// The user's account.

@@ -1,6 +1,5 @@
 //! Creates API keys. The database stores only the hash of a key.
 
-use anyhow::Context;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use retouch_core::UserId;
@@ -8,6 +7,7 @@ use retouch_core::api_keys::{self, ApiKey, CreateError, NewApiKey, PREFIX, SHOWN
 use sha2::{Digest, Sha256};
 
 use crate::error::{ACCOUNT_DELETED, ApiError};
+use crate::random_secret::random_secret;
 use crate::state::App;
 
 /// Creates a key for `owner`; returns its record and the key itself.
@@ -29,10 +29,7 @@ pub async fn create_key(
 }
 
 fn random_key() -> anyhow::Result<String> {
-    let mut random = [0; 32];
-    let source = rustls::crypto::ring::default_provider().secure_random;
-    source.fill(&mut random).ok().context("reading random numbers from the system")?;
-    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random)))
+    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random_secret()?)))
 }
 
 #[cfg(test)]

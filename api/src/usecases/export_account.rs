@@ -6,6 +6,7 @@ use retouch_core::images::{Cursor, Image};
 use retouch_core::jobs::Job;
 use retouch_core::orders::{self, Order};
 use retouch_core::results::ResultImage;
+use retouch_core::webhooks::{self, Webhook};
 use retouch_core::{JobId, ResultId, UserId};
 
 use crate::error::ApiError;
@@ -28,6 +29,8 @@ pub enum Page {
     Orders(Vec<Order>),
     /// API keys, without their secrets.
     Keys(Vec<ApiKey>),
+    /// Webhooks, without their secrets.
+    Webhooks(Vec<Webhook>),
 }
 
 /// An export in progress.
@@ -46,6 +49,7 @@ enum Next {
     Ledger(i64),
     Orders,
     Keys,
+    Webhooks,
 }
 
 impl Export {
@@ -86,7 +90,8 @@ impl Export {
                 (Page::Ledger(rows), Some(then))
             }
             Next::Orders => (Page::Orders(orders::list(pool, user).await?), Some(Next::Keys)),
-            Next::Keys => (Page::Keys(api_keys::list(pool, user).await?), None),
+            Next::Keys => (Page::Keys(api_keys::list(pool, user).await?), Some(Next::Webhooks)),
+            Next::Webhooks => (Page::Webhooks(webhooks::list(pool, user).await?), None),
         };
         self.next = then;
         Ok(Some(page))

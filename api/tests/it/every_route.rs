@@ -94,6 +94,8 @@ async fn belongings(pool: PgPool) -> Belongings {
     orders::attach_session(&app.pool, order.id, "cs_of_ada", "https://pay.test").await.unwrap();
     let key = app.post("/api/keys").by(&ada).json_body(&serde_json::json!({"name": "mine"}));
     let key = key.send().await.json();
+    let webhook = serde_json::json!({"url": "https://1.1.1.1/hook", "events": ["job.done"]});
+    let webhook = app.post("/api/webhooks").by(&ada).json_body(&webhook).send().await.json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let ids = vec![
         ("image", image),
@@ -103,6 +105,7 @@ async fn belongings(pool: PgPool) -> Belongings {
         ("order", order.id.to_string()),
         ("payment page", "cs_of_ada".to_owned()),
         ("key", text(&key["id"])),
+        ("webhook", text(&webhook["id"])),
         ("user", user.id.to_string()),
     ];
     let bob = app.token("bob");
@@ -145,7 +148,16 @@ async fn every_guarded_route_requires_a_token(pool: PgPool) {
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn objects_of_other_users_look_like_missing_ones(pool: PgPool) {
     let Belongings { app, ids, bob } = belongings(pool).await;
-    let known = ["imageId", "resultId", "jobId", "checkoutId", "sessionId", "keyId"];
+    let known = [
+        "imageId",
+        "resultId",
+        "jobId",
+        "checkoutId",
+        "sessionId",
+        "keyId",
+        "webhookId",
+        "deliveryId",
+    ];
     for route in routes() {
         let (method, path) = (&route.method, &route.path);
         // The stream of an account never ends; `jobs.rs` has its test.

@@ -35,3 +35,4 @@ mod sample;
 mod select;
 mod telemetry;
 mod upscale;
+mod webhooks;

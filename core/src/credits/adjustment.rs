@@ -2,8 +2,8 @@
 
 use sqlx::PgPool;
 
-use crate::UserId;
-use crate::db;
+use crate::webhooks::announce::announce_low;
+use crate::{UserId, db};
 
 /// An operator's change of a balance.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,7 @@ pub async fn adjust(pool: &PgPool, change: &Adjustment<'_>) -> Result<Adjusted, 
     .execute(&mut *tx)
     .await?;
     if added.rows_affected() == 1 {
+        announce_low(&mut tx, change.user, -change.amount).await?;
         tx.commit().await?;
         return Ok(Adjusted::Applied);
     }

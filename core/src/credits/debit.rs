@@ -1,9 +1,10 @@
-//! The debit: one statement that finishes a job and takes its price from the balance.
+//! The debit: one statement that finishes a job, takes its price from the balance, and writes down what webhooks are to
+//! be told of it.
 
 use sqlx::PgPool;
 
 use crate::results::NewResult;
-use crate::{JobId, WorkerId};
+use crate::{EventId, JobId, WorkerId};
 
 /// Marks the job done, records the result, releases the hold and debits the price: all of it or nothing.
 /// Returns false if `worker` no longer holds the lease.
@@ -22,7 +23,7 @@ pub(crate) async fn finish_and_debit(
         // this waited for that lock, the hold is already released and the job is no longer running. The ledger's
         // own trigger runs after all of this and lowers `users.credits`.
         r#"with payer as (
-               select u.id from users u join jobs j on j.owner_id = u.id where j.id = $2 for update of u
+               select u.id, u.credits from users u join jobs j on j.owner_id = u.id where j.id = $2 for update of u
            ), ended as (
                update jobs set state = 'done', finished_at = now(), lease_owner = null, lease_until = null
                where id = $2 and state = 'running' and lease_owner = $1
@@ -44,6 +45,20 @@ pub(crate) async fn finish_and_debit(
            ), debited as (
                insert into ledger (user_id, kind, amount, job_id)
                select owner_id, 'job', -cost, id from ended where cost > 0
+           ), told as (
+               -- Without webhooks, this is one look into an index. The payer's row is locked, so debits of one balance
+               -- follow one another, and exactly one of them crosses a threshold.
+               insert into webhook_deliveries (webhook_id, id, event, job_id, balance, credits_below)
+               select w.id, events.id, events.event, events.job_id, payer.credits - ended.cost, events.credits_below
+               from ended
+               join payer on payer.id = ended.owner_id
+               join webhooks w on w.owner_id = payer.id and w.is_enabled
+               cross join lateral (
+                   values ($16::uuid, 'job.done', ended.id, null::integer, true),
+                          ($17::uuid, 'credits.low', null, w.credits_below,
+                           payer.credits >= w.credits_below and payer.credits - ended.cost < w.credits_below)
+               ) as events (id, event, job_id, credits_below, has_happened)
+               where events.has_happened and events.event = any (w.events)
            )
            select exists (select from ended) as "ended!""#,
         worker.uuid(),
@@ -61,6 +76,8 @@ pub(crate) async fn finish_and_debit(
         made.is_demo,
         made.preview_key,
         made.source,
+        EventId::new().uuid(),
+        EventId::new().uuid(),
     )
     .fetch_one(pool)
     .await

@@ -2,6 +2,7 @@
 
 use sqlx::PgConnection;
 
+use crate::webhooks::announce::announce_low;
 use crate::{OrderId, UserId};
 
 /// Why the credits of a paid order move again.
@@ -40,7 +41,8 @@ pub(crate) async fn take_back(
     .await?;
     let taken = credits.min(available).max(0);
     if taken > 0 {
-        insert(conn, user, order, -taken, kind).await?;
+        insert(&mut *conn, user, order, -taken, kind).await?;
+        announce_low(conn, user, taken).await?;
     }
     Ok(taken)
 }

@@ -3,6 +3,7 @@
 use sqlx::{PgConnection, PgPool};
 
 use super::{Failure, JobState};
+use crate::webhooks::announce::announce_ended;
 use crate::{ImageId, JobId, UserId, WorkerId, credits, db};
 
 /// Fails the job and releases its hold. Returns false if `worker` no longer held the lease.
@@ -96,6 +97,7 @@ pub(crate) async fn cancel_some(
         credits::release(conn, owner, held).await?;
     }
     let ended: Vec<_> = ended.into_iter().map(|job| job.id).collect();
+    announce_ended(conn, &ended).await?;
     let ids: Vec<_> = ended.iter().map(|job| job.uuid()).collect();
     sqlx::query!("delete from masks where job_id = any($1)", &ids).execute(&mut *conn).await?;
     sqlx::query!("delete from free_runs where job_id = any($1)", &ids).execute(conn).await?;
@@ -114,7 +116,7 @@ pub(super) async fn lock_payer(conn: &mut PgConnection, job: JobId) -> sqlx::Res
     .map(drop)
 }
 
-/// Moves an active job to `state`, releases its hold, and returns its free run. The caller has locked the
+/// Moves an active job to `state`, releases its hold, returns its free run, and announces its end. The caller has locked the
 /// job's row. A failed job keeps its mask, so that an operator can retry it.
 pub(super) async fn end_without_result(
     conn: &mut PgConnection,
@@ -140,8 +142,9 @@ pub(super) async fn end_without_result(
     if state != JobState::Failed {
         sqlx::query!("delete from masks where job_id = $1", job.uuid()).execute(&mut *conn).await?;
     }
-    sqlx::query!("delete from free_runs where job_id = $1", job.uuid())
-        .execute(conn)
-        .await
-        .map(drop)
+    sqlx::query!("delete from free_runs where job_id = $1", job.uuid()).execute(&mut *conn).await?;
+    if ended.owner.is_some() {
+        announce_ended(conn, &[job]).await?;
+    }
+    Ok(())
 }

@@ -13,3 +13,4 @@ mod orders;
 mod queue;
 mod shared_objects;
 mod storage;
+mod webhooks;

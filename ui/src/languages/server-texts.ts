@@ -33,6 +33,17 @@ export const sentences = [
   msg('This image takes more memory than the server has for one. Please send it with fewer pixels.'),
   msg('The file is empty.'),
   msg('The upload is incomplete or malformed.'),
+  // api/src/webhooks/address.rs, api/src/usecases/manage_webhooks.rs, core/src/webhooks
+  msg('Webhook not found'),
+  msg('Delivery not found'),
+  msg('Enter a complete address, such as https://example.com/hooks.'),
+  msg('The address must begin with https://.'),
+  msg('The address must not contain a user name or a password.'),
+  msg('The address must use port {0}, or a port above {1}.'),
+  msg('This address belongs to a private network. Webhooks can only call public ones.'),
+  msg('You already have {0} webhooks. Delete one first.'),
+  msg('This webhook is off. Turn it on first.'),
+  msg('You can start {0} deliveries per minute. Try again in {1} seconds.'),
   // api/src/rate_limits
   msg('Too many uploads from your network. Try again in {0} minutes, or sign up.'),
   msg('Too many samples from your network. Try again in {0} minutes, or sign up.'),

@@ -110,11 +110,11 @@ async function call(
  * which the page uses a quarter.
  */
 export const api = Object.fromEntries(
-  ['GET', 'POST', 'DELETE'].map((method) => [
+  ['GET', 'POST', 'PATCH', 'DELETE'].map((method) => [
     method,
     (path: string, options?: Call) => call(method, path, options),
   ]),
-) as unknown as Pick<Client<paths>, 'GET' | 'POST' | 'DELETE'>;
+) as unknown as Pick<Client<paths>, 'GET' | 'POST' | 'PATCH' | 'DELETE'>;
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 

@@ -28,6 +28,11 @@ export type Checkout = Schemas['Checkout'];
 export type PaymentStatus = Schemas['PaymentStatus'];
 export type ApiKey = Schemas['KeyView'];
 export type NewApiKey = Schemas['NewKeyView'];
+export type Webhook = Schemas['Webhook'];
+export type WebhookWithSecret = Schemas['WebhookWithSecret'];
+export type WebhookRequest = Schemas['WebhookRequest'];
+export type EventType = Schemas['EventType'];
+export type Delivery = Schemas['Delivery'];
 
 /** The first event of `/api/events`. */
 export type Account = { user: User; jobs: Job[] };

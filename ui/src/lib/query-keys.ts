@@ -21,6 +21,11 @@ export function paymentKey(sessionId: string) {
 
 export const apiKeysKey = [...queryKeys.user, 'api-keys'] as const;
 
+export const webhooksKey = [...queryKeys.user, 'webhooks'] as const;
+
+/** The last deliveries of a webhook. */
+export const deliveriesKey = (webhookId: string) => [...webhooksKey, webhookId, 'deliveries'] as const;
+
 export const storageKey = [...queryKeys.user, 'storage'] as const;
 
 /** The user's queued and running jobs on all images. */

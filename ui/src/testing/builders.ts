@@ -10,6 +10,7 @@ import type {
   Storage,
   User,
   Verification,
+  Webhook,
 } from '@/lib/api-types';
 
 // Plain, valid data. A test overrides only what matters to it.
@@ -242,3 +243,36 @@ export function aClaim(change: Partial<Claim> = {}): Claim {
 
 export const AI_MADE_PARTS =
   'http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia';
+
+export function aWebhook(change: Partial<Webhook> = {}): Webhook {
+  return {
+    id: 'webhook-1',
+    url: 'https://example.com/hooks',
+    description: '',
+    events: ['job.done', 'job.failed', 'job.canceled', 'credits.low'],
+    creditsBelow: 20,
+    enabled: true,
+    disabledReason: null,
+    failingSince: null,
+    oldSecretUntil: null,
+    createdAt: '2026-11-20T10:00:00Z',
+    ...change,
+  };
+}
+
+export function aDelivery(change: Partial<Delivery> = {}): Delivery {
+  return {
+    id: 'delivery-1',
+    event: 'job.done',
+    jobId: null,
+    state: 'delivered',
+    attempts: 1,
+    attemptedAt: '2026-11-20T10:00:01Z',
+    responseStatus: 200,
+    problem: null,
+    durationMs: 120,
+    nextAttemptAt: null,
+    createdAt: '2026-11-20T10:00:00Z',
+    ...change,
+  };
+}

@@ -3,6 +3,7 @@ import type {
   ApiKey,
   Checkout,
   Config,
+  Delivery,
   Image,
   Job,
   PaymentStatus,
@@ -11,9 +12,12 @@ import type {
   ToolName,
   User,
   Verification,
+  Webhook,
+  WebhookRequest,
 } from '@/lib/api-types';
 import {
   aConfig,
+  aDelivery,
   aJob,
   anApiKey,
   anImage,
@@ -22,8 +26,11 @@ import {
   aStorage,
   aUser,
   aVerification,
+  aWebhook,
 } from './builders';
 import { pageOf } from './image-pages';
+
+const beingSent = { state: 'waiting', attempts: 0, responseStatus: null, durationMs: null } as const;
 
 /** An in-memory API for the tests and `npm run dev:mock`. */
 export class MockApi {
@@ -39,6 +46,9 @@ export class MockApi {
   /** Newest first. */
   checkouts: Checkout[] = [];
   apiKeys: ApiKey[] = [];
+  webhooks: Webhook[] = [];
+  /** Those of all webhooks, newest first. */
+  deliveries: Delivery[] = [];
   /** All requests, as `METHOD /path?query`. */
   calls: string[] = [];
   idempotencyKeys: string[] = [];
@@ -69,6 +79,18 @@ export class MockApi {
   verification: Verification = aVerification();
   /** The file of every finished cut-out. */
   finished = new Blob(['finished']);
+
+  private secrets = 0;
+
+  private newSecret() {
+    this.secrets += 1;
+    return `whsec_secret-${this.secrets}`;
+  }
+
+  private changeWebhook(id: string, change: Partial<Webhook>) {
+    this.webhooks = this.webhooks.map((one) => (one.id === id ? { ...one, ...change } : one));
+    return this.webhooks.find((one) => one.id === id);
+  }
 
   private nextId = 1;
   /** Jobs with an open event stream, which advances them. */
@@ -486,6 +508,44 @@ export class MockApi {
       http.delete('*/api/keys/:id', ({ params }) => {
         this.apiKeys = this.apiKeys.filter(({ id }) => id !== params.id);
         return new HttpResponse(null, { status: 204 });
+      }),
+      http.get('*/api/webhooks', () => HttpResponse.json({ webhooks: this.webhooks })),
+      http.post('*/api/webhooks', async ({ request }) => {
+        const wish = (await request.json()) as WebhookRequest;
+        const made = aWebhook({ id: this.id('webhook'), ...(wish as Partial<Webhook>) });
+        this.webhooks = [...this.webhooks, made];
+        return HttpResponse.json({ ...made, secret: this.newSecret() }, { status: 201 });
+      }),
+      http.patch('*/api/webhooks/:id', async ({ params, request }) => {
+        const change = (await request.json()) as Partial<Webhook>;
+        return HttpResponse.json(this.changeWebhook(String(params.id), change));
+      }),
+      http.delete('*/api/webhooks/:id', ({ params }) => {
+        this.webhooks = this.webhooks.filter(({ id }) => id !== params.id);
+        return new HttpResponse(null, { status: 204 });
+      }),
+      http.post('*/api/webhooks/:id/secret', ({ params }) => {
+        const change = { oldSecretUntil: '2026-11-21T10:00:00Z' };
+        const changed = this.changeWebhook(String(params.id), change);
+        return HttpResponse.json({ ...changed, secret: this.newSecret() });
+      }),
+      http.post('*/api/webhooks/:id/test', () => {
+        const sent = aDelivery({
+          id: this.id('delivery'),
+          event: 'webhook.test',
+          ...beingSent,
+        });
+        this.deliveries = [sent, ...this.deliveries];
+        return HttpResponse.json({ deliveryId: sent.id }, { status: 202 });
+      }),
+      http.get('*/api/webhooks/:id/deliveries', () =>
+        HttpResponse.json({ deliveries: this.deliveries, next: null }),
+      ),
+      http.post('*/api/webhooks/:id/deliveries/:deliveryId/resend', ({ params }) => {
+        this.deliveries = this.deliveries.map((one) =>
+          one.id === params.deliveryId ? { ...one, ...beingSent } : one,
+        );
+        return new HttpResponse(null, { status: 202 });
       }),
       http.delete('*/api/user', () => new HttpResponse(null, { status: 204 })),
       http.get('*/api/user/export', () => HttpResponse.json({ user: this.user })),

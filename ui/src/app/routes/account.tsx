@@ -1,4 +1,7 @@
+import { Suspense } from 'react';
+import { lazyWithRetry } from '@/components/lazy-with-retry';
 import { PageHeader } from '@/components/page-header';
+import { Skeleton } from '@/components/skeleton';
 import { ApiKeysSection } from '@/features/account/api-keys-section';
 import { DataSection } from '@/features/account/data-section';
 import { DeleteAccountSection } from '@/features/account/delete-account-section';
@@ -6,6 +9,8 @@ import { StorageSection } from '@/features/account/storage-section';
 import { useUser } from '@/features/credits/get-user';
 import { useSession } from '@/lib/session';
 import { t } from '@/lib/translate';
+
+const WebhooksSection = lazyWithRetry(() => import('@/features/webhooks/webhooks-section'));
 
 export default function AccountRoute() {
   const session = useSession();
@@ -20,6 +25,9 @@ export default function AccountRoute() {
       <StorageSection />
       <DataSection />
       <ApiKeysSection />
+      <Suspense fallback={<Skeleton className="my-8 h-40" />}>
+        <WebhooksSection />
+      </Suspense>
       <DeleteAccountSection email={email} creditsLeft={user.data?.credits ?? null} />
     </div>
   );

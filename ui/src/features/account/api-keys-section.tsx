@@ -1,18 +1,18 @@
 import { useState } from 'react';
+import { PageSection } from '@/components/page-section';
+import { ShownOnce } from '@/components/shown-once';
 import type { NewApiKey } from '@/lib/api-types';
 import { rich } from '@/lib/rich';
 import { t } from '@/lib/translate';
 import { ApiKeyList } from './api-key-list';
-import { NewKey } from './new-key';
 import { NewKeyForm } from './new-key-form';
-import { Section } from './section';
 
 const HEADER = 'X-Api-Key';
 
 export function ApiKeysSection() {
   const [created, setCreated] = useState<NewApiKey | null>(null);
   return (
-    <Section
+    <PageSection
       title={t('API keys')}
       text={
         <>
@@ -25,9 +25,17 @@ export function ApiKeysSection() {
       }
     >
       <NewKeyForm onCreated={setCreated} />
-      {created && <NewKey key={created.id} created={created} onDone={() => setCreated(null)} />}
+      {created && (
+        <ShownOnce
+          key={created.id}
+          label={t('Your new key “{name}”', { name: created.name })}
+          hint={t('Copy it now. We do not store it and cannot show it again.')}
+          secret={created.key}
+          onDone={() => setCreated(null)}
+        />
+      )}
       <ApiKeyList onRevoked={(keyId) => setCreated((shown) => (shown?.id === keyId ? null : shown))} />
-    </Section>
+    </PageSection>
   );
 }
 

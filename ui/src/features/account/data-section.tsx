@@ -1,13 +1,13 @@
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
+import { PageSection } from '@/components/page-section';
 import { t } from '@/lib/translate';
 import { useExportData } from './export-data';
-import { Section } from './section';
 
 export function DataSection() {
   const exporting = useExportData();
   return (
-    <Section
+    <PageSection
       title={t('Your data')}
       text={t(
         'Everything stored about you, in one JSON file. It links to your images; the links work for at least an hour.',
@@ -19,6 +19,6 @@ export function DataSection() {
           {t('Export my data')}
         </Button>
       </div>
-    </Section>
+    </PageSection>
   );
 }

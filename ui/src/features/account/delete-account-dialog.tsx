@@ -49,7 +49,7 @@ export default function DeleteAccountDialog(props: DeleteAccountDialogProps) {
                     ? t('the credits you have left, without a refund')
                     : t('the {credits} you have left, without a refund', { credits: credits(creditsLeft) })}
                 </li>
-                <li>{t('your API keys and your email address')}</li>
+                <li>{t('your API keys, your webhooks, and your email address')}</li>
               </ul>
             </div>
             <div>

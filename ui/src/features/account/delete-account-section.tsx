@@ -2,9 +2,9 @@ import { Suspense, useRef, useState } from 'react';
 import { Button } from '@/components/button';
 import { Icon } from '@/components/icon';
 import { lazyWithRetry } from '@/components/lazy-with-retry';
+import { PageSection } from '@/components/page-section';
 import { t } from '@/lib/translate';
 import { useOpenWhenLoaded } from '@/lib/use-open-when-loaded';
-import { Section } from './section';
 
 const loadDialog = () => import('./delete-account-dialog');
 const DeleteAccountDialog = lazyWithRetry(loadDialog, null);
@@ -16,7 +16,7 @@ export function DeleteAccountSection({ email, creditsLeft }: DeleteAccountSectio
   const dialog = useOpenWhenLoaded(loadDialog);
   const trigger = useRef<HTMLButtonElement>(null);
   return (
-    <Section
+    <PageSection
       title={t('Delete my account')}
       text={t(
         'Deletes all your images and credits, at once and for good. First download what you want to keep.',
@@ -45,6 +45,6 @@ export function DeleteAccountSection({ email, creditsLeft }: DeleteAccountSectio
           />
         </Suspense>
       )}
-    </Section>
+    </PageSection>
   );
 }

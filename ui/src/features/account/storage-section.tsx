@@ -1,16 +1,16 @@
+import { PageSection } from '@/components/page-section';
 import { ProgressBar } from '@/components/progress-bar';
 import { Skeleton } from '@/components/skeleton';
 import type { Storage } from '@/lib/api-types';
 import { formatBytes } from '@/lib/format';
 import { currentLocale, plural, t } from '@/lib/translate';
 import { useStorage } from './get-storage';
-import { Section } from './section';
 import { accountTexts } from './texts';
 
 export function StorageSection() {
   const storage = useStorage();
   return (
-    <Section title={t('Storage')} text={t('Your images and their results. Delete some to make room.')}>
+    <PageSection title={t('Storage')} text={t('Your images and their results. Delete some to make room.')}>
       {storage.data ? (
         <Usage storage={storage.data} />
       ) : storage.isError ? (
@@ -20,7 +20,7 @@ export function StorageSection() {
           <Skeleton className="h-10" />
         </div>
       )}
-    </Section>
+    </PageSection>
   );
 }
 

@@ -1,16 +1,16 @@
-import { useEffect, useRef, useState } from 'react';
-import { Button } from '@/components/button';
-import type { NewApiKey } from '@/lib/api-types';
+import { useEffect, useId, useRef, useState } from 'react';
 import { t } from '@/lib/translate';
+import { Button } from './button';
 
-type NewKeyProps = { created: NewApiKey; onDone: () => void };
+type ShownOnceProps = { label: string; hint: string; secret: string; onDone: () => void };
 
-/** Shows a new key, which is readable only once. */
-export function NewKey({ created, onDone }: NewKeyProps) {
+/** Shows a secret that is readable only once, such as a new key. */
+export function ShownOnce({ label, hint, secret, onDone }: ShownOnceProps) {
+  const id = useId();
   const field = useRef<HTMLInputElement>(null);
   const [note, setNote] = useState('');
 
-  // Leads keyboard and screen reader users to the key.
+  // Leads keyboard and screen reader users to the secret.
   useEffect(() => {
     field.current?.focus();
     field.current?.select();
@@ -22,19 +22,19 @@ export function NewKey({ created, onDone }: NewKeyProps) {
 
   return (
     <div className="grid gap-3 rounded-lg border border-accent bg-accent-wash p-4 md:p-6">
-      <label htmlFor="new-key" className="font-semibold">
-        {t('Your new key “{name}”', { name: created.name })}
+      <label htmlFor={id} className="font-semibold">
+        {label}
       </label>
-      <p id="new-key-hint" className="text-sm">
-        {t('Copy it now. We do not store it and cannot show it again.')}
+      <p id={`${id}-hint`} className="text-sm">
+        {hint}
       </p>
       <div className="flex flex-wrap gap-3">
         <input
           ref={field}
-          id="new-key"
+          id={id}
           readOnly
-          value={created.key}
-          aria-describedby="new-key-hint"
+          value={secret}
+          aria-describedby={`${id}-hint`}
           spellCheck={false}
           className="min-h-11 min-w-0 flex-1 basis-48 rounded-md border border-control bg-surface px-3 font-mono text-sm"
         />

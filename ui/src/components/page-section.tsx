@@ -1,9 +1,9 @@
 import { type ReactNode, useId } from 'react';
 
-type SectionProps = { title: string; text: ReactNode; children: ReactNode };
+type PageSectionProps = { title: string; text: ReactNode; children: ReactNode };
 
-/** A section of the account page: the description on the left, the controls on the right. */
-export function Section({ title, text, children }: SectionProps) {
+/** A section of a page, such as the account: the description on the left, the controls on the right. */
+export function PageSection({ title, text, children }: PageSectionProps) {
   const id = useId();
   return (
     <section

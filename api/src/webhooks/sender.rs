@@ -1,0 +1,259 @@
+//! Sends deliveries. Every API process does; `retouch_core::webhooks` makes sure that they share the work.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use reqwest::{Client, StatusCode, header, redirect};
+use retouch_core::webhooks::{
+    self, Attempt, Delivery, DeliveryProblem, DisabledReason, Lane, Outcome, Recorded,
+};
+use retouch_core::{WebhookId, db};
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use super::address::{ResolveError, Resolver};
+use super::{payload, signature};
+use crate::state::App;
+
+/// How often to look for deliveries while none are on their way.
+const ROUND: Duration = Duration::from_secs(1);
+/// How long an attempt may take, from the first packet to the status.
+const TIMEOUT: Duration = Duration::from_secs(15);
+/// How long the rest of a response may take, of which nothing is kept.
+const REST_TIMEOUT: Duration = Duration::from_secs(1);
+/// How much of it is read, in bytes.
+const MAX_REST: usize = 64 * 1024;
+/// How long another process waits for the outcome of an attempt.
+const LEASE: Duration = Duration::from_mins(1);
+
+/// The attempts in flight in this process at the same time, and those to one webhook.
+const fn places(lane: Lane) -> (usize, i64) {
+    match lane {
+        Lane::Fast => (64, 4),
+        Lane::Slow => (16, 2),
+    }
+}
+
+/// Sends deliveries until the process stops, and then waits for those in flight.
+pub async fn run(app: App) {
+    let sender = match Sender::new(app) {
+        Ok(sender) => Arc::new(sender),
+        Err(error) => {
+            tracing::error!("Cannot deliver to webhooks: {error:#}");
+            return;
+        }
+    };
+    let stop = sender.app.stopping.clone();
+    let mut flights = Flights::default();
+    let mut rounds = tokio::time::interval(ROUND);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Whether more may be due than there was room for.
+    let mut has_more = false;
+    loop {
+        let is_round = tokio::select! {
+            () = stop.cancelled() => break,
+            () = flights.next_landing(), if !flights.is_empty() => false,
+            _ = rounds.tick() => true,
+        };
+        if is_round || has_more {
+            match flights.fill(&sender).await {
+                Ok(claimed) => has_more = claimed > 0,
+                Err(error) => {
+                    has_more = false;
+                    tracing::warn!(%error, "Could not look for deliveries to webhooks; retrying");
+                }
+            }
+        }
+    }
+    while !flights.is_empty() {
+        flights.next_landing().await;
+    }
+}
+
+/// The attempts in flight.
+#[derive(Default)]
+struct Flights {
+    tasks: JoinSet<()>,
+    /// Where each of them goes.
+    destinations: HashMap<tokio::task::Id, (Lane, WebhookId)>,
+}
+
+impl Flights {
+    fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Claims what is due, as far as there is room. Returns the number of deliveries.
+    async fn fill(&mut self, sender: &Arc<Sender>) -> Result<usize, db::DatabaseError> {
+        let mut claimed = 0;
+        for lane in [Lane::Fast, Lane::Slow] {
+            let (all, per_webhook) = places(lane);
+            let taken = self.destinations.values().filter(|(of, _)| *of == lane).count();
+            if taken >= all {
+                continue;
+            }
+            let mut busy = HashMap::new();
+            for (_, webhook) in self.destinations.values() {
+                *busy.entry(*webhook).or_default() += 1;
+            }
+            let busy: Vec<_> = busy.into_iter().collect();
+            let free = (all - taken) as i64;
+            let pool = &sender.app.pool;
+            let due =
+                db::within(webhooks::claim(pool, lane, free, per_webhook, &busy, LEASE)).await?;
+            claimed += due.len();
+            for delivery in due {
+                let (sender, webhook) = (sender.clone(), delivery.webhook);
+                let task = self.tasks.spawn(async move { sender.deliver(&delivery).await });
+                self.destinations.insert(task.id(), (lane, webhook));
+            }
+        }
+        Ok(claimed)
+    }
+
+    /// Waits until an attempt has ended.
+    async fn next_landing(&mut self) {
+        match self.tasks.join_next_with_id().await {
+            Some(Ok((id, ()))) => drop(self.destinations.remove(&id)),
+            Some(Err(error)) => {
+                self.destinations.remove(&error.id());
+                tracing::error!(%error, "An attempt to deliver to a webhook panicked");
+            }
+            None => {}
+        }
+    }
+}
+
+/// Sends single deliveries.
+struct Sender {
+    app: App,
+    encrypted: Client,
+    plain: Client,
+}
+
+impl Sender {
+    fn new(app: App) -> anyhow::Result<Self> {
+        let client = |is_plain| {
+            let rules = app.webhook_addresses.clone();
+            Client::builder()
+                .user_agent("Retouch-Webhooks/1")
+                .redirect(redirect::Policy::none())
+                // A proxy would connect to what nobody has checked.
+                .no_proxy()
+                // A new connection for each attempt, so that each checks the addresses of its host.
+                .pool_max_idle_per_host(0)
+                .dns_resolver(Arc::new(Resolver { rules, is_plain }))
+                .https_only(!is_plain)
+                .build()
+                .context("creating the HTTP client")
+        };
+        let (encrypted, plain) = (client(false)?, client(true)?);
+        Ok(Self { app, encrypted, plain })
+    }
+
+    /// Makes one attempt and records its outcome.
+    async fn deliver(&self, delivery: &Delivery) {
+        let started = Instant::now();
+        let sent = tokio::time::timeout(TIMEOUT, self.send(delivery)).await;
+        let took = started.elapsed();
+        let (outcome, status) = match sent {
+            Ok(Ok(status)) => (outcome_of(status), Some(status.as_u16())),
+            Ok(Err(problem)) => (Outcome::Failed(problem), None),
+            Err(_) => (Outcome::Failed(DeliveryProblem::Timeout), None),
+        };
+        let attempt = Attempt { outcome, status, duration_ms: took.as_millis() as i32 };
+        metrics::histogram!("retouch_webhook_seconds").record(took);
+        match db::within(webhooks::record(&self.app.pool, delivery, attempt)).await {
+            Ok(recorded) => report(delivery, attempt, recorded),
+            // The lease expires, and it is sent again.
+            Err(error) => {
+                let id = delivery.id;
+                tracing::warn!(%error, delivery.id = %id, "Could not record the outcome of delivery {id}");
+            }
+        }
+    }
+
+    /// Sends the request and returns the status of the response.
+    async fn send(&self, delivery: &Delivery) -> Result<StatusCode, DeliveryProblem> {
+        // The rules may have become stricter since the address was registered.
+        let url = self.app.webhook_addresses.parse(&delivery.url);
+        let url = url.map_err(|_| DeliveryProblem::Address)?;
+        let client = if url.scheme() == "http" { &self.plain } else { &self.encrypted };
+        let body = payload::body(delivery).map_err(|error| {
+            tracing::error!(%error, delivery.id = %delivery.id, "Could not write the body of a delivery");
+            DeliveryProblem::Connection
+        })?;
+        let (id, now) = (delivery.id.to_string(), self.app.clock.now());
+        let request = client
+            .post(url)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("webhook-id", &id)
+            .header("webhook-timestamp", now.timestamp())
+            .header("webhook-signature", signature::sign(&delivery.secrets, &id, now, &body))
+            .body(body);
+        let mut response = request.send().await.map_err(|error| problem_of(&error))?;
+        // Receivers that write a long response should not see it break. The status alone counts.
+        let rest = async {
+            let mut read = 0;
+            while let Ok(Some(chunk)) = response.chunk().await {
+                read += chunk.len();
+                if read > MAX_REST {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(REST_TIMEOUT, rest).await;
+        Ok(response.status())
+    }
+}
+
+fn outcome_of(status: StatusCode) -> Outcome {
+    match status {
+        StatusCode::GONE => Outcome::Gone,
+        status if status.is_success() => Outcome::Delivered,
+        status if status.is_redirection() => Outcome::Failed(DeliveryProblem::Redirect),
+        _ => Outcome::Failed(DeliveryProblem::Status),
+    }
+}
+
+/// Returns why there was no response, from the errors that led to `error`.
+fn problem_of(error: &reqwest::Error) -> DeliveryProblem {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(current) = cause {
+        match current.downcast_ref::<ResolveError>() {
+            Some(ResolveError::Address(_)) => return DeliveryProblem::Address,
+            Some(ResolveError::Dns(_)) => return DeliveryProblem::Dns,
+            None => {}
+        }
+        if current.is::<rustls::Error>() {
+            return DeliveryProblem::Tls;
+        }
+        // An I/O error hides what it was made of from `source`.
+        let inner = current.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        cause = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| current.source());
+    }
+    DeliveryProblem::Connection
+}
+
+fn report(delivery: &Delivery, attempt: Attempt, recorded: Recorded) {
+    let outcome = match recorded {
+        Recorded::Delivered => "delivered",
+        Recorded::Waiting => "waiting",
+        Recorded::Failed => "failed",
+        Recorded::Disabled(_) => "disabled",
+        Recorded::LeaseLost => "lease_lost",
+    };
+    metrics::counter!("retouch_webhook_attempts_total", "outcome" => outcome).increment(1);
+    let (id, webhook) = (delivery.id, delivery.webhook);
+    tracing::debug!(delivery.id = %id, webhook.id = %webhook, ?attempt, outcome, "Tried delivery {id}");
+    if let Recorded::Disabled(reason) = recorded {
+        let why = match reason {
+            DisabledReason::Gone => "its receiver answered 410",
+            DisabledReason::Failing => "every attempt failed for days",
+        };
+        tracing::info!(webhook.id = %webhook, user.id = %delivery.owner, "Turned webhook {webhook} off: {why}");
+    }
+}

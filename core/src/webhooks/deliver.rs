@@ -1,0 +1,363 @@
+//! Sending deliveries: claiming those that are due, and recording the outcome.
+
+use std::fmt;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use retouch_catalog::{FixMode, Tier, ToolName};
+use sqlx::PgPool;
+
+use super::register::disable;
+use super::{DeliveryProblem, DisabledReason, EventType};
+use crate::{EventId, ImageId, JobId, ResultId, UserId, WebhookId, db};
+
+/// The most attempts a delivery gets.
+pub const MAX_ATTEMPTS: i16 = 8;
+/// A delivery that is older fails with its next failing attempt: a receiver that was away for long, with thousands of
+/// deliveries waiting, must not keep them for ever. The delays add up to less.
+const LONGEST_WAIT: Duration = Duration::from_hours(36);
+/// A webhook is turned off once every attempt has failed for this long.
+const HOPELESS_AFTER: Duration = Duration::from_hours(5 * 24);
+
+/// Returns the time between the `attempts`-th attempt (from 1) and the next; `None` after the last. [`record`] varies it
+/// by a fifth either way.
+pub const fn retry_delay(attempts: i16) -> Option<Duration> {
+    Some(match attempts {
+        ..=1 => Duration::from_secs(5),
+        2 => Duration::from_mins(5),
+        3 => Duration::from_mins(30),
+        4 => Duration::from_hours(2),
+        5 => Duration::from_hours(5),
+        6 | 7 => Duration::from_hours(8),
+        MAX_ATTEMPTS.. => return None,
+    })
+}
+
+/// An attempt that takes longer is slow.
+const SLOW_MS: i32 = 5000;
+
+/// Which webhooks to send to. Those that take long, or fail, must not take the places of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// The last attempt succeeded within five seconds, or there was none.
+    Fast,
+    /// The last attempt failed or took longer.
+    Slow,
+}
+
+/// A secret that signs. `Debug` hides it.
+#[derive(Clone)]
+pub struct SigningSecret(pub Vec<u8>);
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+/// The job that a delivery tells of.
+#[derive(Clone, Debug)]
+pub struct JobFacts {
+    /// Its id.
+    pub id: JobId,
+    /// Its image; `None` after the deletion of the image.
+    pub image: Option<ImageId>,
+    /// Its result; `None` if it has none, or after the deletion of the result.
+    pub result: Option<ResultId>,
+    /// The tool.
+    pub tool: ToolName,
+    /// The factor of an upscale.
+    pub factor: Option<i16>,
+    /// The mode of a Magic Fix.
+    pub mode: Option<FixMode>,
+    /// The tier.
+    pub tier: Tier,
+    /// The price in credits, which only a job that is done has cost.
+    pub cost: i32,
+    /// Why it failed: the code, and the sentence for people.
+    pub failure: Option<(String, String)>,
+}
+
+/// A claimed delivery.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The id of the event, the same for each attempt.
+    pub id: EventId,
+    /// The webhook.
+    pub webhook: WebhookId,
+    /// Its owner.
+    pub owner: UserId,
+    /// The address to call.
+    pub url: String,
+    /// The valid secrets, the newest first.
+    pub secrets: Vec<SigningSecret>,
+    /// What happened.
+    pub event: EventType,
+    /// When it happened.
+    pub created_at: DateTime<Utc>,
+    /// The job it happened to; `None` for other events, and after the deletion of the job.
+    pub job: Option<JobFacts>,
+    /// The credits of the account after it.
+    pub balance: i32,
+    /// The threshold of `credits.low`.
+    pub credits_below: Option<i32>,
+    /// The number of this attempt, from 1.
+    pub attempt: i16,
+    /// When the lease ends. Only who holds it can record an outcome.
+    lease_until: DateTime<Utc>,
+}
+
+/// The outcome of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    /// What happened.
+    pub outcome: Outcome,
+    /// The status of the response, if there was one.
+    pub status: Option<u16>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: i32,
+}
+
+/// See [`Attempt::outcome`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The receiver accepted it.
+    Delivered,
+    /// It failed; another attempt may succeed.
+    Failed(DeliveryProblem),
+    /// The receiver wants no more deliveries.
+    Gone,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It was delivered.
+    Delivered,
+    /// Another attempt will follow.
+    Waiting,
+    /// That was the last attempt.
+    Failed,
+    /// It failed, and the webhook is now off.
+    Disabled(DisabledReason),
+    /// Another process has it by now, or the webhook was turned off or deleted.
+    LeaseLost,
+}
+
+/// Claims up to `limit` due deliveries to webhooks in `lane`, at most `per_webhook` at once for each. `busy` says
+/// how many of a webhook are in flight. Every webhook gets its first one before any gets a second one.
+///
+/// A lease ends after `lease`; then any process can claim the delivery again.
+pub async fn claim(
+    pool: &PgPool,
+    lane: Lane,
+    limit: i64,
+    per_webhook: i64,
+    busy: &[(WebhookId, i64)],
+    lease: Duration,
+) -> sqlx::Result<Vec<Delivery>> {
+    let (busy, in_flight): (Vec<_>, Vec<_>) =
+        busy.iter().map(|(webhook, count)| (webhook.uuid(), *count)).unzip();
+    let rows = sqlx::query!(
+        // The recursion finds the webhooks for which something waits, with one probe of the index for each.
+        r#"with recursive waiting (webhook_id) as (
+               (select webhook_id from webhook_deliveries where state = 'waiting' order by webhook_id limit 1)
+               union all
+               select (select d.webhook_id from webhook_deliveries d
+                       where d.state = 'waiting' and d.webhook_id > waiting.webhook_id order by d.webhook_id limit 1)
+               from waiting where waiting.webhook_id is not null
+           ), due as (
+               select due.webhook_id, due.id
+               from waiting
+               join webhooks w on w.id = waiting.webhook_id and w.is_enabled and (w.is_slow or w.failing_since is not null) = $1
+               left join unnest($2::uuid[], $3::bigint[]) as busy (webhook_id, count) on busy.webhook_id = w.id
+               cross join lateral (
+                   select locked.*, row_number() over (order by locked.due_at) as place
+                   from (
+                       select d.webhook_id, d.id, d.due_at from webhook_deliveries d
+                       where d.webhook_id = w.id and d.state = 'waiting' and d.due_at <= now()
+                       order by d.due_at limit greatest($4 - coalesce(busy.count, 0), 0)
+                       for update skip locked
+                   ) locked
+               ) due
+               order by due.place, due.due_at limit $5
+           ), claimed as (
+               update webhook_deliveries d
+               set attempts = d.attempts + 1, attempted_at = now(), due_at = now() + $6::interval,
+                   lease_until = now() + $6::interval
+               from due where d.webhook_id = due.webhook_id and d.id = due.id
+               returning d.webhook_id, d.id, d.event, d.job_id, d.balance, d.credits_below, d.attempts, d.lease_until,
+                         d.created_at
+           )
+           select c.id as "id: EventId", c.webhook_id as "webhook: WebhookId", c.event as "event: EventType", c.balance,
+                  c.credits_below, c.attempts, c.lease_until as "lease_until!", c.created_at,
+                  w.owner_id as "owner: UserId", w.url, w.secret,
+                  case when w.old_secret_until > now() then w.old_secret end as old_secret,
+                  j.id as "job?: JobId", j.image_id as "image?: ImageId", r.id as "result?: ResultId",
+                  j.tool as "tool?: ToolName", j.factor as "factor?", j.mode as "mode?: FixMode",
+                  j.tier as "tier?: Tier", j.cost as "cost?", j.failure_code as "failure_code?",
+                  j.failure_detail as "failure_detail?"
+           from claimed c
+           join webhooks w on w.id = c.webhook_id
+           left join jobs j on j.id = c.job_id
+           left join results r on r.job_id = j.id"#,
+        lane == Lane::Slow,
+        &busy,
+        &in_flight,
+        per_webhook,
+        limit,
+        db::interval(lease),
+    )
+    .fetch_all(pool)
+    .await?;
+    let deliveries = rows.into_iter().map(|row| Delivery {
+        id: row.id,
+        webhook: row.webhook,
+        owner: row.owner,
+        url: row.url,
+        secrets: [Some(row.secret), row.old_secret]
+            .into_iter()
+            .flatten()
+            .map(SigningSecret)
+            .collect(),
+        event: row.event,
+        created_at: row.created_at,
+        job: match (row.job, row.tool, row.tier, row.cost) {
+            (Some(id), Some(tool), Some(tier), Some(cost)) => Some(JobFacts {
+                id,
+                image: row.image,
+                result: row.result,
+                tool,
+                factor: row.factor,
+                mode: row.mode,
+                tier,
+                cost,
+                failure: row
+                    .failure_code
+                    .map(|code| (code, row.failure_detail.unwrap_or_default())),
+            }),
+            _ => None,
+        },
+        balance: row.balance,
+        credits_below: row.credits_below,
+        attempt: row.attempts,
+        lease_until: row.lease_until,
+    });
+    Ok(deliveries.collect())
+}
+
+/// Records the outcome of an attempt, unless the lease was lost.
+pub async fn record(
+    pool: &PgPool,
+    delivery: &Delivery,
+    attempt: Attempt,
+) -> sqlx::Result<Recorded> {
+    match attempt.outcome {
+        Outcome::Delivered => record_success(pool, delivery, attempt).await,
+        Outcome::Gone => record_failure(pool, delivery, attempt, DeliveryProblem::Status).await,
+        Outcome::Failed(problem) => record_failure(pool, delivery, attempt, problem).await,
+    }
+}
+
+async fn record_success(
+    pool: &PgPool,
+    delivery: &Delivery,
+    attempt: Attempt,
+) -> sqlx::Result<Recorded> {
+    let recorded = sqlx::query!(
+        "update webhook_deliveries
+         set state = 'delivered', lease_until = null, problem = null, status = $4, duration_ms = $5
+         where webhook_id = $1 and id = $2 and lease_until = $3",
+        delivery.webhook.uuid(),
+        delivery.id.uuid(),
+        delivery.lease_until,
+        attempt.status.map(u16::cast_signed),
+        attempt.duration_ms,
+    )
+    .execute(pool)
+    .await?;
+    if recorded.rows_affected() == 0 {
+        return Ok(Recorded::LeaseLost);
+    }
+    sqlx::query!(
+        "update webhooks set failing_since = null, is_slow = $2
+         where id = $1 and (failing_since is not null or is_slow <> $2)",
+        delivery.webhook.uuid(),
+        attempt.duration_ms > SLOW_MS,
+    )
+    .execute(pool)
+    .await?;
+    Ok(Recorded::Delivered)
+}
+
+async fn record_failure(
+    pool: &PgPool,
+    delivery: &Delivery,
+    attempt: Attempt,
+    problem: DeliveryProblem,
+) -> sqlx::Result<Recorded> {
+    let mut tx = db::begin(pool).await?;
+    let webhook = sqlx::query!(
+        r#"select coalesce(failing_since < now() - $2::interval, false) as "is_hopeless!"
+           from webhooks where id = $1 for update"#,
+        delivery.webhook.uuid(),
+        db::interval(HOPELESS_AFTER),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(webhook) = webhook else { return Ok(Recorded::LeaseLost) };
+    let is_test = delivery.event == EventType::Test;
+    let delay = retry_delay(delivery.attempt).filter(|_| !is_test);
+    let is_last = sqlx::query_scalar!(
+        r#"update webhook_deliveries
+           set state = case when $6::interval is null or waiting_since < now() - $7::interval then 'failed' else 'waiting' end,
+               due_at = now() + coalesce($6, '0') * (0.8 + random() * 0.4), lease_until = null, status = $4,
+               duration_ms = $5, problem = $8
+           where webhook_id = $1 and id = $2 and lease_until = $3
+           returning state = 'failed' as "is_last!""#,
+        delivery.webhook.uuid(),
+        delivery.id.uuid(),
+        delivery.lease_until,
+        attempt.status.map(u16::cast_signed),
+        attempt.duration_ms,
+        delay.map(db::interval),
+        db::interval(LONGEST_WAIT),
+        problem.as_str(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(is_last) = is_last else { return Ok(Recorded::LeaseLost) };
+    sqlx::query!(
+        "update webhooks set failing_since = now() where id = $1 and failing_since is null",
+        delivery.webhook.uuid(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    let reason = match attempt.outcome {
+        Outcome::Gone => Some(DisabledReason::Gone),
+        _ if webhook.is_hopeless => Some(DisabledReason::Failing),
+        _ => None,
+    };
+    if let Some(reason) = reason {
+        disable(&mut tx, delivery.webhook, reason).await?;
+    }
+    tx.commit().await?;
+    Ok(match reason {
+        Some(reason) => Recorded::Disabled(reason),
+        None if is_last => Recorded::Failed,
+        None => Recorded::Waiting,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_attempts_take_about_a_day_and_end_before_the_longest_wait() {
+        let delays: Vec<_> = (1..).map_while(retry_delay).collect();
+        assert_eq!(delays.len(), MAX_ATTEMPTS as usize - 1);
+        let all: Duration = delays.iter().sum();
+        assert!(all > Duration::from_hours(20) && all * 12 / 10 < LONGEST_WAIT, "{all:?}");
+    }
+}

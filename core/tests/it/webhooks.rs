@@ -1,0 +1,426 @@
+//! Webhooks: what they are told is written in the transaction in which it happens, and sent at least once.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
+use retouch_core::jobs::{self, Failure, Finish, Isolation, NewJob};
+use retouch_core::results::NewResult;
+use retouch_core::webhooks::{
+    self, Attempt, Change, Delivery, DeliveryProblem, DeliveryState, DisabledReason, EventType,
+    Lane, NewWebhook, Outcome, Recorded, SendError,
+};
+use retouch_core::{
+    ImageId, JobId, ResultId, UserId, WebhookId, WorkerId, accounts, credits, images, storage,
+};
+use retouch_standins::testing::{adjust, image, user};
+use sqlx::PgPool;
+
+const LEASE: Duration = Duration::from_mins(1);
+const DELIVERED: Attempt =
+    Attempt { outcome: Outcome::Delivered, status: Some(204), duration_ms: 12 };
+const REFUSED: Attempt = Attempt {
+    outcome: Outcome::Failed(DeliveryProblem::Status),
+    status: Some(500),
+    duration_ms: 12,
+};
+
+async fn webhook(pool: &PgPool, owner: UserId, events: &[EventType], below: i32) -> WebhookId {
+    let new = NewWebhook {
+        url: "https://example.com/hooks",
+        description: "",
+        events,
+        credits_below: below,
+        secret: &[7; 32],
+    };
+    webhooks::create(pool, owner, &new).await.unwrap().id
+}
+
+async fn submit(pool: &PgPool, owner: UserId, image: ImageId, tier: Tier) -> JobId {
+    let new = NewJob {
+        owner: Some(owner),
+        image,
+        tool: Tool::RemoveBackground,
+        tier,
+        idempotency_key: None,
+        fix: None,
+        queue_limit: None,
+    };
+    jobs::submit(pool, &new).await.unwrap().into_job().id
+}
+
+async fn claim_job(pool: &PgPool, worker: WorkerId) -> JobId {
+    let classes = Tier::ALL.map(|tier| JobClass { tier, tool: ToolName::RemoveBackground });
+    let claimed = jobs::claim(pool, worker, &classes, &FixMode::ALL, Isolation::Shared, LEASE);
+    claimed.await.unwrap().expect("a job").id
+}
+
+async fn finish(pool: &PgPool, worker: WorkerId, job: JobId) -> ResultId {
+    let made = NewResult {
+        id: ResultId::new(),
+        object_key: storage::result_key(job, 1),
+        thumbnail_key: storage::result_thumbnail_key(job, 1),
+        preview_key: None,
+        size_bytes: 100,
+        width: 64,
+        height: 48,
+        model: "tiny".into(),
+        model_sha256: "0".repeat(64),
+        device: "cpu".into(),
+        is_demo: false,
+        duration_ms: 12,
+    };
+    assert_eq!(jobs::finish(pool, worker, job, &made).await.unwrap(), Finish::Done);
+    made.id
+}
+
+/// Submits, claims and finishes a paid job, which costs five credits.
+async fn spend(pool: &PgPool, owner: UserId, image: ImageId) -> JobId {
+    let (worker, job) = (WorkerId::new(), submit(pool, owner, image, Tier::Paid).await);
+    assert_eq!(claim_job(pool, worker).await, job);
+    finish(pool, worker, job).await;
+    job
+}
+
+async fn claim(pool: &PgPool, lane: Lane, limit: i64, per_webhook: i64) -> Vec<Delivery> {
+    webhooks::claim(pool, lane, limit, per_webhook, &[], LEASE).await.unwrap()
+}
+
+async fn sql(pool: &PgPool, statement: &'static str) {
+    sqlx::query(statement).execute(pool).await.unwrap();
+}
+
+/// Lets time pass for what waits.
+async fn wait_is_over(pool: &PgPool) {
+    sql(pool, "update webhook_deliveries set due_at = now() where state = 'waiting'").await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn every_end_of_a_job_is_told_to_those_who_asked(pool: PgPool) {
+    let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);
+    let picture = image(&pool, None, ada, b"x").await;
+    let all = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    let failures = webhook(&pool, ada, &[EventType::JobFailed], 1).await;
+    let off = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    let turn_off = Change { is_enabled: Some(false), ..Change::default() };
+    assert!(webhooks::change(&pool, ada, off, &turn_off).await.unwrap());
+    webhook(&pool, bob, &EventType::SUBSCRIBABLE, 1).await;
+
+    let worker = WorkerId::new();
+    let done = submit(&pool, ada, picture, Tier::Paid).await;
+    claim_job(&pool, worker).await;
+    let result = finish(&pool, worker, done).await;
+    let free = submit(&pool, ada, picture, Tier::Free).await;
+    claim_job(&pool, worker).await;
+    finish(&pool, worker, free).await;
+    let failed = submit(&pool, ada, picture, Tier::Paid).await;
+    claim_job(&pool, worker).await;
+    let failure = Failure { code: "image_unreadable".into(), detail: "No.".into() };
+    assert!(jobs::fail(&pool, worker, failed, &failure).await.unwrap());
+    assert!(!jobs::fail(&pool, worker, failed, &failure).await.unwrap(), "it has ended");
+    let canceled = submit(&pool, ada, picture, Tier::Paid).await;
+    assert!(jobs::cancel(&pool, canceled).await.unwrap());
+    assert!(!jobs::cancel(&pool, canceled).await.unwrap(), "it has ended");
+    let mut told = claim(&pool, Lane::Fast, 100, 100).await;
+    let facts = |told: &[Delivery], job| {
+        let found = told.iter().filter_map(|delivery| delivery.job.clone());
+        found.into_iter().find(|facts| facts.id == job).unwrap()
+    };
+    assert_eq!(
+        (facts(&told, done).image, facts(&told, done).result),
+        (Some(picture), Some(result))
+    );
+    let why = facts(&told, failed).failure;
+    assert_eq!(why, Some(("image_unreadable".into(), "No.".into())));
+
+    let with_image = submit(&pool, ada, picture, Tier::Paid).await;
+    images::delete(&pool, ada, picture).await.unwrap().unwrap();
+    told.extend(claim(&pool, Lane::Fast, 100, 100).await);
+    assert_eq!(facts(&told, with_image).image, None);
+    let of = |webhook| {
+        let its = told.iter().filter(|delivery| delivery.webhook == webhook);
+        let facts = its.map(|delivery| {
+            let job = delivery.job.as_ref().unwrap();
+            (job.id, (delivery.event, delivery.balance, job.cost))
+        });
+        facts.collect::<HashMap<_, _>>()
+    };
+    let expected = [
+        (done, (EventType::JobDone, 15, 5)),
+        (free, (EventType::JobDone, 15, 0)),
+        (failed, (EventType::JobFailed, 15, 5)),
+        (canceled, (EventType::JobCanceled, 15, 5)),
+        (with_image, (EventType::JobCanceled, 15, 5)),
+    ];
+    assert_eq!(of(all), expected.into_iter().collect());
+    assert_eq!(of(failures), [(failed, (EventType::JobFailed, 15, 5))].into_iter().collect());
+    assert_eq!(told.len(), 6, "those of others, and those that are off, are told nothing");
+    let ids: Vec<_> =
+        told.iter().filter(|one| one.event == EventType::JobFailed).map(|one| one.id).collect();
+    assert_eq!(ids[0], ids[1], "one event has one id");
+    assert_eq!(credits::audit(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn low_credits_are_told_once_for_each_crossing(pool: PgPool) {
+    let ada = user(&pool, "ada", 30).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let low = [EventType::CreditsLow];
+    let (at_20, at_28) = (webhook(&pool, ada, &low, 20).await, webhook(&pool, ada, &low, 28).await);
+    let told = async || {
+        let mut told: Vec<_> = claim(&pool, Lane::Fast, 100, 100)
+            .await
+            .iter()
+            .map(|one| (one.webhook, one.event, one.balance, one.credits_below))
+            .collect();
+        told.sort_by_key(|(_, _, balance, _)| std::cmp::Reverse(*balance));
+        told
+    };
+    // From 50 to 0, all at once: exactly one debit crosses each threshold.
+    let worker = WorkerId::new();
+    let mut claimed = Vec::new();
+    for _ in 0..10 {
+        // Equal runs of one image would be joined.
+        let picture = image(&pool, None, ada, b"x").await;
+        submit(&pool, ada, picture, Tier::Paid).await;
+        claimed.push(claim_job(&pool, worker).await);
+    }
+    futures::future::join_all(claimed.iter().map(|job| finish(&pool, worker, *job))).await;
+    let crossings = [
+        (at_28, EventType::CreditsLow, 25, Some(28)),
+        (at_20, EventType::CreditsLow, 15, Some(20)),
+    ];
+    assert_eq!(told().await, crossings);
+    // Up and down again.
+    adjust(&pool, ada, 22).await;
+    spend(&pool, ada, picture).await;
+    spend(&pool, ada, picture).await;
+    assert_eq!(told().await, [(at_20, EventType::CreditsLow, 17, Some(20))]);
+    // Exactly the threshold is not below it; taking away counts as well.
+    adjust(&pool, ada, 3).await;
+    assert_eq!(told().await, []);
+    adjust(&pool, ada, -1).await;
+    assert_eq!(told().await, [(at_20, EventType::CreditsLow, 19, Some(20))]);
+    assert_eq!(credits::audit(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_job_finishes_while_its_webhook_is_being_deleted(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let hook = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 20).await;
+    let (worker, job) = (WorkerId::new(), submit(&pool, ada, picture, Tier::Paid).await);
+    claim_job(&pool, worker).await;
+    // Holds the payer's row, so that the finish waits with a snapshot in which the webhook exists.
+    let mut tx = pool.begin().await.unwrap();
+    sqlx::query("select id from users where id = $1 for update")
+        .bind(ada)
+        .fetch_one(&mut *tx)
+        .await
+        .unwrap();
+    let finishing = tokio::spawn({
+        let pool = pool.clone();
+        async move { finish(&pool, worker, job).await }
+    });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(webhooks::delete(&pool, ada, hook).await.unwrap());
+    tx.commit().await.unwrap();
+    finishing.await.unwrap();
+    assert!(claim(&pool, Lane::Fast, 10, 10).await.is_empty(), "nothing is sent");
+    assert_eq!(webhooks::delete_old(&pool).await.unwrap(), 2, "the janitor deletes what is left");
+    assert_eq!(credits::audit(&pool).await.unwrap(), []);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn webhooks_take_turns_and_a_claim_is_exclusive(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let busy = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    let calm = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    for _ in 0..6 {
+        webhooks::send_test(&pool, ada, busy).await.unwrap();
+    }
+    let newest = webhooks::send_test(&pool, ada, calm).await.unwrap();
+    let first = claim(&pool, Lane::Fast, 2, 4).await;
+    assert!(
+        first.iter().any(|delivery| delivery.id == newest),
+        "each gets its first one before any a second one"
+    );
+    let in_flight = [(busy, 1), (calm, 1)];
+    let next = webhooks::claim(&pool, Lane::Fast, 10, 4, &in_flight, LEASE).await.unwrap();
+    assert_eq!(next.len(), 3, "with one in flight, three more");
+    // Two processes never get the same one.
+    let both = futures::future::join_all((0..8).map(|_| claim(&pool, Lane::Fast, 10, 10))).await;
+    assert_eq!(both.iter().map(Vec::len).sum::<usize>(), 2);
+    assert!(claim(&pool, Lane::Fast, 10, 10).await.is_empty());
+
+    // A process that dies leaves leases, which end by the clock of the database.
+    sql(&pool, "update webhook_deliveries set due_at = now(), lease_until = now()").await;
+    let again = claim(&pool, Lane::Fast, 10, 10).await;
+    assert_eq!(again.len(), 7);
+    assert!(again.iter().all(|delivery| delivery.attempt == 2));
+    // What it writes later is too late.
+    assert_eq!(webhooks::record(&pool, &first[0], DELIVERED).await.unwrap(), Recorded::LeaseLost);
+    assert_eq!(webhooks::record(&pool, &first[0], REFUSED).await.unwrap(), Recorded::LeaseLost);
+    for delivery in &again {
+        assert_eq!(
+            webhooks::record(&pool, delivery, DELIVERED).await.unwrap(),
+            Recorded::Delivered
+        );
+        assert_eq!(
+            webhooks::record(&pool, delivery, DELIVERED).await.unwrap(),
+            Recorded::LeaseLost
+        );
+    }
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn slow_and_failing_webhooks_have_a_lane_of_their_own(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let hook = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    let send = async |attempt: Attempt, lane: Lane| {
+        webhooks::send_test(&pool, ada, hook).await.unwrap();
+        let other = if lane == Lane::Fast { Lane::Slow } else { Lane::Fast };
+        assert!(claim(&pool, other, 10, 10).await.is_empty());
+        let claimed = claim(&pool, lane, 10, 10).await;
+        webhooks::record(&pool, &claimed[0], attempt).await.unwrap()
+    };
+    let slow = Attempt { duration_ms: 5001, ..DELIVERED };
+    assert_eq!(send(DELIVERED, Lane::Fast).await, Recorded::Delivered);
+    assert_eq!(send(slow, Lane::Fast).await, Recorded::Delivered);
+    assert_eq!(send(DELIVERED, Lane::Slow).await, Recorded::Delivered);
+    assert_eq!(send(REFUSED, Lane::Fast).await, Recorded::Failed, "a test is tried once");
+    assert_eq!(send(DELIVERED, Lane::Slow).await, Recorded::Delivered);
+    assert_eq!(send(DELIVERED, Lane::Fast).await, Recorded::Delivered);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_failing_delivery_is_tried_for_a_day_and_can_be_sent_again(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let hook = webhook(&pool, ada, &[EventType::JobDone], 1).await;
+    let job = spend(&pool, ada, picture).await;
+    let mut lane = Lane::Fast;
+    for attempt in 1..=webhooks::MAX_ATTEMPTS {
+        let claimed = claim(&pool, lane, 10, 10).await;
+        assert_eq!((claimed.len(), claimed[0].attempt), (1, attempt));
+        let recorded = webhooks::record(&pool, &claimed[0], REFUSED).await.unwrap();
+        let seen = webhooks::deliveries(&pool, hook, None, 10).await.unwrap().remove(0);
+        assert_eq!((seen.attempts, seen.status, seen.job), (attempt, Some(500), Some(job)));
+        assert_eq!(seen.problem, Some(DeliveryProblem::Status));
+        if attempt == webhooks::MAX_ATTEMPTS {
+            assert_eq!((recorded, seen.state), (Recorded::Failed, DeliveryState::Failed));
+            assert_eq!(seen.next_at, None);
+        } else {
+            assert_eq!((recorded, seen.state), (Recorded::Waiting, DeliveryState::Waiting));
+            let wait = (seen.next_at.unwrap() - seen.attempted_at.unwrap()).to_std().unwrap();
+            let delay = webhooks::retry_delay(attempt).unwrap();
+            let slack = Duration::from_secs(1);
+            assert!(wait + slack > delay * 8 / 10 && wait < delay * 12 / 10 + slack, "{wait:?}");
+        }
+        assert!(claim(&pool, Lane::Slow, 10, 10).await.is_empty());
+        lane = Lane::Slow;
+        wait_is_over(&pool).await;
+    }
+    let sent = webhooks::deliveries(&pool, hook, None, 10).await.unwrap()[0].id;
+    webhooks::send_again(&pool, ada, hook, sent).await.unwrap();
+    let claimed = claim(&pool, lane, 10, 10).await;
+    assert_eq!((claimed[0].id, claimed[0].attempt), (sent, 1), "the same event, from the start");
+    webhooks::send_again(&pool, ada, hook, sent).await.unwrap();
+    assert_eq!(
+        webhooks::record(&pool, &claimed[0], DELIVERED).await.unwrap(),
+        Recorded::Delivered,
+        "one that is on its way stays as it is"
+    );
+    // A receiver that was away for long must not be called for ever.
+    webhooks::send_again(&pool, ada, hook, sent).await.unwrap();
+    let claimed = claim(&pool, Lane::Fast, 10, 10).await;
+    sql(&pool, "update webhook_deliveries set waiting_since = now() - interval '37 hours'").await;
+    assert_eq!(webhooks::record(&pool, &claimed[0], REFUSED).await.unwrap(), Recorded::Failed);
+    let stranger = user(&pool, "bob", 0).await;
+    let refused = webhooks::send_again(&pool, stranger, hook, sent).await;
+    assert!(matches!(refused, Err(SendError::NoSuchWebhook)));
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn receivers_that_are_gone_or_fail_for_days_are_turned_off(pool: PgPool) {
+    let ada = user(&pool, "ada", 100).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let hook = webhook(&pool, ada, &[EventType::JobDone], 1).await;
+    let state = async || webhooks::get(&pool, ada, hook).await.unwrap().unwrap();
+    let turn_on = Change { is_enabled: Some(true), ..Change::default() };
+    let gone = Attempt { outcome: Outcome::Gone, status: Some(410), duration_ms: 3 };
+    for (attempt, reason) in [(gone, DisabledReason::Gone), (REFUSED, DisabledReason::Failing)] {
+        spend(&pool, ada, picture).await;
+        spend(&pool, ada, picture).await;
+        let claimed = claim(&pool, Lane::Fast, 1, 1).await;
+        if reason == DisabledReason::Failing {
+            webhooks::record(&pool, &claimed[0], attempt).await.unwrap();
+            assert!(state().await.is_enabled, "the first failure is forgiven");
+            sql(&pool, "update webhooks set failing_since = now() - interval '121 hours'").await;
+        }
+        let claimed = if reason == DisabledReason::Failing {
+            claim(&pool, Lane::Slow, 1, 1).await
+        } else {
+            claimed
+        };
+        let recorded = webhooks::record(&pool, &claimed[0], attempt).await.unwrap();
+        assert_eq!(recorded, Recorded::Disabled(reason));
+        let seen = state().await;
+        assert_eq!((seen.is_enabled, seen.disabled_reason), (false, Some(reason)));
+        let left = webhooks::deliveries(&pool, hook, None, 10).await.unwrap();
+        assert!(left.iter().all(|delivery| delivery.state == DeliveryState::Failed));
+        assert!(
+            left.iter().any(|delivery| delivery.problem == Some(DeliveryProblem::Off))
+                || reason == DisabledReason::Failing
+        );
+        spend(&pool, ada, picture).await;
+        assert_eq!(webhooks::deliveries(&pool, hook, None, 10).await.unwrap().len(), left.len());
+        assert!(matches!(webhooks::send_test(&pool, ada, hook).await, Err(SendError::Off)));
+        let off = webhooks::send_again(&pool, ada, hook, left[0].id).await;
+        assert!(matches!(off, Err(SendError::Off)));
+        webhooks::change(&pool, ada, hook, &turn_on).await.unwrap();
+        let seen = state().await;
+        assert_eq!((seen.is_enabled, seen.disabled_reason, seen.failing_since), (true, None, None));
+    }
+    assert!(claim(&pool, Lane::Fast, 10, 10).await.is_empty(), "what was ended stays ended");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn old_deliveries_and_those_of_deleted_accounts_go(pool: PgPool) {
+    let (ada, bob) = (user(&pool, "ada", 0).await, user(&pool, "bob", 0).await);
+    let hook = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    let other = webhook(&pool, bob, &EventType::SUBSCRIBABLE, 1).await;
+    assert!(webhooks::rotate(&pool, ada, hook, &[8; 32]).await.unwrap());
+    let kept = webhooks::send_test(&pool, ada, hook).await.unwrap();
+    sql(
+        &pool,
+        "insert into webhook_deliveries (webhook_id, id, event, balance, state)
+         select id, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'webhook.test', 0, 'delivered'
+         from webhooks, generate_series(1, 1003) n",
+    )
+    .await;
+    assert_eq!(webhooks::delete_old(&pool).await.unwrap(), 6, "three of each are too many");
+    let count = async || webhooks::deliveries(&pool, hook, None, 5000).await.unwrap();
+    assert_eq!((count().await.len(), count().await[0].id), (1001, kept));
+    let claimed = claim(&pool, Lane::Fast, 10, 10).await;
+    assert_eq!(claimed[0].secrets.iter().map(|secret| secret.0[0]).collect::<Vec<_>>(), [8, 7]);
+    sql(&pool, "update webhooks set old_secret_until = now() - interval '1 second' where old_secret is not null").await;
+    sql(&pool, "update webhook_deliveries set created_at = now() - interval '15 days' where state = 'delivered'").await;
+    assert_eq!(webhooks::delete_old(&pool).await.unwrap(), 2000);
+    let old: Option<Vec<u8>> = sqlx::query_scalar("select old_secret from webhooks where id = $1")
+        .bind(hook)
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(old, None, "a secret that no longer signs is not kept");
+
+    accounts::delete(&pool, ada, &[7; 32]).await.unwrap().unwrap();
+    assert_eq!(webhooks::list(&pool, ada).await.unwrap().len(), 0);
+    let left: Vec<WebhookId> =
+        sqlx::query_scalar("select distinct webhook_id from webhook_deliveries")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+    assert_eq!(left, [], "those of the other account were too old");
+    assert_eq!(webhooks::list(&pool, bob).await.unwrap()[0].id, other);
+}

@@ -1,0 +1,22 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { api, unwrap } from '@/lib/api-client';
+import { failureText } from '@/lib/failure-text';
+import { notifyError } from '@/lib/notify';
+import { deliveriesKey } from '@/lib/query-keys';
+import { t } from '@/lib/translate';
+import { webhookTexts } from './texts';
+
+/** Sends a delivery again. */
+export function useSendAgain(webhookId: string) {
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn: async (deliveryId: string) =>
+      unwrap(
+        await api.POST('/api/webhooks/{webhookId}/deliveries/{deliveryId}/resend', {
+          params: { path: { webhookId, deliveryId } },
+        }),
+      ),
+    onSuccess: () => void queryClient.invalidateQueries({ queryKey: deliveriesKey(webhookId) }),
+    onError: (error) => notifyError(failureText(error) || t(webhookTexts.notSent)),
+  });
+}

@@ -1,0 +1,155 @@
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { Button } from '@/components/button';
+import { ApiError } from '@/lib/api-client';
+import type { EventType, Webhook, WebhookRequest } from '@/lib/api-types';
+import { classNames } from '@/lib/class-names';
+import { failureText } from '@/lib/failure-text';
+import { t } from '@/lib/translate';
+import { eventTexts, webhookTexts } from './texts';
+
+const EVENTS: EventType[] = ['job.done', 'job.failed', 'job.canceled', 'credits.low'];
+const EXAMPLE = 'https://example.com/hooks';
+const DEFAULT_CREDITS_BELOW = 20;
+const MAX_CREDITS_BELOW = 1_000_000;
+
+type WebhookFormProps = {
+  /** Undefined for a new one. */
+  webhook?: Webhook;
+  save: (wish: WebhookRequest) => Promise<unknown>;
+  onCancel: () => void;
+};
+
+/** The address of a webhook and what it is told. */
+export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
+  const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  const [url, setUrl] = useState(webhook?.url ?? '');
+  const [description, setDescription] = useState(webhook?.description ?? '');
+  const [events, setEvents] = useState<EventType[]>(webhook?.events ?? EVENTS);
+  const [below, setBelow] = useState(String(webhook?.creditsBelow ?? DEFAULT_CREDITS_BELOW));
+  const [problem, setProblem] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+
+  // The form opens on a click and replaces the button that had the focus.
+  useEffect(() => field.current?.focus(), []);
+
+  async function submit(event: FormEvent) {
+    event.preventDefault();
+    if (isBusy) return;
+    if (!url.trim()) return reject(t('Enter the address to call'));
+    if (events.length === 0) return setProblem(t('Choose at least one event.'));
+    const creditsBelow = Number(below);
+    if (!(Number.isInteger(creditsBelow) && creditsBelow >= 1 && creditsBelow <= MAX_CREDITS_BELOW)) {
+      return setProblem(t('Enter a whole number of credits'));
+    }
+    setProblem(null);
+    setBusy(true);
+    try {
+      await save({ url: url.trim(), description: description.trim(), events, creditsBelow });
+    } catch (error) {
+      const isOurs = error instanceof ApiError && error.status >= 500;
+      reject(isOurs ? t(webhookTexts.notSaved) : failureText(error as Error));
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function reject(reason: string) {
+    setProblem(reason);
+    field.current?.focus();
+  }
+
+  const toggle = (event: EventType) =>
+    setEvents(EVENTS.filter((known) => events.includes(known) !== (known === event)));
+
+  return (
+    <form
+      onSubmit={submit}
+      noValidate
+      aria-label={webhook ? t('Edit the webhook') : t('New webhook')}
+      className="grid gap-4 rounded-lg border border-line bg-surface p-4"
+    >
+      <div className="grid gap-2">
+        <label htmlFor={`${id}-url`} className="font-semibold">
+          {t('Address')}
+        </label>
+        <input
+          ref={field}
+          id={`${id}-url`}
+          type="url"
+          inputMode="url"
+          autoComplete="off"
+          maxLength={2000}
+          value={url}
+          placeholder={EXAMPLE}
+          aria-required
+          aria-invalid={problem !== null}
+          aria-describedby={problem ? `${id}-problem` : undefined}
+          onChange={(event) => {
+            setUrl(event.target.value);
+            setProblem(null);
+          }}
+          className={classNames(fieldStyle, problem ? 'border-danger' : 'border-control')}
+        />
+      </div>
+      <div className="grid gap-2">
+        <label htmlFor={`${id}-description`} className="font-semibold">
+          {t('Description (optional)')}
+        </label>
+        <input
+          id={`${id}-description`}
+          autoComplete="off"
+          maxLength={200}
+          value={description}
+          onChange={(event) => setDescription(event.target.value)}
+          className={classNames(fieldStyle, 'border-control')}
+        />
+      </div>
+      <fieldset className="grid gap-1">
+        <legend className="mb-1 font-semibold">{t('Call it when')}</legend>
+        {EVENTS.map((event) => (
+          <label key={event} className="flex min-h-9 thumb:min-h-11 w-fit items-center gap-3 text-sm">
+            <input
+              type="checkbox"
+              checked={events.includes(event)}
+              onChange={() => toggle(event)}
+              className="size-5 accent-accent"
+            />
+            {t(eventTexts[event])}
+          </label>
+        ))}
+      </fieldset>
+      {events.includes('credits.low') && (
+        <div className="grid gap-2">
+          <label htmlFor={`${id}-below`} className="font-semibold">
+            {t('Credits are low below')}
+          </label>
+          <input
+            id={`${id}-below`}
+            type="number"
+            min={1}
+            max={MAX_CREDITS_BELOW}
+            value={below}
+            onChange={(event) => setBelow(event.target.value)}
+            className={classNames(fieldStyle, 'w-32 border-control')}
+          />
+        </div>
+      )}
+      {problem && (
+        <p id={`${id}-problem`} role="alert" className="text-sm text-danger">
+          {problem}
+        </p>
+      )}
+      <div className="flex flex-wrap gap-3">
+        <Button type="submit" isBusy={isBusy}>
+          {webhook ? t('Save') : t('Create webhook')}
+        </Button>
+        <Button variant="secondary" onClick={onCancel}>
+          {t('Cancel')}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+const fieldStyle = 'min-h-11 min-w-0 rounded-md border bg-surface px-3 placeholder:text-soft';
