@@ -4,6 +4,7 @@ import type {
   Checkout,
   Claim,
   Config,
+  Delivery,
   Image,
   Job,
   Result,
