@@ -197,7 +197,7 @@ async fn low_credits_are_told_once_for_each_crossing(pool: PgPool) {
     spend(&pool, ada, picture).await;
     assert_eq!(told().await, [(at_20, EventType::CreditsLow, 17, Some(20))]);
     // Exactly the threshold is not below it; taking away counts as well.
-    adjust(&pool, ada, 3).await;
+    adjust(&pool, ada, 8).await;
     assert_eq!(told().await, []);
     adjust(&pool, ada, -1).await;
     assert_eq!(told().await, [(at_20, EventType::CreditsLow, 19, Some(20))]);
