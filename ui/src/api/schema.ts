@@ -1335,6 +1335,10 @@ export interface components {
         Features: {
             /** @description True if credits can be bought. */
             payments: boolean;
+            /** @description True if HEIC can be uploaded. */
+            heic: boolean;
+            /** @description True if AVIF can be uploaded. */
+            avif: boolean;
         };
         /** @description The multipart body with an image, for the `OpenAPI` document. */
         FileUpload: {

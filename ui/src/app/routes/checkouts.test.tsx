@@ -10,7 +10,10 @@ import { renderApp } from '@/testing/render-app';
 import { server } from '@/testing/server';
 
 const withOrders = (...checkouts: ReturnType<typeof aCheckout>[]) =>
-  Object.assign(new MockApi(), { checkouts, config: aConfig({ features: { payments: true } }) });
+  Object.assign(new MockApi(), {
+    checkouts,
+    config: aConfig({ features: { payments: true, heic: true, avif: true } }),
+  });
 
 /** The value below a card's title. */
 const card = (title: string) => screen.getByText(title).nextElementSibling;

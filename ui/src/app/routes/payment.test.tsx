@@ -14,7 +14,10 @@ const OPEN = 'Your payment is not finished';
 const UNCHECKED = /We could not check your payment/;
 
 const withOrders = (...checkouts: ReturnType<typeof aCheckout>[]) =>
-  Object.assign(new MockApi(), { checkouts, config: aConfig({ features: { payments: true } }) });
+  Object.assign(new MockApi(), {
+    checkouts,
+    config: aConfig({ features: { payments: true, heic: true, avif: true } }),
+  });
 
 const addressOf = ({ router }: ReturnType<typeof renderApp>) =>
   router.state.location.pathname + router.state.location.search;

@@ -14,7 +14,8 @@ vi.mock('@/lib/leave-page', () => ({ leavePage: vi.fn() }));
 const FAILED = 'Failed to redirect to payment, please try again later';
 const LEAVING = 'Taking you to the payment page…';
 
-const aShop = () => Object.assign(new MockApi(), { config: aConfig({ features: { payments: true } }) });
+const aShop = () =>
+  Object.assign(new MockApi(), { config: aConfig({ features: { payments: true, heic: true, avif: true } }) });
 
 /** The Choose button of a pack, counted from 0. */
 const choose = async (index: number) =>
