@@ -68,6 +68,7 @@ async fn finish(pool: &PgPool, worker: WorkerId, job: JobId) -> ResultId {
         model_sha256: "0".repeat(64),
         device: "cpu".into(),
         is_demo: false,
+        source: None,
         duration_ms: 12,
     };
     assert_eq!(jobs::finish(pool, worker, job, &made).await.unwrap(), Finish::Done);
