@@ -12,6 +12,7 @@ mod context;
 mod error;
 mod guard;
 mod heif;
+mod key;
 mod parent;
 mod png;
 mod policy;
@@ -26,11 +27,13 @@ mod xmp;
 
 pub use authority::{Authority, AuthorityError, Leaf};
 pub use error::{KeyError, SetupError, SignError};
+pub use key::{TimestampAuthority, TimestampError};
 pub use parent::{MAX_MANIFEST_BYTES, Parent, Provenance};
+pub use png::INSERT_AT;
 pub use policy::{Coverage, Credentials, CredentialsConfig};
 pub use report::{Claim, Deed, Ingredient, Problem, Report, Signature, State, Verifier};
-pub use seal::{CopyMark, INSERT_AT, PngSeal};
-pub use signer::{Signer, TimestampAuthority, TimestampError};
+pub use seal::{CopyMark, PngSeal};
+pub use signer::Signer;
 pub use source_type::SourceType;
 pub use statement::{Model, Statement};
 

@@ -1,5 +1,7 @@
 //! The chunks of a PNG that hold marks.
 
+/// Where the marks of a PNG belong: behind its signature and its header, before the pixels.
+pub const INSERT_AT: usize = 8 + 25;
 /// The chunk type of a C2PA manifest store.
 const MANIFEST: &[u8; 4] = b"caBX";
 /// The chunk type of international text.
@@ -37,7 +39,7 @@ pub(crate) fn xmp_chunk(packet: &str) -> Vec<u8> {
 
 /// Returns `png`, which has no XMP, with a packet of XMP; `None` if it is damaged.
 pub(crate) fn with_xmp(png: &[u8], packet: &str) -> Option<Vec<u8>> {
-    let (head, rest) = png.split_at_checked(crate::INSERT_AT)?;
+    let (head, rest) = png.split_at_checked(INSERT_AT)?;
     Some([head, &xmp_chunk(packet), rest].concat())
 }
 

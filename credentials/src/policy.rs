@@ -130,7 +130,7 @@ impl Credentials {
     /// # Errors
     /// If the trusted certificates are not PEM; [`Self::open`] has checked them.
     pub fn verifier(&self) -> Result<Verifier, String> {
-        Verifier::new(self.signer(), self.trust.as_deref())
+        Verifier::new(self.signer().map(Signer::chain), self.trust.as_deref())
     }
 
     /// Returns what signs, if a usable key is configured.
@@ -203,7 +203,7 @@ impl Credentials {
             return Ok(None);
         }
         let statement = Statement::of_run(tool, model, parent.source().as_ref());
-        let signed = |signer: &Signer| PngSeal::new(signer, &statement, parent, now);
+        let signed = |signer: &Signer| signer.seal(&statement, parent, now);
         self.or_xmp(signed, || Ok(PngSeal::unsigned(statement.source()))).map(Some)
     }
 

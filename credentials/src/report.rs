@@ -12,7 +12,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::pem::Pem;
 
 use crate::guard::guard;
-use crate::{Format, Signer, SourceType, container, xmp};
+use crate::{Format, SourceType, container, xmp};
 
 /// How many generations of ingredients are reported.
 const MAX_DEPTH: usize = 8;
@@ -126,14 +126,14 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Trusts `own`, if its authority is private, and the certificates under `anchors` (PEM).
+    /// Trusts `own`, our certificate chain, if its authority is private, and the certificates under `anchors` (both PEM).
     ///
     /// # Errors
-    /// If `anchors` is not a list of PEM certificates.
-    pub fn new(own: Option<&Signer>, anchors: Option<&str>) -> Result<Self, String> {
+    /// If one of them is not a list of PEM certificates.
+    pub fn new(own: Option<&str>, anchors: Option<&str>) -> Result<Self, String> {
         let mut trusted = anchors.unwrap_or_default().to_owned();
         let mut leaf = None;
-        for pem in own.into_iter().flat_map(|own| Pem::iter_from_buffer(own.chain().as_bytes())) {
+        for pem in own.into_iter().flat_map(|own| Pem::iter_from_buffer(own.as_bytes())) {
             let pem = pem.map_err(|error| error.to_string())?;
             let certificate = pem.parse_x509().map_err(|error| error.to_string())?;
             if certificate.is_ca() && certificate.subject() == certificate.issuer() {

@@ -4,16 +4,17 @@
 //! known first: [`PngSeal::finish`] returns exactly the bytes that belong at [`INSERT_AT`], and whoever stores the file
 //! holds back its head until then.
 
+use std::sync::Arc;
+
 use c2pa::assertions::DataHash;
 use c2pa::{Builder, HashRange, Signer as _};
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
 use crate::error::SignError;
-use crate::{Format, Parent, Signer, SourceType, Statement, container, png, xmp};
-
-/// Where the marks belong: behind the signature and the header, before the pixels.
-pub const INSERT_AT: usize = 8 + 25;
+use crate::key::Key;
+use crate::png::INSERT_AT;
+use crate::{Format, Parent, SourceType, Statement, container, png, xmp};
 
 /// The signature and the start of the header, without the size of the picture.
 const START: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
@@ -46,7 +47,7 @@ impl CopyMark {
 
 /// A manifest that lacks the hash of the file.
 struct Manifest {
-    signer: Signer,
+    key: Arc<Key>,
     builder: Builder,
     /// The size of its chunk in bytes.
     chunk_bytes: usize,
@@ -58,21 +59,16 @@ impl PngSeal {
     ///
     /// # Errors
     /// See [`SignError`].
-    pub fn new(
-        signer: &Signer,
+    pub(crate) fn new(
+        key: Arc<Key>,
         statement: &Statement,
         parent: &Parent<'_>,
         now: DateTime<Utc>,
     ) -> Result<Self, SignError> {
-        let mut builder = signer.builder(Format::Png, statement, parent, now)?;
-        let reserved = signer.stamping().reserve_size();
+        let mut builder = key.builder(Format::Png, statement, parent, now)?;
+        let reserved = key.stamping().reserve_size();
         let chunk = builder.data_hashed_placeholder(reserved, Format::Png.media_type())?;
-        let manifest = Manifest {
-            signer: signer.clone(),
-            builder,
-            chunk_bytes: chunk.len(),
-            hash: Sha256::new(),
-        };
+        let manifest = Manifest { key, builder, chunk_bytes: chunk.len(), hash: Sha256::new() };
         Ok(Self { manifest: Some(manifest), ..Self::unsigned(statement.source()) })
     }
 
@@ -151,7 +147,7 @@ impl Manifest {
         let mut hash = DataHash::new("jumbf manifest", "sha256");
         hash.add_exclusion(HashRange::new(INSERT_AT as u64, self.chunk_bytes as u64));
         hash.set_hash(self.hash.finalize().to_vec());
-        let stamping = self.signer.stamping();
+        let stamping = self.key.stamping();
         let media_type = Format::Png.media_type();
         let chunk = self.builder.sign_data_hashed_embeddable(&stamping, &hash, media_type)?;
         if chunk.len() != self.chunk_bytes {

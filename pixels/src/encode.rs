@@ -63,7 +63,3 @@ pub(crate) fn interleave(picture: &Picture, y: usize, line: &mut Vec<u8>) {
         line.extend(alpha.map(|alpha| alpha[x]));
     }
 }
-
-fn failed(error: &dyn std::error::Error) -> PixelError {
-    PixelError::Internal(format!("encoding the result: {error}"))
-}

@@ -35,6 +35,13 @@ pub enum PixelError {
     Internal(String),
 }
 
+impl PixelError {
+    /// Wraps the error of an encoder.
+    pub(crate) fn encoding(error: &dyn std::error::Error) -> Self {
+        Self::Internal(format!("encoding the result: {error}"))
+    }
+}
+
 /// Why a mask was rejected. API users see the texts: each is a sentence without its period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {

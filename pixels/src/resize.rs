@@ -15,21 +15,11 @@ use rayon::prelude::*;
 use crate::PixelError;
 #[cfg(target_arch = "x86_64")]
 use avx2::Windows;
+use taps::{FRACTION_BITS, HALF, Taps, taps};
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-
-/// Fractional bits of a weight, which leave 8 bits for the sample and 2 for headroom.
-const FRACTION_BITS: u32 = 32 - 8 - 2;
-
-/// One half, to which a sum starts, so that dropping its fraction rounds it.
-const HALF: i32 = 1 << (FRACTION_BITS - 1);
-
-/// The weights of the input samples that an output sample depends on.
-struct Taps {
-    first: usize,
-    weights: Vec<i32>,
-}
+mod taps;
 
 /// Resizes R, G, B from one size (width, height) to another with a Lanczos filter (3 lobes) when shrinking and
 /// Catmull-Rom when enlarging.
@@ -148,22 +138,6 @@ pub fn resize_rgb(
     } else {
         resize_columns(rgb, out_width, &taps(height, out_height))
     }
-}
-
-fn taps(size: usize, out_size: usize) -> Vec<Taps> {
-    let scale = size as f64 / out_size as f64;
-    let support = scale.max(1.0);
-    let one = f64::from(1 << FRACTION_BITS);
-    let of_output = |index: usize| {
-        let center = (index as f64 + 0.5) * scale;
-        let first = (center - support + 0.5).max(0.0) as usize;
-        let end = ((center + support + 0.5) as usize).min(size);
-        let triangle = |at: usize| (1.0 - ((at as f64 - center + 0.5) / support).abs()).max(0.0);
-        let sum: f64 = (first..end).map(triangle).sum();
-        let weights = (first..end).map(|at| (triangle(at) / sum * one + 0.5) as i32).collect();
-        Taps { first, weights }
-    };
-    (0..out_size).map(of_output).collect()
 }
 
 fn resize_rows(rgb: &[u8], width: usize, taps: &[Taps]) -> Vec<u8> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use retouch_catalog::{Count, Factor, FixMode, JobClass, Tool};
-use retouch_core::db::{self, DatabaseError, PgPool};
+use retouch_core::db::{self, PgPool};
 use retouch_core::jobs::{self, Claimed, Finish, JobState, Retry};
 use retouch_core::magic_fix::Prompt;
 use retouch_core::queue::{JobEvent, JobProgress, ProgressStage, Queue};
@@ -34,14 +34,11 @@ use retouch_pixels::thumbnail::THUMBNAIL_SIDE;
 
 mod failure;
 mod marking;
+mod retry;
 
 use failure::{Disposition, JobError, classify};
-use marking::Original;
-
-/// How long to retry while the database is unavailable. The lease cannot go to another worker meanwhile.
-const DATABASE_RETRY_TIME: Duration = Duration::from_mins(15);
-/// The longest pause between two tries.
-const DATABASE_RETRY_PAUSE: Duration = Duration::from_secs(1);
+use marking::{Marker, Original};
+use retry::retry_database;
 
 /// Everything needed to run jobs.
 pub struct JobRunner {
@@ -152,7 +149,7 @@ impl JobRunner {
         let ((input, fetching), model) = tokio::join!(fetch, model);
         let (input, model) = (input?, model?);
         self.faults.inject(job.width).await;
-        let original = self.original(job, &input).await?;
+        let original = self.marker().original(job, &input).await?;
         let (mut identity, mut is_demo) = (model.identity().clone(), false);
         let stored = match job.tool {
             Tool::RemoveBackground => self.cut_out(job, input, &model, original, cancel).await?,
@@ -164,7 +161,7 @@ impl JobRunner {
                 // The clarifier may have run instead of, or besides, the bound model.
                 identity = fixed.model.clone();
                 is_demo = fixed.is_demo;
-                let seal = self.seal(job.tool, &identity, fixed.has_net, original).await?;
+                let seal = self.marker().seal(job.tool, &identity, fixed.has_net, original).await?;
                 let Fixed { png, thumbnail, preview, width, height, stages, .. } = fixed;
                 let files = Files { png, thumbnail, preview };
                 self.store(job, files, seal, (width, height), stages).await?
@@ -206,7 +203,7 @@ impl JobRunner {
         let progress = |stage| self.report_stage(job, stage_of(stage));
         let cutout = remove_background(input, model, pixels, limits, cancel, progress).await?;
         let Cutout { png, thumbnail, preview, width, height, stages, .. } = cutout;
-        let seal = self.seal(job.tool, model.identity(), true, original).await?;
+        let seal = self.marker().seal(job.tool, model.identity(), true, original).await?;
         self.store(job, Files { png, thumbnail, preview }, seal, (width, height), stages).await
     }
 
@@ -220,7 +217,7 @@ impl JobRunner {
         original: Option<Original>,
         cancel: &CancellationToken,
     ) -> Result<Stored, JobError> {
-        let seal = self.seal(job.tool, model.identity(), true, original).await?;
+        let seal = self.marker().seal(job.tool, model.identity(), true, original).await?;
         let net = Upscaler::new(model)?;
         let copies = seal.as_ref().map(PngSeal::copies);
         let source = marking::source(seal.as_ref());
@@ -245,7 +242,7 @@ impl JobRunner {
         // A failed upload drops the receiver and so ends the upscale as well.
         let (upscaled, (upload, marks)) = tokio::try_join!(
             async { upscaling.await.map_err(JobError::from) },
-            self.receive(upload, seal, parts),
+            self.marker().receive(upload, seal, parts),
         )?;
         self.report_stage(job, ProgressStage::Store);
         let upscale::Upscaled { thumbnail, preview, width, height, stages } = upscaled;
@@ -325,6 +322,10 @@ impl JobRunner {
         let storing = storing.elapsed();
         let size = (width, height);
         Ok(Stored { size, size_bytes, stages, thumbnail_key, preview_key, source, storing })
+    }
+
+    fn marker(&self) -> Marker<'_> {
+        Marker { credentials: &self.credentials, pool: &self.pool, pixels: &self.pixels }
     }
 
     /// Stores the thumbnail of a result and returns its key. A result of at most thumbnail size is its own thumbnail.
@@ -472,25 +473,5 @@ const fn stage_of(stage: stage::Stage) -> ProgressStage {
         Step::Infer => ProgressStage::Infer,
         Step::Postprocess | Step::Foreground => ProgressStage::Postprocess,
         Step::Encode => ProgressStage::Encode,
-    }
-}
-
-/// Retries a query with backoff while the database is unavailable, for up to [`DATABASE_RETRY_TIME`]. The query must be
-/// idempotent.
-async fn retry_database<T, F>(query: impl Fn() -> F) -> Result<T, DatabaseError>
-where
-    F: Future<Output = Result<T, DatabaseError>>,
-{
-    let deadline = Instant::now() + DATABASE_RETRY_TIME;
-    let mut delay = Duration::from_millis(100);
-    loop {
-        match db::within(query()).await {
-            Err(error) if Instant::now() < deadline => {
-                tracing::warn!(%error, "The database is unavailable; retrying");
-                tokio::time::sleep(delay).await;
-                delay = (delay * 2).min(DATABASE_RETRY_PAUSE);
-            }
-            outcome => return outcome,
-        }
     }
 }

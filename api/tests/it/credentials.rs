@@ -42,7 +42,7 @@ impl Key {
     }
 
     fn read(&self, file: &[u8]) -> Report {
-        Verifier::new(Some(&self.signer), None).unwrap().read(file)
+        Verifier::new(Some(self.signer.chain()), None).unwrap().read(file)
     }
 
     /// Signs a picture as a result of Magic Fix.

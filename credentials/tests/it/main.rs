@@ -36,7 +36,7 @@ fn signer_of(organization: &str) -> Signer {
 }
 
 fn verifier_of(signer: &Signer) -> Verifier {
-    Verifier::new(Some(signer), None).expect("a verifier")
+    Verifier::new(Some(signer.chain()), None).expect("a verifier")
 }
 
 fn model() -> Model {

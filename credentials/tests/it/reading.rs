@@ -71,7 +71,7 @@ fn a_foreign_signature_is_valid_and_trusted_only_if_the_operator_trusts_it() {
             assert_eq!(report.problems, [], "{format:?}");
             assert!(report.claim.unwrap().signature.is_some_and(|by| !by.is_ours));
         }
-        let trusting = Verifier::new(Some(&own), Some(&foreign.chain)).unwrap();
+        let trusting = Verifier::new(Some(own.chain()), Some(&foreign.chain)).unwrap();
         let report = trusting.read(&signed);
         assert_eq!(report.state, State::Trusted, "{format:?}: {report:?}");
         assert!(report.claim.unwrap().signature.is_some_and(|by| !by.is_ours));

@@ -41,7 +41,7 @@ fn a_stream_in_pieces_of_any_size_becomes_a_valid_file() {
     let parent = Parent { picture: &file, provenance: None };
     let statement = Statement::of_run(FIX, &model(), None);
     for size in [1, 7, INSERT_AT - 1, INSERT_AT, INSERT_AT + 1, 1000, file.len()] {
-        let mut seal = PngSeal::new(&signer, &statement, &parent, now()).unwrap();
+        let mut seal = signer.seal(&statement, &parent, now()).unwrap();
         let promised = seal.size_bytes();
         file.chunks(size).for_each(|piece| seal.push(piece));
         let marks = seal.finish().unwrap();
@@ -50,9 +50,9 @@ fn a_stream_in_pieces_of_any_size_becomes_a_valid_file() {
         let report = verifier_of(&signer).read(&signed);
         assert_eq!(report.state, State::Trusted, "pieces of {size}: {report:?}");
     }
-    let short = PngSeal::new(&signer, &statement, &parent, now()).unwrap();
+    let short = signer.seal(&statement, &parent, now()).unwrap();
     assert!(short.mark(&file[..INSERT_AT - 1]).is_err());
-    let other = PngSeal::new(&signer, &statement, &parent, now()).unwrap();
+    let other = signer.seal(&statement, &parent, now()).unwrap();
     assert!(other.mark(&picture(Format::Jpeg)).is_err());
 }
 

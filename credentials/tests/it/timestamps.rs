@@ -92,7 +92,7 @@ fn signed_with(
     let signer = Signer::new(&chain, &key, Some(authority), now()).unwrap();
     assert!(signer.has_timestamps());
     assert_eq!(asked.load(Ordering::Relaxed), 0, "trying a key out does not need the authority");
-    let verifier = Verifier::new(Some(&signer), Some(root)).unwrap();
+    let verifier = Verifier::new(Some(signer.chain()), Some(root)).unwrap();
     let report = verifier.read(&fixed(&signer, Format::Png));
     (report, asked.load(Ordering::Relaxed))
 }

@@ -5,7 +5,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::codecs::webp::WebPEncoder;
 use image::{DynamicImage, ImageEncoder};
 
-use super::{Channels, PngStream, failed};
+use super::{Channels, PngStream};
 use crate::PixelError;
 
 /// Encodes a PNG of interleaved samples.
@@ -50,5 +50,5 @@ fn write(
         // Better no profile than no file: the format limits a profile's size.
         let _ = encoder.set_icc_profile(profile.to_vec());
     }
-    picture.write_with_encoder(encoder).map_err(|error| failed(&error))
+    picture.write_with_encoder(encoder).map_err(|error| PixelError::encoding(&error))
 }

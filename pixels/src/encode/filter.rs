@@ -3,13 +3,12 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod window;
 
 use std::ops::Range;
 
+use self::window::{KINDS, Window};
 use crate::span::span;
-
-/// The filters by their number (PNG, 9.2): none, sub, up, average, Paeth.
-const KINDS: usize = 5;
 
 /// Filters one row after the other.
 pub(super) struct RowFilter {
@@ -54,90 +53,53 @@ impl RowFilter {
             above: &above[start + *distance..end + *distance],
             corner: &above[start..end],
         };
-        let sums = window.sums();
+        let sums = sums(window);
         let kind = (0..KINDS).min_by_key(|kind| sums[*kind]).unwrap_or(0);
         filtered.fill(0);
         filtered[0] = kind as u8;
-        window.filter(kind, &mut filtered[1..][start..end]);
+        filter(window, kind, &mut filtered[1..][start..end]);
         std::mem::swap(above, own);
         *above_span = span;
         filtered
     }
 }
 
-/// Bytes of a row and their neighbors, in four slices of the same length.
-#[derive(Clone, Copy)]
-struct Window<'a> {
-    here: &'a [u8],
-    left: &'a [u8],
-    above: &'a [u8],
-    /// To the left of those above.
-    corner: &'a [u8],
+/// Returns the sum of absolute values that each filter would return, as signed bytes.
+fn sums(window: Window<'_>) -> [u64; KINDS] {
+    let (mut sums, rest) = sums_of_vectors(window);
+    for at in 0..rest.here.len() {
+        for (kind, sum) in sums.iter_mut().enumerate() {
+            *sum += u64::from((rest.filtered(kind, at) as i8).unsigned_abs());
+        }
+    }
+    sums
 }
 
-impl Window<'_> {
-    /// Returns the sum of absolute values that each filter would return, as signed bytes.
-    fn sums(self) -> [u64; KINDS] {
-        let (mut sums, rest) = self.sums_of_vectors();
-        for at in 0..rest.here.len() {
-            for (kind, sum) in sums.iter_mut().enumerate() {
-                *sum += u64::from((rest.filtered(kind, at) as i8).unsigned_abs());
-            }
-        }
-        sums
-    }
-
-    /// Filters the bytes.
-    fn filter(self, kind: usize, out: &mut [u8]) {
-        let (done, rest) = self.filter_vectors(kind, out);
-        for (at, out) in out[done..].iter_mut().enumerate() {
-            *out = rest.filtered(kind, at);
-        }
-    }
-
-    fn filtered(self, kind: usize, at: usize) -> u8 {
-        let (left, above, corner) = (self.left[at], self.above[at], self.corner[at]);
-        let prediction = match kind {
-            0 => 0,
-            1 => left,
-            2 => above,
-            3 => u8::midpoint(left, above),
-            _ => paeth(left, above, corner),
-        };
-        self.here[at].wrapping_sub(prediction)
-    }
-
-    /// Returns the sums of as many bytes as vectors hold, and the rest of the window.
-    fn sums_of_vectors(self) -> ([u64; KINDS], Self) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = pulp::x86::V3::try_new() {
-            return avx2::sums(simd, self);
-        }
-        ([0; KINDS], self)
-    }
-
-    /// Filters as many bytes as vectors hold, and returns their number and the rest of the window.
-    fn filter_vectors(self, kind: usize, out: &mut [u8]) -> (usize, Self) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = pulp::x86::V3::try_new() {
-            return avx2::filter(simd, self, kind, out);
-        }
-        let _ = (kind, out);
-        (0, self)
+/// Filters the bytes of a window.
+fn filter(window: Window<'_>, kind: usize, out: &mut [u8]) {
+    let (done, rest) = filter_vectors(window, kind, out);
+    for (at, out) in out[done..].iter_mut().enumerate() {
+        *out = rest.filtered(kind, at);
     }
 }
 
-/// The neighbor that is closest to `left + above - corner`.
-fn paeth(left: u8, above: u8, corner: u8) -> u8 {
-    let (a, b, c) = (i16::from(left), i16::from(above), i16::from(corner));
-    let (of_left, of_above, of_corner) = ((b - c).abs(), (a - c).abs(), (a + b - 2 * c).abs());
-    if of_left <= of_above && of_left <= of_corner {
-        left
-    } else if of_above <= of_corner {
-        above
-    } else {
-        corner
+/// Returns the sums of as many bytes as vectors hold, and the rest of the window.
+fn sums_of_vectors(window: Window<'_>) -> ([u64; KINDS], Window<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return avx2::sums(simd, window);
     }
+    ([0; KINDS], window)
+}
+
+/// Filters as many bytes as vectors hold, and returns their number and the rest of the window.
+fn filter_vectors<'a>(window: Window<'a>, kind: usize, out: &mut [u8]) -> (usize, Window<'a>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return avx2::filter(simd, window, kind, out);
+    }
+    let _ = (kind, out);
+    (0, window)
 }
 
 #[cfg(test)]
@@ -168,12 +130,12 @@ mod tests {
                     above: &above[..length],
                     corner: &corner[..length],
                 };
-                let sums = window.sums();
+                let sums = sums(window);
                 for (kind, found) in sums.into_iter().enumerate() {
                     let expected: Vec<u8> =
                         (0..length).map(|at| window.filtered(kind, at)).collect();
                     let mut out = vec![0; length];
-                    window.filter(kind, &mut out);
+                    filter(window, kind, &mut out);
                     assert!(out == expected, "filter {kind}");
                     let sum: u64 =
                         expected.iter().map(|byte| u64::from((*byte as i8).unsigned_abs())).sum();

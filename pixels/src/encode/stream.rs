@@ -74,10 +74,11 @@ impl PngStream {
         };
         info.icc_profile = icc.map(Cow::Owned);
         let sink = Sink::default();
-        let encoder = Encoder::with_info(sink.clone(), info).map_err(|error| failed(&error))?;
-        let writer = encoder.write_header().map_err(|error| failed(&error))?;
+        let encoder =
+            Encoder::with_info(sink.clone(), info).map_err(|error| PixelError::encoding(&error))?;
+        let writer = encoder.write_header().map_err(|error| PixelError::encoding(&error))?;
         let chunks = DataChunks { writer, data: Vec::with_capacity(CHUNK_BYTES + 8) };
-        let compressor = Compressor::new(chunks).map_err(|error| failed(&error))?;
+        let compressor = Compressor::new(chunks).map_err(|error| PixelError::encoding(&error))?;
         let filter = RowFilter::new(width as usize * channels.count(), channels.count());
         Ok(Self { compressor, filter, rows_left: height, sink })
     }
@@ -94,7 +95,9 @@ impl PngStream {
                 self.rows_left.checked_sub(1).filter(|_| is_whole).ok_or_else(|| {
                     PixelError::Internal("encoding rows that do not fit".to_owned())
                 })?;
-            self.compressor.write_data(self.filter.filter(row)).map_err(|error| failed(&error))?;
+            self.compressor
+                .write_data(self.filter.filter(row))
+                .map_err(|error| PixelError::encoding(&error))?;
         }
         Ok(())
     }
@@ -112,9 +115,9 @@ impl PngStream {
         if self.rows_left > 0 {
             return Err(PixelError::Internal(format!("{} rows are missing", self.rows_left)));
         }
-        let mut chunks = self.compressor.finish().map_err(|error| failed(&error))?;
-        chunks.flush().map_err(|error| failed(&error))?;
-        chunks.writer.finish().map_err(|error| failed(&error))?;
+        let mut chunks = self.compressor.finish().map_err(|error| PixelError::encoding(&error))?;
+        chunks.flush().map_err(|error| PixelError::encoding(&error))?;
+        chunks.writer.finish().map_err(|error| PixelError::encoding(&error))?;
         Ok(self.sink.take())
     }
 }
@@ -162,8 +165,4 @@ impl Write for Sink {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-fn failed(error: &dyn std::error::Error) -> PixelError {
-    PixelError::Internal(format!("encoding the result: {error}"))
 }

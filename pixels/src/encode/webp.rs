@@ -5,7 +5,7 @@ use bytes::Bytes;
 use img_parts::ImageICC;
 use img_parts::webp::WebP;
 
-use super::{Rgba, failed};
+use super::Rgba;
 use crate::PixelError;
 
 /// The longest side of a WebP, in pixels: its header has 14 bits for each.
@@ -69,7 +69,7 @@ pub fn lossy_webp(
 }
 
 fn with_profile(bytes: Bytes, icc: &[u8]) -> Result<Bytes, PixelError> {
-    let mut webp = WebP::from_bytes(bytes).map_err(|error| failed(&error))?;
+    let mut webp = WebP::from_bytes(bytes).map_err(|error| PixelError::encoding(&error))?;
     webp.set_icc_profile(Some(Bytes::copy_from_slice(icc)));
     Ok(webp.encoder().bytes())
 }

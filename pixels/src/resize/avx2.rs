@@ -8,7 +8,7 @@ use pulp::NullaryFnOnce;
 use pulp::x86::V3;
 use std::arch::x86_64::{__m128i, __m256i};
 
-use super::{FRACTION_BITS, HALF, Taps};
+use super::taps::{FRACTION_BITS, HALF, Taps};
 
 /// The bits of the fine part, which must be positive in 16 bits.
 const FINE_BITS: u32 = 15;

@@ -2,15 +2,18 @@
 
 use bytes::Bytes;
 use retouch_catalog::Tool;
+use retouch_core::db::PgPool;
 use retouch_core::images;
 use retouch_core::storage::{StorageError, Upload};
 use retouch_core::{Clock, jobs::Claimed};
 use retouch_credentials::{
-    CopyMark, INSERT_AT, Model, Parent, PngSeal, Provenance, SignError, SourceType,
+    CopyMark, Credentials, INSERT_AT, Model, Parent, PngSeal, Provenance, SignError, SourceType,
 };
 use tokio::sync::mpsc;
 
-use super::{JobError, JobRunner, retry_database};
+use super::failure::JobError;
+use super::retry::retry_database;
+use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use retouch_inference::registry::ModelIdentity;
 
@@ -20,7 +23,14 @@ pub(super) struct Original {
     provenance: Option<Provenance>,
 }
 
-impl JobRunner {
+/// Marks results as the operator wants it.
+pub(super) struct Marker<'a> {
+    pub credentials: &'a Credentials,
+    pub pool: &'a PgPool,
+    pub pixels: &'a PixelPool,
+}
+
+impl Marker<'_> {
     /// Returns what the marks of the job's result refer to; `None` if no result is marked.
     pub(super) async fn original(
         &self,
@@ -30,7 +40,7 @@ impl JobRunner {
         if !self.credentials.may_mark() {
             return Ok(None);
         }
-        let found = retry_database(|| images::provenance(&self.pool, job.image)).await?;
+        let found = retry_database(|| images::provenance(self.pool, job.image)).await?;
         let provenance = found.map(|found| Provenance {
             ingredient: found.ingredient,
             source: found.source.as_deref().and_then(SourceType::parse),

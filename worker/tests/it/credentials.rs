@@ -41,7 +41,7 @@ impl Key {
         fs::write(folder.path().join("chain"), &chain).unwrap();
         fs::write(folder.path().join("key"), &key).unwrap();
         let signer = Signer::new(&chain, &key, None, now).unwrap();
-        Self { folder, verifier: Verifier::new(Some(&signer), None).unwrap() }
+        Self { folder, verifier: Verifier::new(Some(signer.chain()), None).unwrap() }
     }
 
     fn sign(&self, worker: WorkerSettings) -> WorkerSettings {

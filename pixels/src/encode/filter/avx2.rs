@@ -6,7 +6,7 @@ use bytemuck::cast;
 use pulp::NullaryFnOnce;
 use pulp::x86::V3;
 
-use super::{KINDS, Window};
+use super::window::{KINDS, Window};
 
 /// Bytes in a vector.
 const LANES: usize = 32;
