@@ -32,7 +32,7 @@ pub async fn report(
     {
         tracing::debug!(%error, "Stopped reporting the progress of a call");
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn report_until_end(

@@ -79,13 +79,14 @@ pub struct Prices {
 /// Returns the answer to a call that ran a tool.
 pub async fn of_run(app: &App, outcome: RunOutcome) -> Result<CallToolResult, ApiError> {
     match outcome {
-        RunOutcome::Done(mut results) => match results.pop() {
-            Some(result) => done(app, &result).await,
-            None => {
-                let detail = "The result of this run was deleted. Send another idempotency_key to run it again.";
-                Err(ApiError::Unprocessable(detail.into()))
+        RunOutcome::Done(mut results) => {
+            if let Some(result) = results.pop() {
+                return done(app, &result).await;
             }
-        },
+            let detail =
+                "The result of this run was deleted. Send another idempotency_key to run it again.";
+            Err(ApiError::Unprocessable(detail.into()))
+        }
         RunOutcome::Pending(job) => running(&job),
     }
 }

@@ -41,7 +41,7 @@ impl Name {
             Self::RemoveBackground => run::<RemoveBackground>(
                 self,
                 "Remove Background",
-                format!(
+                &format!(
                     "Cuts the subject out of a picture. The result is a PNG with a transparent background and soft \
                      edges. Costs {} credits.",
                     price(Tool::RemoveBackground)
@@ -50,7 +50,7 @@ impl Name {
             Self::Upscale => run::<Upscale>(
                 self,
                 "Upscale",
-                format!(
+                &format!(
                     "Enlarges a picture and makes it sharper. Factor 2 costs {} credits, factor 4 costs {}.",
                     price(Tool::Upscale(Factor::X2)),
                     price(Tool::Upscale(Factor::X4))
@@ -59,7 +59,7 @@ impl Name {
             Self::MagicFix => run::<MagicFix>(
                 self,
                 "Magic Fix",
-                format!(
+                &format!(
                     "Repaints a part of a picture as a prompt says: removes an object, restores damage, enhances \
                      details, or, where a text-guided model is installed, edits and adds things. Pixels outside the \
                      area's reach stay as they are. Costs {} credits. `account` says what this server can do.",
@@ -80,7 +80,7 @@ impl Name {
 }
 
 /// Describes a tool that runs.
-fn run<Arguments: JsonSchema + 'static>(name: Name, title: &str, description: String) -> McpTool {
+fn run<Arguments: JsonSchema + 'static>(name: Name, title: &str, description: &str) -> McpTool {
     const ALL: &str = "A run that fails or is canceled costs nothing. The answer has the id of the result, an address \
                        at which it can be downloaded for at least an hour, and a small copy to look at.";
     let hints = ToolAnnotations::new().read_only(false).destructive(false);
