@@ -76,6 +76,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/files/results/{id}/render": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finishes a result like `/api/results/{resultId}/render`, for whoever has its signed URL: visitors, who own nothing. */
+        post: operations["render_signed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/files/{kind}/{id}": {
         parameters: {
             query?: never;
@@ -800,6 +817,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reads what a picture says of itself: its Content Credentials (C2PA) and the digital source type in its XMP. Works for
+         *     pictures from anywhere. Free of charge, without an account, and nothing is stored.
+         */
+        post: operations["verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -1465,12 +1502,13 @@ export interface components {
         };
         /** @description Why a worker runs no jobs, or why a model failed to load. */
         ModelProblem: {
-            /** @description The model's name, `tools.toml`, or `object store`. */
+            /** @description The model's name, `tools.toml`, `object store`, or `content credentials`. */
             model: string;
             reason: string;
             /**
              * @description The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
-             *     errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs.
+             *     errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs; `signing` while it cannot sign results,
+             *     or soon will not.
              */
             step: string;
         };
@@ -1614,6 +1652,8 @@ export interface components {
         };
         /** @description The state of each dependency. Workers are listed, but do not affect `ready`. */
         Readiness: {
+            /** @description What keeps this process from signing files as configured, or soon will. */
+            credentialsProblem?: string | null;
             /** @description True if the identity provider's keys are loaded, which happens with the first token. */
             identityKeys: boolean;
             postgres: boolean;
@@ -1803,6 +1843,12 @@ export interface components {
             /** Format: int64 */
             sizeBytes: number;
             /**
+             * @description What the file says of where its pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*. Null if it is
+             *     not marked.
+             * @example http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia
+             */
+            source?: string | null;
+            /**
              * Format: uuid
              * @description The image that the run worked on.
              */
@@ -1954,6 +2000,85 @@ export interface components {
              */
             reserved: number;
         };
+        /** @description What a picture says of itself. All texts come from the file. */
+        Verification: {
+            claim?: components["schemas"]["VerifiedClaim"] | null;
+            /** @description Whether that says that a trained model made the picture, or parts of it. */
+            isGenerated: boolean;
+            /** @description Whether the manifest says so, not only the XMP. */
+            isSourceClaimed: boolean;
+            /** @description What is wrong with the manifest. */
+            problems: components["schemas"]["VerificationProblem"][];
+            /**
+             * @description Where the pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*, from the manifest, or else from XMP,
+             *     which anybody can change.
+             * @example http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia
+             */
+            source?: string | null;
+            state: components["schemas"]["VerificationState"];
+        };
+        /** @description Something that is wrong with a manifest. */
+        VerificationProblem: {
+            /**
+             * @description The status code of the C2PA's specification.
+             * @example assertion.dataHash.mismatch
+             */
+            code: string;
+            /** @description The code in words, in English. */
+            explanation?: string | null;
+        };
+        /**
+         * @description Whether what a picture says can be believed. `absent`: it carries no manifest. `invalid`: the manifest is damaged or
+         *     does not belong to these pixels. `valid`: it is intact, but the signer is unknown here. `trusted`: the operator trusts the
+         *     signer, or is the signer.
+         * @enum {string}
+         */
+        VerificationState: "absent" | "invalid" | "valid" | "trusted";
+        /** @description Something that was done to a picture. */
+        VerifiedAction: {
+            /**
+             * @description The name of the action in the C2PA's specification.
+             * @example c2pa.edited
+             */
+            action: string;
+            /** @description The program that did it. */
+            agent?: string | null;
+            description?: string | null;
+            /** @description Where the pixels come from that it added or changed. */
+            source?: string | null;
+            /** @description When, RFC 3339. */
+            when?: string | null;
+        };
+        /** @description What a manifest claims. */
+        VerifiedClaim: {
+            /** @description What was done, in order. */
+            actions: components["schemas"]["VerifiedAction"][];
+            /** @description The program that made the manifest. */
+            generator?: string | null;
+            /** @description The pictures that went in. */
+            ingredients: components["schemas"]["VerifiedIngredient"][];
+            signature?: components["schemas"]["VerifiedSignature"] | null;
+        };
+        /** @description A picture that went into another. */
+        VerifiedIngredient: {
+            claim?: components["schemas"]["VerifiedClaim"] | null;
+            /** @description Whether it is the picture that was edited, not one that was added. */
+            isParent: boolean;
+            /** @description What was wrong with its manifest when it was opened. */
+            problems: components["schemas"]["VerificationProblem"][];
+            title?: string | null;
+        };
+        /** @description Who signed. */
+        VerifiedSignature: {
+            /** @description Whether this installation signed. */
+            isOurs: boolean;
+            /** @description The name in the certificate. */
+            name?: string | null;
+            /** @description The organization in the certificate. */
+            organization?: string | null;
+            /** @description When a timestamp authority saw the signature, RFC 3339. */
+            time?: string | null;
+        };
         /**
          * @description What a queued job waits for.
          * @enum {string}
@@ -2102,6 +2227,95 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    render_signed: {
+        parameters: {
+            query: {
+                /** @description When the URL expires, in seconds since 1970. */
+                expires: number;
+                /** @description The signature that the API put into the URL. */
+                signature: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["RenderUpload"];
+            };
+        };
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                    "image/jpeg": number[];
+                    "image/webp": number[];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5489,6 +5703,93 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["FileUpload"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
