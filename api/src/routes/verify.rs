@@ -61,7 +61,6 @@ pub struct VerifiedClaim {
     /// What was done, in order.
     actions: Vec<VerifiedAction>,
     /// The pictures that went in.
-    #[schema(no_recursion)]
     ingredients: Vec<VerifiedIngredient>,
 }
 

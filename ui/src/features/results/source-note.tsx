@@ -1,7 +1,7 @@
 import { Link } from 'react-router';
+import type { Result } from '@/lib/api-types';
 import { paths } from '@/lib/paths';
 import { type Message, msg, t } from '@/lib/translate';
-import type { DisplayedResult } from './displayed-result';
 
 const texts = new Map<string | undefined, Message>([
   ['trainedAlgorithmicMedia', msg('This file says that AI made the picture.')],
@@ -10,7 +10,7 @@ const texts = new Map<string | undefined, Message>([
 ]);
 
 /** Tells the user what the file says of itself, if it does, wherever it goes from here. */
-export function SourceNote({ result: { source, url } }: { result: DisplayedResult }) {
+export function SourceNote({ result: { source, url } }: { result: Pick<Result, 'url' | 'source'> }) {
   if (!source) return null;
   const text = texts.get(source.split('/').at(-1)) ?? msg('This file says how the picture was made.');
   return (
