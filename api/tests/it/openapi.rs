@@ -21,6 +21,7 @@ fn every_route_documents_its_security() {
         "/api/free/upload",
         "/api/free/upscale-fr",
         "/api/files/{kind}/{id}",
+        "/api/files/results/{id}/render",
         // Authenticated by the payment provider's signature.
         "/api/payments/webhook",
         "/healthz",
