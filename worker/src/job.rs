@@ -239,10 +239,11 @@ impl JobRunner {
         };
         let upscaling =
             upscale(input, factor, &net, &self.pixels, &self.settings, cancel, progress, out);
+        let marker = self.marker();
         // A failed upload drops the receiver and so ends the upscale as well.
         let (upscaled, (upload, marks)) = tokio::try_join!(
             async { upscaling.await.map_err(JobError::from) },
-            self.marker().receive(upload, seal, parts),
+            marker.receive(upload, seal, parts),
         )?;
         self.report_stage(job, ProgressStage::Store);
         let upscale::Upscaled { thumbnail, preview, width, height, stages } = upscaled;
