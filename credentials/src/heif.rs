@@ -64,11 +64,11 @@ mod tests {
             assert_eq!((manifest_bytes(&file), xmp(&file)), (None, None), "{name}");
             assert_eq!(Provenance::read(&file, expected), None, "{name}");
             let parent = Parent { picture: &file, provenance: None };
-            let mut builder = signer.builder(expected, &statement, &parent, now).expect(name);
+            let mut builder = signer.key().builder(expected, &statement, &parent, now).expect(name);
             let mut signed = Cursor::new(Vec::new());
             let mut source = Cursor::new(&file);
             let kind = expected.media_type();
-            builder.sign(&signer.stamping(), kind, &mut source, &mut signed).expect(name);
+            builder.sign(&signer.key().stamping(), kind, &mut source, &mut signed).expect(name);
             let signed = signed.into_inner();
             let report = Verifier::new(None, None).expect("a verifier").read(&signed);
             assert_eq!(report.state, State::Valid, "{name}: {report:?}");

@@ -50,6 +50,12 @@ impl Signer {
         self.0.has_timestamps()
     }
 
+    /// Returns the key, for tests that sign what this crate does not.
+    #[cfg(test)]
+    pub(crate) fn key(&self) -> &Key {
+        &self.0
+    }
+
     /// Prepares the marks of a PNG that is yet to come.
     ///
     /// # Errors

@@ -1,9 +1,7 @@
 //! What a signed picture says, and that nothing but its metadata changed.
 
 use retouch_catalog::{Factor, FixMode, Tool};
-use retouch_credentials::{
-    Format, INSERT_AT, Model, Parent, PngSeal, SourceType, State, Statement,
-};
+use retouch_credentials::{Format, INSERT_AT, Model, Parent, SourceType, State, Statement};
 
 use crate::{FIX, FORMATS, fixed, model, now, picture, pixels, signer_of, verifier_of};
 
