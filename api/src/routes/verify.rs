@@ -39,8 +39,8 @@ pub struct Verification {
     problems: Vec<VerificationProblem>,
 }
 
-/// Whether the marks of a picture are trustworthy. `absent`: the picture has no manifest. `invalid`: the manifest is
-/// damaged or does not belong to these pixels. `valid`: the manifest is intact, but this server does not know the signer.
+/// Whether the marks of a picture are trustworthy. `absent`: there is no manifest. `invalid`: the manifest is damaged or
+/// does not belong to these pixels. `valid`: the manifest is intact, but this server does not know the signer.
 /// `trusted`: the operator trusts the signer, or is the signer.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -119,8 +119,8 @@ pub struct VerificationProblem {
     explanation: Option<String>,
 }
 
-/// Reads the marks of a picture: its Content Credentials (C2PA) and the digital source type in its XMP. Accepts pictures
-/// from anywhere. Free of charge, needs no account, and stores nothing.
+/// Reads the marks of a picture: its Content Credentials (C2PA) and the digital source type in its XMP. Accepts
+/// pictures from anywhere. Free of charge, needs no account, and stores nothing.
 #[utoipa::path(post, path = "/api/verify", tag = "verify",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 200, body = Verification), (status = 400, body = Problem), (status = 401, body = Problem),

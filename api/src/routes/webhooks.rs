@@ -46,8 +46,8 @@ pub struct WebhookView {
     #[schema(example = 20)]
     credits_below: i32,
     enabled: bool,
-    /// Why the webhook was turned off: `gone` if the receiver answered 410, `failing` if every attempt failed for five days. Null
-    /// if its owner turned it off.
+    /// Why the webhook was turned off: `gone` if the receiver answered 410, `failing` if every attempt failed for five
+    /// days. Null if its owner turned it off.
     disabled_reason: Option<DisabledReason>,
     /// The first failure since the last success.
     failing_since: Option<DateTime<Utc>>,
