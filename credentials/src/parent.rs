@@ -27,8 +27,8 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Reads the provenance of a file; `None` if it has no marks. Takes a few milliseconds if the file has a manifest, and
-    /// almost no time otherwise.
+    /// Reads the provenance of a file; `None` if it has no marks. Takes a few milliseconds if the file has a manifest,
+    /// and almost no time otherwise.
     pub fn read(file: &[u8], format: Format) -> Option<Self> {
         let stated = stated_in_xmp(file, format);
         let manifest = container::manifest_bytes(file, format);

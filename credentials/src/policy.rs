@@ -18,7 +18,7 @@ pub struct CredentialsConfig {
     /// result of a picture that has such a mark.
     #[arg(long, env = "RETOUCH_CREDENTIALS", value_enum, default_value = "generated")]
     pub credentials: Coverage,
-    /// Fail instead of delivering an unsigned result. Without this, a result that cannot be signed is only marked in XMP.
+    /// Fail jobs whose results must be signed and cannot be. Without this, such results are only marked in XMP.
     #[arg(long, env = "RETOUCH_CREDENTIALS_REQUIRED")]
     pub credentials_required: bool,
     /// The signing certificate, in PEM, with the certificates of its issuers.
@@ -79,8 +79,8 @@ impl Credentials {
     pub const OFF: Self =
         Self { coverage: Coverage::Off, is_required: false, key: Key::Missing, trust: None };
 
-    /// Reads and tests the key. Needs a Tokio runtime if there is a timestamp authority; does not contact it. Does not fail
-    /// if the key cannot sign, so that unsigned results are still made: see [`Self::problem`].
+    /// Reads and tests the key. Needs a Tokio runtime if there is a timestamp authority; does not contact it. Does not
+    /// fail if the key cannot sign, so that unsigned results are still made: see [`Self::problem`].
     ///
     /// # Errors
     /// See [`SetupError`].

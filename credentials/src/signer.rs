@@ -15,8 +15,8 @@ use crate::{Format, Parent, PngSeal, Statement, container, xmp};
 pub struct Signer(Arc<Key>);
 
 impl Signer {
-    /// Reads a certificate chain, the leaf first, and the leaf's key, both PEM. Signs a tiny picture and reads it back, to
-    /// find a mismatched key at the start; this does not contact `authority`.
+    /// Reads a certificate chain, the leaf first, and the leaf's key, both PEM. Signs a tiny picture and reads it back,
+    /// to find a mismatched key at the start; this does not contact `authority`.
     ///
     /// # Errors
     /// See [`KeyError`].

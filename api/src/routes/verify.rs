@@ -39,8 +39,8 @@ pub struct Verification {
     problems: Vec<VerificationProblem>,
 }
 
-/// Whether the marks of a picture are trustworthy. `absent`: there is no manifest. `invalid`: the manifest is damaged or
-/// does not belong to these pixels. `valid`: the manifest is intact, but this server does not know the signer.
+/// Whether the marks of a picture are trustworthy. `absent`: there is no manifest. `invalid`: the manifest is damaged
+/// or does not belong to these pixels. `valid`: the manifest is intact, but this server does not know the signer.
 /// `trusted`: the operator trusts the signer, or is the signer.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
