@@ -9,8 +9,8 @@ use retouch_pixels::{Limits, PixelError};
 
 /// The memory of the decoder apart from pixels, in bytes: the libraries' tables, threads, and buffers.
 const BASE_BYTES: u64 = 48 << 20;
-/// The most memory that decoding, turning, and encoding take per pixel of 8 bits a channel, in bytes; photos of 12 megapixels take
-/// 8 to 11.
+/// The most memory that decoding, turning, and encoding take per pixel of 8 bits a channel, in bytes; photos of
+/// 12 megapixels take 8 to 11.
 const PIXEL_BYTES: u64 = 14;
 /// The same for more bits a channel; photos take 12, and 20 if they are of high dynamic range.
 const DEEP_PIXEL_BYTES: u64 = 24;

@@ -39,8 +39,8 @@ pub type Probe = fn(Device, Reading) -> Option<u64>;
 /// Settings for the memory of models.
 #[derive(Clone, Copy, Debug)]
 pub struct MemorySettings {
-    /// The limit for all loaded models together, in bytes. `None` means no limit on a CPU, and nine tenths of the memory
-    /// that is free at the start on a GPU.
+    /// The limit for all loaded models together, in bytes. `None` means no limit on a CPU, and nine tenths of the
+    /// memory that is free at the start on a GPU.
     pub limit_bytes: Option<u64>,
     /// How to read the device's memory.
     pub probe: Probe,
