@@ -19,7 +19,7 @@ use crate::state::App;
 ///
 /// A repeated upload of the same file within the hour refers to the same image. It returns the run that this image
 /// already had, so that nobody loses a result to a closed tab, and does not count as a run. Any other run counts once
-/// its request has passed all checks, unless the queue is full. Calls `release_file` as soon as `file` is no longer needed.
+/// its request has passed all checks, unless the queue is full. Calls `release_file` as soon as `file` is not needed.
 pub async fn run_visitor_tool(
     app: &App,
     address: IpAddr,
