@@ -18,7 +18,7 @@ pub struct CredentialsConfig {
     /// result of a picture that has such a mark.
     #[arg(long, env = "RETOUCH_CREDENTIALS", value_enum, default_value = "generated")]
     pub credentials: Coverage,
-    /// Fail jobs whose results must be signed and cannot be. Without this, such results are only marked in XMP.
+    /// Deliver no results that must be signed but cannot be. Without this, such results are only marked in XMP.
     #[arg(long, env = "RETOUCH_CREDENTIALS_REQUIRED")]
     pub credentials_required: bool,
     /// The signing certificate, in PEM, with the certificates of its issuers.
