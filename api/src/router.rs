@@ -42,7 +42,7 @@ use crate::state::App;
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
         contact()
     ),
-    // What refers to itself is not found by itself.
+    // utoipa does not collect recursive schemas.
     components(schemas(verify::VerifiedIngredient)),
     modifiers(&Credentials)
 )]

@@ -35,7 +35,7 @@ pub enum OfApiKey {}
 /// Marks the id of a webhook.
 #[derive(Debug)]
 pub enum OfWebhook {}
-/// Marks the id of an event that webhooks are told.
+/// Marks the id of an event for webhooks.
 #[derive(Debug)]
 pub enum OfEvent {}
 /// Marks the id of a worker process.
@@ -56,7 +56,7 @@ pub type OrderId = Id<OfOrder>;
 pub type ApiKeyId = Id<OfApiKey>;
 /// The id of a webhook.
 pub type WebhookId = Id<OfWebhook>;
-/// The id of an event that webhooks are told.
+/// The id of an event for webhooks.
 pub type EventId = Id<OfEvent>;
 /// The id of a worker process, new at each start.
 pub type WorkerId = Id<OfWorker>;

@@ -93,7 +93,7 @@ pub struct NewImage {
     pub height: i32,
     /// Whether a preview was written.
     pub has_preview: bool,
-    /// What the file said of itself; `None` if that was nothing.
+    /// The provenance of the file; `None` if it had no marks.
     pub provenance: Option<Provenance>,
 }
 

@@ -15,7 +15,7 @@
 //! | *debit* | the ledger entry of a finished job |
 //! | *pack* | an amount of credits on sale; [`credits::Pack`] |
 //! | *order* | a user's purchase of a pack; [`orders`] is its life |
-//! | *webhook* | an address that an account is told events at; [`webhooks`] |
+//! | *webhook* | an address that receives the events of an account; [`webhooks`] |
 //! | *delivery* | one event on its way to one webhook |
 //! | *selection* | the pixels of what somebody clicked on; [`selection`] |
 //! | *mode* | what a prompt asks Magic Fix to do; [`magic_fix`] finds it |

@@ -45,8 +45,8 @@ pub struct ResultImage {
     pub device: String,
     /// True if the model is a demo.
     pub is_demo: bool,
-    /// What its file says of where its pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*; `None` if it
-    /// is not marked.
+    /// The source type in the file's marks: a URI of the IPTC's vocabulary *Digital Source Type*; `None` if the file
+    /// has no marks.
     pub source: Option<String>,
     /// Milliseconds from the start of the job to its PNG.
     pub duration_ms: i32,
@@ -83,8 +83,8 @@ pub struct NewResult {
     pub device: String,
     /// True if the model is a demo.
     pub is_demo: bool,
-    /// What its file says of where its pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*; `None` if it
-    /// is not marked.
+    /// The source type in the file's marks: a URI of the IPTC's vocabulary *Digital Source Type*; `None` if the file
+    /// has no marks.
     pub source: Option<String>,
     /// Milliseconds from the start of the job to its PNG.
     pub duration_ms: i32,

@@ -1,4 +1,4 @@
-//! Webhooks: addresses at which accounts want to be told what happened, and the deliveries to them.
+//! Webhooks: addresses that receive the events of an account, and the deliveries to them.
 //!
 //! ```text
 //!            event              2xx
@@ -8,9 +8,9 @@
 //!                     └─ failed
 //! ```
 //!
-//! A delivery is a row, written in the transaction of what it tells: [`announce`], and `credits/debit.rs` for the end
+//! A delivery is a row, written in the transaction of its event: by [`announce`], and by `credits/debit.rs` for the end
 //! of a job that is done. Any process can send it: [`claim`] leases it by the database's clock, [`record`] writes the
-//! outcome, fenced by the lease. A process that dies in between leaves a lease that expires, so every event is told at
+//! outcome, fenced by the lease. A process that dies in between leaves a lease that expires, so every event is sent at
 //! least once.
 
 pub(crate) mod announce;
@@ -56,14 +56,14 @@ pub enum EventType {
     #[serde(rename = "credits.low")]
     #[sqlx(rename = "credits.low")]
     CreditsLow,
-    /// The owner of the webhook asked for it.
+    /// The owner of the webhook requested a test.
     #[serde(rename = "webhook.test")]
     #[sqlx(rename = "webhook.test")]
     Test,
 }
 
 impl EventType {
-    /// Those that a webhook can subscribe to.
+    /// The events that a webhook can subscribe to.
     pub const SUBSCRIBABLE: [Self; 4] =
         [Self::JobDone, Self::JobFailed, Self::JobCanceled, Self::CreditsLow];
 
@@ -85,11 +85,11 @@ impl EventType {
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum DeliveryState {
-    /// It will be sent, now or later.
+    /// The delivery will be sent, now or later.
     Waiting,
-    /// The receiver accepted it.
+    /// The receiver accepted the delivery.
     Delivered,
-    /// It will not be sent again by itself.
+    /// The delivery is not retried automatically.
     Failed,
 }
 
@@ -99,21 +99,21 @@ pub enum DeliveryState {
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum DeliveryProblem {
-    /// The host has an address that must not be called.
+    /// The host resolves to a forbidden address.
     Address,
-    /// The name of the host could not be resolved.
+    /// The host's name could not be resolved.
     Dns,
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     Connection,
     /// The certificate was not accepted.
     Tls,
-    /// No complete response in time.
+    /// No complete response arrived in time.
     Timeout,
     /// The response was a redirect, which is not followed.
     Redirect,
     /// The status was not 2xx.
     Status,
-    /// The webhook was turned off meanwhile.
+    /// The webhook was turned off in the meantime.
     Off,
 }
 

@@ -1,4 +1,4 @@
-//! A certificate authority of one's own, for operators without a certificate that viewers trust.
+//! A private certificate authority, for operators without a certificate that viewers trust.
 
 use chrono::{DateTime, Datelike, Utc};
 use rcgen::{
@@ -8,7 +8,7 @@ use rcgen::{
 
 /// How long the authority is valid, in years.
 const AUTHORITY_YEARS: i32 = 10;
-/// How long a certificate that signs is valid, in years.
+/// How long a signing certificate is valid, in years.
 const LEAF_YEARS: i32 = 2;
 
 /// A private authority.
@@ -19,7 +19,7 @@ pub struct Authority {
     pub key: String,
 }
 
-/// Why no certificate was made.
+/// Why a certificate could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     #[error("making a certificate: {0}")]
@@ -38,7 +38,7 @@ impl Authority {
     /// Makes an authority for `organization`.
     ///
     /// # Errors
-    /// If the name cannot stand in a certificate.
+    /// If a certificate cannot contain the name.
     pub fn new(organization: &str, now: DateTime<Utc>) -> Result<Self, AuthorityError> {
         let key = KeyPair::generate()?;
         let mut params = named(organization, "Retouch private authority")?;
@@ -49,10 +49,10 @@ impl Authority {
         Ok(Self { certificate, key: key.serialize_pem() })
     }
 
-    /// Issues a certificate that signs. Rotating keys is issuing another.
+    /// Issues a signing certificate. To rotate keys, issue another.
     ///
     /// # Errors
-    /// If certificate and key of the authority are damaged.
+    /// If the authority's certificate or key is damaged.
     pub fn issue(&self, organization: &str, now: DateTime<Utc>) -> Result<Leaf, AuthorityError> {
         let issuer = Issuer::from_ca_cert_pem(&self.certificate, KeyPair::from_pem(&self.key)?)?;
         let key = KeyPair::generate()?;

@@ -1,4 +1,4 @@
-//! Where a file of each format keeps its manifest and its XMP.
+//! Finds the manifest and the XMP in a file of each format.
 
 use crate::error::SignError;
 use crate::{Format, heif, png, webp};
@@ -8,7 +8,7 @@ const JPEG_XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
 /// The longest contents of a JPEG segment in bytes.
 const MAX_SEGMENT_BYTES: usize = u16::MAX as usize - 2;
 
-/// Returns roughly how many bytes the manifest store of a file has; `None` if it has none. Cheap: nothing is parsed.
+/// Returns the approximate size of a file's manifest store in bytes; `None` if it has none. Cheap: parses nothing.
 pub(crate) fn manifest_bytes(file: &[u8], format: Format) -> Option<usize> {
     match format {
         Format::Png => png::manifest_bytes(file),

@@ -1,10 +1,10 @@
-//! The settings under which the library runs: it opens no connection and makes no thumbnails.
+//! The library's settings: it opens no connections and makes no thumbnails.
 
 use std::sync::Arc;
 
 use c2pa::Context;
 
-/// Returns the settings to sign with, and to read the manifests of ingredients.
+/// Returns the settings for signing, and for reading the manifests of ingredients.
 pub(crate) fn offline() -> c2pa::Result<Arc<Context>> {
     with_anchors(None)
 }

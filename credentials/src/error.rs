@@ -1,4 +1,4 @@
-//! What can go wrong with a key, and with signing.
+//! Errors of keys and of signing.
 
 /// Why a certificate chain or its key cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! The marks of HEIC and AVIF (ISO/IEC 14496-12, 23008-12). They are only read: no result has these formats.
+//! The marks of HEIC and AVIF (ISO/IEC 14496-12, 23008-12). Read-only: no result has these formats.
 
 /// The identifier of the box with the manifest store (C2PA 2.2, A.5).
 const MANIFEST_BOX: [u8; 16] = [

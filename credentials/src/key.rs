@@ -1,4 +1,4 @@
-//! The certificate chain and the key that sign, without what is signed.
+//! The certificate chain and the signing key.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::guard::guard;
 use crate::report::name_of;
 use crate::{Format, Parent, Statement};
 
-/// Room for the answer of a timestamp authority, in bytes: a token with the chain of its certificates.
+/// Space for the response of a timestamp authority, in bytes: a token with its certificate chain.
 const TIMESTAMP_BYTES: usize = 10_000;
 /// The algorithms by the DER of their identifiers (RFC 5480, RFC 8410, RFC 8017).
 const ALGORITHMS: [(&[u8], SigningAlg); 5] = [
@@ -25,7 +25,7 @@ const ALGORITHMS: [(&[u8], SigningAlg); 5] = [
     (&[0x06, 0x03, 0x2b, 0x65, 0x70], SigningAlg::Ed25519),
     (&[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01], SigningAlg::Ps256),
 ];
-/// Where the identifier stands at the latest in a PKCS #8 key, in bytes.
+/// The last possible position of the identifier in a PKCS #8 key, in bytes.
 const ALGORITHM_WITHIN: usize = 40;
 
 /// Confirms when something was signed (RFC 3161), so that a signature outlives its certificate.
@@ -37,12 +37,12 @@ pub trait TimestampAuthority: Send + Sync {
     fn stamp(&self, request: Vec<u8>) -> Result<Vec<u8>, TimestampError>;
 }
 
-/// Why there is no timestamp.
+/// Why a timestamp could not be obtained.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct TimestampError(pub String);
 
-/// A key with its certificates, and what confirms when it signed.
+/// A key with its certificates and, optionally, a timestamp authority.
 pub(crate) struct Key {
     signer: BoxedSigner,
     authority: Option<Arc<dyn TimestampAuthority>>,
@@ -152,7 +152,7 @@ impl c2pa::Signer for Stamping<'_> {
             });
         match stamped {
             Ok(answer) if answer.len() <= TIMESTAMP_BYTES => Some(Ok(answer)),
-            // The signature is valid without, as long as the certificate is.
+            // Without a timestamp, the signature stays valid as long as the certificate.
             Ok(answer) => {
                 tracing::warn!(
                     bytes = answer.len(),

@@ -1,7 +1,7 @@
-//! Content Credentials (C2PA 2.x): signs what tools make, and reads what a picture says of itself.
+//! Content Credentials (C2PA 2.x): signs results, and reads the marks of pictures.
 //!
-//! A *manifest* states how a picture was made and is signed. It names the pictures that went in, its *ingredients*, and
-//! holds their manifests. This crate is the only one that names `c2pa`, so that nothing else waits for it to compile. It
+//! A *manifest* is a signed statement of how a picture was made. It names the source pictures, its *ingredients*, and
+//! contains their manifests. Only this crate depends on `c2pa`, so that no other crate waits for it to compile. It
 //! knows neither jobs nor the database.
 //!
 //! Everything that parses a caller's bytes runs behind [`guard`]: a fault in a parser becomes an error.
@@ -37,7 +37,7 @@ pub use signer::Signer;
 pub use source_type::SourceType;
 pub use statement::{Model, Statement};
 
-/// The formats that can be read. Those before HEIC can be signed too.
+/// The readable formats. Those before HEIC can be signed too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Png,

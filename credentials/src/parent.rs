@@ -1,4 +1,4 @@
-//! The picture that went in, as an ingredient: with the manifest that it came with, if it had one.
+//! The source picture as an ingredient, with its own manifest if it has one.
 
 use std::io::Cursor;
 
@@ -10,25 +10,25 @@ use crate::guard::guard;
 use crate::statement::PARENT;
 use crate::{Format, SourceType, container, report, xmp};
 
-/// The largest manifest store that is kept, in bytes. Manifests with thumbnails of several ingredients have about one
+/// The largest manifest store that is kept, in bytes. Manifests with thumbnails of several ingredients take about one
 /// megabyte.
 pub const MAX_MANIFEST_BYTES: usize = 4 << 20;
 /// The longest XMP packet that is read, in bytes.
 const MAX_XMP_BYTES: usize = 1 << 20;
 
-/// What an uploaded file said of itself before its metadata was removed.
+/// The provenance of an upload, read before its metadata was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
     /// An archive of the ingredient, with the file's manifests and the outcome of validating them against the file;
     /// `None` if it had none, or one that cannot be kept.
     pub ingredient: Option<Vec<u8>>,
-    /// Where its pixels come from, by its manifest or XMP.
+    /// The source type, from its manifest or XMP.
     pub source: Option<SourceType>,
 }
 
 impl Provenance {
-    /// Reads what a file says of itself; `None` if that is nothing. Takes a few milliseconds if the file has a manifest,
-    /// and next to nothing otherwise.
+    /// Reads the provenance of a file; `None` if it has no marks. Takes a few milliseconds if the file has a manifest,
+    /// and almost no time otherwise.
     pub fn read(file: &[u8], format: Format) -> Option<Self> {
         let stated = stated_in_xmp(file, format);
         let manifest = container::manifest_bytes(file, format);
@@ -40,7 +40,7 @@ impl Provenance {
         };
         match guard(|| archive(file, format)) {
             Ok((ingredient, claimed)) => {
-                // A generated picture stays one, whichever of the two says so.
+                // The picture counts as generated if either of the two says so.
                 let source = match (claimed, stated) {
                     (Some(claimed), stated) if claimed.is_generated() || stated.is_none() => {
                         Some(claimed)
@@ -63,7 +63,7 @@ fn stated_in_xmp(file: &[u8], format: Format) -> Option<SourceType> {
     xmp::source_type(packet)
 }
 
-/// Returns the archived ingredient of a file with a manifest, and the source that its manifest claims.
+/// Returns the archived ingredient of a file with a manifest, and the source type that its manifest claims.
 fn archive(file: &[u8], format: Format) -> c2pa::Result<(Vec<u8>, Option<SourceType>)> {
     let context = offline()?;
     let reader = Reader::from_shared_context(&context)
@@ -77,17 +77,17 @@ fn archive(file: &[u8], format: Format) -> c2pa::Result<(Vec<u8>, Option<SourceT
     Ok((archive.into_inner(), claimed))
 }
 
-/// The picture that a tool worked on, as it is stored.
+/// The input picture of a tool, as stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Parent<'a> {
     /// The stored file: an upload without its metadata, or a result with its manifest.
     pub picture: &'a [u8],
-    /// What it said of itself when it was uploaded.
+    /// The provenance of the upload.
     pub provenance: Option<&'a Provenance>,
 }
 
 impl Parent<'_> {
-    /// Returns where its pixels come from, if it says so.
+    /// Returns its source type, if its marks have one.
     pub fn source(&self) -> Option<SourceType> {
         if let Some(Provenance { source: Some(source), .. }) = self.provenance {
             return Some(source.clone());
@@ -95,7 +95,7 @@ impl Parent<'_> {
         stated_in_xmp(self.picture, Format::of(self.picture)?)
     }
 
-    /// Returns whether it carries a manifest, or says that it was generated: such a mark must not get lost.
+    /// Returns whether it has a manifest or is marked as generated: such marks must not get lost.
     pub fn is_marked(&self) -> bool {
         let format = Format::of(self.picture);
         self.provenance.is_some_and(|provenance| provenance.ingredient.is_some())

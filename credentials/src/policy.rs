@@ -1,4 +1,4 @@
-//! What the operator wants marked, and with which key.
+//! The operator's settings: which results to mark, and with which key.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::{Format, Model, Parent, PngSeal, Signer, Statement, Verifier, contain
 /// The settings of Content Credentials.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CredentialsConfig {
-    /// Which results say how they were made, in a signed manifest (C2PA) and in XMP: `generated` is every Magic Fix, and
-    /// whatever is made from a picture that came with such a mark.
+    /// Which results are marked, with a signed manifest (C2PA) and in XMP: `generated` means every Magic Fix, and every
+    /// result of a picture that has such a mark.
     #[arg(long, env = "RETOUCH_CREDENTIALS", value_enum, default_value = "generated")]
     pub credentials: Coverage,
-    /// Deliver no result that should be signed and cannot be. Without this, it only gets the mark in XMP.
+    /// Deliver no results that must be signed but cannot be. Without this, such results are only marked in XMP.
     #[arg(long, env = "RETOUCH_CREDENTIALS_REQUIRED")]
     pub credentials_required: bool,
-    /// The certificate that signs, in PEM, with the certificates of its issuers.
+    /// The signing certificate, in PEM, with the certificates of its issuers.
     #[arg(long, env = "RETOUCH_CREDENTIALS_CHAIN", requires = "credentials_key")]
     pub credentials_chain: Option<String>,
     /// Its key, in PEM: PKCS #8, not encrypted.
@@ -36,7 +36,7 @@ pub struct CredentialsConfig {
     /// certificate.
     #[arg(long, env = "RETOUCH_CREDENTIALS_TIMESTAMPS")]
     pub credentials_timestamps: Option<url::Url>,
-    /// Certificates, in PEM, whose signatures are trusted when somebody verifies a picture.
+    /// Certificates, in PEM, whose signatures *Verify* trusts.
     #[arg(long, env = "RETOUCH_CREDENTIALS_TRUST")]
     pub credentials_trust: Option<String>,
 }
@@ -46,13 +46,13 @@ pub struct CredentialsConfig {
 pub enum Coverage {
     /// None.
     Off,
-    /// Those of Magic Fix, and those made from a marked picture.
+    /// Results of Magic Fix, and results of marked pictures.
     Generated,
     /// All.
     All,
 }
 
-/// Marks what tools make, as the operator wants it. Cheap to clone.
+/// Marks results by the operator's settings. Cheap to clone.
 #[derive(Clone)]
 pub struct Credentials {
     coverage: Coverage,
@@ -61,17 +61,17 @@ pub struct Credentials {
     trust: Option<String>,
 }
 
-/// The key that signs.
+/// The signing key.
 #[derive(Clone)]
 enum Key {
-    /// None is configured.
+    /// No key is configured.
     Missing,
-    /// It cannot sign, for this reason.
+    /// The key cannot sign, for this reason.
     Broken(String),
     Usable(Signer),
 }
 
-/// How long before it expires a certificate is reported.
+/// How long before its expiry a certificate is reported.
 const NOTICE: TimeDelta = TimeDelta::days(14);
 
 impl Credentials {
@@ -79,8 +79,8 @@ impl Credentials {
     pub const OFF: Self =
         Self { coverage: Coverage::Off, is_required: false, key: Key::Missing, trust: None };
 
-    /// Reads the key and tries it out. Needs a Tokio runtime if there is a timestamp authority; does not contact it. A key
-    /// that cannot sign is no error, so that other results are still made: see [`Self::problem`].
+    /// Reads and tests the key. Needs a Tokio runtime if there is a timestamp authority; does not contact it. Does not
+    /// fail if the key cannot sign, so that unsigned results are still made: see [`Self::problem`].
     ///
     /// # Errors
     /// See [`SetupError`].
@@ -125,7 +125,7 @@ impl Credentials {
         }
     }
 
-    /// Returns what reads and judges the marks of a picture.
+    /// Returns a verifier for the marks of pictures.
     ///
     /// # Errors
     /// If the trusted certificates are not PEM; [`Self::open`] has checked them.
@@ -133,7 +133,7 @@ impl Credentials {
         Verifier::new(self.signer().map(Signer::chain), self.trust.as_deref())
     }
 
-    /// Returns what signs, if a usable key is configured.
+    /// Returns the signer, if a usable key is configured.
     pub fn signer(&self) -> Option<&Signer> {
         match &self.key {
             Key::Usable(signer) => Some(signer),
@@ -141,7 +141,7 @@ impl Credentials {
         }
     }
 
-    /// Returns what keeps results from being signed as the operator wants, or soon will.
+    /// Returns the problem that prevents signing as configured, or soon will.
     pub fn problem(&self, now: DateTime<Utc>) -> Option<String> {
         if self.coverage == Coverage::Off {
             return None;
@@ -178,7 +178,7 @@ impl Credentials {
         Some(format!("{cause} {consequence}"))
     }
 
-    /// Returns whether results of `tool` may need to be marked, so that the caller asks what its picture said of itself.
+    /// Returns whether results may need marks, in which case the caller must load the provenance of the picture.
     pub fn may_mark(&self) -> bool {
         self.coverage != Coverage::Off
     }
@@ -186,7 +186,7 @@ impl Credentials {
     /// Prepares the marks of a result; `None` if it gets none.
     ///
     /// # Errors
-    /// If it must be signed and cannot be.
+    /// If it must be signed but cannot be.
     pub fn seal(
         &self,
         tool: Tool,
@@ -210,7 +210,7 @@ impl Credentials {
     /// Marks a file that was made from a result, `png`, as the result is marked.
     ///
     /// # Errors
-    /// If it must be signed and cannot be.
+    /// If it must be signed but cannot be.
     pub fn mark_rendering(
         &self,
         file: Bytes,
@@ -218,7 +218,7 @@ impl Credentials {
         is_finished: bool,
         now: DateTime<Utc>,
     ) -> Result<Bytes, SignError> {
-        // A rendering that changes nothing is the result, with its marks.
+        // A rendering without changes is the result itself, with its marks.
         if file == png {
             return Ok(file);
         }

@@ -1,4 +1,4 @@
-//! What a picture says of itself, and whether that can be believed.
+//! Reads the marks of a picture and checks whether they are trustworthy.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -14,56 +14,56 @@ use x509_parser::pem::Pem;
 use crate::guard::guard;
 use crate::{Format, SourceType, container, xmp};
 
-/// How many generations of ingredients are reported.
+/// The maximum number of reported generations of ingredients.
 const MAX_DEPTH: usize = 8;
-/// How many actions, ingredients, and problems of one manifest are reported.
+/// The maximum number of reported actions, ingredients, and problems of one manifest, each.
 const MAX_LISTED: usize = 32;
-/// How many ingredients are reported in all. Many of them can share one manifest, so a small file could otherwise ask for
-/// a report of any size.
+/// The maximum number of reported ingredients in total. Many of them can share one manifest, so a small file could
+/// otherwise cause a report of any size.
 const MAX_INGREDIENTS: usize = 256;
-/// The longest text of a manifest that is reported, in characters.
+/// The maximum length of a reported text, in characters.
 const MAX_TEXT: usize = 200;
 /// The longest XMP packet that is read, in bytes.
 const MAX_XMP_BYTES: usize = 1 << 20;
 
-/// Whether what a picture says can be believed.
+/// Whether the marks of a picture are trustworthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It carries no manifest.
+    /// The picture has no manifest.
     Absent,
     /// The manifest is damaged, or does not belong to these pixels.
     Invalid,
     /// The manifest is intact and belongs to these pixels, but we do not know the signer.
     Valid,
-    /// The same, and the signer is on the list of the operator, or is this installation.
+    /// The manifest is valid, and its signer is trusted by the operator or is this installation.
     Trusted,
 }
 
-/// What a picture says of itself.
+/// The marks of a picture.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Whether it can be believed.
+    /// Whether the marks are trustworthy.
     pub state: State,
-    /// Where its pixels come from, by its manifest or else by its XMP, which anybody can change.
+    /// The source type, from the manifest, or otherwise from XMP, which anybody can change.
     pub source: Option<SourceType>,
-    /// Whether the manifest says so, not only the XMP.
+    /// Whether the manifest states the source type, not only the XMP.
     pub is_source_claimed: bool,
-    /// What the manifest claims; `None` if there is none, or it cannot be read.
+    /// The contents of the manifest; `None` if there is none, or it cannot be read.
     pub claim: Option<Claim>,
-    /// What is wrong with the manifest.
+    /// The problems of the manifest.
     pub problems: Vec<Problem>,
 }
 
-/// What a manifest claims. All texts come from the file.
+/// The contents of a manifest. All texts come from the file.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The program that made the manifest.
     pub generator: Option<String>,
-    /// Who signed.
+    /// The signature.
     pub signature: Option<Signature>,
-    /// What was done, in order.
+    /// The edits, in order.
     pub deeds: Vec<Deed>,
-    /// The pictures that went in.
+    /// The source pictures.
     pub ingredients: Vec<Ingredient>,
 }
 
@@ -74,50 +74,50 @@ pub struct Signature {
     pub name: Option<String>,
     /// The organization in the signer's certificate.
     pub organization: Option<String>,
-    /// When a timestamp authority saw it, RFC 3339.
+    /// When a timestamp authority saw the signature, RFC 3339.
     pub time: Option<String>,
-    /// Whether this installation signed, with its present certificate.
+    /// Whether this installation made the signature, with its present certificate.
     pub is_ours: bool,
 }
 
-/// Something that was done to a picture.
+/// An edit of a picture.
 #[derive(Clone, Debug)]
 pub struct Deed {
     /// The name of the action, for example `c2pa.edited`.
     pub action: String,
-    /// What the program says about it.
+    /// The program's description of the edit.
     pub description: Option<String>,
-    /// The program that did it.
+    /// The program that made the edit.
     pub agent: Option<String>,
-    /// When, RFC 3339.
+    /// The time of the edit, RFC 3339.
     pub when: Option<String>,
-    /// Where the pixels come from that it added or changed.
+    /// The source type of the pixels that the edit added or changed.
     pub source: Option<SourceType>,
 }
 
-/// A picture that went into another.
+/// A picture from which another was made.
 #[derive(Clone, Debug)]
 pub struct Ingredient {
     /// Its title.
     pub title: Option<String>,
     /// Whether it is the picture that was edited, not one that was added.
     pub is_parent: bool,
-    /// What it claims itself.
+    /// The contents of its own manifest.
     pub claim: Option<Claim>,
-    /// What was wrong with its manifest when it was opened.
+    /// The problems that its manifest had when the picture was opened.
     pub problems: Vec<Problem>,
 }
 
-/// Something that is wrong with a manifest.
+/// A problem of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The status code of the C2PA (specification, 15.2), for example `assertion.dataHash.mismatch`.
     pub code: String,
-    /// The library's words for it.
+    /// The library's explanation.
     pub explanation: Option<String>,
 }
 
-/// Reads pictures from anywhere. Opens no connection: a manifest that is only linked is reported as absent.
+/// Verifies pictures from anywhere. Opens no connections: a linked manifest is reported as absent.
 #[derive(Clone)]
 pub struct Verifier {
     context: Arc<Context>,
@@ -147,7 +147,7 @@ impl Verifier {
         Ok(Self { context, own: leaf })
     }
 
-    /// Reads a file. Blocks, the longer the larger the file.
+    /// Reads a file. Blocks for a time that grows with the file.
     pub fn read(&self, file: &[u8]) -> Report {
         let Some(format) = Format::of(file) else { return Report::absent(None) };
         let packet = container::xmp(file, format).filter(|packet| packet.len() <= MAX_XMP_BYTES);
@@ -180,13 +180,13 @@ impl Verifier {
         })
     }
 
-    /// Describes a manifest, and those of its ingredients for up to `depth` generations; `left` is how many ingredients
-    /// may still be described.
+    /// Describes a manifest, and those of its ingredients for up to `depth` generations; `left` is the number of
+    /// ingredients that may still be described.
     fn claim(&self, reader: &Reader, manifest: &Manifest, depth: usize, left: &mut usize) -> Claim {
         let generator = manifest.claim_generator_info.as_ref().and_then(|all| all.first());
         let generator = generator.map(|info| named(&info.name, info.version.as_deref()));
         let generator = generator.or_else(|| manifest.claim_generator().map(text));
-        // All of this manifest before those of its ingredients, which are further away.
+        // Ingredients of this manifest come before those of its ingredients.
         let described = manifest.ingredients().iter().take(MAX_LISTED.min(*left));
         *left -= described.len();
         let ingredients = described.map(|ingredient| {
@@ -221,8 +221,8 @@ impl Report {
     }
 }
 
-/// Returns the source that the manifests of a file claim. What says that a picture was generated comes first, wherever it
-/// stands: an ingredient's pixels are in the picture.
+/// Returns the source type that the manifests of a file claim. A generated source type has priority, in any of the
+/// manifests, because the pixels of the ingredients are in the picture.
 pub(crate) fn claimed_source(reader: &Reader) -> Option<SourceType> {
     let active = reader.active_manifest()?;
     let rest = reader.iter_manifests().filter(|manifest| manifest.label() != active.label());
@@ -268,8 +268,8 @@ fn problems_of(reader: &Reader) -> Vec<Problem> {
     failed.filter_map(problem).take(MAX_LISTED).collect()
 }
 
-/// Returns what was wrong with an ingredient's manifest when it was opened. Its assertion has results (version 3 of the
-/// assertion) or statuses.
+/// Returns the problems that an ingredient's manifest had when the picture was opened. Its assertion contains results
+/// (version 3 of the assertion) or statuses.
 fn problems_of_ingredient(ingredient: &c2pa::Ingredient) -> Vec<Problem> {
     let results = ingredient.validation_results();
     let of_manifest = results.and_then(|results| results.active_manifest());
@@ -298,7 +298,7 @@ fn named(name: &str, version: Option<&str>) -> String {
     }
 }
 
-/// Returns a text of a file without control characters, and not too long.
+/// Returns a text from a file, truncated and without control characters.
 fn text(text: &str) -> String {
     let printable = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
     printable.take(MAX_TEXT).collect()

@@ -1,8 +1,8 @@
-//! Marks a PNG while it streams by, in the memory of its first bytes.
+//! Marks a PNG while it streams by. Only its first bytes are held in memory.
 //!
-//! The manifest stands near the start of the file and contains a hash of everything else, so it is known last. Its size is
-//! known first: [`PngSeal::finish`] returns exactly the bytes that belong at [`INSERT_AT`], and whoever stores the file
-//! holds back its head until then.
+//! The manifest is near the start of the file and contains a hash of everything else, so it is known last. Its size is
+//! known first: [`PngSeal::finish`] returns exactly the bytes that belong at [`INSERT_AT`], and the caller that stores
+//! the file holds back its head until then.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct PngSeal {
     head: Vec<u8>,
 }
 
-/// The mark of smaller copies of a picture, such as its thumbnail: only the one in XMP.
+/// The mark for smaller copies of a picture, such as its thumbnail: XMP only.
 #[derive(Clone)]
 pub struct CopyMark(String);
 
@@ -38,14 +38,14 @@ impl CopyMark {
     /// Returns a PNG, JPEG, or WebP with the mark.
     ///
     /// # Errors
-    /// If it is none of these, or damaged.
+    /// If the file has another format or is damaged.
     pub fn put_on(&self, file: &[u8]) -> Result<Vec<u8>, SignError> {
         let format = Format::of(file).ok_or(SignError::Damaged("picture"))?;
         container::with_xmp(file, format, &self.0)
     }
 }
 
-/// A manifest that lacks the hash of the file.
+/// A manifest that still lacks the hash of the file.
 struct Manifest {
     key: Arc<Key>,
     builder: Builder,
@@ -81,12 +81,12 @@ impl PngSeal {
         Self { manifest: None, source, copies, xmp, head: Vec::with_capacity(INSERT_AT) }
     }
 
-    /// Returns what the file will say of where its pixels come from.
+    /// Returns the source type in the file's marks.
     pub fn source(&self) -> &SourceType {
         &self.source
     }
 
-    /// Returns the mark of smaller copies.
+    /// Returns the mark for smaller copies.
     pub fn copies(&self) -> CopyMark {
         self.copies.clone()
     }
@@ -107,7 +107,7 @@ impl PngSeal {
             }
             if let Some(Manifest { hash, .. }) = &mut self.manifest {
                 hash.update(&self.head);
-                // The manifest itself, which stands between the two, is left out of the hash.
+                // The hash excludes the manifest itself, which is between the two.
                 hash.update(&self.xmp);
             }
         }
@@ -129,7 +129,7 @@ impl PngSeal {
         Ok(marks)
     }
 
-    /// Marks a file that is in memory as a whole. Blocks for a timestamp.
+    /// Marks a whole file in memory. Blocks for a timestamp.
     ///
     /// # Errors
     /// See [`SignError`].
@@ -143,7 +143,7 @@ impl PngSeal {
 
 impl Manifest {
     fn sign(mut self) -> Result<Vec<u8>, SignError> {
-        // The name under which the library looks for its placeholder.
+        // The name by which the library finds its placeholder.
         let mut hash = DataHash::new("jumbf manifest", "sha256");
         hash.add_exclusion(HashRange::new(INSERT_AT as u64, self.chunk_bytes as u64));
         hash.set_hash(self.hash.finalize().to_vec());

@@ -15,8 +15,8 @@ use crate::{Format, Parent, PngSeal, Statement, container, xmp};
 pub struct Signer(Arc<Key>);
 
 impl Signer {
-    /// Reads a certificate chain, the leaf first, and the leaf's key, both PEM. Signs a tiny picture and reads it back, so a
-    /// key that does not fit is found at the start; `authority` is not asked for that.
+    /// Reads a certificate chain, the leaf first, and the leaf's key, both PEM. Signs a tiny picture and reads it back,
+    /// to find a mismatched key at the start; this does not contact `authority`.
     ///
     /// # Errors
     /// See [`KeyError`].
@@ -69,8 +69,8 @@ impl Signer {
         PngSeal::new(self.0.clone(), statement, parent, now)
     }
 
-    /// Signs a whole file and returns it with its marks. The compressed pixels do not change. Blocks, the longer the larger
-    /// the file, and for a timestamp.
+    /// Signs a whole file and returns it with its marks. The compressed pixels do not change. Blocks for a time
+    /// that grows with the file, and for a timestamp.
     ///
     /// # Errors
     /// See [`SignError`].

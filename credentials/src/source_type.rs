@@ -1,10 +1,10 @@
-//! Where the pixels of a picture come from, as the IPTC names it.
+//! The source type of a picture, in the vocabulary of the IPTC.
 
 use std::fmt;
 
 /// The vocabulary of the IPTC (<https://cv.iptc.org/newscodes/digitalsourcetype/>).
 const VOCABULARY: &str = "http://cv.iptc.org/newscodes/digitalsourcetype/";
-/// The longest name that is taken from a file, in bytes. The longest of the vocabulary has 36.
+/// The longest name accepted from a file, in bytes. The longest of the vocabulary has 36.
 const MAX_NAME_BYTES: usize = 64;
 
 /// A term of the IPTC's vocabulary *Digital Source Type*.

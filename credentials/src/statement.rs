@@ -1,5 +1,5 @@
-//! What a manifest states: which tool did what to the picture, with which model. Never who asked for it, and not the words
-//! of a prompt.
+//! The contents of our manifests: the tool, its edit, and its model. A manifest contains neither the user nor the
+//! prompt.
 
 use chrono::{DateTime, Utc};
 use retouch_catalog::{FixMode, Tool};
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{Format, SourceType};
 
-/// The name under which the ingredient is known inside a definition.
+/// The label of the ingredient inside a definition.
 pub(crate) const PARENT: &str = "parent";
-/// The namespace of our own parameters.
+/// The namespace of our parameters.
 const NAMESPACE: &str = "retouch";
 
 /// The model that computed a result.
@@ -23,7 +23,7 @@ pub struct Model {
     pub is_trained: bool,
 }
 
-/// What was done to a picture.
+/// A statement of how a picture was made.
 #[derive(Clone, Debug)]
 pub struct Statement {
     actions: Vec<Value>,
@@ -31,8 +31,8 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// States a run of a tool. `input` is what the picture that went in says of its source: a cut-out of a generated
-    /// picture is still generated.
+    /// States a run of a tool. `input` is the source type of the input picture: a cut-out of a generated picture is
+    /// still generated.
     pub fn of_run(tool: Tool, model: &Model, input: Option<&SourceType>) -> Self {
         let own = match (tool, model.is_trained) {
             (Tool::MagicFix(_), true) => SourceType::composite_with_trained_media(),
@@ -68,7 +68,7 @@ impl Statement {
     }
 
     /// States that a result was written in another format, and whether it was finished before: with a background, a
-    /// shadow, a crop, a touch-up, or another size. `result` is what the result says of its source.
+    /// shadow, a crop, a touch-up, or another size. `result` is the source type of the result.
     pub fn of_rendering(format: Format, is_finished: bool, result: Option<&SourceType>) -> Self {
         let mut actions = Vec::new();
         if is_finished {
@@ -84,7 +84,7 @@ impl Statement {
         Self { actions, source }
     }
 
-    /// Returns the source of the picture as a whole.
+    /// Returns the source type of the whole picture.
     pub fn source(&self) -> &SourceType {
         &self.source
     }

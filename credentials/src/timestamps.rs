@@ -1,4 +1,4 @@
-//! Asks a timestamp authority over HTTP (RFC 3161, 3.4).
+//! Requests timestamps over HTTP (RFC 3161, 3.4).
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use url::Url;
 use crate::error::SetupError;
 use crate::{TimestampAuthority, TimestampError};
 
-/// How long an answer may take.
+/// The timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest answer in bytes.
+/// The maximum size of a response in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// A timestamp authority at an address.
+/// A client of a timestamp authority.
 pub(crate) struct HttpTimestamps {
     address: Url,
     client: reqwest::Client,

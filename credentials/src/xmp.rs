@@ -1,5 +1,5 @@
-//! The mark in XMP beside a manifest: `DigitalSourceType` of the IPTC's extension schema, for programs that read only
-//! that, and for pictures whose manifest was stripped.
+//! The mark in XMP beside a manifest: `DigitalSourceType` of the IPTC's extension schema, for programs that
+//! read only XMP, and for pictures whose manifest was stripped.
 
 use quick_xml::events::Event;
 use quick_xml::name::ResolveResult;

@@ -1,6 +1,6 @@
-//! What the numbers of a picture mean as colors: a profile for wide gamuts, and tone mapping for high dynamic range.
+//! Interprets the color numbers of a picture: a profile for wide gamuts, and tone mapping for high dynamic range.
 //!
-//! A JPEG says what its colors are with an ICC profile; without one, they are sRGB. HEIC and AVIF may say it in numbers
+//! A JPEG defines its colors with an ICC profile; without one, they are sRGB. HEIC and AVIF may use numbers
 //! (ITU-T H.273) instead.
 
 use moxcms::{
@@ -26,12 +26,12 @@ const KNEE: f32 = 0.7;
 const STEPS: usize = 1 << 14;
 
 impl Nclx {
-    /// Returns whether the picture is brighter than a JPEG can say.
+    /// Returns whether the picture is brighter than a JPEG can represent.
     pub fn is_hdr(self) -> bool {
         matches!(self.transfer, PQ | HLG)
     }
 
-    /// Returns the profile that says the same; `None` for sRGB and what is too near to tell.
+    /// Returns the equivalent ICC profile; `None` for sRGB and indistinguishable color spaces.
     pub fn profile(self) -> Option<Vec<u8>> {
         let color_primaries = match self.primaries {
             BT2020 => CicpColorPrimaries::Bt2020,
@@ -102,7 +102,7 @@ impl Nclx {
                 [-0.042_056_96, 1.042_056_9, 0.0],
                 [-0.019_637_55, -0.078_636_05, 1.098_273_6],
             ],
-            // Pictures of high dynamic range are in BT.2020 unless they say otherwise.
+            // Pictures of high dynamic range are in BT.2020 unless stated otherwise.
             _ => [
                 [1.660_491, -0.587_641_1, -0.072_849_86],
                 [-0.124_550_48, 1.132_899_9, -0.008_349_42],
@@ -150,7 +150,7 @@ mod tests {
                 assert_eq!(rgba[3], 255);
                 rgba[0]
             };
-            // White paper is nearly white, and highlights are still told from it.
+            // White paper is nearly white, and highlights remain distinguishable from it.
             assert!((230..=250).contains(&gray(paper)), "{transfer}: {}", gray(paper));
             assert!((20..=110).contains(&gray(dark)), "{transfer}: {}", gray(dark));
             assert_eq!((gray(0), gray(peak)), (0, 255));

@@ -1,16 +1,16 @@
-//! Reads what a HEIC or AVIF file says about its picture, without decoding it (ISO/IEC 14496-12, 23008-12; AVIF 1.1).
+//! Reads the header of a HEIC or AVIF file, without decoding its picture (ISO/IEC 14496-12, 23008-12; AVIF 1.1).
 //!
-//! Only boxes that decide the size are read: the primary item, its properties, and nothing that they refer to. What
-//! the file hides behind them, such as a grid that is larger than it says, meets the limits of the decoder.
+//! Only the boxes that determine the size are read: the primary item and its properties, and nothing that they refer
+//! to. The decoder's limits cover the rest, such as a grid that is larger than stated.
 
 use retouch_pixels::decode::Foreign;
 use retouch_pixels::exif::Exif;
 use retouch_pixels::{Limits, PixelError};
 
-/// What the decoder takes beside pixels, in bytes: the libraries' tables, threads and buffers.
+/// The memory of the decoder apart from pixels, in bytes: the libraries' tables, threads, and buffers.
 const BASE_BYTES: u64 = 48 << 20;
-/// The most that decoding, turning, and encoding take per pixel of 8 bits a channel, in bytes; photos of 12 megapixels take
-/// 8 to 11.
+/// The most memory that decoding, turning, and encoding take per pixel of 8 bits a channel, in bytes; photos of
+/// 12 megapixels take 8 to 11.
 const PIXEL_BYTES: u64 = 14;
 /// The same for more bits a channel; photos take 12, and 20 if they are of high dynamic range.
 const DEEP_PIXEL_BYTES: u64 = 24;
@@ -42,7 +42,7 @@ impl Codec {
         })
     }
 
-    /// Returns the name that people know.
+    /// Returns the name for users.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Heic => "HEIC",
@@ -51,7 +51,7 @@ impl Codec {
     }
 }
 
-/// What a file says about its picture.
+/// The header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The codec that its brands name.
@@ -121,8 +121,8 @@ impl Header {
     }
 }
 
-/// Returns what the camera says of the photo in a picture of any format that can be uploaded; `None` if that is nothing, or
-/// cannot be kept.
+/// Returns the camera's metadata (EXIF) of a picture in any uploadable format; `None` if there is none, or it cannot be
+/// kept.
 pub fn exif(file: &[u8]) -> Option<Exif> {
     if Codec::of(file).is_none() {
         return Exif::of(file);
@@ -130,7 +130,7 @@ pub fn exif(file: &[u8]) -> Option<Exif> {
     let meta = find(file, *b"meta")?.get(4..)?;
     let item = items(meta)?.find(|(_, kind)| kind == b"Exif").map(|(id, _)| id)?;
     let block = located(file, find(meta, *b"iloc")?, item)?;
-    // The block says itself how many bytes precede it (ISO/IEC 23008-12, A.2.1).
+    // The block states how many bytes precede it (ISO/IEC 23008-12, A.2.1).
     let skipped = number(block, 0)? as usize;
     Exif::parse(block.get(4_usize.checked_add(skipped)?..)?)
 }
@@ -284,7 +284,7 @@ fn entries(data: &[u8]) -> Option<impl Iterator<Item = (u32, Vec<u16>)>> {
         let width = if has_long_indices { 2 } else { 1 };
         let indices = data.get(at..at + count * width)?.chunks_exact(width);
         at += count * width;
-        // The highest bit says whether a reader must know the property.
+        // The highest bit tells whether a reader must know the property.
         let index = |bytes: &[u8]| match *bytes {
             [high, low] => u16::from_be_bytes([high & 0x7f, low]),
             [only, ..] => u16::from(only & 0x7f),

@@ -22,19 +22,19 @@ use crate::header::{Codec, Header};
 const CPU_SECS: u64 = 30;
 /// How long a decoder may take on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The most that is read of what a decoder says when it fails, in bytes.
+/// The maximum length of an error message that is read from a decoder, in bytes.
 const MAX_REASON_BYTES: u64 = 500;
 /// The reason for refusing a file whose decoder was ended.
 const TOO_MUCH: &str = "decoding it takes more memory or time than its size justifies";
 
-/// What reads HEIC and AVIF.
+/// The settings of the decoder for HEIC and AVIF.
 #[derive(Clone, Debug, clap::Args)]
 pub struct HeifConfig {
     /// libheif, the library that decodes HEIC and AVIF: its file name, or its path. Without it, or if this is empty, such
     /// files are refused.
     #[arg(long, env = "RETOUCH_HEIF_LIBRARY", default_value = "libheif.so.1")]
     pub heif_library: String,
-    /// The program that decodes; for tests, which are other programs.
+    /// The decoder's program; for tests, which run in other programs.
     #[arg(long, hide = true)]
     pub picture_decoder: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ pub struct Heif {
     support: OnceCell<Support>,
 }
 
-/// What can be decoded here.
+/// The formats that can be decoded here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Support {
     pub heic: bool,
@@ -96,7 +96,7 @@ impl Heif {
         self.convert(file, &header).await
     }
 
-    /// Returns what can be decoded here. The first call starts a decoder to find out.
+    /// Returns the formats that can be decoded here. The first call starts a decoder to find out.
     pub async fn support(&self) -> Support {
         let without = |detail: String| Support { detail, ..Support::default() };
         if self.library.is_empty() {
@@ -183,7 +183,7 @@ impl Heif {
             (decoder.stdin.take(), decoder.stdout.take(), decoder.stderr.take());
         let send = async {
             let Some(mut stdin) = stdin else { return };
-            // A decoder that has ended reads no more; its status says why.
+            // A decoder that has ended reads no more input; its status tells why it ended.
             let _ = stdin.write_all(&input).await;
         };
         let talk = async {

@@ -15,7 +15,7 @@ const CHANNEL_INTERLEAVED: c_int = 10;
 /// The categories of errors that mean a missing decoder, not a damaged file.
 const ERROR_UNSUPPORTED_FEATURE: c_int = 4;
 const ERROR_PLUGIN_LOADING: c_int = 11;
-/// The side up to which libheif takes part in checking; ours comes before.
+/// libheif's own limit for sides; ours is checked before.
 const MAX_SIDE: c_int = 1 << 16;
 /// Decoding several tiles at once takes more memory and hardly less time.
 const MAX_THREADS: c_int = 2;
@@ -28,7 +28,7 @@ struct Status {
     message: *const c_char,
 }
 
-/// A color profile in numbers (ITU-T H.273). libheif's structure goes on.
+/// A color profile in numbers (ITU-T H.273). libheif's structure has further fields.
 #[repr(C)]
 struct RawNclx {
     version: u8,
@@ -38,7 +38,7 @@ struct RawNclx {
     full_range: u8,
 }
 
-/// What to convert. libheif's structure goes on.
+/// Conversion options. libheif's structure has further fields.
 #[repr(C)]
 struct RawOptions {
     version: u8,

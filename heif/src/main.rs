@@ -1,5 +1,5 @@
-//! The decoder as a program of its own, for the tests of this crate. With the argument `escape`, it tries what a decoder
-//! must not be able to do, and prints what it could do.
+//! The decoder as a program of its own, for the tests of this crate. With the argument `escape`, it attempts what
+//! a decoder must not be able to do, and prints what succeeded.
 
 use std::fs::File;
 use std::net::{TcpListener, UdpSocket};

@@ -1,7 +1,7 @@
-//! Gives up what a decoder does not need: memory, time, files, the network, other processes.
+//! Drops a decoder's access to everything that it does not need: memory, time, files, the network, other processes.
 //!
 //! Namespaces would need rights that containers rarely have, so a filter of system calls does the work: without `open`,
-//! `socket`, and `execve`, nothing is left to reach but standard input, output, and error.
+//! `socket`, and `execve`, only standard input, output, and error are left.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use seccompiler::{
 const EMPTY_BYTES: u64 = 128 << 20;
 const PAGE_BYTES: u64 = 4096;
 
-/// What decoding, encoding, and threads of one process need; everything else fails with `EPERM`.
+/// The system calls for decoding, encoding, and threads of one process; all others fail with `EPERM`.
 const ALLOWED: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_write,

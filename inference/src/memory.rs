@@ -1,9 +1,9 @@
-//! The memory that the models of a process share: a limit, who holds how much of it, and who waits.
+//! The memory that the models of a process share: its limit, the share of each model, and the queue of waiting models.
 //!
-//! A model's thread asks for its memory before it loads and gives it back when it unloads. Models wait in the order in
-//! which they asked. What the first one lacks is asked back from the least recently used models: an idle one gives way
-//! after a moment, a busy one after its turn. A model asks only while it holds nothing, so no two can wait for each
-//! other.
+//! A model's thread reserves memory before it loads the model and releases it after unloading. Waiting models form a
+//! queue. The least recently used models are asked to give way until the first in the queue fits: an idle one gives way
+//! after a moment, a busy one after its turn. A model reserves memory only while it holds none, so no two can wait for
+//! each other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,23 +13,23 @@ use tokio::sync::watch;
 
 use crate::device::Device;
 
-/// How often a waiting model looks whether it is still wanted.
+/// How often a waiting model checks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(20);
-/// The shortest and the longest turn of a model that others wait for.
+/// The shortest and the longest turn of a model while others wait.
 const TURN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// A turn in loading times: changing models then costs at most an eighth of the time.
+/// The length of a turn in loading times: swapping models then costs at most an eighth of the time.
 const LOADS_PER_TURN: u32 = 8;
 /// The longest that an idle model waits for more work before it gives way. A shorter load ends it sooner.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// What to read of a device's memory.
+/// A quantity of a device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// What is free for this process, in bytes.
+    /// The memory that is free for this process, in bytes.
     Free,
-    /// What is in use now, in bytes. The peak starts again from here.
+    /// The memory in use now, in bytes. Resets the peak.
     Used,
-    /// The most that was in use since, in bytes; on a GPU what is in use now, because sessions keep their peak.
+    /// The peak since then, in bytes; on a GPU the memory in use now, because sessions keep their peak.
     Peak,
 }
 
@@ -39,8 +39,8 @@ pub type Probe = fn(Device, Reading) -> Option<u64>;
 /// Settings for the memory of models.
 #[derive(Clone, Copy, Debug)]
 pub struct MemorySettings {
-    /// The most memory of all loaded models, in bytes. `None` means no limit on a CPU, and nine tenths of what is free at
-    /// the start on a GPU.
+    /// The limit for all loaded models together, in bytes. `None` means no limit on a CPU, and nine tenths of the
+    /// memory that is free at the start on a GPU.
     pub limit_bytes: Option<u64>,
     /// How to read the device's memory.
     pub probe: Probe,
@@ -60,7 +60,7 @@ struct Shared {
     limit: Option<u64>,
     state: Mutex<State>,
     changed: Condvar,
-    /// The number of changes of what is loaded.
+    /// The number of loads and unloads so far.
     changes: watch::Sender<u64>,
 }
 
@@ -72,14 +72,14 @@ struct State {
     ids: u64,
     uses: u64,
     loads: u64,
-    /// Since when more is held than the limit allows, because a model turned out larger than expected.
+    /// When the models began to exceed the limit, because one turned out larger than expected.
     over_since: Option<Instant>,
 }
 
 struct Tenancy {
     name: String,
     wake: Box<dyn Fn() + Send>,
-    /// What it holds; `None` while it is not loaded.
+    /// The bytes it holds; `None` while it is not loaded.
     held: Option<u64>,
     last_used: u64,
     /// Whether it is asked to give way.
@@ -98,7 +98,7 @@ struct Waiting {
     .needed.div_ceil(1 << 20), .limit >> 20
 )]
 pub struct TooLarge {
-    /// What it needs, in bytes.
+    /// The memory it needs, in bytes.
     pub needed: u64,
     /// The limit, in bytes.
     pub limit: u64,
@@ -109,7 +109,7 @@ pub struct TooLarge {
 pub enum Wait {
     /// The memory is reserved.
     Over,
-    /// Nobody wants it any more.
+    /// The model is no longer needed.
     Abandoned,
 }
 
@@ -138,7 +138,7 @@ impl Memory {
         self.0.limit
     }
 
-    /// Returns what loaded models hold, in bytes.
+    /// Returns the memory that loaded models hold, in bytes.
     pub fn held(&self) -> u64 {
         self.0.lock().held()
     }
@@ -153,7 +153,7 @@ impl Memory {
         self.0.changes.subscribe()
     }
 
-    /// Registers a model, which holds nothing yet. `wake` must make its thread look at [`Tenant::must_yield`], and must
+    /// Registers a model, which holds nothing yet. `wake` must make its thread check [`Tenant::must_yield`], and must
     /// not block.
     pub fn register(&self, name: &str, wake: impl Fn() + Send + 'static) -> Tenant {
         let mut state = self.0.lock();
@@ -176,7 +176,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports a change of what is loaded, and wakes those who wait.
+    /// Reports a load or an unload, and wakes the waiting models.
     fn notify(&self, state: &State) {
         for tenancy in state.tenants.values() {
             let held = state.held_under(&tenancy.name);
@@ -200,7 +200,7 @@ impl State {
         same.filter_map(|tenancy| tenancy.held).sum()
     }
 
-    /// Asks the least recently used models to give way until `bytes` more than what is held would fit. Never asks `not`.
+    /// Asks the least recently used models to give way until `bytes` more would fit. Never asks `not`.
     fn ask(&mut self, bytes: u64, limit: u64, not: u64) {
         let mut left = self.held();
         let mut loaded: Vec<_> = self
@@ -221,7 +221,7 @@ impl State {
         }
     }
 
-    /// Nobody is asked for more than who is first in the queue needs.
+    /// Withdraws all requests to give way: no more is requested than the first in the queue needs.
     fn ask_nobody(&mut self) {
         for tenancy in self.tenants.values_mut() {
             tenancy.is_asked = false;
@@ -234,7 +234,7 @@ impl State {
     }
 }
 
-/// A model's share of the memory. Gives everything back when dropped.
+/// A model's share of the memory. Releases it when dropped.
 #[derive(Debug)]
 pub struct Tenant {
     memory: Memory,
@@ -242,7 +242,7 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// Reserves memory, and blocks until there is enough. `is_wanted` is called while it waits.
+    /// Reserves memory, and blocks until there is enough. Calls `is_wanted` while it waits.
     ///
     /// # Errors
     /// [`TooLarge`] if it can never fit.
@@ -288,7 +288,7 @@ impl Tenant {
         Ok(wait)
     }
 
-    /// Corrects what the model holds, once that is known. If it is more than fits, others are asked to give way.
+    /// Corrects the size of the share once it is known. If it exceeds the limit, other models are asked to give way.
     pub fn correct(&self, bytes: u64) {
         let shared = &self.memory.0;
         let mut state = shared.lock();
@@ -336,7 +336,7 @@ impl Tenant {
         since.is_some_and(|since| since.elapsed() >= turn)
     }
 
-    /// Gives the memory back.
+    /// Releases the memory.
     pub fn release(&self) {
         let shared = &self.memory.0;
         let mut state = shared.lock();
@@ -409,7 +409,7 @@ mod tests {
         }
         models[0].0.touch();
         let (new, _) = tenant(&memory, "new");
-        // It gives up at once, but has asked.
+        // It gives up at once, but its request counts.
         let mut looks = 0;
         let asked = models.each_ref().map(|(model, _)| model);
         let wait = new.acquire(35, || {

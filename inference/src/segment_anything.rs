@@ -184,7 +184,7 @@ impl SegmentAnything {
     /// Returns the mask that fits a prompt best.
     ///
     /// # Errors
-    /// If ONNX Runtime fails, or the outputs are no masks with scores.
+    /// If ONNX Runtime fails, or the outputs are not masks with scores.
     pub fn mask(
         &mut self,
         features: &Features,

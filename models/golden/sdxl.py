@@ -29,7 +29,7 @@ MODEL = TINY / "sdxl-inpaint"
 REFERENCE = MODEL / "reference"
 # The nets in half precision, as `optimum-cli export onnx --dtype fp16` writes them.
 HALF = MODEL / "half"
-# Height and width differ, because SDXL's net is told both.
+# Height and width differ, because SDXL's net takes both as inputs.
 HEIGHT, WIDTH, PIXELS_PER_LATENT = 32, 48, 8
 LENGTH = 77
 PROMPT, NEGATIVE = "Replace the Cup with a red flower!", "blurry, low quality"

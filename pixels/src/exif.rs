@@ -1,4 +1,4 @@
-//! Keeps what a camera says of a photo (EXIF 2.32, TIFF 6.0) where somebody asks for it: when, where, with what, by whom.
+//! Keeps the EXIF metadata of a photo (EXIF 2.32, TIFF 6.0) on request: time, place, camera, author.
 //!
 //! The block is changed in place, because makers' notes refer to places in it. It loses what would be wrong in another
 //! file: the turn, which is applied to the pixels, and the thumbnail, which shows the picture before. Sizes are
@@ -33,7 +33,7 @@ const LONG: u16 = 4;
 const WEBP_EXIF: u8 = 0x08;
 const WEBP_ALPHA: u8 = 0x10;
 
-/// What a camera says of a photo, without the turn and the thumbnail.
+/// The EXIF metadata of a photo, without the turn and the thumbnail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exif {
     block: Vec<u8>,
@@ -111,7 +111,7 @@ impl Exif {
         self.clear(link, 4);
         if let Some((start, length)) = thumbnail {
             self.clear(start, length);
-            // It is usually last. What comes first must stay.
+            // It is usually last. The bytes before it must stay.
             let is_last = start > link && start.checked_add(length)? >= self.block.len();
             if is_last {
                 self.block.truncate(start);
@@ -122,13 +122,13 @@ impl Exif {
 
     fn clear(&mut self, start: usize, length: usize) {
         let end = start.saturating_add(length).min(self.block.len());
-        // The head of the block is no part of a directory.
+        // The head of the block does not belong to a directory.
         if let Some(bytes) = self.block.get_mut(start.max(8)..end) {
             bytes.fill(0);
         }
     }
 
-    /// Sets the value of an entry, if it is there and is one number.
+    /// Sets the value of an entry, if it exists and is a single number.
     fn set(&mut self, directory: usize, tag: u16, value: u32) {
         let Some(at) = self.find(directory, tag) else { return };
         let little = self.is_little;

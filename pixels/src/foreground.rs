@@ -35,7 +35,7 @@ const CONFIDENCE_POWER: i32 = 32;
 /// The lowest confidence, times a: decides where no pixel nearby is certain.
 const LEAST_CONFIDENCE: f32 = 1e-9;
 
-/// Pixels that are looked at together to find those that need no work.
+/// The number of pixels examined together to find those that need no work.
 const RUN: usize = 16;
 
 /// Cuts the subject out of a picture: returns R, G, B, A of every pixel, with straight (not premultiplied) colors.

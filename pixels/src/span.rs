@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Bytes that are looked at together; a multiple of all pixels' sizes in bytes.
+/// The number of bytes examined together; a multiple of all pixels' sizes in bytes.
 const RUN: usize = 192;
 
 /// Returns the part of a row outside which all bytes are zero, up to [`RUN`] bytes longer at each end.

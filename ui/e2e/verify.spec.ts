@@ -10,7 +10,7 @@ import { expectResults, freeButton, magicFix, openMagicFix } from './tool';
 
 const verdict = (page: Page, title: string) => page.getByRole('heading', { level: 2, name: title });
 const ours = 'Valid, signed by this server';
-/** The built-in fill of Magic Fix is no AI. */
+/** The built-in fill of Magic Fix is not AI. */
 const source = 'A program made parts of this picture';
 
 async function verify(page: Page, name: string, buffer: Buffer) {

@@ -77,7 +77,7 @@ struct Stored {
     stages: StageTimes,
     thumbnail_key: String,
     preview_key: Option<String>,
-    /// What the file says of where its pixels come from; `None` if it is not marked.
+    /// The source type in the file's marks; `None` if it has none.
     source: Option<String>,
     /// The time from the last byte encoded to the last byte stored.
     storing: Duration,

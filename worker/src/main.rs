@@ -30,7 +30,7 @@ enum Command {
     Bench(Box<bench::Bench>),
     /// Check everything that a worker needs and advise how to fix what is wrong.
     Doctor(Box<doctor::Doctor>),
-    /// Show what pictures say of themselves: their Content Credentials, made here or elsewhere.
+    /// Show the marks of pictures: their Content Credentials, made here or elsewhere.
     Credentials(credentials::Show),
     /// Check that the worker which writes this health file is alive and working; for containers.
     Healthcheck {

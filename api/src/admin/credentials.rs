@@ -22,7 +22,7 @@ const KEY: &str = "key.pem";
 const AUTHORITY: &str = "authority.pem";
 /// The key of the private authority, which only `renew` needs.
 const AUTHORITY_KEY: &str = "authority-key.pem";
-/// Who may read a key: only its owner.
+/// Keys are readable only by their owner.
 const PRIVATE: u32 = 0o600;
 const PUBLIC: u32 = 0o644;
 

@@ -147,7 +147,7 @@ pub async fn render_signed(
     let result = shared_result(&app, id).await?;
     app.rate_limits.visitors.count_upload(&app.visitors.pseudonym(address)).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
-    // What the camera says is for the owner.
+    // Only the owner gets the camera's metadata.
     rendered(&app, &result, (upload, Metadata::Strip), incoming, address).await
 }
 

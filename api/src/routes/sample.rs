@@ -17,7 +17,7 @@ use crate::usecases::sample::sample;
 /// More than any file of 128 × 128 pixels needs.
 const MAX_BYTES: usize = 256 << 10;
 
-/// What the sample is made of.
+/// The parameters of a sample.
 #[derive(serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct SampleQuery {

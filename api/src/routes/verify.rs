@@ -1,4 +1,4 @@
-//! `/api/verify`: what a picture says of itself.
+//! `/api/verify`: reads the marks of a picture.
 
 use axum::extract::multipart::MultipartRejection;
 use axum::extract::{Multipart, State};
@@ -19,29 +19,29 @@ use crate::error::ApiError;
 use crate::state::App;
 use crate::usecases::verify_picture::verify_picture;
 
-/// What a picture says of itself. All texts come from the file.
+/// The marks of a picture. All texts come from the file.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
     state: VerificationState,
-    /// Where the pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*, from the manifest, or else from XMP,
+    /// The source type: a URI of the IPTC's vocabulary *Digital Source Type*, from the manifest, or otherwise from XMP,
     /// which anybody can change.
     #[schema(
         example = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
     )]
     source: Option<String>,
-    /// Whether the manifest says so, not only the XMP.
+    /// Whether the manifest states the source type, not only the XMP.
     is_source_claimed: bool,
-    /// Whether that says that a trained model made the picture, or parts of it.
+    /// Whether the source type means that a trained model made the picture, or parts of it.
     is_generated: bool,
     claim: Option<VerifiedClaim>,
-    /// What is wrong with the manifest.
+    /// The problems of the manifest.
     problems: Vec<VerificationProblem>,
 }
 
-/// Whether what a picture says can be believed. `absent`: it carries no manifest. `invalid`: the manifest is damaged or
-/// does not belong to these pixels. `valid`: it is intact, but the signer is unknown here. `trusted`: the operator trusts the
-/// signer, or is the signer.
+/// Whether the marks of a picture are trustworthy. `absent`: there is no manifest. `invalid`: the manifest is damaged
+/// or does not belong to these pixels. `valid`: the manifest is intact, but this server does not know the signer.
+/// `trusted`: the operator trusts the signer, or is the signer.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerificationState {
@@ -51,20 +51,20 @@ pub enum VerificationState {
     Trusted,
 }
 
-/// What a manifest claims.
+/// The contents of a manifest.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifiedClaim {
     /// The program that made the manifest.
     generator: Option<String>,
     signature: Option<VerifiedSignature>,
-    /// What was done, in order.
+    /// The edits, in order.
     actions: Vec<VerifiedAction>,
-    /// The pictures that went in.
+    /// The pictures from which this one was made.
     ingredients: Vec<VerifiedIngredient>,
 }
 
-/// Who signed.
+/// The signer of a manifest.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifiedSignature {
@@ -78,49 +78,49 @@ pub struct VerifiedSignature {
     is_ours: bool,
 }
 
-/// Something that was done to a picture.
+/// An edit of a picture.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifiedAction {
-    /// The name of the action in the C2PA's specification.
+    /// The action's name in the C2PA specification.
     #[schema(example = "c2pa.edited")]
     action: String,
     description: Option<String>,
-    /// The program that did it.
+    /// The program that made the edit.
     agent: Option<String>,
-    /// When, RFC 3339.
+    /// The time of the edit, RFC 3339.
     when: Option<String>,
-    /// Where the pixels come from that it added or changed.
+    /// The source type of the pixels that the edit added or changed.
     source: Option<String>,
 }
 
-/// A picture that went into another.
+/// A picture from which another was made.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifiedIngredient {
     title: Option<String>,
     /// Whether it is the picture that was edited, not one that was added.
     is_parent: bool,
-    /// What it claims itself.
+    /// The contents of its own manifest.
     #[schema(no_recursion)]
     claim: Option<VerifiedClaim>,
-    /// What was wrong with its manifest when it was opened.
+    /// The problems that its manifest had when the picture was opened.
     problems: Vec<VerificationProblem>,
 }
 
-/// Something that is wrong with a manifest.
+/// A problem of a manifest.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerificationProblem {
-    /// The status code of the C2PA's specification.
+    /// The status code in the C2PA specification.
     #[schema(example = "assertion.dataHash.mismatch")]
     code: String,
-    /// The code in words, in English.
+    /// An explanation of the code, in English.
     explanation: Option<String>,
 }
 
-/// Reads what a picture says of itself: its Content Credentials (C2PA) and the digital source type in its XMP. Works for
-/// pictures from anywhere. Free of charge, without an account, and nothing is stored.
+/// Reads the marks of a picture: its Content Credentials (C2PA) and the digital source type in its XMP. Accepts
+/// pictures from anywhere. Free of charge, needs no account, and stores nothing.
 #[utoipa::path(post, path = "/api/verify", tag = "verify",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses((status = 200, body = Verification), (status = 400, body = Problem), (status = 401, body = Problem),

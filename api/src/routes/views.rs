@@ -159,8 +159,8 @@ pub struct ResultView {
     pub mode: Option<FixMode>,
     /// True if the model is a demo with limited abilities.
     pub demo: bool,
-    /// What the file says of where its pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*. Null if it is
-    /// not marked.
+    /// The source type in the file's marks: a URI of the IPTC's vocabulary *Digital Source Type*. Null if the file has
+    /// no marks.
     #[schema(
         example = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
     )]

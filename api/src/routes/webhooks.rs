@@ -1,6 +1,7 @@
-//! `/api/webhooks`: addresses that are told what happens to the caller's runs and credits.
+//! `/api/webhooks`: addresses that receive events about the caller's runs and credits.
 //!
-//! Managing them requires a token: a webhook outlives the API key of a program. Programs may read, test and repeat.
+//! Managing them requires a token: a webhook outlives the API key of a program. Programs may read
+//! webhooks, test them, and send deliveries again.
 
 use axum::Json;
 use axum::extract::State;
@@ -27,7 +28,7 @@ use crate::usecases::manage_webhooks::{
 
 /// Deliveries per page.
 const PAGE: i64 = 50;
-/// The threshold of `credits.low` unless the caller says otherwise.
+/// The threshold of `credits.low` unless the caller sets one.
 const DEFAULT_CREDITS_BELOW: i32 = 20;
 
 /// A webhook, without its secret.
@@ -39,18 +40,18 @@ pub struct WebhookView {
     #[schema(example = "https://example.com/hooks")]
     url: String,
     description: String,
-    /// What it is told.
+    /// The events it receives.
     events: Vec<EventType>,
-    /// `credits.low` is told when a debit takes the balance below this.
+    /// `credits.low` is sent when a debit takes the balance below this.
     #[schema(example = 20)]
     credits_below: i32,
     enabled: bool,
-    /// Why it was turned off: `gone` if the receiver answered 410, `failing` if every attempt failed for five days. Null
-    /// if its owner turned it off.
+    /// Why the webhook was turned off: `gone` if the receiver answered 410, `failing` if every attempt failed for five
+    /// days. Null if its owner turned it off.
     disabled_reason: Option<DisabledReason>,
     /// The first failure since the last success.
     failing_since: Option<DateTime<Utc>>,
-    /// Until when the secret before the last rotation signs as well.
+    /// When the previous secret stops signing deliveries.
     old_secret_until: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
 }
@@ -107,15 +108,15 @@ pub struct WebhookRequest {
     #[serde(default)]
     #[schema(max_length = 200)]
     description: String,
-    /// What it is told; not `webhook.test`, which is always told.
+    /// The events to send. `webhook.test` is always sent and cannot be chosen.
     #[schema(min_items = 1)]
     events: Vec<EventType>,
-    /// `credits.low` is told when a debit takes the balance below this; 20 by default.
+    /// `credits.low` is sent when a debit takes the balance below this; 20 by default.
     #[schema(minimum = 1, maximum = 1_000_000)]
     credits_below: Option<i32>,
 }
 
-/// Changes to a webhook. What is missing stays as it is.
+/// Changes to a webhook. Missing fields stay unchanged.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookChange {
@@ -125,13 +126,13 @@ pub struct WebhookChange {
     /// At most 200 characters.
     #[schema(max_length = 200)]
     description: Option<String>,
-    /// What it is told; not `webhook.test`, which is always told.
+    /// The events to send. `webhook.test` is always sent and cannot be chosen.
     #[schema(min_items = 1)]
     events: Option<Vec<EventType>>,
-    /// `credits.low` is told when a debit takes the balance below this.
+    /// `credits.low` is sent when a debit takes the balance below this.
     #[schema(minimum = 1, maximum = 1_000_000)]
     credits_below: Option<i32>,
-    /// Turning it off ends the deliveries that wait.
+    /// Turning a webhook off ends its waiting deliveries.
     enabled: Option<bool>,
 }
 
@@ -153,7 +154,7 @@ pub struct DeliveryView {
     /// Why the last attempt failed.
     problem: Option<DeliveryProblem>,
     duration_ms: Option<i32>,
-    /// When the next attempt starts; null unless it waits.
+    /// When the next attempt starts; null unless the delivery is waiting.
     next_attempt_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
 }
@@ -193,7 +194,7 @@ pub struct DeliveryQuery {
     before: Option<String>,
 }
 
-/// A test event that is on its way.
+/// A test event that was queued.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TestView {
@@ -276,7 +277,7 @@ pub async fn delete_webhook(
     }
 }
 
-/// Replaces the secret of a webhook. For a day, deliveries carry the signatures of both.
+/// Replaces the secret of a webhook. For a day, deliveries carry signatures of both secrets.
 #[utoipa::path(post, path = "/api/webhooks/{webhookId}/secret", tag = "webhooks",
     params(("webhookId" = String, Path)),
     responses((status = 200, body = WebhookWithSecretView), (status = 401, body = Problem),
@@ -291,7 +292,7 @@ pub async fn rotate_webhook_secret(
     Ok(WebhookWithSecretView::response(StatusCode::OK, rotated))
 }
 
-/// Sends a test event to a webhook. It is tried once.
+/// Sends a test event to a webhook, in a single attempt.
 #[utoipa::path(post, path = "/api/webhooks/{webhookId}/test", tag = "webhooks",
     params(("webhookId" = String, Path)),
     responses((status = 202, body = TestView), (status = 401, body = Problem), (status = 404, body = Problem),
@@ -323,7 +324,7 @@ pub async fn list_deliveries(
     let before = query.before.map(|text| text.parse()).transpose();
     let before =
         before.map_err(|_| ApiError::BadRequest("before must be `next` of a page.".into()))?;
-    // One more than the page holds says whether another page follows.
+    // One row more than the page holds shows whether another page follows.
     let mut deliveries = webhooks::deliveries(&app.pool, webhook, before, PAGE + 1).await?;
     let has_more = deliveries.len() as i64 > PAGE;
     deliveries.truncate(PAGE as usize);

@@ -1,4 +1,4 @@
-//! Creates and changes webhooks: the rules for what their owners may ask for.
+//! Creates and changes webhooks, and checks the owners' requests.
 
 use retouch_core::webhooks::{
     self, Change, CreateError, EventType, NewWebhook, SendError, Webhook,
@@ -16,7 +16,7 @@ pub const MAX_DESCRIPTION_LENGTH: usize = 200;
 /// The highest threshold of `credits.low`.
 pub const MAX_CREDITS_BELOW: i32 = 1_000_000;
 
-/// What a webhook shall be; `None` keeps what it is.
+/// The requested properties of a webhook; `None` keeps the present value.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
     pub url: Option<String>,
@@ -27,7 +27,7 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// Checks everything and brings it into its stored form.
+    /// Checks all properties and converts them to their stored form.
     async fn checked(mut self, app: &App) -> Result<Self, ApiError> {
         if let Some(url) = &mut self.url {
             let parsed = app.webhook_addresses.parse(url.trim()).map_err(refused)?;

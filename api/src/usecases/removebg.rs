@@ -30,7 +30,7 @@ pub struct RemovalRequest {
     pub file: Bytes,
     /// How to render the cutout.
     pub options: CutoutOptions,
-    /// What the cutout gets of the file's metadata; the stored image has none.
+    /// Which of the file's metadata the cutout keeps; the stored image has none.
     pub metadata: Metadata,
     /// A repeat with the same key and image returns the first cutout. Without a key, a repeat of the same image and
     /// options does so for [`crate::config::LimitsConfig::repeat_window_secs`].

@@ -18,8 +18,8 @@ use crate::state::App;
 /// Runs `tool` on `file` for the visitor at `address`.
 ///
 /// A repeated upload of the same file within the hour refers to the same image. It returns the run that this image
-/// already had, so that nobody loses a result to a closed tab, and counts as no run. Any other run counts once its
-/// request has passed all checks, unless the queue is full. Calls `release_file` as soon as `file` is no longer needed.
+/// already had, so that nobody loses a result to a closed tab, and does not count as a run. Any other run counts once
+/// its request has passed all checks, unless the queue is full. Calls `release_file` as soon as `file` is not needed.
 pub async fn run_visitor_tool(
     app: &App,
     address: IpAddr,

@@ -1,5 +1,5 @@
 //! Uploads an image: validates it, applies its orientation, strips its metadata unless told otherwise, and stores it with a thumbnail and a
-//! preview. HEIC and AVIF are converted first. What the metadata says of how the picture was made is kept apart.
+//! preview. HEIC and AVIF are converted first. Its provenance is stored separately.
 
 use bytes::Bytes;
 use retouch_core::ImageId;
@@ -147,7 +147,7 @@ pub async fn readable(
     Ok((converted, app.decoders.enlarge(memory, needed).await?))
 }
 
-/// Returns what a file says of itself; `None` if that is nothing.
+/// Returns the provenance of a file; `None` if it has no marks.
 fn provenance(file: &Bytes) -> Option<Provenance> {
     let said = retouch_credentials::Provenance::read(file, Format::of(file)?)?;
     Some(Provenance { ingredient: said.ingredient, source: said.source.map(|it| it.uri()) })

@@ -1,4 +1,4 @@
-//! Reads what a picture says of itself, made here or elsewhere. Free of charge, and nothing is stored.
+//! Reads the marks of a picture, made here or elsewhere. Free of charge; stores nothing.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub async fn verify_picture(
     // No pixel is decoded, so pictures of any size can be verified.
     size(&file, &Limits { max_dimension: u32::MAX })?;
     let verifier = app.verifier.clone();
-    // The parser copies the manifest, which is a part of the file, a few times.
+    // The parser copies the manifest, which is part of the file, several times.
     let memory = 4 * file.len() as u64;
     Ok(app.decoders.run(memory, move || verifier.read(&file)).await?.0)
 }

@@ -53,7 +53,7 @@ fn networks(lists: &[&[&str]]) -> Vec<IpNet> {
     all.map(|network| network.parse().expect("a network")).collect()
 }
 
-/// Why an address is refused; the texts are for its owner.
+/// Why an address is refused; its owner sees the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Not a URL with a host, or too long.
@@ -85,7 +85,7 @@ impl AddressRules {
         Self { allowed: allowed.into() }
     }
 
-    /// Parses and checks a URL. What its host's name resolves to is left to [`Self::check_host`] and [`Resolver`].
+    /// Parses and checks a URL. [`Self::check_host`] and [`Resolver`] check its addresses.
     pub fn parse(&self, text: &str) -> Result<Url, AddressError> {
         if text.chars().count() > MAX_URL_LENGTH || text.chars().any(char::is_whitespace) {
             return Err(AddressError::Malformed);
@@ -112,7 +112,7 @@ impl AddressRules {
         Ok(url)
     }
 
-    /// Checks what the host of a parsed URL resolves to now. A name that does not resolve passes: that may be temporary.
+    /// Checks the present addresses of a parsed URL's host. A name that does not resolve passes: that may be temporary.
     pub async fn check_host(&self, url: &Url) -> Result<(), AddressError> {
         let Some(Host::Domain(name)) = url.host() else { return Ok(()) };
         match lookup(name).await {
@@ -146,7 +146,7 @@ async fn lookup(name: &str) -> io::Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
-/// Why a name was not resolved to addresses that may be called.
+/// Why a name did not resolve to permitted addresses.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// At least one of its addresses must not be called.
@@ -157,7 +157,7 @@ pub enum ResolveError {
     Dns(#[source] io::Error),
 }
 
-/// Resolves names for an HTTP client, which connects to nothing else. Literal addresses do not come here:
+/// Resolves names for an HTTP client, which connects only to the results. Literal addresses do not come here:
 /// [`AddressRules::parse`] checks them.
 #[derive(Clone, Debug)]
 pub struct Resolver {

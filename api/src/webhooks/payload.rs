@@ -15,7 +15,7 @@ struct Payload<'a> {
     data: Data<'a>,
 }
 
-/// What happened. No secrets and no signed URLs: a delivery may wait for a day, and be logged by whoever gets it.
+/// The event. Contains no secrets and no signed URLs: a delivery may wait for a day, and receivers may log it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Data<'a> {
@@ -45,9 +45,9 @@ struct JobData<'a> {
     result_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<FailureData<'a>>,
-    /// Where the API shows the job.
+    /// The URL of the job in the API.
     job_path: String,
-    /// Where the API has the picture.
+    /// The URL of the picture in the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     result_path: Option<String>,
 }

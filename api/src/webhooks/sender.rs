@@ -18,13 +18,13 @@ use super::address::{ResolveError, Resolver};
 use super::{payload, signature};
 use crate::state::App;
 
-/// How often to look for deliveries while none are on their way.
+/// How often to look for deliveries while none are in flight.
 const ROUND: Duration = Duration::from_secs(1);
 /// How long an attempt may take, from the first packet to the status.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the rest of a response may take, of which nothing is kept.
+/// How long the rest of a response may take; it is discarded.
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
-/// How much of it is read, in bytes.
+/// The maximum number of bytes read of the rest.
 const MAX_REST: usize = 64 * 1024;
 /// How long another process waits for the outcome of an attempt.
 const LEASE: Duration = Duration::from_mins(1);
@@ -77,7 +77,7 @@ pub async fn run(app: App) {
 #[derive(Default)]
 struct Flights {
     tasks: JoinSet<()>,
-    /// Where each of them goes.
+    /// The webhook of each attempt.
     destinations: HashMap<tokio::task::Id, (Lane, WebhookId)>,
 }
 
@@ -86,7 +86,7 @@ impl Flights {
         self.tasks.is_empty()
     }
 
-    /// Claims what is due, as far as there is room. Returns the number of deliveries.
+    /// Claims as many due deliveries as there is room for. Returns the number of deliveries.
     async fn fill(&mut self, sender: &Arc<Sender>) -> Result<usize, db::DatabaseError> {
         let mut claimed = 0;
         for lane in [Lane::Fast, Lane::Slow] {

@@ -100,7 +100,7 @@ async fn without_the_library_heic_is_refused_with_what_to_do(pool: PgPool) {
     let detail = "HEIC files cannot be read here. Save the picture as JPEG or PNG and upload that.";
     refused.is_problem(415, detail);
     assert_eq!(refused.json()["code"], "image_format_unavailable");
-    // What it says of itself needs no pixels.
+    // Reading marks needs no pixels.
     let verified = app.post("/api/verify").file(&file).send().await;
     assert_eq!((verified.status, &verified.json()["state"]), (StatusCode::OK, &"absent".into()));
 }

@@ -1,4 +1,4 @@
-//! Webhooks through HTTP: what owners can do, and what a real receiver on this machine gets.
+//! Webhooks through HTTP: the routes for owners, and deliveries to a real receiver on this machine.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -373,7 +373,7 @@ async fn failures_are_named_and_retried(pool: PgPool) {
     }
     assert!(receiver.all("200/redirected").is_empty());
 
-    // What is no test is tried again, until the receiver is back.
+    // Deliveries other than tests are retried until the receiver is back.
     let (hook, _) = create(&app, &receiver.url("503/x")).await;
     run(&app).await;
     receiver.wait_for("503/x", 2).await;

@@ -117,6 +117,18 @@ class DeletedImages(TypedDict):
     deleted: list[str]
 
 
+DeliveryProblem: TypeAlias = Literal['address', 'dns', 'connection', 'tls', 'timeout', 'redirect', 'status', 'off']
+
+
+DeliveryState: TypeAlias = Literal['waiting', 'delivered', 'failed']
+
+
+DisabledReason: TypeAlias = Literal['gone', 'failing']
+
+
+EventType: TypeAlias = Literal['job.done', 'job.failed', 'job.canceled', 'credits.low', 'webhook.test']
+
+
 class Failure(TypedDict):
     """
     Why a job failed.
@@ -132,6 +144,8 @@ class Features(TypedDict):
     """
 
     payments: bool
+    heic: bool
+    avif: bool
 
 
 class FileUpload(TypedDict):
@@ -277,6 +291,7 @@ class Model(TypedDict):
     A model that a worker serves.
     """
 
+    loaded: bool
     model: str
     sha256: str
     tier: str
@@ -504,6 +519,14 @@ class Storage(TypedDict):
     pictures: int
 
 
+class TestView(TypedDict):
+    """
+    A test event that was queued.
+    """
+
+    deliveryId: str
+
+
 Tier: TypeAlias = Literal['paid', 'free', 'visitor']
 
 
@@ -543,7 +566,98 @@ class User(TypedDict):
     reserved: int
 
 
+class VerificationProblem(TypedDict):
+    """
+    A problem of a manifest.
+    """
+
+    code: str
+    explanation: NotRequired[str | None]
+
+
+VerificationState: TypeAlias = Literal['absent', 'invalid', 'valid', 'trusted']
+
+
+class VerifiedAction(TypedDict):
+    """
+    An edit of a picture.
+    """
+
+    action: str
+    agent: NotRequired[str | None]
+    description: NotRequired[str | None]
+    source: NotRequired[str | None]
+    when: NotRequired[str | None]
+
+
+class VerifiedSignature(TypedDict):
+    """
+    The signer of a manifest.
+    """
+
+    isOurs: bool
+    name: NotRequired[str | None]
+    organization: NotRequired[str | None]
+    time: NotRequired[str | None]
+
+
 WaitsFor: TypeAlias = Literal['turn', 'retry', 'worker', 'storage']
+
+
+class Webhook(TypedDict):
+    """
+    A webhook, without its secret.
+    """
+
+    createdAt: str
+    creditsBelow: int
+    description: str
+    disabledReason: NotRequired[DisabledReason | None]
+    enabled: bool
+    events: list[EventType]
+    failingSince: NotRequired[str | None]
+    id: str
+    oldSecretUntil: NotRequired[str | None]
+    url: str
+
+
+class WebhookChange(TypedDict):
+    """
+    Changes to a webhook. Missing fields stay unchanged.
+    """
+
+    creditsBelow: NotRequired[int | None]
+    description: NotRequired[str | None]
+    enabled: NotRequired[bool | None]
+    events: NotRequired[list[EventType] | None]
+    url: NotRequired[str | None]
+
+
+class WebhookList(TypedDict):
+    """
+    Webhooks, oldest first.
+    """
+
+    webhooks: list[Webhook]
+
+
+class WebhookRequest(TypedDict):
+    """
+    A new webhook.
+    """
+
+    creditsBelow: NotRequired[int | None]
+    description: NotRequired[str]
+    events: list[EventType]
+    url: str
+
+
+class WebhookWithSecret(Webhook):
+    """
+    A webhook and its new secret. Only this response contains the secret.
+    """
+
+    secret: str
 
 
 class Worker(TypedDict):
@@ -639,6 +753,33 @@ class Count(TypedDict):
     unit: CountUnit
 
 
+class Delivery(TypedDict):
+    """
+    A delivery and its last attempt.
+    """
+
+    attemptedAt: NotRequired[str | None]
+    attempts: int
+    createdAt: str
+    durationMs: NotRequired[int | None]
+    event: EventType
+    id: str
+    jobId: NotRequired[str | None]
+    nextAttemptAt: NotRequired[str | None]
+    problem: NotRequired[DeliveryProblem | None]
+    responseStatus: NotRequired[int | None]
+    state: DeliveryState
+
+
+class DeliveryList(TypedDict):
+    """
+    A page of deliveries, newest first.
+    """
+
+    deliveries: list[Delivery]
+    next: NotRequired[str | None]
+
+
 class IdentityProvider(TypedDict):
     """
     How to sign in.
@@ -711,6 +852,7 @@ class Readiness(TypedDict):
     The state of each dependency. Workers are listed, but do not affect `ready`.
     """
 
+    credentialsProblem: NotRequired[str | None]
     identityKeys: bool
     postgres: bool
     ready: bool
@@ -878,3 +1020,38 @@ class AccountExport(TypedDict):
     ledger: list[LedgerEntry]
     results: list[Result]
     user: Profile
+    webhooks: list[Webhook]
+
+
+class Verification(TypedDict):
+    """
+    The marks of a picture. All texts come from the file.
+    """
+
+    claim: NotRequired[VerifiedClaim | None]
+    isGenerated: bool
+    problems: list[VerificationProblem]
+    source: NotRequired[str | None]
+    state: VerificationState
+
+
+class VerifiedClaim(TypedDict):
+    """
+    The contents of a manifest.
+    """
+
+    actions: list[VerifiedAction]
+    generator: NotRequired[str | None]
+    ingredients: list[VerifiedIngredient]
+    signature: NotRequired[VerifiedSignature | None]
+
+
+class VerifiedIngredient(TypedDict):
+    """
+    A picture from which another was made.
+    """
+
+    claim: NotRequired[VerifiedClaim | None]
+    isParent: bool
+    problems: list[VerificationProblem]
+    title: NotRequired[str | None]

@@ -76,6 +76,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/files/results/{id}/render": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Finishes a result like `/api/results/{resultId}/render`, for whoever has its signed URL: visitors, who own nothing. */
+        post: operations["render_signed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/files/{kind}/{id}": {
         parameters: {
             query?: never;
@@ -732,7 +749,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Deletes the caller's account immediately and permanently, with all images, results and API keys. Unfinished runs
+         * Deletes the caller's account immediately and permanently, with all images, results, API keys and webhooks. Unfinished runs
          *     are canceled and remaining credits are lost. Accounting records stay, without personal data.
          * @description Tokens issued earlier stop working, except that repeating this call succeeds. Signing in again starts a new
          *     account, without the free credits if that happens within twelve months.
@@ -794,6 +811,133 @@ export interface paths {
         get: operations["get_storage"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reads the marks of a picture: its Content Credentials (C2PA) and the digital source type in its XMP. Accepts
+         *     pictures from anywhere. Free of charge, needs no account, and stores nothing.
+         */
+        post: operations["verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The caller's webhooks, without their secrets. */
+        get: operations["list_webhooks"];
+        put?: never;
+        /**
+         * Creates a webhook. Only this response contains the secret, which signs deliveries as the Standard Webhooks
+         *     specification describes. An account can have five webhooks.
+         */
+        post: operations["post_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{webhookId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a webhook and its deliveries. */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        /** Changes a webhook, turns it on, or off. */
+        patch: operations["patch_webhook"];
+        trace?: never;
+    };
+    "/api/webhooks/{webhookId}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The deliveries of a webhook, newest first. Those of the last 14 days are kept, and at most about a thousand. */
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{webhookId}/deliveries/{deliveryId}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends a delivery again, with the same `webhook-id`. */
+        post: operations["resend_delivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{webhookId}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replaces the secret of a webhook. For a day, deliveries carry signatures of both secrets. */
+        post: operations["rotate_webhook_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{webhookId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends a test event to a webhook, in a single attempt. */
+        post: operations["test_webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -951,6 +1095,7 @@ export interface components {
             ledger: components["schemas"]["LedgerEntry"][];
             results: components["schemas"]["Result"][];
             user: components["schemas"]["Profile"];
+            webhooks: components["schemas"]["Webhook"][];
         };
         /** @description The balance of the key's owner, in the wire format of remove.bg. */
         AccountView: {
@@ -1116,6 +1261,69 @@ export interface components {
             /** @description The ids of those that were the caller's. */
             deleted: string[];
         };
+        /** @description A delivery and its last attempt. */
+        Delivery: {
+            /** Format: date-time */
+            attemptedAt?: string | null;
+            /** Format: int32 */
+            attempts: number;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: int32 */
+            durationMs?: number | null;
+            event: components["schemas"]["EventType"];
+            /**
+             * Format: uuid
+             * @description The header `webhook-id`.
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The job; null for events that are not about a job.
+             */
+            jobId?: string | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt starts; null unless the delivery is waiting.
+             */
+            nextAttemptAt?: string | null;
+            problem?: components["schemas"]["DeliveryProblem"] | null;
+            /**
+             * Format: int32
+             * @description The status of the last response.
+             */
+            responseStatus?: number | null;
+            state: components["schemas"]["DeliveryState"];
+        };
+        /** @description A page of deliveries, newest first. */
+        DeliveryList: {
+            deliveries: components["schemas"]["Delivery"][];
+            /**
+             * Format: uuid
+             * @description Where the next page starts; null on the last one.
+             */
+            next?: string | null;
+        };
+        /**
+         * @description Why an attempt, or a whole delivery, failed.
+         * @enum {string}
+         */
+        DeliveryProblem: "address" | "dns" | "connection" | "tls" | "timeout" | "redirect" | "status" | "off";
+        /**
+         * @description The state of a delivery.
+         * @enum {string}
+         */
+        DeliveryState: "waiting" | "delivered" | "failed";
+        /**
+         * @description Why we turned a webhook off.
+         * @enum {string}
+         */
+        DisabledReason: "gone" | "failing";
+        /**
+         * @description A kind of event.
+         * @enum {string}
+         */
+        EventType: "job.done" | "job.failed" | "job.canceled" | "credits.low" | "webhook.test";
         /** @description Why a job failed. */
         Failure: {
             /** @description For programs, for example `image_unreadable`. */
@@ -1127,6 +1335,10 @@ export interface components {
         Features: {
             /** @description True if credits can be bought. */
             payments: boolean;
+            /** @description True if HEIC can be uploaded. */
+            heic: boolean;
+            /** @description True if AVIF can be uploaded. */
+            avif: boolean;
         };
         /** @description The multipart body with an image, for the `OpenAPI` document. */
         FileUpload: {
@@ -1458,6 +1670,8 @@ export interface components {
         };
         /** @description A model that a worker serves. */
         Model: {
+            /** @description Whether it is in memory; one that gave way to other models is loaded again for the next job. */
+            loaded: boolean;
             model: string;
             sha256: string;
             tier: string;
@@ -1465,12 +1679,13 @@ export interface components {
         };
         /** @description Why a worker runs no jobs, or why a model failed to load. */
         ModelProblem: {
-            /** @description The model's name, `tools.toml`, or `object store`. */
+            /** @description The model's name, `tools.toml`, `object store`, or `content credentials`. */
             model: string;
             reason: string;
             /**
              * @description The step that failed: `manifest`, `checksum`, `files`, `open`, `contract`, `warm-up` or `golden`; `bindings` for
-             *     errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs.
+             *     errors in tools.toml; `storage` while the worker cannot reach the object store and claims no jobs; `signing` while it cannot sign results,
+             *     or soon will not.
              */
             step: string;
         };
@@ -1614,6 +1829,8 @@ export interface components {
         };
         /** @description The state of each dependency. Workers are listed, but do not affect `ready`. */
         Readiness: {
+            /** @description What keeps this process from signing files as configured, or soon will. */
+            credentialsProblem?: string | null;
             /** @description True if the identity provider's keys are loaded, which happens with the first token. */
             identityKeys: boolean;
             postgres: boolean;
@@ -1889,6 +2106,11 @@ export interface components {
              */
             pictures: number;
         };
+        /** @description A test event that was queued. */
+        TestView: {
+            /** Format: uuid */
+            deliveryId: string;
+        };
         /**
          * @description Whom a job is for. Decides its price, its model and its place in the queue.
          * @enum {string}
@@ -1954,11 +2176,163 @@ export interface components {
              */
             reserved: number;
         };
+        /** @description The marks of a picture. All texts come from the file. */
+        Verification: {
+            claim?: components["schemas"]["VerifiedClaim"] | null;
+            /** @description Whether the source type means that a trained model made the picture, or parts of it. */
+            isGenerated: boolean;
+            /** @description The problems of the manifest. */
+            problems: components["schemas"]["VerificationProblem"][];
+            /**
+             * @description The source type: a URI of the IPTC's vocabulary *Digital Source Type*, from the manifest, or otherwise from XMP,
+             *     which anybody can change.
+             * @example http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia
+             */
+            source?: string | null;
+            state: components["schemas"]["VerificationState"];
+        };
+        /** @description A problem of a manifest. */
+        VerificationProblem: {
+            /**
+             * @description The status code in the C2PA specification.
+             * @example assertion.dataHash.mismatch
+             */
+            code: string;
+            /** @description An explanation of the code, in English. */
+            explanation?: string | null;
+        };
+        /**
+         * @description Whether the marks of a picture are trustworthy. `absent`: there is no manifest. `invalid`: the manifest is damaged
+         *     or does not belong to these pixels. `valid`: the manifest is intact, but this server does not know the signer.
+         *     `trusted`: the operator trusts the signer, or is the signer.
+         * @enum {string}
+         */
+        VerificationState: "absent" | "invalid" | "valid" | "trusted";
+        /** @description An edit of a picture. */
+        VerifiedAction: {
+            /**
+             * @description The action's name in the C2PA specification.
+             * @example c2pa.edited
+             */
+            action: string;
+            /** @description The program that made the edit. */
+            agent?: string | null;
+            description?: string | null;
+            /** @description The source type of the pixels that the edit added or changed. */
+            source?: string | null;
+            /** @description The time of the edit, RFC 3339. */
+            when?: string | null;
+        };
+        /** @description The contents of a manifest. */
+        VerifiedClaim: {
+            /** @description The edits, in order. */
+            actions: components["schemas"]["VerifiedAction"][];
+            /** @description The program that made the manifest. */
+            generator?: string | null;
+            /** @description The pictures from which this one was made. */
+            ingredients: components["schemas"]["VerifiedIngredient"][];
+            signature?: components["schemas"]["VerifiedSignature"] | null;
+        };
+        /** @description A picture from which another was made. */
+        VerifiedIngredient: {
+            claim?: components["schemas"]["VerifiedClaim"] | null;
+            /** @description Whether it is the picture that was edited, not one that was added. */
+            isParent: boolean;
+            /** @description The problems that its manifest had when the picture was opened. */
+            problems: components["schemas"]["VerificationProblem"][];
+            title?: string | null;
+        };
+        /** @description The signer of a manifest. */
+        VerifiedSignature: {
+            /** @description Whether this installation signed. */
+            isOurs: boolean;
+            /** @description The name in the certificate. */
+            name?: string | null;
+            /** @description The organization in the certificate. */
+            organization?: string | null;
+            /** @description When a timestamp authority saw the signature, RFC 3339. */
+            time?: string | null;
+        };
         /**
          * @description What a queued job waits for.
          * @enum {string}
          */
         WaitsFor: "turn" | "retry" | "worker" | "storage";
+        /** @description A webhook, without its secret. */
+        Webhook: {
+            /** Format: date-time */
+            createdAt: string;
+            /**
+             * Format: int32
+             * @description `credits.low` is sent when a debit takes the balance below this.
+             * @example 20
+             */
+            creditsBelow: number;
+            description: string;
+            disabledReason?: components["schemas"]["DisabledReason"] | null;
+            enabled: boolean;
+            /** @description The events it receives. */
+            events: components["schemas"]["EventType"][];
+            /**
+             * Format: date-time
+             * @description The first failure since the last success.
+             */
+            failingSince?: string | null;
+            /** Format: uuid */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the previous secret stops signing deliveries.
+             */
+            oldSecretUntil?: string | null;
+            /** @example https://example.com/hooks */
+            url: string;
+        };
+        /** @description Changes to a webhook. Missing fields stay unchanged. */
+        WebhookChange: {
+            /**
+             * Format: int32
+             * @description `credits.low` is sent when a debit takes the balance below this.
+             */
+            creditsBelow?: number | null;
+            /** @description At most 200 characters. */
+            description?: string | null;
+            /** @description Turning a webhook off ends its waiting deliveries. */
+            enabled?: boolean | null;
+            /** @description The events to send. `webhook.test` is always sent and cannot be chosen. */
+            events?: components["schemas"]["EventType"][] | null;
+            /**
+             * @description An `https` address on a public network.
+             * @example https://example.com/hooks
+             */
+            url?: string | null;
+        };
+        /** @description Webhooks, oldest first. */
+        WebhookList: {
+            webhooks: components["schemas"]["Webhook"][];
+        };
+        /** @description A new webhook. */
+        WebhookRequest: {
+            /**
+             * Format: int32
+             * @description `credits.low` is sent when a debit takes the balance below this; 20 by default.
+             */
+            creditsBelow?: number | null;
+            /** @description At most 200 characters. */
+            description?: string;
+            /** @description The events to send. `webhook.test` is always sent and cannot be chosen. */
+            events: components["schemas"]["EventType"][];
+            /**
+             * @description An `https` address on a public network.
+             * @example https://example.com/hooks
+             */
+            url: string;
+        };
+        /** @description A webhook and its new secret. Only this response contains the secret. */
+        WebhookWithSecret: components["schemas"]["Webhook"] & {
+            /** @description Signs deliveries: `whsec_` and base64. */
+            secret: string;
+        };
         /** @description A live worker process. */
         Worker: {
             /** @description The device its models run on. */
@@ -2102,6 +2476,95 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    render_signed: {
+        parameters: {
+            query: {
+                /** @description When the URL expires, in seconds since 1970. */
+                expires: number;
+                /** @description The signature that the API put into the URL. */
+                signature: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["RenderUpload"];
+            };
+        };
+        responses: {
+            /** @description The file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                    "image/jpeg": number[];
+                    "image/webp": number[];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5489,6 +5952,481 @@ export interface operations {
                 };
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["FileUpload"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    patch_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookChange"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                /** @description Where the page starts: `next` of the previous page. */
+                before?: string;
+            };
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resend_delivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhookId: string;
+                deliveryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rotate_webhook_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestView"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,5 +1,5 @@
-//! The debit: one statement that finishes a job, takes its price from the balance, and writes down what webhooks are to
-//! be told of it.
+//! The debit: one statement that finishes a job, takes its price from the balance, and writes the deliveries
+//! to webhooks.
 
 use sqlx::PgPool;
 

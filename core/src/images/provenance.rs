@@ -1,11 +1,11 @@
-//! What an uploaded file said of itself. Its marks must outlive the removal of its metadata, so that results can carry
-//! them on.
+//! The provenance of uploads. The marks of an upload must outlive the removal of its metadata, so that its results can
+//! carry them.
 
 use sqlx::{PgConnection, PgPool};
 
 use crate::ImageId;
 
-/// What an uploaded file said of itself before its metadata was removed.
+/// The provenance of an upload, read before its metadata was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
     /// Its C2PA manifests, archived as an ingredient; `None` if it had none, or one that cannot be kept.
@@ -31,7 +31,7 @@ pub(super) async fn record(
     .map(drop)
 }
 
-/// Returns what an image said of itself when it was uploaded; `None` if that was nothing.
+/// Returns the provenance of an image; `None` if the upload had no marks.
 pub async fn provenance(pool: &PgPool, image: ImageId) -> sqlx::Result<Option<Provenance>> {
     sqlx::query_as!(
         Provenance,

@@ -54,7 +54,7 @@ pub async fn hand_back(pool: &PgPool, worker: WorkerId, job: JobId) -> sqlx::Res
 pub struct Sweep {
     /// Requeued for another attempt; they are suspects now.
     pub requeued: Vec<JobId>,
-    /// Requeued for another attempt after an outage; they are no suspects, and the attempt does not count.
+    /// Requeued for another attempt after an outage; they are not suspects, and the attempt does not count.
     pub interrupted: Vec<JobId>,
     /// Failed, because that was the last attempt.
     pub failed: Vec<JobId>,

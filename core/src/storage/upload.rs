@@ -1,6 +1,6 @@
 //! Streaming uploads: parts of an object are sent while the rest is still being made, so a picture of any size
-//! needs memory for only a few parts. What belongs near the start but is known last, such as a signature, goes into the first
-//! part, which is then sent last.
+//! needs memory for only a few parts. Data near the start that is known last, such as a signature, goes
+//! into the first part, which is then sent last.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;

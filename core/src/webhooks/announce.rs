@@ -1,4 +1,4 @@
-//! Writes down what webhooks are to be told, in the transaction in which it happens.
+//! Records the events for webhooks, in the transaction in which they happen.
 //!
 //! `credits/debit.rs` does the same for jobs that are done, inside its one statement.
 
@@ -28,8 +28,8 @@ pub(crate) async fn announce_ended(conn: &mut PgConnection, jobs: &[JobId]) -> s
     .map(drop)
 }
 
-/// Announces that `user`, whose row is locked, has too few credits left, if `taken` credits that were just taken away
-/// have led below the threshold. Those who were below it already were told then.
+/// Announces that `user`, whose row is locked, has few credits left, if removing `taken` credits just took the balance
+/// below the threshold. A balance that was already below it is not announced again.
 pub(crate) async fn announce_low(
     conn: &mut PgConnection,
     user: UserId,

@@ -1,4 +1,4 @@
-//! Sending deliveries: claiming those that are due, and recording the outcome.
+//! Claims due deliveries and records their outcomes.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::register::disable;
 use super::{DeliveryProblem, DisabledReason, EventType};
 use crate::{EventId, ImageId, JobId, ResultId, UserId, WebhookId, db};
 
-/// The most attempts a delivery gets.
+/// The maximum number of attempts for a delivery.
 pub const MAX_ATTEMPTS: i16 = 8;
-/// A delivery that is older fails with its next failing attempt: a receiver that was away for long, with thousands of
-/// deliveries waiting, must not keep them for ever. The delays add up to less.
+/// An older delivery fails with its next failed attempt: a receiver that was down for long, with thousands of waiting
+/// deliveries, must not keep them forever. The delays add up to less.
 const LONGEST_WAIT: Duration = Duration::from_hours(36);
 /// A webhook is turned off once every attempt has failed for this long.
 const HOPELESS_AFTER: Duration = Duration::from_hours(5 * 24);
@@ -33,10 +33,10 @@ pub const fn retry_delay(attempts: i16) -> Option<Duration> {
     })
 }
 
-/// An attempt that takes longer is slow.
+/// Attempts that take longer are slow.
 const SLOW_MS: i32 = 5000;
 
-/// Which webhooks to send to. Those that take long, or fail, must not take the places of the others.
+/// Which webhooks to send to. Slow and failing webhooks must not delay the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// The last attempt succeeded within five seconds, or there was none.
@@ -55,7 +55,7 @@ impl fmt::Debug for SigningSecret {
     }
 }
 
-/// The job that a delivery tells of.
+/// The job that a delivery is about.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
     /// Its id.
@@ -72,9 +72,9 @@ pub struct JobFacts {
     pub mode: Option<FixMode>,
     /// The tier.
     pub tier: Tier,
-    /// The price in credits, which only a job that is done has cost.
+    /// The price in credits, which is charged only for a job that is done.
     pub cost: i32,
-    /// Why it failed: the code, and the sentence for people.
+    /// Why it failed: the code, and the message for users.
     pub failure: Option<(String, String)>,
 }
 
@@ -95,7 +95,7 @@ pub struct Delivery {
     pub event: EventType,
     /// When it happened.
     pub created_at: DateTime<Utc>,
-    /// The job it happened to; `None` for other events, and after the deletion of the job.
+    /// The job that the event is about; `None` for other events, and after the deletion of the job.
     pub job: Option<JobFacts>,
     /// The credits of the account after it.
     pub balance: i32,
@@ -103,7 +103,7 @@ pub struct Delivery {
     pub credits_below: Option<i32>,
     /// The number of this attempt, from 1.
     pub attempt: i16,
-    /// When the lease ends. Only who holds it can record an outcome.
+    /// When the lease ends. Only its holder can record an outcome.
     lease_until: DateTime<Utc>,
 }
 
@@ -125,14 +125,14 @@ pub enum Outcome {
     Delivered,
     /// It failed; another attempt may succeed.
     Failed(DeliveryProblem),
-    /// The receiver wants no more deliveries.
+    /// The receiver refuses further deliveries.
     Gone,
 }
 
-/// What became of a delivery.
+/// The state of a delivery after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// It was delivered.
+    /// The receiver has it.
     Delivered,
     /// Another attempt will follow.
     Waiting,
@@ -140,7 +140,7 @@ pub enum Recorded {
     Failed,
     /// It failed, and the webhook is now off.
     Disabled(DisabledReason),
-    /// Another process has it by now, or the webhook was turned off or deleted.
+    /// Another process claimed it, or the webhook was turned off or deleted.
     LeaseLost,
 }
 

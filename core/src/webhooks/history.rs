@@ -13,7 +13,7 @@ pub struct PastDelivery {
     pub id: EventId,
     /// What happened.
     pub event: EventType,
-    /// The job it happened to.
+    /// The job that the event is about.
     pub job: Option<JobId>,
     /// Its state.
     pub state: DeliveryState,
@@ -27,13 +27,13 @@ pub struct PastDelivery {
     pub problem: Option<DeliveryProblem>,
     /// How long the last attempt took, in milliseconds.
     pub duration_ms: Option<i32>,
-    /// When the next attempt starts; `None` unless it waits.
+    /// When the next attempt starts; `None` unless the delivery is waiting.
     pub next_at: Option<DateTime<Utc>>,
     /// When it happened.
     pub created_at: DateTime<Utc>,
 }
 
-/// Why something cannot be sent.
+/// Why a delivery cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The owner has no such webhook.

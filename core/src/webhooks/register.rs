@@ -1,4 +1,4 @@
-//! What owners do with their webhooks: create, list, change, rotate the secret, delete.
+//! Manages webhooks for their owners: create, list, change, rotate the secret, delete.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,9 @@ use sqlx::{PgConnection, PgPool};
 use super::{DeliveryProblem, EventType};
 use crate::{UserId, WebhookId, db};
 
-/// The most webhooks a user can have.
+/// The maximum number of webhooks per user.
 pub const MAX_WEBHOOKS: i64 = 5;
-/// How long the secret before a rotation still signs.
+/// How long the previous secret still signs after a rotation.
 pub const OLD_SECRET_HOURS: i32 = 24;
 
 /// Why we turned a webhook off.
@@ -18,7 +18,7 @@ pub const OLD_SECRET_HOURS: i32 = 24;
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum DisabledReason {
-    /// The receiver answered 410: it wants no more.
+    /// The receiver answered 410: it refuses further deliveries.
     Gone,
     /// Every attempt has failed for days.
     Failing,
@@ -29,23 +29,23 @@ pub enum DisabledReason {
 pub struct Webhook {
     /// Its id.
     pub id: WebhookId,
-    /// The address that is called.
+    /// The address to call.
     pub url: String,
-    /// A note of its owner.
+    /// A note by its owner.
     pub description: String,
-    /// What it is told.
+    /// The events it receives.
     pub events: Vec<EventType>,
-    /// `credits.low` is told when a balance falls below this.
+    /// `credits.low` is sent when a balance falls below this.
     pub credits_below: i32,
-    /// Whether it is told anything.
+    /// Whether it receives events.
     pub is_enabled: bool,
-    /// Why we turned it off; `None` if it is on, or its owner did.
+    /// Why we turned it off; `None` if it is on, or if its owner turned it off.
     pub disabled_reason: Option<DisabledReason>,
     /// The first failure since the last success.
     pub failing_since: Option<DateTime<Utc>>,
-    /// Until when the secret before the last rotation signs as well.
+    /// When the previous secret stops signing deliveries.
     pub old_secret_until: Option<DateTime<Utc>>,
-    /// The time of its creation.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
 }
 
@@ -54,9 +54,9 @@ pub struct Webhook {
 pub struct NewWebhook<'a> {
     /// The address to call.
     pub url: &'a str,
-    /// A note of its owner, of at most 200 characters.
+    /// A note by its owner, of at most 200 characters.
     pub description: &'a str,
-    /// What it is told; at least one, without repetition.
+    /// The events it receives: at least one, without duplicates.
     pub events: &'a [EventType],
     /// The threshold of `credits.low`, from 1 to 1,000,000.
     pub credits_below: i32,
@@ -64,7 +64,7 @@ pub struct NewWebhook<'a> {
     pub secret: &'a [u8],
 }
 
-/// What to change about a webhook; `None` keeps what it is.
+/// Changes to a webhook; `None` keeps the present value.
 #[derive(Clone, Debug, Default)]
 pub struct Change<'a> {
     /// See [`NewWebhook::url`].
@@ -75,7 +75,7 @@ pub struct Change<'a> {
     pub events: Option<&'a [EventType]>,
     /// See [`NewWebhook::credits_below`].
     pub credits_below: Option<i32>,
-    /// Turning it on forgives all failures; turning it off ends what waits.
+    /// Turning it on forgives all failures; turning it off ends its waiting deliveries.
     pub is_enabled: Option<bool>,
 }
 
@@ -85,7 +85,7 @@ pub enum CreateError {
     /// The user has [`MAX_WEBHOOKS`] webhooks.
     #[error("You already have 5 webhooks. Delete one first.")]
     TooMany,
-    /// The account was deleted meanwhile.
+    /// The account was deleted in the meantime.
     #[error("This account was deleted")]
     OwnerGone,
     /// The database failed.
@@ -247,7 +247,7 @@ pub(super) async fn disable(
     end_waiting(conn, id).await
 }
 
-/// Ends what waits for a webhook that is off. The caller has locked its row: everything that locks several rows of
+/// Ends the waiting deliveries of a webhook that is off. The caller has locked its row: code that locks several rows of
 /// these tables locks the webhook first.
 async fn end_waiting(conn: &mut PgConnection, id: WebhookId) -> sqlx::Result<()> {
     sqlx::query!(

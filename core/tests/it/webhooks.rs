@@ -1,4 +1,4 @@
-//! Webhooks: what they are told is written in the transaction in which it happens, and sent at least once.
+//! Webhooks: events are recorded in the transaction in which they happen, and sent at least once.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -155,7 +155,7 @@ async fn every_end_of_a_job_is_told_to_those_who_asked(pool: PgPool) {
     ];
     assert_eq!(of(all), expected.into_iter().collect());
     assert_eq!(of(failures), [(failed, (EventType::JobFailed, 15, 5))].into_iter().collect());
-    assert_eq!(told.len(), 6, "those of others, and those that are off, are told nothing");
+    assert_eq!(told.len(), 6, "webhooks of other users and disabled webhooks receive nothing");
     let ids: Vec<_> =
         told.iter().filter(|one| one.event == EventType::JobFailed).map(|one| one.id).collect();
     assert_eq!(ids[0], ids[1], "one event has one id");
@@ -259,7 +259,7 @@ async fn webhooks_take_turns_and_a_claim_is_exclusive(pool: PgPool) {
     let again = claim(&pool, Lane::Fast, 10, 10).await;
     assert_eq!(again.len(), 7);
     assert!(again.iter().all(|delivery| delivery.attempt == 2));
-    // What it writes later is too late.
+    // Outcomes that it records later are ignored.
     assert_eq!(webhooks::record(&pool, &first[0], DELIVERED).await.unwrap(), Recorded::LeaseLost);
     assert_eq!(webhooks::record(&pool, &first[0], REFUSED).await.unwrap(), Recorded::LeaseLost);
     for delivery in &again {
@@ -332,7 +332,7 @@ async fn a_failing_delivery_is_tried_for_a_day_and_can_be_sent_again(pool: PgPoo
         Recorded::Delivered,
         "one that is on its way stays as it is"
     );
-    // A receiver that was away for long must not be called for ever.
+    // A receiver that was down for long must not be called forever.
     webhooks::send_again(&pool, ada, hook, sent).await.unwrap();
     let claimed = claim(&pool, Lane::Fast, 10, 10).await;
     sql(&pool, "update webhook_deliveries set waiting_since = now() - interval '37 hours'").await;
@@ -383,7 +383,7 @@ async fn receivers_that_are_gone_or_fail_for_days_are_turned_off(pool: PgPool) {
         let seen = state().await;
         assert_eq!((seen.is_enabled, seen.disabled_reason, seen.failing_since), (true, None, None));
     }
-    assert!(claim(&pool, Lane::Fast, 10, 10).await.is_empty(), "what was ended stays ended");
+    assert!(claim(&pool, Lane::Fast, 10, 10).await.is_empty(), "ended deliveries stay ended");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]

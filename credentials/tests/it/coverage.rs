@@ -79,7 +79,7 @@ fn without_a_key_results_are_marked_in_xmp() {
     let report = credentials.verifier().unwrap().read(&result);
     assert_eq!(report.state, State::Absent);
     assert!(report.source.is_some_and(|source| source.is_generated()));
-    // The mark is not lost by the next tool.
+    // The next tool keeps the mark.
     assert!(mark(&credentials, CUT, &result).is_some());
     assert!(mark(&credentials, CUT, &picture(Format::Png)).is_none());
 }
@@ -106,7 +106,7 @@ fn a_key_that_cannot_sign_stops_results_only_where_signatures_are_required() {
         let fix = credentials.seal(FIX, &model(), &parent, now());
         assert_eq!(fix.is_err(), credentials_required);
         let cutout = credentials.seal(CUT, &model(), &parent, now());
-        assert!(cutout.unwrap().is_none(), "what needs no mark is made in any case");
+        assert!(cutout.unwrap().is_none(), "unmarked results need no key");
     }
 }
 
@@ -162,7 +162,7 @@ fn a_rendering_carries_the_marks_of_its_result() {
         let before = claim.ingredients.pop().unwrap().claim.expect("the manifest of the result");
         assert_eq!(before.deeds[1].action, "c2pa.edited");
     }
-    // What changes nothing, and what comes from an unmarked result, stays as it is.
+    // Renderings without changes, and those of unmarked results, get no new marks.
     let same = credentials.mark_rendering(bytes(result.clone()), &result, false, now());
     assert_eq!(same.unwrap(), result);
     let plain = picture(Format::Png);

@@ -62,7 +62,7 @@ fn a_renewed_certificate_trusts_what_the_old_one_signed() {
     assert!(report.claim.unwrap().signature.is_some_and(|by| !by.is_ours));
 }
 
-/// Keys as operators bring them, made by OpenSSL.
+/// Keys made by OpenSSL, as operators bring them.
 #[test]
 fn keys_of_every_algorithm_sign() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What an upload said of itself survives the removal of its metadata.
+//! The provenance of an upload survives the removal of its metadata.
 
 use retouch_credentials::{
     Format, MAX_MANIFEST_BYTES, Parent, Provenance, SourceType, State, Statement,

@@ -15,7 +15,7 @@ fn changed_pixels_make_a_manifest_invalid() {
         let mut signed = fixed(&signer, format);
         let at = match format {
             Format::Png => signed.len() - 40,
-            // The manifest stands before the pixels of a JPEG, and behind those of a WebP.
+            // The manifest precedes the pixels of a JPEG, and follows those of a WebP.
             Format::Jpeg => signed.len() - 500,
             Format::WebP | Format::Heic | Format::Avif => 500,
         };
@@ -92,7 +92,7 @@ fn damaged_manifests_are_never_believed() {
             let mut damaged = signed.clone();
             damaged[at] ^= 0x55;
             let report = verifier.read(&damaged);
-            // Only padding may change without any consequence.
+            // Only changes of padding have no consequence.
             if matches!(report.state, State::Valid | State::Trusted) {
                 assert_eq!(format!("{:?}", report.claim), whole, "{format:?}, byte {at}");
             }
@@ -144,7 +144,7 @@ fn what_is_no_picture_says_nothing() {
     }
 }
 
-/// Returns a picture that claims to be made of `count` pictures, each of them `part`.
+/// Returns a picture that claims to be a composite of `count` copies of `part`.
 fn composite(part: &[u8], count: usize, Leaf { chain, key }: &Leaf) -> Vec<u8> {
     let signer =
         create_signer::from_keys(chain.as_bytes(), key.as_bytes(), SigningAlg::Es256, None);

@@ -1,4 +1,4 @@
-//! What a signed picture says, and that nothing but its metadata changed.
+//! The marks of signed pictures. Signing changes nothing but metadata.
 
 use retouch_catalog::{Factor, FixMode, Tool};
 use retouch_credentials::{Format, INSERT_AT, Model, Parent, SourceType, State, Statement};

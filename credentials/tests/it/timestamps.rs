@@ -1,4 +1,4 @@
-//! Timestamps, from a stand-in for an authority: OpenSSL behind the RFC 3161.
+//! Timestamps from a stand-in for an authority: OpenSSL with the protocol of RFC 3161.
 
 use std::path::Path;
 use std::process::Command;
@@ -68,7 +68,7 @@ fn run(folder: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// An authority that answers what a function says.
+/// An authority that answers with the result of a function.
 struct StandIn<F>(F, Arc<AtomicUsize>);
 
 impl<F: Fn(Vec<u8>) -> Result<Vec<u8>, TimestampError> + Send + Sync> TimestampAuthority
@@ -80,8 +80,8 @@ impl<F: Fn(Vec<u8>) -> Result<Vec<u8>, TimestampError> + Send + Sync> TimestampA
     }
 }
 
-/// Signs with an authority, and returns what the picture says to whoever trusts `root`, and how often the authority was
-/// asked.
+/// Signs with an authority. Returns the report for a verifier that trusts `root`, and the number of requests to the
+/// authority.
 fn signed_with(
     root: &str,
     answer: impl Fn(Vec<u8>) -> Result<Vec<u8>, TimestampError> + Send + Sync + 'static,
@@ -117,7 +117,7 @@ fn without_a_usable_answer_a_picture_is_signed_without_a_time() {
         Box::new(|_| Err(TimestampError("unreachable".to_owned()))),
         Box::new(|_| Ok(b"garbage".to_vec())),
         Box::new(|_| Ok(vec![0x30; 60_000])),
-        // The first answer again and again: it belongs to another message.
+        // Always the first answer, which belongs to another message.
         Box::new(move |request| {
             let mut first = other.lock().unwrap();
             Ok(first.get_or_insert_with(|| authority.answer(&request)).clone())

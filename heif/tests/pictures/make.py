@@ -43,7 +43,7 @@ def main():
 
 
 def quarters(width, height):
-    """Red, green, blue, and white, clockwise from the top left, so that every turn and flip can be told."""
+    """Red, green, blue, and white, clockwise from the top left, so that every turn and flip is visible."""
     picture = Image.new("RGB", (width, height), (220, 40, 40))
     picture.paste((40, 180, 40), (width // 2, 0, width, height // 2))
     picture.paste((40, 40, 220), (width // 2, height // 2, width, height))

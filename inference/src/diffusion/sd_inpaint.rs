@@ -1,9 +1,9 @@
 //! Stable Diffusion inpainting: the text encoder, nine-channel `UNet` and autoencoder that diffusers or optimum export,
 //! and the denoising loop (`StableDiffusionInpaintPipeline` of diffusers 0.42).
 //!
-//! SDXL inpainting differs in what its `UNet` is told (`StableDiffusionXLInpaintPipeline`): the hidden states of two text
-//! encoders, the pooled output of the second, and the sizes of the picture. A model whose `UNet` takes these inputs is
-//! one of SDXL.
+//! SDXL inpainting differs in the inputs of its `UNet` (`StableDiffusionXLInpaintPipeline`): the hidden states of two
+//! text encoders, the pooled output of the second, and the sizes of the picture. A model whose `UNet` takes these
+//! inputs is one of SDXL.
 //!
 //! One deliberate difference from diffusers: it uses the mean of the autoencoder's distribution instead of a sample, so
 //! that a seed gives the same picture everywhere.

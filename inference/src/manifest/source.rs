@@ -50,7 +50,7 @@ enum Format {
     Ncnn,
 }
 
-/// A file of a repository on a model hub. The manifest states the checksum of what becomes of it.
+/// A file of a repository on a model hub. The manifest states its checksum after any conversion.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HubFile {

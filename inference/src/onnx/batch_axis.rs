@@ -173,7 +173,7 @@ mod tests {
         }
         let fixed = Node::new("Expand", &["x", "sizes"], "y");
         let (graph, _) = rewritten(fixed, &[3, 8, 8]);
-        assert_eq!(graph.nodes.last().unwrap().inputs[1], "sizes", "its first axis is no batch");
+        assert_eq!(graph.nodes.last().unwrap().inputs[1], "sizes", "its first axis is not a batch");
     }
 
     #[test]

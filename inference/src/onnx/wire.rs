@@ -39,7 +39,7 @@ pub struct Field<'a> {
     pub number: u64,
     /// Its value.
     pub value: Value<'a>,
-    /// The whole field, as it stands in the file.
+    /// The whole field, as encoded in the file.
     pub raw: &'a [u8],
 }
 

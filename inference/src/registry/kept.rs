@@ -1,5 +1,5 @@
-//! What is kept of a model's files, so that the same model can be loaded again after it was unloaded, even if other files
-//! have taken their place.
+//! Keeps parts of a model's files, so that the same model can be loaded again after it was unloaded, even if other
+//! files have replaced them.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -35,7 +35,7 @@ pub struct Residence {
 
 /// Why a model was not loaded again.
 pub enum NotLoaded {
-    /// Nobody waits for it any more.
+    /// No caller waits for it anymore.
     Abandoned,
     /// Why it could not be loaded.
     Failed(String),

@@ -23,7 +23,7 @@ use crate::tensor::Tensors;
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// Answers a request that nobody waits for.
-const ABANDONED: &str = "nobody waits for the model any more";
+const ABANDONED: &str = "no caller waits for the model anymore";
 
 /// One input of a batch, and the channel for its output.
 struct Item {

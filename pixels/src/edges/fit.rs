@@ -144,7 +144,7 @@ fn offset(index: usize) -> f32 {
 /// Sums of alpha, colors and their products, in one array, so that they compile to vector instructions.
 type Sums = [f32; 16];
 
-/// The index of the sum of alpha times the horizontal offset, which a column by itself does not have.
+/// The index of the sum of alpha times the horizontal offset, which a single column does not have.
 const ALPHA_ACROSS: usize = 15;
 
 /// Sums up the cells of a column of a neighborhood: alpha and color.

@@ -91,7 +91,7 @@ impl Span {
         Self { first, count: (end - first) as usize, start: start - first as f64, length }
     }
 
-    /// Returns which pixel of a side of `length` pixels is at each place; `None` beyond the border if nothing is there.
+    /// Returns which pixel of a side of `length` pixels is at each place; `None` beyond the border if that is empty.
     fn sources(&self, length: u32, beyond: Beyond) -> Vec<Option<usize>> {
         let length = i64::from(length);
         let source = |at: i64| match beyond {

@@ -80,7 +80,7 @@ def run_exporter(python, origin, source, made, settings):
     if variant := origin.get("variant"):
         command += ["--variant", variant]
     hub = Hub(settings.values)
-    # The hub's own client reads these; what it downloads is deleted with the packages.
+    # The hub's own client reads these; its downloads are deleted with the packages.
     environment = {**os.environ, **settings.values, "HF_HOME": str(PLACE / "hub"), "HF_ENDPOINT": hub.endpoint}
     if hub.token:
         environment["HF_TOKEN"] = hub.token

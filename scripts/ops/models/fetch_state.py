@@ -6,7 +6,7 @@ from . import hub_source
 
 
 class State:
-    """What an earlier run has decided and finished, so that the next run continues with the same commit."""
+    """The decisions and the progress of an earlier run, so that the next run continues with the same commit."""
 
     def __init__(self, path):
         self.path = path

@@ -827,8 +827,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reads what a picture says of itself: its Content Credentials (C2PA) and the digital source type in its XMP. Works for
-         *     pictures from anywhere. Free of charge, without an account, and nothing is stored.
+         * Reads the marks of a picture: its Content Credentials (C2PA) and the digital source type in its XMP. Accepts
+         *     pictures from anywhere. Free of charge, needs no account, and stores nothing.
          */
         post: operations["verify"];
         delete?: never;
@@ -919,7 +919,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Replaces the secret of a webhook. For a day, deliveries carry the signatures of both. */
+        /** Replaces the secret of a webhook. For a day, deliveries carry signatures of both secrets. */
         post: operations["rotate_webhook_secret"];
         delete?: never;
         options?: never;
@@ -936,7 +936,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sends a test event to a webhook. It is tried once. */
+        /** Sends a test event to a webhook, in a single attempt. */
         post: operations["test_webhook"];
         delete?: never;
         options?: never;
@@ -1284,7 +1284,7 @@ export interface components {
             jobId?: string | null;
             /**
              * Format: date-time
-             * @description When the next attempt starts; null unless it waits.
+             * @description When the next attempt starts; null unless the delivery is waiting.
              */
             nextAttemptAt?: string | null;
             problem?: components["schemas"]["DeliveryProblem"] | null;
@@ -2106,7 +2106,7 @@ export interface components {
              */
             pictures: number;
         };
-        /** @description A test event that is on its way. */
+        /** @description A test event that was queued. */
         TestView: {
             /** Format: uuid */
             deliveryId: string;
@@ -2176,73 +2176,73 @@ export interface components {
              */
             reserved: number;
         };
-        /** @description What a picture says of itself. All texts come from the file. */
+        /** @description The marks of a picture. All texts come from the file. */
         Verification: {
             claim?: components["schemas"]["VerifiedClaim"] | null;
-            /** @description Whether that says that a trained model made the picture, or parts of it. */
+            /** @description Whether the source type means that a trained model made the picture, or parts of it. */
             isGenerated: boolean;
-            /** @description What is wrong with the manifest. */
+            /** @description The problems of the manifest. */
             problems: components["schemas"]["VerificationProblem"][];
             /**
-             * @description Where the pixels come from: a URI of the IPTC's vocabulary *Digital Source Type*, from the manifest, or else from XMP,
+             * @description The source type: a URI of the IPTC's vocabulary *Digital Source Type*, from the manifest, or otherwise from XMP,
              *     which anybody can change.
              * @example http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia
              */
             source?: string | null;
             state: components["schemas"]["VerificationState"];
         };
-        /** @description Something that is wrong with a manifest. */
+        /** @description A problem of a manifest. */
         VerificationProblem: {
             /**
-             * @description The status code of the C2PA's specification.
+             * @description The status code in the C2PA specification.
              * @example assertion.dataHash.mismatch
              */
             code: string;
-            /** @description The code in words, in English. */
+            /** @description An explanation of the code, in English. */
             explanation?: string | null;
         };
         /**
-         * @description Whether what a picture says can be believed. `absent`: it carries no manifest. `invalid`: the manifest is damaged or
-         *     does not belong to these pixels. `valid`: it is intact, but the signer is unknown here. `trusted`: the operator trusts the
-         *     signer, or is the signer.
+         * @description Whether the marks of a picture are trustworthy. `absent`: there is no manifest. `invalid`: the manifest is damaged
+         *     or does not belong to these pixels. `valid`: the manifest is intact, but this server does not know the signer.
+         *     `trusted`: the operator trusts the signer, or is the signer.
          * @enum {string}
          */
         VerificationState: "absent" | "invalid" | "valid" | "trusted";
-        /** @description Something that was done to a picture. */
+        /** @description An edit of a picture. */
         VerifiedAction: {
             /**
-             * @description The name of the action in the C2PA's specification.
+             * @description The action's name in the C2PA specification.
              * @example c2pa.edited
              */
             action: string;
-            /** @description The program that did it. */
+            /** @description The program that made the edit. */
             agent?: string | null;
             description?: string | null;
-            /** @description Where the pixels come from that it added or changed. */
+            /** @description The source type of the pixels that the edit added or changed. */
             source?: string | null;
-            /** @description When, RFC 3339. */
+            /** @description The time of the edit, RFC 3339. */
             when?: string | null;
         };
-        /** @description What a manifest claims. */
+        /** @description The contents of a manifest. */
         VerifiedClaim: {
-            /** @description What was done, in order. */
+            /** @description The edits, in order. */
             actions: components["schemas"]["VerifiedAction"][];
             /** @description The program that made the manifest. */
             generator?: string | null;
-            /** @description The pictures that went in. */
+            /** @description The pictures from which this one was made. */
             ingredients: components["schemas"]["VerifiedIngredient"][];
             signature?: components["schemas"]["VerifiedSignature"] | null;
         };
-        /** @description A picture that went into another. */
+        /** @description A picture from which another was made. */
         VerifiedIngredient: {
             claim?: components["schemas"]["VerifiedClaim"] | null;
             /** @description Whether it is the picture that was edited, not one that was added. */
             isParent: boolean;
-            /** @description What was wrong with its manifest when it was opened. */
+            /** @description The problems that its manifest had when the picture was opened. */
             problems: components["schemas"]["VerificationProblem"][];
             title?: string | null;
         };
-        /** @description Who signed. */
+        /** @description The signer of a manifest. */
         VerifiedSignature: {
             /** @description Whether this installation signed. */
             isOurs: boolean;
@@ -2264,14 +2264,14 @@ export interface components {
             createdAt: string;
             /**
              * Format: int32
-             * @description `credits.low` is told when a debit takes the balance below this.
+             * @description `credits.low` is sent when a debit takes the balance below this.
              * @example 20
              */
             creditsBelow: number;
             description: string;
             disabledReason?: components["schemas"]["DisabledReason"] | null;
             enabled: boolean;
-            /** @description What it is told. */
+            /** @description The events it receives. */
             events: components["schemas"]["EventType"][];
             /**
              * Format: date-time
@@ -2282,24 +2282,24 @@ export interface components {
             id: string;
             /**
              * Format: date-time
-             * @description Until when the secret before the last rotation signs as well.
+             * @description When the previous secret stops signing deliveries.
              */
             oldSecretUntil?: string | null;
             /** @example https://example.com/hooks */
             url: string;
         };
-        /** @description Changes to a webhook. What is missing stays as it is. */
+        /** @description Changes to a webhook. Missing fields stay unchanged. */
         WebhookChange: {
             /**
              * Format: int32
-             * @description `credits.low` is told when a debit takes the balance below this.
+             * @description `credits.low` is sent when a debit takes the balance below this.
              */
             creditsBelow?: number | null;
             /** @description At most 200 characters. */
             description?: string | null;
-            /** @description Turning it off ends the deliveries that wait. */
+            /** @description Turning a webhook off ends its waiting deliveries. */
             enabled?: boolean | null;
-            /** @description What it is told; not `webhook.test`, which is always told. */
+            /** @description The events to send. `webhook.test` is always sent and cannot be chosen. */
             events?: components["schemas"]["EventType"][] | null;
             /**
              * @description An `https` address on a public network.
@@ -2315,12 +2315,12 @@ export interface components {
         WebhookRequest: {
             /**
              * Format: int32
-             * @description `credits.low` is told when a debit takes the balance below this; 20 by default.
+             * @description `credits.low` is sent when a debit takes the balance below this; 20 by default.
              */
             creditsBelow?: number | null;
             /** @description At most 200 characters. */
             description?: string;
-            /** @description What it is told; not `webhook.test`, which is always told. */
+            /** @description The events to send. `webhook.test` is always sent and cannot be chosen. */
             events: components["schemas"]["EventType"][];
             /**
              * @description An `https` address on a public network.

@@ -124,7 +124,7 @@ export async function startMock() {
   await setupWorker(...failures, ...api.handlers()).start({ quiet: true, onUnhandledRequest: 'bypass' });
 }
 
-/** What a picture says that was made of another picture from elsewhere. */
+/** The report on a picture that was made from another picture from elsewhere. */
 function aReport(says: string | null): Verification {
   const state = (says ?? 'trusted') as Verification['state'];
   if (state === 'absent') return aVerification({ source: AI_MADE_PARTS, isGenerated: true });

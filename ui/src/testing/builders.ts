@@ -209,7 +209,7 @@ export function anApiKey(change: Partial<ApiKey> = {}): ApiKey {
   };
 }
 
-/** What a picture without credentials says of itself. */
+/** The report on a picture without credentials. */
 export function aVerification(change: Partial<Verification> = {}): Verification {
   return {
     state: 'absent',

@@ -70,12 +70,12 @@ export class MockApi {
   exactMasks: (string | null)[] = [];
   /** The requests of finished files: the options and which files came along. */
   renders: { resultId: string; options: unknown; files: string[] }[] = [];
-  /** What the files of new results say of where their pixels come from. */
+  /** The source type of new results. */
   source: string | null = null;
   /** How long a job stays in each state. */
   stepMs = 0;
   pictureOf: (id: string) => string = (id) => `/api/files/${id}`;
-  /** What every picture says of itself. */
+  /** The report on every picture. */
   verification: Verification = aVerification();
   /** The file of every finished cut-out. */
   finished = new Blob(['finished']);
@@ -369,7 +369,7 @@ export class MockApi {
           ? this.render(String(params.id), request)
           : problem(404, 'Result not found'),
       ),
-      // Whoever has the signed URL of a visitor's result.
+      // Rendering a visitor's result needs only its signed URL.
       http.post('*/api/files/:id/render', ({ request, params }) => this.render(String(params.id), request)),
       http.get('*/api/files/:id', () => new HttpResponse(new Blob(['stored'], { type: 'image/png' }))),
       http.post('*/api/verify', () => HttpResponse.json(this.verification)),

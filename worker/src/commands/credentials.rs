@@ -1,4 +1,4 @@
-//! `retouch-worker credentials`: shows what pictures say of themselves.
+//! `retouch-worker credentials`: shows the marks of pictures.
 
 use std::fmt::Write;
 use std::fs;
@@ -26,7 +26,7 @@ impl Show {
     /// Prints a report of each file.
     ///
     /// # Errors
-    /// If a file is no picture, or its manifest is damaged or does not belong to its pixels.
+    /// If a file is not a picture, or its manifest is damaged or does not belong to its pixels.
     pub fn execute(self) -> anyhow::Result<()> {
         let credentials = Credentials::open(&self.credentials, Clock::system().now())?;
         let verifier = credentials.verifier().map_err(anyhow::Error::msg)?;

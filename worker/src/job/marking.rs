@@ -1,4 +1,4 @@
-//! Marks a result while it is stored: says in the file how it was made.
+//! Marks a result while it is stored.
 
 use bytes::Bytes;
 use retouch_catalog::Tool;
@@ -23,7 +23,7 @@ pub(super) struct Original {
     provenance: Option<Provenance>,
 }
 
-/// Marks results as the operator wants it.
+/// Marks results by the operator's settings.
 pub(super) struct Marker<'a> {
     pub credentials: &'a Credentials,
     pub pool: &'a PgPool,
@@ -31,7 +31,7 @@ pub(super) struct Marker<'a> {
 }
 
 impl Marker<'_> {
-    /// Returns what the marks of the job's result refer to; `None` if no result is marked.
+    /// Returns the picture that the marks of the job's result refer to; `None` if no result is marked.
     pub(super) async fn original(
         &self,
         job: &Claimed,
@@ -94,7 +94,7 @@ impl Marker<'_> {
     }
 }
 
-/// Returns what a result will say of where its pixels come from; `None` if it gets no marks.
+/// Returns the source type in the marks of a result; `None` if it gets no marks.
 pub(super) fn source(seal: Option<&PngSeal>) -> Option<String> {
     seal.map(|seal| seal.source().uri())
 }
@@ -110,7 +110,7 @@ pub(super) fn mark_copies(
     Ok((marked(thumbnail)?, preview.map(marked).transpose()?))
 }
 
-/// Marks a result that is in memory as a whole.
+/// Marks a whole result in memory.
 pub(super) async fn mark(seal: Option<PngSeal>, png: Bytes) -> Result<Bytes, JobError> {
     let Some(seal) = seal else { return Ok(png) };
     Ok(blocking(move || seal.mark(&png)).await?.into())

@@ -23,7 +23,7 @@ const TIERS: [Tier; 3] = [Tier::Free, Tier::Visitor, Tier::Paid];
 const MIN_CONFIDENCE: f32 = 0.45;
 /// Around a click that is on no subject of the whole picture, squares of these shares of its longer side are searched.
 const SQUARES: [f32; 2] = [0.5, 0.25];
-/// A subject is looked at again in its bounding box and this margin.
+/// The margin around the bounding box of a subject for the second look.
 const MARGIN: f32 = 0.2;
 /// But only if that is smaller than this share of the region it was found in.
 const MUCH_SMALLER: f32 = 0.7;

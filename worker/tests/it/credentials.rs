@@ -167,7 +167,7 @@ async fn without_a_required_key_nothing_generated_is_delivered_or_charged(pool: 
     let failed = jobs::get(&services.pool, fix).await.unwrap().unwrap();
     assert_eq!(failed.failure.unwrap().code, "credentials_unavailable");
     let done = jobs::get(&services.pool, cutout).await.unwrap().unwrap();
-    assert_eq!(done.state, JobState::Done, "what needs no signature goes on");
+    assert_eq!(done.state, JobState::Done, "jobs without signatures continue");
     let ada = users::sign_in(&services.pool, ISSUER, "ada").await.unwrap();
     assert_eq!((ada.credits, ada.reserved), (30 - 5, 0));
     let live = workers::live(&services.pool).await.unwrap();

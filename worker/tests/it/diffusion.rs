@@ -403,7 +403,7 @@ fn flux_does_not_see_what_its_reference_hides() {
     };
     let (dark, bright) = (first_step(10, None), first_step(240, None));
     let seen = worst(&dark, &bright);
-    println!("what is under the mask changes the first step by {seen:.2e}");
+    println!("the pixels under the mask change the first step by {seen:.2e}");
     assert!(seen > 1e-4, "{seen:.2e}");
     assert_eq!(first_step(10, Some(128)), first_step(240, Some(128)));
     assert_ne!(first_step(10, Some(128)), dark);

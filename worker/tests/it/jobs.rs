@@ -156,7 +156,7 @@ async fn jobs_outlast_an_object_store_that_is_away(pool: PgPool) {
     for _ in 0..6 {
         services.submit().await;
     }
-    // One round of attempts ends at the store; then the worker claims nothing, and retries none in vain.
+    // One round of attempts ends at the store; then the worker claims nothing, and retries nothing.
     eventually(TIMEOUT, "the worker reports the store", || async {
         let workers = workers::live(&services.pool).await.unwrap();
         workers.first()?.problems.iter().any(|problem| problem.step == "storage").then_some(())

@@ -44,7 +44,7 @@ fn models(tools: &str, changes: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// A red rectangle on the left and a blue one on the right, on gray; none of it is bright, so `segment` finds nothing.
+/// A red rectangle on the left and a blue one on the right, on gray; no pixel is bright, so `segment` finds nothing.
 fn picture() -> Vec<u8> {
     let picture = RgbImage::from_fn(160, 96, |x, y| {
         let is_inside = (24..72).contains(&y);

@@ -81,7 +81,7 @@ async fn one_worker_at_a_time_may_run_suspects(pool: PgPool) {
     let right = SuspectRight::take(&pool).await.unwrap().expect("it was given back");
     // A task that is dropped gives it back as well.
     drop(right);
-    eventually(Duration::from_secs(10), "the right is given back", || async {
+    eventually(Duration::from_secs(10), "the right is released", || async {
         SuspectRight::take(&pool).await.unwrap()
     })
     .await;

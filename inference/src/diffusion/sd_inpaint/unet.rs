@@ -15,8 +15,8 @@ use crate::diffusion::net::{Input, Net, Opener, Port};
 /// The input channels of an inpainting `UNet`: latents, the mask, and the latents of the unmasked part.
 const UNET_CHANNELS: usize = LATENT_CHANNELS + 1 + LATENT_CHANNELS;
 
-/// The sizes that a net of SDXL is told: height and width of the original, top and left of the crop, height and width
-/// of the target.
+/// The sizes that an SDXL net takes as inputs: height and width of the original, top and left of the crop, height and
+/// width of the target.
 const TIME_IDS: usize = 6;
 
 pub(super) struct Unet {

@@ -34,7 +34,7 @@ class MomentsTest(unittest.TestCase):
                     self.assertEqual(self.outputs_of(sampled), ["latent_sample"])
                     made = self.moments.convert(sampled)
                     self.assertEqual(self.outputs_of(made), ["latent_parameters"])
-                    # What is left is the encoder as it was, and the node that renames its output.
+                    # The rest is the unchanged encoder, and the node that renames its output.
                     before, after = self.nodes_of(encoder), self.nodes_of(made)
                     self.assertEqual([node.raw for node in after[: len(before)]], [node.raw for node in before])
                     self.assertEqual([node.operator for node in after[len(before) :]], names)

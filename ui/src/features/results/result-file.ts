@@ -33,8 +33,8 @@ export async function resultFile(
 }
 
 /**
- * The same for a result that belongs to nobody: whoever has its signed URL may have it rendered. One that arrived as a
- * picture has none.
+ * The same for a result without an owner: its signed URL permits rendering it. A result that arrived as a picture has
+ * no such URL.
  */
 export async function sharedResultFile(
   queryClient: QueryClient,

@@ -9,7 +9,7 @@ const texts = new Map<string | undefined, Message>([
   ['compositeSynthetic', msg('This file says that a program made parts of the picture.')],
 ]);
 
-/** Tells the user what the file says of itself, if it does, wherever it goes from here. */
+/** Tells the user about the marks of the file, if it has any. */
 export function SourceNote({ result: { source, url } }: { result: Pick<Result, 'url' | 'source'> }) {
   if (!source) return null;
   const text = texts.get(source.split('/').at(-1)) ?? msg('This file says how the picture was made.');

@@ -1,6 +1,6 @@
 import { t } from '@/lib/translate';
 
-/** What Content Credentials are, and what they are not. */
+/** Explains Content Credentials and their limits. */
 export function AboutCredentials() {
   return (
     <section aria-labelledby="about" className="mt-12 md:mt-20">

@@ -105,7 +105,7 @@ function SignerText({ signature, isSound }: SignerTextProps) {
   );
 }
 
-/** A time from a file, which may be no time at all. */
+/** A time from a file, which may be invalid. */
 function When({ time }: { time: string }) {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? <ForeignText text={time} /> : <DateTime at={date} />;

@@ -3,7 +3,7 @@ import { t } from '@/lib/translate';
 import { ForeignText } from './foreign-text';
 import { problemText } from './problem-texts';
 
-/** What is wrong with a manifest: in words, with the code that programs know. */
+/** The problems of a manifest: explanations with their status codes. */
 export function ProblemList({ problems }: { problems: Verification['problems'] }) {
   if (problems.length === 0) return null;
   return (

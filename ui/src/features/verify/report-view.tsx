@@ -5,7 +5,7 @@ import { ProblemList } from './problem-list';
 import { SourceText } from './source-text';
 import { VerdictBox } from './verdict';
 
-/** What a picture says of itself, and whether that can be believed. */
+/** The marks of a picture, and whether they are trustworthy. */
 export function ReportView({ report }: { report: Verification }) {
   const { source, isSourceClaimed, state, claim, problems } = report;
   return (

@@ -16,7 +16,7 @@ export type LinkedPicture = { url: string; name: string };
 // Some systems use old names for JPEG.
 const ACCEPTED = new Set(['image/png', 'image/jpeg', 'image/jpg', 'image/pjpeg', 'image/webp']);
 
-/** Reads what one picture says of itself, and then the next. A later picture stops an earlier one. */
+/** Verifies one picture after another. A later picture cancels the verification of an earlier one. */
 export function useVerification() {
   const { maxUploadBytes } = useConfig().limits;
   const [picture, setPicture] = useState<CheckedPicture | null>(null);

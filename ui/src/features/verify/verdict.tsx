@@ -49,7 +49,7 @@ const verdicts: Record<Verification['state'] | 'ours', Verdict> = {
   },
 };
 
-/** Whether a picture can be believed, in a few words. */
+/** Whether the marks of a picture are trustworthy, in a few words. */
 export function verdictOf({ state, claim }: Verification): Verdict {
   const isOurs = (state === 'valid' || state === 'trusted') && claim?.signature?.isOurs;
   return verdicts[isOurs ? 'ours' : state];

@@ -20,7 +20,7 @@ type VerifyPanelProps = {
   linked: LinkedPicture | null;
 };
 
-/** Takes a picture and shows what it says of itself. The next picture replaces it. */
+/** Takes a picture and shows its marks. The next picture replaces it. */
 export function VerifyPanel({ linked }: VerifyPanelProps) {
   const { maxUploadBytes } = useConfig().limits;
   const { picture, sent, isBusy, error, report, check, tryAgain } = useVerification();

@@ -100,7 +100,7 @@ function Row({ delivery, canSend, isBusy, onSendAgain }: RowProps) {
   );
 }
 
-/** What became of the delivery, in one line. */
+/** The state of the delivery, in one line. */
 function stateText({ state, attempts, responseStatus, problem, durationMs }: Delivery): string {
   if (state === 'waiting' && (attempts === 0 || durationMs == null)) return t('Being sent');
   const answer = responseStatus

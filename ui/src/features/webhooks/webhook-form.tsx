@@ -19,7 +19,7 @@ type WebhookFormProps = {
   onCancel: () => void;
 };
 
-/** The address of a webhook and what it is told. */
+/** The address and the events of a webhook. */
 export function WebhookForm({ webhook, save, onCancel }: WebhookFormProps) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);

@@ -1,4 +1,4 @@
-//! What the GPU does while something is measured, sampled by `nvidia-smi`, which reads it from NVML.
+//! Samples the state of the GPU during a measurement with `nvidia-smi`, which reads it from NVML.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -35,7 +35,7 @@ pub struct Work {
     pub settings: Settings,
 }
 
-/// How long to go on.
+/// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub enum Amount {
     /// Until this many pictures are done.

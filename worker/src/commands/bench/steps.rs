@@ -136,7 +136,7 @@ impl Easel {
     /// Opens a pipeline. `steps` replaces the number in the manifest.
     ///
     /// # Errors
-    /// If the model is no text-guided pipeline, paints in one step, or cannot be opened.
+    /// If the model is not a text-guided pipeline, paints in one step, or cannot be opened.
     pub fn open(folder: &Path, steps: Option<usize>, runtime: &Runtime) -> anyhow::Result<Self> {
         let manifest = Manifest::read(folder)?;
         let (Task::SdInpaint(contract) | Task::Flux2Klein(contract)) = &manifest.task else {

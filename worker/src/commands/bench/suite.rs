@@ -34,7 +34,7 @@ use super::super::{LimitArgs, ModelArgs, hardware};
 /// The least time for a process, in seconds, however many are to follow.
 const SHORTEST_CASE: f64 = 20.0;
 
-/// How long a process may go on after its time, to finish what it began.
+/// How long a process may run beyond its time, to finish its work.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// The arguments of `bench --all`.
@@ -46,7 +46,7 @@ pub struct SuiteArgs {
     /// The folder for the results; a run with the same folder continues.
     #[arg(long, default_value = "bench")]
     out: PathBuf,
-    /// How long to measure, in minutes; what does not fit is named in the report.
+    /// How long to measure, in minutes; the report names the cases that did not fit.
     #[arg(long, default_value_t = 30.0)]
     minutes: f64,
     /// How long to measure each load, in seconds.

@@ -122,7 +122,7 @@ impl PictureArgs {
             }
             if path.is_dir() {
                 has_subfolder = true;
-                // The results of an earlier run are no pictures to process.
+                // Skip the results of an earlier run.
                 if self.recursive && !is_same(&path, &self.output) {
                     self.add_folder(&path, &below.join(name), items)?;
                 }

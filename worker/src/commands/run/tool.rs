@@ -29,7 +29,7 @@ use crate::tools::stage::StageTimes;
 
 /// A tool that makes a PNG of a picture.
 pub trait PictureTool {
-    /// What the marks of a result say was done.
+    /// Returns the tool that the marks of a result state.
     fn statement(&self) -> Tool;
 
     /// Loads what does not depend on a picture.
@@ -106,7 +106,7 @@ impl RunArgs {
     /// Runs the tool on them.
     ///
     /// # Errors
-    /// If one of them fails; the others are processed all the same.
+    /// If one of them fails; the others are still processed.
     pub async fn execute(
         &self,
         plan: &Plan,
@@ -202,7 +202,7 @@ impl RunArgs {
     }
 }
 
-/// Returns what a file says of itself, if it is converted and the converted one says nothing.
+/// Returns the provenance of a file that needs conversion, which removes its marks.
 pub fn said_elsewhere(file: &[u8]) -> Option<Provenance> {
     Codec::of(file).and_then(|_| Provenance::read(file, Format::of(file)?))
 }

@@ -70,7 +70,7 @@ pub struct CaseArgs {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Line {
-    /// What came of a load.
+    /// The outcome of a load.
     Load(Load, Outcome),
     /// How far the result is from the reference.
     Comparison(Comparison),

@@ -8,7 +8,7 @@ use retouch_inference::device::Device;
 use retouch_inference::manifest::{Manifest, ManifestError, Task};
 use serde::{Deserialize, Serialize};
 
-/// What a model is measured at.
+/// The kind of work that a case measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -122,7 +122,7 @@ const FIRST_LOADS: usize = 2;
 /// One process: a model under a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// What it is measured at.
+    /// The kind of work.
     pub kind: Kind,
     /// The model.
     pub model: String,

@@ -1,4 +1,4 @@
-//! What `bench --all` has measured so far, in a file that a later run continues.
+//! The measurements of `bench --all` so far, in a file that a later run continues.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ pub struct Machine {
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What the model was measured at.
+    /// The kind of work.
     pub kind: Kind,
     /// The model, with the beginning of its checksum once it is known.
     pub model: String,
@@ -34,11 +34,11 @@ pub struct Entry {
     pub setting: String,
     /// The pictures.
     pub load: Load,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What came of a measurement.
+/// The outcome of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -63,9 +63,9 @@ pub struct Measures {
     pub ms_per_megapixel: Option<f64>,
     /// Steps a second, for pipelines with steps.
     pub steps_per_second: Option<f64>,
-    /// What the loaded net alone reaches, in the unit of `rate`, or of `steps_per_second` if that is there.
+    /// The rate of the loaded net alone, in the unit of `rate`, or of `steps_per_second` if present.
     pub bare_rate: Option<f64>,
-    /// What the net reaches under ONNX Runtime's defaults, in inputs a second, one at a time.
+    /// The rate of the net with ONNX Runtime's defaults, in inputs a second, one at a time.
     pub plain_rate: Option<f64>,
     /// Inputs that ran together at most.
     pub batch: Option<usize>,
