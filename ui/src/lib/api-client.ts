@@ -168,11 +168,7 @@ export async function sendFile(
 
 /** Sends fields and files as multipart. */
 export async function sendForm(
-  path:
-    | Parameters<typeof sendFile>[0]
-    | RenderPath
-    | '/api/preview'
-    | `/api/upscale/sample?${string}`,
+  path: Parameters<typeof sendFile>[0] | RenderPath | '/api/preview' | `/api/upscale/sample?${string}`,
   fields: Record<string, string | File>,
   options: Omit<SendFileOptions, 'fields'> = {},
 ): Promise<RawAnswer> {
