@@ -143,9 +143,9 @@ class Features(TypedDict):
     Optional features.
     """
 
-    payments: bool
-    heic: bool
     avif: bool
+    heic: bool
+    payments: bool
 
 
 class FileUpload(TypedDict):
@@ -447,6 +447,7 @@ class RemovalForm(TypedDict):
     format: NotRequired[str | None]
     image_file: NotRequired[bytes | None]
     image_file_b64: NotRequired[str | None]
+    metadata: NotRequired[str | None]
     position: NotRequired[str | None]
     roi: NotRequired[str | None]
     scale: NotRequired[str | None]
@@ -911,6 +912,7 @@ class Result(TypedDict):
     previewUrl: NotRequired[str | None]
     prompt: NotRequired[str | None]
     sizeBytes: int
+    source: NotRequired[str | None]
     sourceImageId: str
     thumbnailUrl: str
     tier: Tier
@@ -1030,6 +1032,7 @@ class Verification(TypedDict):
 
     claim: NotRequired[VerifiedClaim | None]
     isGenerated: bool
+    isSourceClaimed: bool
     problems: list[VerificationProblem]
     source: NotRequired[str | None]
     state: VerificationState

@@ -250,8 +250,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Uploads a PNG, JPEG or WebP. The API applies its EXIF orientation and strips its metadata, except for the color
-         *     profile.
+         * Uploads a PNG, JPEG, WebP, HEIC or AVIF. The API applies its orientation and strips its metadata, except for the color
+         *     profile. HEIC and AVIF become JPEG, or PNG with transparency.
          */
         post: operations["upload"];
         delete?: never;
@@ -545,6 +545,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Returns what browsers can show of a picture before it is uploaded: at most 1,600 pixels per side. Counts as an upload,
+         *     works without an account, and nothing is stored. The headers `X-Width` and `X-Height` say the full size in pixels.
+         */
+        post: operations["preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/results/{resultId}/file": {
         parameters: {
             query?: never;
@@ -552,7 +572,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A result as a file to save. The PNG is the stored one, byte for byte. Transparent pixels are white in a JPG. */
+        /** A result as a file to save. The PNG is the stored one, byte for byte, unless it gets metadata. Transparent pixels are white in a JPG. */
         get: operations["get_result_file"];
         put?: never;
         post?: never;
@@ -1333,18 +1353,18 @@ export interface components {
         };
         /** @description Optional features. */
         Features: {
-            /** @description True if credits can be bought. */
-            payments: boolean;
-            /** @description True if HEIC can be uploaded. */
-            heic: boolean;
             /** @description True if AVIF can be uploaded. */
             avif: boolean;
+            /** @description True if HEIC can be uploaded. */
+            heic: boolean;
+            /** @description True if credits can be bought. */
+            payments: boolean;
         };
         /** @description The multipart body with an image, for the `OpenAPI` document. */
         FileUpload: {
             /**
              * Format: binary
-             * @description PNG, JPEG or WebP.
+             * @description PNG, JPEG, WebP, HEIC or AVIF.
              */
             file: string;
         };
@@ -1902,11 +1922,17 @@ export interface components {
             format: string | null;
             /**
              * Format: binary
-             * @description The image: PNG, JPEG or WebP. Only in `multipart/form-data`.
+             * @description The image: PNG, JPEG, WebP, HEIC or AVIF. Only in `multipart/form-data`.
              */
             image_file?: string | null;
             /** @description The base64-encoded image, instead of `image_file`. */
             image_file_b64?: string | null;
+            /**
+             * @description An addition of ours: `keep` writes into the cutout what the camera wrote into the image (EXIF), with the place. Not
+             *     with `zip`.
+             * @default strip
+             */
+            metadata: string | null;
             /**
              * @description The position of the subject: `original`, `center`, `x%` or `x% y%`.
              * @example 50% 100%
@@ -2019,6 +2045,12 @@ export interface components {
             prompt?: string | null;
             /** Format: int64 */
             sizeBytes: number;
+            /**
+             * @description The source type in the file's marks: a URI of the IPTC's vocabulary *Digital Source Type*. Null if the file has
+             *     no marks.
+             * @example http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia
+             */
+            source?: string | null;
             /**
              * Format: uuid
              * @description The image that the run worked on.
@@ -2181,6 +2213,8 @@ export interface components {
             claim?: components["schemas"]["VerifiedClaim"] | null;
             /** @description Whether the source type means that a trained model made the picture, or parts of it. */
             isGenerated: boolean;
+            /** @description Whether the manifest states the source type, not only the XMP. */
+            isSourceClaimed: boolean;
             /** @description The problems of the manifest. */
             problems: components["schemas"]["VerificationProblem"][];
             /**
@@ -3077,7 +3111,13 @@ export interface operations {
     };
     upload: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Whether what the camera wrote into the file (EXIF) stays: date, camera, settings, author, and the place. `strip` by
+                 *     default. The turn is always applied, and the embedded thumbnail always dropped.
+                 */
+                metadata?: "strip" | "keep";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4341,12 +4381,104 @@ export interface operations {
             };
         };
     };
+    preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["FileUpload"];
+            };
+        };
+        responses: {
+            /** @description The preview */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/png": number[];
+                    "image/jpeg": number[];
+                    "image/webp": number[];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_result_file: {
         parameters: {
             query?: {
                 format?: "png" | "jpg" | "webp";
                 /** @description The quality of a JPG or WebP; a WebP of quality 100 is lossless. 90 by default. */
                 quality?: number;
+                /** @description Whether the file gets what the camera wrote into the image, if its upload kept it. `strip` by default. */
+                metadata?: "strip" | "keep";
             };
             header?: never;
             path: {
@@ -4419,7 +4551,13 @@ export interface operations {
     };
     render: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Whether what the camera wrote into the file (EXIF) stays: date, camera, settings, author, and the place. `strip` by
+                 *     default. The turn is always applied, and the embedded thumbnail always dropped.
+                 */
+                metadata?: "strip" | "keep";
+            };
             header?: never;
             path: {
                 resultId: string;
