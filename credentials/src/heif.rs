@@ -65,14 +65,14 @@ mod tests {
             assert_eq!(Provenance::read(&file, expected), None, "{name}");
             let parent = Parent { picture: &file, provenance: None };
             let mut builder = signer.key().builder(expected, &statement, &parent, now).expect(name);
-            let mut signed = Cursor::new(Vec::new());
+            let mut out = Cursor::new(Vec::new());
             let mut source = Cursor::new(&file);
             let kind = expected.media_type();
-            builder.sign(&signer.key().stamping(), kind, &mut source, &mut signed).expect(name);
-            let signed = signed.into_inner();
-            let report = Verifier::new(None, None).expect("a verifier").read(&signed);
+            builder.sign(&signer.key().stamping(), kind, &mut source, &mut out).expect(name);
+            let file = out.into_inner();
+            let report = Verifier::new(None, None).expect("a verifier").read(&file);
             assert_eq!(report.state, State::Valid, "{name}: {report:?}");
-            let said = Provenance::read(&signed, expected).expect(name);
+            let said = Provenance::read(&file, expected).expect(name);
             assert!(said.ingredient.is_some(), "{name}");
             assert_eq!(said.source, Some(SourceType::composite_with_trained_media()), "{name}");
         }

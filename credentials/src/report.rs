@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use c2pa::assertions::{Action, Actions, SoftwareAgent};
+use c2pa::validation_results::{IngredientDeltaValidationResult, StatusCodes};
 use c2pa::validation_status::SIGNING_CREDENTIAL_UNTRUSTED;
 use c2pa::{Context, Error, Manifest, Reader, Relationship, ValidationState};
 use x509_parser::certificate::X509Certificate;
@@ -274,8 +275,11 @@ fn problems_of_ingredient(ingredient: &c2pa::Ingredient) -> Vec<Problem> {
     let results = ingredient.validation_results();
     let of_manifest = results.and_then(|results| results.active_manifest());
     let of_ingredients = results.and_then(|results| results.ingredient_deltas());
-    let deltas = of_ingredients.into_iter().flatten().map(|delta| delta.validation_deltas());
-    let failed = of_manifest.into_iter().chain(deltas).flat_map(|codes| codes.failure());
+    let deltas = of_ingredients
+        .into_iter()
+        .flatten()
+        .map(IngredientDeltaValidationResult::validation_deltas);
+    let failed = of_manifest.into_iter().chain(deltas).flat_map(StatusCodes::failure);
     let statuses = ingredient.validation_status().unwrap_or_default();
     let older = statuses.iter().filter(|status| !status.passed() && results.is_none());
     failed.chain(older).filter_map(problem).take(MAX_LISTED).collect()

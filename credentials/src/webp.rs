@@ -34,16 +34,16 @@ pub(crate) fn with_xmp(webp: &[u8], packet: &str) -> Option<Vec<u8>> {
     if first == b"VP8X" {
         is_extended = true;
     } else {
-        let header = extended_header(first, contents)?;
-        push(&mut body, b"VP8X", &header);
+        let header = extended_header(*first, contents)?;
+        push(&mut body, *b"VP8X", &header);
     }
     for (name, contents) in chunks(webp) {
-        push(&mut body, name, contents);
+        push(&mut body, *name, contents);
     }
     if is_extended {
         *body.get_mut(8)? |= HAS_XMP;
     }
-    push(&mut body, b"XMP ", packet.as_bytes());
+    push(&mut body, *b"XMP ", packet.as_bytes());
     let mut file = Vec::with_capacity(body.len() + 12);
     file.extend_from_slice(b"RIFF");
     file.extend_from_slice(&u32::try_from(body.len() + 4).ok()?.to_le_bytes());
@@ -53,13 +53,13 @@ pub(crate) fn with_xmp(webp: &[u8], packet: &str) -> Option<Vec<u8>> {
 }
 
 /// Returns the extended header of a file that has only a bitstream: its size from the bitstream, and the flags.
-fn extended_header(name: &[u8; 4], contents: &[u8]) -> Option<[u8; 10]> {
-    let (width, height, alpha) = match name {
+fn extended_header(name: [u8; 4], contents: &[u8]) -> Option<[u8; 10]> {
+    let (width, height, alpha) = match &name {
         // RFC 6386, 9.1: three bytes of frame tag, three of start code, then 14 bits each, with 2 bits of scale.
         b"VP8 " => {
             let size = contents.get(6..10)?;
-            let side = |low: u8, high: u8| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
-            (side(size[0], size[1]), side(size[2], size[3]), 0)
+            let pixels = |low: u8, high: u8| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
+            (pixels(size[0], size[1]), pixels(size[2], size[3]), 0)
         }
         // RFC 9649, 3.4: a signature byte, then 14 bits each, minus one, then the alpha bit.
         b"VP8L" => {
@@ -76,8 +76,8 @@ fn extended_header(name: &[u8; 4], contents: &[u8]) -> Option<[u8; 10]> {
     Some(header)
 }
 
-fn push(body: &mut Vec<u8>, name: &[u8; 4], contents: &[u8]) {
-    body.extend_from_slice(name);
+fn push(body: &mut Vec<u8>, name: [u8; 4], contents: &[u8]) {
+    body.extend_from_slice(&name);
     body.extend_from_slice(&(contents.len() as u32).to_le_bytes());
     body.extend_from_slice(contents);
     body.resize(body.len() + contents.len() % 2, 0);

@@ -247,14 +247,14 @@ fn size(container: &[u8], properties: &[u8], item: u32) -> Option<(u32, u32)> {
         match (kind, size) {
             (b"ispe", None) => size = Some((number(data, 4)?, number(data, 8)?)),
             (b"clap", Some((width, height))) => {
-                let side = |at: usize, full: u32| {
+                let cropped_side = |at: usize, full: u32| {
                     let cropped = number(data, at)?.checked_div(number(data, at + 4)?)?;
                     Some(cropped.clamp(1, full.max(1)))
                 };
-                size = Some((side(0, width)?, side(8, height)?));
+                size = Some((cropped_side(0, width)?, cropped_side(8, height)?));
             }
             (b"irot", Some((width, height))) if data.first()? & 1 == 1 => {
-                size = Some((height, width))
+                size = Some((height, width));
             }
             _ => {}
         }

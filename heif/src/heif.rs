@@ -21,7 +21,7 @@ use crate::header::{Codec, Header};
 /// The processor time of a decoder, in seconds. A photo of 50 megapixels takes three.
 const CPU_SECS: u64 = 30;
 /// How long a decoder may take on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The maximum length of an error message that is read from a decoder, in bytes.
 const MAX_REASON_BYTES: u64 = 500;
 /// The reason for refusing a file whose decoder was ended.

@@ -178,7 +178,7 @@ impl LibHeif {
             let mut handle = null_mut();
             succeeded(&(heif.heif_context_get_primary_image_handle)(context, &raw mut handle))?;
             let nclx = self.nclx(handle);
-            let is_hdr = nclx.is_some_and(|nclx| nclx.is_hdr());
+            let is_hdr = nclx.is_some_and(Nclx::is_hdr);
             let options = (heif.heif_decoding_options_alloc)();
             if let Some(options) = options.as_mut().filter(|options| options.version >= 2) {
                 options.convert_hdr_to_8bit = u8::from(!is_hdr);

@@ -6,6 +6,7 @@ use crate::session::SessionError;
 
 /// Faults to inject into the runs of models. Runs are numbered from 1 per process.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[expect(clippy::struct_field_names, reason = "they name the arguments of the program")]
 pub struct RunFaults {
     /// Hang in this run, as a GPU driver may.
     #[arg(long, env = "RETOUCH_FAULT_HANG_AT_RUN", hide = true)]

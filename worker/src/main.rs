@@ -22,16 +22,16 @@ enum Command {
     Serve(Box<serve::Serve>),
     /// Run a tool on a file, without any server.
     #[command(subcommand)]
-    Run(tools::Run),
+    Run(Box<tools::Run>),
     /// Check and verify models.
     #[command(subcommand)]
-    Models(models::Models),
+    Models(Box<models::Models>),
     /// Measure the speed of this machine.
     Bench(Box<bench::Bench>),
     /// Check everything that a worker needs and advise how to fix what is wrong.
     Doctor(Box<doctor::Doctor>),
     /// Show the marks of pictures: their Content Credentials, made here or elsewhere.
-    Credentials(credentials::Show),
+    Credentials(Box<credentials::Show>),
     /// Check that the worker which writes this health file is alive and working; for containers.
     Healthcheck {
         /// The health file that the worker writes.

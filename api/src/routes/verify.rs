@@ -5,7 +5,7 @@ use axum::extract::{Multipart, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use retouch_credentials::{
-    Claim, Deed, Ingredient, Problem as Fault, Report, Signature, State as Trust,
+    Claim, Deed, Ingredient, Problem as Fault, Report, Signature, SourceType, State as Trust,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -153,7 +153,7 @@ impl From<Report> for Verification {
                 Trust::Valid => VerificationState::Valid,
                 Trust::Trusted => VerificationState::Trusted,
             },
-            is_generated: report.source.as_ref().is_some_and(|source| source.is_generated()),
+            is_generated: report.source.as_ref().is_some_and(SourceType::is_generated),
             source: report.source.map(|source| source.uri()),
             is_source_claimed: report.is_source_claimed,
             claim: report.claim.map(VerifiedClaim::from),

@@ -346,7 +346,7 @@ mod tests {
             rules.check_host(&rules.parse(url).unwrap()).await
         };
         assert_eq!(check(&[], "https://localhost").await, Err(AddressError::Private));
-        assert_eq!(check(&[], "https://LOCALHOST.:8443").await, Err(AddressError::Private));
+        assert_eq!(check(&[], "https://LOCALHOST:8443").await, Err(AddressError::Private));
         assert_eq!(check(&["127.0.0.0/8", "::1/128"], "http://localhost").await, Ok(()));
         assert_eq!(
             check(&[], "https://no-such-host.invalid").await,

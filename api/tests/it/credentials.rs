@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use image::{ImageFormat, RgbImage};
 use retouch_catalog::{FixMode, Tool};
-use retouch_core::images;
+use retouch_core::{Clock, images};
 use retouch_credentials::{
     Authority, Leaf, Model, Parent, Report, Signer, SourceType, State, Statement, Verifier,
 };
@@ -305,7 +305,7 @@ fn a_key_is_made_and_renewed_without_a_database() {
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     let (chain, key) = (read("chain.pem"), read("key.pem"));
-    Signer::new(&chain, &key, None, Utc::now()).unwrap();
+    Signer::new(&chain, &key, None, Clock::system().now()).unwrap();
     let (is_good, said) = retouch(&["init", "--out", &out_text]);
     assert!(!is_good && said.contains("File exists"), "{said}");
     assert_eq!((read("chain.pem"), read("key.pem")), (chain.clone(), key.clone()), "unchanged");
@@ -313,8 +313,9 @@ fn a_key_is_made_and_renewed_without_a_database() {
     let (is_good, said) = retouch(&["renew", "--out", &out_text, "--organization", "Example Ltd"]);
     assert!(is_good, "{said}");
     assert_ne!(read("key.pem"), key);
-    let renewed = Signer::new(&read("chain.pem"), &read("key.pem"), None, Utc::now()).unwrap();
-    let old = Signer::new(&chain, &key, None, Utc::now()).unwrap();
+    let renewed =
+        Signer::new(&read("chain.pem"), &read("key.pem"), None, Clock::system().now()).unwrap();
+    let old = Signer::new(&chain, &key, None, Clock::system().now()).unwrap();
     assert_eq!(renewed.name(), old.name());
 
     let check = |chain: &str| {

@@ -121,7 +121,7 @@ async fn remove_bg_clients_send_heic_and_may_keep_what_the_camera_wrote(pool: Pg
             worker.await.unwrap();
         }
     }
-    assert_eq!(app.balance("ada").await, (19, 0));
+    assert_eq!(app.balance("ada").await, (15, 0));
     let zip = [("format", &b"zip"[..]), ("metadata", b"keep"), ("image_file", &file)];
     let refused = app.post("/v1.0/removebg").with_key(&key).form(&zip).send().await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{}", refused.text());
@@ -154,7 +154,8 @@ async fn what_the_camera_wrote_stays_where_somebody_asks_for_it(pool: PgPool) {
         let job = job["id"].as_str().unwrap();
         app.finish(job.parse().unwrap(), &png(64, 48)).await;
         let ended = app.get(&format!("/api/jobs/{job}")).by(&ada).send().await.json();
-        let result = ended["results"][0]["id"].as_str().unwrap().to_owned();
+        let url = ended["results"][0]["url"].as_str().unwrap();
+        let result = url.split(['/', '?']).nth(4).unwrap().to_owned();
         for format in ["png", "jpg", "webp"] {
             for (wanted, expected) in [("strip", false), ("keep", keeps)] {
                 let path = format!("/api/results/{result}/file?format={format}&metadata={wanted}");

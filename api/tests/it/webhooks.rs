@@ -407,13 +407,12 @@ async fn private_addresses_are_called_only_where_the_operator_allows_it(pool: Pg
         let request = json!({"url": url, "events": ["job.done"]});
         app.post("/api/webhooks").by(&app.token("ada")).json_body(&request).send().await
     };
-    const PRIVATE: &str =
-        "This address belongs to a private network. Webhooks can only call public ones.";
+    let private = "This address belongs to a private network. Webhooks can only call public ones.";
     for (url, status, detail) in [
-        ("https://10.0.0.1/hook", 422, PRIVATE),
-        ("https://[::ffff:169.254.169.254]/latest", 422, PRIVATE),
-        ("https://localhost/hook", 422, PRIVATE),
-        ("https://2130706433/", 422, PRIVATE),
+        ("https://10.0.0.1/hook", 422, private),
+        ("https://[::ffff:169.254.169.254]/latest", 422, private),
+        ("https://localhost/hook", 422, private),
+        ("https://2130706433/", 422, private),
         ("http://example.com/hook", 400, "The address must begin with https://."),
         (
             "https://ada:pw@example.com/",

@@ -14,7 +14,7 @@ use retouch_core::{
     ImageId, JobId, ResultId, UserId, WebhookId, WorkerId, accounts, credits, images, storage,
 };
 use retouch_standins::testing::{adjust, image, user};
-use sqlx::PgPool;
+use sqlx::{Connection, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
 const DELIVERED: Attempt =
@@ -213,7 +213,8 @@ async fn a_job_finishes_while_its_webhook_is_being_deleted(pool: PgPool) {
     let (worker, job) = (WorkerId::new(), submit(&pool, ada, picture, Tier::Paid).await);
     claim_job(&pool, worker).await;
     // Holds the payer's row, so that the finish waits with a snapshot in which the webhook exists.
-    let mut tx = pool.begin().await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    let mut tx = connection.begin().await.unwrap();
     sqlx::query("select id from users where id = $1 for update")
         .bind(ada)
         .fetch_one(&mut *tx)

@@ -1,5 +1,8 @@
 //! Tests of the crate's public functions on whole files.
 
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
+#![expect(clippy::similar_names, reason = "signers sign, and what they signed is signed")]
+
 mod coverage;
 mod keys;
 mod provenance;
@@ -13,6 +16,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use image::{ImageFormat, RgbImage};
 use retouch_catalog::{FixMode, Tool};
+use retouch_core::Clock;
 use retouch_credentials::{
     Authority, Format, Leaf, Model, Parent, Report, Signer, Statement, Verifier,
 };
@@ -21,7 +25,7 @@ const FORMATS: [Format; 3] = [Format::Png, Format::Jpeg, Format::WebP];
 const FIX: Tool = Tool::MagicFix(FixMode::Edit);
 
 fn now() -> DateTime<Utc> {
-    Utc::now()
+    Clock::system().now()
 }
 
 /// Returns a certificate of a new private authority.

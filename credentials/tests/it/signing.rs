@@ -92,13 +92,11 @@ fn each_tool_states_what_it_did_and_where_its_pixels_come_from() {
 fn the_manifest_of_the_picture_before_is_kept() {
     let signer = signer_of("Example Ltd");
     let mut file = fixed(&signer, Format::Png);
-    let mut generations = 1;
-    for tool in [Tool::Upscale(Factor::X2), Tool::RemoveBackground] {
+    for (generations, tool) in (2..).zip([Tool::Upscale(Factor::X2), Tool::RemoveBackground]) {
         let parent = Parent { picture: &file, provenance: None };
         assert!(parent.is_marked());
         let statement = Statement::of_run(tool, &model(), parent.source().as_ref());
         file = signer.sign(&picture(Format::Png), &statement, &parent, now()).unwrap();
-        generations += 1;
         let report = verifier_of(&signer).read(&file);
         assert_eq!(report.state, State::Trusted, "{report:?}");
         assert!(report.source.is_some_and(|source| source.is_generated()));

@@ -110,18 +110,23 @@ fn a_timestamp_says_when_a_picture_was_signed() {
 
 #[test]
 fn without_a_usable_answer_a_picture_is_signed_without_a_time() {
+    type Answer = Box<dyn Fn(Vec<u8>) -> Result<Vec<u8>, TimestampError> + Send + Sync>;
     let authority = OpenSsl::new();
     let root = authority.root();
-    let other = std::sync::Mutex::new(None::<Vec<u8>>);
-    let answers: [Box<dyn Fn(Vec<u8>) -> Result<Vec<u8>, TimestampError> + Send + Sync>; 4] = [
+    let other = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let kept = other.clone();
+    signed_with(&root, move |request| {
+        let answer = authority.answer(&request);
+        kept.lock().unwrap().clone_from(&answer);
+        Ok(answer)
+    });
+    let other = other.lock().unwrap().clone();
+    let answers: [Answer; 4] = [
         Box::new(|_| Err(TimestampError("unreachable".to_owned()))),
         Box::new(|_| Ok(b"garbage".to_vec())),
         Box::new(|_| Ok(vec![0x30; 60_000])),
-        // Always the first answer, which belongs to another message.
-        Box::new(move |request| {
-            let mut first = other.lock().unwrap();
-            Ok(first.get_or_insert_with(|| authority.answer(&request)).clone())
-        }),
+        // Belongs to another message.
+        Box::new(move |_| Ok(other.clone())),
     ];
     for (index, answer) in answers.into_iter().enumerate() {
         let (report, asked) = signed_with(&root, answer);

@@ -243,11 +243,12 @@ fn memory_limit(settings: &RuntimeSettings, device: Device) -> Option<u64> {
         return limit_bytes;
     }
     let limit = probe(device, Reading::Free).map(|free| free / 10 * 9);
-    match limit {
-        Some(limit) => info!("Loaded models may take {} MiB of the GPU together", limit >> 20),
-        None => warn!(
+    if let Some(limit) = limit {
+        info!("Loaded models may take {} MiB of the GPU together", limit >> 20);
+    } else {
+        warn!(
             "The memory of models has no limit: the GPU's free memory is not known; set RETOUCH_MODEL_MEMORY_MIB"
-        ),
+        );
     }
     limit
 }

@@ -86,18 +86,8 @@ impl Serve {
         tokio::spawn(state.clone().report_storage(worker.clone()));
         tokio::spawn(state.clone().report_credentials(worker.clone()));
         tokio::spawn(report_loads(registry.clone(), worker.clone()));
-        let watcher = Watcher::new(registry.clone()).watch(config.models_poll(), move |registry| {
-            worker.send_modify(|worker| {
-                worker.models = served_models(registry);
-                worker.problems = state.problems();
-            });
-            class_updates.send_if_modified(|classes| {
-                let current = registry.classes();
-                let is_changed = *classes != current;
-                *classes = current;
-                is_changed
-            });
-        });
+        let watcher = Watcher::new(registry.clone())
+            .watch(config.models_poll(), describe_anew(worker, state, class_updates));
         // A stopping process loads no more models.
         let stopping = stop.clone();
         tokio::spawn(async move { stopping.run_until_cancelled(watcher).await });
@@ -209,6 +199,26 @@ async fn stop_on_device_loss(runs: Runs, stop: CancellationToken, abort: Cancell
     // Gives the job that lost the device time to be retried with its attempt counted.
     tokio::time::sleep(Duration::from_secs(1)).await;
     abort.cancel();
+}
+
+/// Returns what describes this worker anew after its models have changed.
+fn describe_anew(
+    worker: Arc<watch::Sender<Worker>>,
+    state: State,
+    class_updates: watch::Sender<Vec<JobClass>>,
+) -> impl Fn(&Registry) {
+    move |registry| {
+        worker.send_modify(|worker| {
+            worker.models = served_models(registry);
+            worker.problems = state.problems();
+        });
+        class_updates.send_if_modified(|classes| {
+            let current = registry.classes();
+            let is_changed = *classes != current;
+            *classes = current;
+            is_changed
+        });
+    }
 }
 
 /// Describes this worker for its row in the database.

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{load, repository};
 
 /// Paintings of each case; `scripts/test --full` makes more.
+#[expect(clippy::disallowed_methods, reason = "a test has no command line")]
 fn seeds() -> u64 {
     if std::env::var_os("RETOUCH_TEST_FULL").is_some() { 3 } else { 1 }
 }

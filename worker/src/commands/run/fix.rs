@@ -135,8 +135,8 @@ impl FixArgs {
         let Fixed { png, model, width, height, stages, has_net, .. } = fixed;
         let png = exif.map_or_else(|| Ok(png.clone()), |exif| exif.put_on(&png))?;
         let parent = Parent { picture: &input, provenance: said.as_ref() };
-        let (stated, now) = (marked_model(&model, has_net), Clock::system().now());
-        match credentials.seal(Tool::MagicFix(mode), &stated, &parent, now)? {
+        let (made_by, now) = (marked_model(&model, has_net), Clock::system().now());
+        match credentials.seal(Tool::MagicFix(mode), &made_by, &parent, now)? {
             // May wait for a timestamp authority.
             Some(seal) => output.write(&tokio::task::block_in_place(|| seal.mark(&png))?)?,
             None => output.write(&png)?,

@@ -152,8 +152,8 @@ impl RunArgs {
         let started = Instant::now();
         let credentials = common.credentials.clone();
         let parent = Parent { picture: &input, provenance: said.as_ref() };
-        let stated = marked_model(model.identity(), true);
-        let seal = credentials.seal(tool.statement(), &stated, &parent, Clock::system().now());
+        let made_by = marked_model(model.identity(), true);
+        let seal = credentials.seal(tool.statement(), &made_by, &parent, Clock::system().now());
         let seal = seal.with_context(name)?;
         let is_png = WriteArgs::keeps_png(item.format, common.background);
         // The marks stand near the start of the file and are known last.
