@@ -19,7 +19,10 @@ OURS = {"api", "migrate", "worker"}
 
 
 # Sources with the settings of `serve`.
-SETTINGS = ("core/src/config.rs", "core/src/telemetry.rs", "api/src/config.rs", "worker/src/config.rs", "worker/src/commands.rs")
+SETTINGS = (
+    *("core/src/config.rs", "core/src/telemetry.rs", "credentials/src/policy.rs", "heif/src/heif.rs"),
+    *("api/src/config.rs", "worker/src/config.rs", "worker/src/commands.rs"),
+)
 
 
 def settings_in(source):
