@@ -5,7 +5,7 @@ import { expect, test } from './test';
 
 /** The budget of the page in English (budget.spec.ts), and the largest catalogue. */
 const BUDGET_BYTES = 150_000;
-const CATALOGUE_BYTES = 18_000;
+const CATALOGUE_BYTES = 19_500;
 
 const language = 'Sprache';
 
