@@ -230,7 +230,15 @@ pub(crate) fn claimed_source(reader: &Reader) -> Option<SourceType> {
     let mut all = std::iter::once(active).chain(rest);
     let is_generated = |source: &SourceType| source.is_generated();
     let generated = all.find_map(|manifest| sources_of(manifest).into_iter().find(is_generated));
-    generated.or_else(|| sources_of(active).pop())
+    // A finish or another format says nothing of the source: the picture that went in does.
+    let lineage = std::iter::successors(Some(active), |manifest| parent_of(reader, manifest));
+    generated.or_else(|| lineage.take(MAX_DEPTH).find_map(|it| sources_of(it).pop()))
+}
+
+fn parent_of<'a>(reader: &'a Reader, manifest: &Manifest) -> Option<&'a Manifest> {
+    let mut ingredients = manifest.ingredients().iter();
+    let parent = ingredients.find(|it| *it.relationship() == Relationship::ParentOf)?;
+    reader.get_manifest(parent.active_manifest()?)
 }
 
 fn sources_of(manifest: &Manifest) -> Vec<SourceType> {

@@ -4,6 +4,8 @@ use retouch_credentials::{
     Format, MAX_MANIFEST_BYTES, Parent, Provenance, SourceType, State, Statement,
 };
 
+use retouch_catalog::Tool;
+
 use crate::{FIX, FORMATS, fixed, model, now, picture, signer_of, verifier_of, without_chunk};
 
 #[test]
@@ -82,5 +84,22 @@ fn a_manifest_that_is_damaged_or_too_large_is_left_out() {
         chunk.extend_from_slice(&crc32fast::hash(&chunk[4..]).to_be_bytes());
         let upload = [&bare[..33], &chunk, &bare[33..]].concat();
         assert_eq!(Provenance::read(&upload, Format::Png), None);
+    }
+}
+
+#[test]
+fn the_manifest_of_a_rendering_claims_the_source_of_its_result() {
+    let signer = signer_of("Example Ltd");
+    let png = picture(Format::Png);
+    let upload = Parent { picture: &png, provenance: None };
+    let cut_out = Statement::of_run(Tool::RemoveBackground, &model(), None);
+    let result = signer.sign(&png, &cut_out, &upload, now()).unwrap();
+    for format in FORMATS {
+        let parent = Parent { picture: &result, provenance: None };
+        let statement = Statement::of_rendering(format, true, parent.source().as_ref());
+        let saved = signer.sign(&picture(format), &statement, &parent, now()).unwrap();
+        let report = verifier_of(&signer).read(&saved);
+        assert_eq!(report.source, Some(SourceType::algorithmically_enhanced()), "{format:?}");
+        assert!(report.is_source_claimed, "{format:?}: not only the XMP says so");
     }
 }
