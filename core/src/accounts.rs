@@ -11,7 +11,7 @@ mod lookup;
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use crate::jobs::CancelScope;
-use crate::{JobId, UserId, api_keys, credits, db, jobs, webhooks};
+use crate::{JobId, UserId, api_keys, credits, db, jobs, users, webhooks};
 
 pub use erase::erase_deleted;
 pub use export::{
@@ -92,13 +92,7 @@ pub async fn delete(
 /// Locks the user's row; `None` if the account does not exist or was deleted.
 async fn lock(pool: &PgPool, user: UserId) -> sqlx::Result<Option<Transaction<'static, Postgres>>> {
     let mut tx = db::begin(pool).await?;
-    let found = sqlx::query!(
-        "select id from users where id = $1 and deleted_at is null for update",
-        user.uuid(),
-    )
-    .fetch_optional(&mut *tx)
-    .await?;
-    Ok(found.map(|_| tx))
+    Ok(users::lock(&mut tx, user).await?.then_some(tx))
 }
 
 /// Erases the buyer's email address, links to checkout pages, and stored provider messages, which name the buyer.

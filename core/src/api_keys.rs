@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
-use crate::users::User;
+use crate::users::{self, User};
 use crate::{ApiKeyId, UserId, db};
 
 /// The prefix of every key.
@@ -73,12 +73,8 @@ pub async fn create(
         return Err(CreateError::Name);
     }
     let mut tx = db::begin(pool).await?;
-    // The lock serializes creations: two concurrent ones would both count 19 keys.
-    let locked = sqlx::query!(
-        "select id from users where id = $1 and deleted_at is null for update",
-        owner.uuid(),
-    );
-    if locked.fetch_optional(&mut *tx).await?.is_none() {
+    // Without the lock, two concurrent creations would both count 19 keys.
+    if !users::lock(&mut tx, owner).await? {
         return Err(CreateError::OwnerGone);
     }
     let number = sqlx::query_scalar!(

@@ -95,6 +95,16 @@ async fn find(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>>
     .await
 }
 
+/// Locks the row of a user until the transaction ends, so that what counts the user's rows and then adds one runs alone.
+/// Returns false if the account does not exist or was deleted.
+pub(crate) async fn lock(conn: &mut PgConnection, user: UserId) -> sqlx::Result<bool> {
+    let found = sqlx::query!(
+        "select id from users where id = $1 and deleted_at is null for update",
+        user.uuid(),
+    );
+    Ok(found.fetch_optional(conn).await?.is_some())
+}
+
 /// Returns the user with this id, unless they deleted their account.
 pub async fn get(pool: &PgPool, id: UserId) -> sqlx::Result<Option<User>> {
     sqlx::query_as!(

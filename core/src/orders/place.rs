@@ -4,7 +4,7 @@ use sqlx::{PgConnection, PgPool};
 
 use super::{Order, get};
 use crate::credits::Pack;
-use crate::{OrderId, UserId, db};
+use crate::{OrderId, UserId, db, users};
 
 /// Why an order was refused.
 #[derive(Debug, thiserror::Error)]
@@ -32,13 +32,9 @@ pub async fn place(
 ) -> Result<Order, PlaceError> {
     let mut tx = db::begin(pool).await?;
     // Serializes concurrent requests of one user: the second waits here and finds the order of the first.
-    sqlx::query!(
-        "select id from users where id = $1 and deleted_at is null for update",
-        user.uuid(),
-    )
-    .fetch_optional(&mut *tx)
-    .await?
-    .ok_or(PlaceError::NoSuchUser)?;
+    if !users::lock(&mut tx, user).await? {
+        return Err(PlaceError::NoSuchUser);
+    }
     let number = i16::from(pack.number);
     if let Some(earlier) = earlier(&mut tx, user, number, idempotency_key).await? {
         let order = get(&mut tx, earlier).await?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{PgConnection, PgPool};
 
 use super::{DeliveryProblem, EventType};
-use crate::{UserId, WebhookId, db};
+use crate::{UserId, WebhookId, db, users};
 
 /// The maximum number of webhooks per user.
 pub const MAX_WEBHOOKS: i64 = 5;
@@ -137,12 +137,8 @@ pub async fn create(
     new: &NewWebhook<'_>,
 ) -> Result<Webhook, CreateError> {
     let mut tx = db::begin(pool).await?;
-    // The lock serializes creations: two concurrent ones would both count four webhooks.
-    let locked = sqlx::query!(
-        "select id from users where id = $1 and deleted_at is null for update",
-        owner.uuid(),
-    );
-    if locked.fetch_optional(&mut *tx).await?.is_none() {
+    // Without the lock, two concurrent creations would both count four webhooks.
+    if !users::lock(&mut tx, owner).await? {
         return Err(CreateError::OwnerGone);
     }
     let number = sqlx::query_scalar!(
