@@ -5,8 +5,9 @@ use std::time::Duration;
 use retouch_core::config::StorageConfig;
 use retouch_core::credits::{self, Adjusted, Adjustment};
 use retouch_core::images::{self, InsertOutcome, NewImage, Uploader};
-use retouch_core::storage::Storage;
-use retouch_core::{ImageId, UserId, users};
+use retouch_core::results::NewResult;
+use retouch_core::storage::{self, Storage};
+use retouch_core::{ImageId, JobId, ResultId, UserId, users};
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -131,4 +132,23 @@ where
     tokio::time::timeout(timeout, polling)
         .await
         .unwrap_or_else(|_| panic!("not within {timeout:?}: {what}"))
+}
+
+/// Returns the result of an attempt at a job, as a worker records it. Writes no objects.
+pub fn new_result(job: JobId, attempt: i32) -> NewResult {
+    NewResult {
+        id: ResultId::new(),
+        object_key: storage::result_key(job, attempt),
+        thumbnail_key: storage::result_thumbnail_key(job, attempt),
+        preview_key: None,
+        size_bytes: 100,
+        width: 64,
+        height: 48,
+        model: "tiny".into(),
+        model_sha256: "0".repeat(64),
+        device: "cpu".into(),
+        is_demo: false,
+        source: None,
+        duration_ms: 12,
+    }
 }

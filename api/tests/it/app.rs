@@ -16,12 +16,12 @@ use retouch_api::state::App;
 use retouch_catalog::{FixMode, JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, Claimed, Failure, Isolation};
 use retouch_core::results::NewResult;
-use retouch_core::{Clock, JobId, ResultId, WorkerId, storage};
+use retouch_core::{Clock, JobId, WorkerId, storage};
 use retouch_credentials::Verifier;
 use retouch_standins::issuer::Issuer;
 use retouch_standins::redis_server::RedisServer;
 use retouch_standins::stripe::StripeStandIn;
-use retouch_standins::testing::Bucket;
+use retouch_standins::testing::{Bucket, new_result};
 use serde_json::Value;
 use sqlx::PgPool;
 use tower::ServiceExt;
@@ -185,19 +185,11 @@ impl TestApp {
         }
         let said = Verifier::new(None, None).unwrap().read(png);
         let made = NewResult {
-            id: ResultId::new(),
             object_key: key,
             thumbnail_key: thumbnail,
-            preview_key: None,
             size_bytes: png.len() as i64,
-            width: 64,
-            height: 48,
-            model: "tiny".into(),
-            model_sha256: "0".repeat(64),
-            device: "cpu".into(),
-            is_demo: false,
             source: said.source.map(|source| source.uri()),
-            duration_ms: 12,
+            ..new_result(job, 1)
         };
         jobs::finish(&self.pool, self.worker, job, &made).await.unwrap();
     }

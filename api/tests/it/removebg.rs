@@ -13,8 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use retouch_catalog::{JobClass, Tier, ToolName};
 use retouch_core::jobs::{self, Failure, Isolation};
 use retouch_core::results::NewResult;
-use retouch_core::{JobId, ResultId, WorkerId, storage};
-use retouch_standins::testing::eventually;
+use retouch_core::{JobId, WorkerId, storage};
+use retouch_standins::testing::{eventually, new_result};
 use serde_json::json;
 use sqlx::PgPool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -319,21 +319,7 @@ async fn an_unreadable_result_is_reported_as_charged(pool: PgPool) {
         let job = eventually(Duration::from_secs(10), "a job", async || claim().await.unwrap());
         let job = job.await.id;
         let lost = storage::result_key(job, 1);
-        let made = NewResult {
-            id: ResultId::new(),
-            object_key: lost.clone(),
-            thumbnail_key: storage::result_thumbnail_key(job, 1),
-            preview_key: None,
-            size_bytes: 1,
-            width: 64,
-            height: 48,
-            model: "tiny".into(),
-            model_sha256: "0".repeat(64),
-            device: "cpu".into(),
-            is_demo: false,
-            source: None,
-            duration_ms: 12,
-        };
+        let made = NewResult { object_key: lost.clone(), ..new_result(job, 1) };
         jobs::finish(&app.pool, worker, job, &made).await.unwrap();
         lost
     };

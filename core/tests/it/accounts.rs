@@ -11,12 +11,9 @@ use retouch_core::api_keys::{self, NewApiKey};
 use retouch_core::credits::{self, AdjustError, Adjusted, Adjustment, PACKS};
 use retouch_core::images::{self, Image, InsertOutcome, NewImage, Uploader};
 use retouch_core::jobs::{self, Finish, FixParameters, Isolation, NewJob, SubmitError};
-use retouch_core::results::NewResult;
 use retouch_core::users::{self, SignIn, User};
-use retouch_core::{
-    Clock, ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor, orders, storage,
-};
-use retouch_standins::testing::{Bucket, ISSUER, image, user};
+use retouch_core::{Clock, ImageId, JobId, UserId, WorkerId, audit, janitor, orders, storage};
+use retouch_standins::testing::{Bucket, ISSUER, image, new_result, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -51,27 +48,9 @@ async fn claim(pool: &PgPool, worker: WorkerId) -> Option<JobId> {
     claimed.map(|claimed| claimed.id)
 }
 
-fn made(job: JobId) -> NewResult {
-    NewResult {
-        id: ResultId::new(),
-        object_key: storage::result_key(job, 1),
-        thumbnail_key: storage::result_thumbnail_key(job, 1),
-        preview_key: None,
-        size_bytes: 100,
-        width: 64,
-        height: 48,
-        model: "tiny".into(),
-        model_sha256: "0".repeat(64),
-        device: "cpu".into(),
-        is_demo: false,
-        source: None,
-        duration_ms: 12,
-    }
-}
-
 /// Writes the objects of a job's result and finishes the job.
 async fn finish(pool: &PgPool, bucket: &Bucket, worker: WorkerId, job: JobId) -> Finish {
-    let made = made(job);
+    let made = new_result(job, 1);
     for key in [&made.object_key, &made.thumbnail_key] {
         bucket.storage.put(key, "image/png", Bytes::from_static(b"result")).await.unwrap();
     }

@@ -7,9 +7,9 @@ use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::audit::{self, Finding};
 use retouch_core::credits::{self, PACKS};
 use retouch_core::jobs::{self, Isolation, NewJob};
-use retouch_core::results::{self, NewResult};
+use retouch_core::results;
 use retouch_core::{JobId, ResultId, UserId, WorkerId, accounts, janitor, orders, storage};
-use retouch_standins::testing::{Bucket, adjust, image, user};
+use retouch_standins::testing::{Bucket, adjust, image, new_result, user};
 use sqlx::{Connection, PgPool};
 
 const NO_AGE: Duration = Duration::ZERO;
@@ -48,21 +48,7 @@ async fn done(pool: &PgPool, bucket: Option<&Bucket>, owner: UserId) -> (JobId, 
         .await
         .unwrap()
         .unwrap();
-    let made = NewResult {
-        id: ResultId::new(),
-        object_key: storage::result_key(job, 1),
-        thumbnail_key: storage::result_thumbnail_key(job, 1),
-        preview_key: None,
-        size_bytes: 100,
-        width: 64,
-        height: 48,
-        model: "tiny".into(),
-        model_sha256: "0".repeat(64),
-        device: "cpu".into(),
-        is_demo: false,
-        source: None,
-        duration_ms: 12,
-    };
+    let made = new_result(job, 1);
     if let Some(bucket) = bucket {
         for key in [&made.object_key, &made.thumbnail_key] {
             bucket.storage.put(key, "image/png", Bytes::from_static(b"x")).await.unwrap();

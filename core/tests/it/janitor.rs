@@ -10,10 +10,10 @@ use retouch_core::credits::PACKS;
 use retouch_core::images::{self, FromResult, InsertOutcome, NewImage, Quota, Uploader};
 use retouch_core::jobs::{self, Claimed, Failure, Finish, Isolation, NewJob};
 use retouch_core::orders::{self, OrderStatus};
-use retouch_core::results::{self, Filter, NewResult};
+use retouch_core::results::{self, Filter};
 use retouch_core::storage::{self, Page, Storage};
-use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor};
-use retouch_standins::testing::{Bucket, always_reachable, eventually, image, user};
+use retouch_core::{ImageId, JobId, UserId, WorkerId, audit, janitor};
+use retouch_standins::testing::{Bucket, always_reachable, eventually, image, new_result, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -39,24 +39,6 @@ async fn submit(pool: &PgPool, new: &NewJob) -> JobId {
 async fn claim(pool: &PgPool, worker: WorkerId) -> Option<Claimed> {
     let classes = Tier::ALL.map(|tier| JobClass { tier, tool: ToolName::RemoveBackground });
     jobs::claim(pool, worker, &classes, &FixMode::ALL, Isolation::Shared, LEASE).await.unwrap()
-}
-
-fn made(job: JobId, attempt: i32) -> NewResult {
-    NewResult {
-        id: ResultId::new(),
-        object_key: storage::result_key(job, attempt),
-        thumbnail_key: storage::result_thumbnail_key(job, attempt),
-        preview_key: None,
-        size_bytes: 100,
-        width: 64,
-        height: 48,
-        model: "tiny".into(),
-        model_sha256: "0".repeat(64),
-        device: "cpu".into(),
-        is_demo: false,
-        source: None,
-        duration_ms: 12,
-    }
 }
 
 async fn put(storage: &Storage, keys: &[String]) {
@@ -111,7 +93,7 @@ async fn only_our_own_old_unreferenced_objects_are_orphans(pool: PgPool) {
     let job = submit(&pool, &run(ada, kept, Tier::Paid)).await;
     claim(&pool, worker).await.unwrap();
     put(storage, &keys_of_attempt(job, 1)).await;
-    jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap();
+    jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap();
     let running = submit(&pool, &run(ada, kept, Tier::Paid)).await;
     claim(&pool, worker).await.unwrap();
     put(storage, &keys_of_attempt(running, 1)).await;
@@ -214,7 +196,7 @@ async fn old_jobs_are_deleted_unless_something_refers_to_them(pool: PgPool) {
         match ends {
             "failed" => drop(jobs::fail(&pool, worker, job, &failure).await.unwrap()),
             "cancelled" => drop(jobs::cancel(&pool, job).await.unwrap()),
-            _ => drop(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap()),
+            _ => drop(jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap()),
         }
         (picture, job)
     };

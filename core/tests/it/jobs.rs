@@ -11,9 +11,9 @@ use retouch_core::jobs::{
     self, Claimed, Failure, Finish, FixParameters, Isolation, JobState, NewJob, QueueLimit,
     SubmitError, Submitted, Suspects,
 };
-use retouch_core::results::{self, Filter, NewResult};
-use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, images, storage, users};
-use retouch_standins::testing::{ISSUER, always_reachable, image, user};
+use retouch_core::results::{self, Filter};
+use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, images, storage, users};
+use retouch_standins::testing::{ISSUER, always_reachable, image, new_result, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_secs(15);
@@ -47,24 +47,6 @@ async fn claim(pool: &PgPool, worker: WorkerId) -> Option<Claimed> {
     jobs::claim(pool, worker, &classes(), &FixMode::ALL, Isolation::Shared, LEASE).await.unwrap()
 }
 
-fn made(job: JobId, attempt: i32) -> NewResult {
-    NewResult {
-        id: ResultId::new(),
-        object_key: storage::result_key(job, attempt),
-        thumbnail_key: storage::result_thumbnail_key(job, attempt),
-        preview_key: None,
-        size_bytes: 100,
-        width: 64,
-        height: 48,
-        model: "tiny".into(),
-        model_sha256: "0".repeat(64),
-        device: "cpu".into(),
-        is_demo: false,
-        source: None,
-        duration_ms: 12,
-    }
-}
-
 async fn balance(pool: &PgPool, name: &str) -> (i32, i32) {
     let user = users::sign_in(pool, ISSUER, name).await.unwrap();
     (user.credits, user.reserved)
@@ -87,7 +69,7 @@ async fn a_paid_run_is_held_then_debited(pool: PgPool) {
     let worker = WorkerId::new();
     let claimed = claim(&pool, worker).await.unwrap();
     assert_eq!((claimed.id, claimed.attempt, claimed.image), (job, 1, picture));
-    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::Done);
+    assert_eq!(jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap(), Finish::Done);
     assert_eq!(balance(&pool, "ada").await, (15, 0));
     let results = results::list(&pool, Filter { image: Some(picture), ..Filter::default() }).await;
     let results = results.unwrap();
@@ -101,14 +83,17 @@ async fn finish_twice_debits_once(pool: PgPool) {
     let job = submit(&pool, &paid(ada, image(&pool, None, ada, b"x").await)).await;
     let worker = WorkerId::new();
     claim(&pool, worker).await.unwrap();
-    let result = made(job, 1);
+    let result = new_result(job, 1);
     let both = tokio::join!(
         jobs::finish(&pool, worker, job, &result),
         jobs::finish(&pool, worker, job, &result)
     );
     // Finishing with the same result again means that the first answer got lost.
     assert_eq!((both.0.unwrap(), both.1.unwrap()), (Finish::Done, Finish::Done));
-    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::LeaseLost);
+    assert_eq!(
+        jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap(),
+        Finish::LeaseLost
+    );
     assert_eq!(balance(&pool, "ada").await, (15, 0));
     assert_books_balance(&pool).await;
 }
@@ -145,9 +130,12 @@ async fn a_worker_that_lost_its_lease_cannot_finish_the_job(pool: PgPool) {
         .unwrap()
         .unwrap();
     assert_eq!(second.attempt, 2);
-    assert_eq!(jobs::finish(&pool, lost, job, &made(job, 1)).await.unwrap(), Finish::LeaseLost);
+    assert_eq!(
+        jobs::finish(&pool, lost, job, &new_result(job, 1)).await.unwrap(),
+        Finish::LeaseLost
+    );
     assert_eq!(state(&pool, job).await, JobState::Running);
-    assert_eq!(jobs::finish(&pool, other, job, &made(job, 2)).await.unwrap(), Finish::Done);
+    assert_eq!(jobs::finish(&pool, other, job, &new_result(job, 2)).await.unwrap(), Finish::Done);
     assert_eq!(balance(&pool, "ada").await, (15, 0));
     let doomed: Vec<String> =
         sqlx::query_scalar("select object_key from doomed_objects order by 1")
@@ -228,7 +216,7 @@ async fn deleting_a_result_does_not_return_its_free_run(pool: PgPool) {
     let job = submit(&pool, &free(ada, picture)).await;
     let worker = WorkerId::new();
     claim(&pool, worker).await.unwrap();
-    let result = made(job, 1);
+    let result = new_result(job, 1);
     jobs::finish(&pool, worker, job, &result).await.unwrap();
     assert_eq!(balance(&pool, "ada").await, (20, 0));
     assert!(results::delete(&pool, ada, ToolName::RemoveBackground, result.id).await.unwrap());
@@ -287,7 +275,7 @@ async fn an_idempotency_key_outlives_its_job_and_covers_one_request(pool: PgPool
     let job = submit(&pool, &new).await;
     let worker = WorkerId::new();
     claim(&pool, worker).await.unwrap();
-    jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap();
+    jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap();
     assert!(
         matches!(jobs::submit(&pool, &new).await.unwrap(), Submitted::Joined(same) if same.id == job)
     );
@@ -309,7 +297,10 @@ async fn a_canceled_job_costs_nothing_and_cannot_be_finished(pool: PgPool) {
     assert!(jobs::cancel(&pool, job).await.unwrap());
     assert!(!jobs::cancel(&pool, job).await.unwrap());
     assert_eq!(jobs::renew(&pool, worker, &[job], LEASE).await.unwrap(), []);
-    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::LeaseLost);
+    assert_eq!(
+        jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap(),
+        Finish::LeaseLost
+    );
     assert_eq!(state(&pool, job).await, JobState::Cancelled);
     assert_eq!(balance(&pool, "ada").await, (20, 0));
 }
@@ -322,7 +313,7 @@ async fn deleting_an_image_cancels_its_jobs_and_dooms_its_objects(pool: PgPool) 
     let done = submit(&pool, &paid(ada, picture)).await;
     let worker = WorkerId::new();
     claim(&pool, worker).await.unwrap();
-    jobs::finish(&pool, worker, done, &made(done, 1)).await.unwrap();
+    jobs::finish(&pool, worker, done, &new_result(done, 1)).await.unwrap();
     let waiting = submit(&pool, &paid(ada, picture)).await;
     assert_eq!(images::delete(&pool, bob, picture).await.unwrap(), None);
     assert_eq!(images::delete(&pool, ada, picture).await.unwrap(), Some(vec![waiting]));
@@ -365,7 +356,7 @@ async fn concurrent_submit_finish_cancel_and_delete_neither_deadlock_nor_lose_cr
             let job = submit(&pool, &paid(ada, picture)).await;
             let worker = WorkerId::new();
             let claimed = claim(&pool, worker).await;
-            let result = claimed.as_ref().map(|claimed| made(claimed.id, claimed.attempt));
+            let result = claimed.as_ref().map(|claimed| new_result(claimed.id, claimed.attempt));
             let finish = async {
                 match &result {
                     Some(result) => {

@@ -17,9 +17,8 @@ use retouch_core::jobs::{self, Failure, Isolation, JobState, NewJob, SubmitError
 use retouch_core::orders::{
     self, Message, Order, Payment, PaymentEvent, PaymentStatus, Reversal, ReversalEvent,
 };
-use retouch_core::results::NewResult;
-use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, credits, storage, users};
-use retouch_standins::testing::{ISSUER, always_reachable, image};
+use retouch_core::{ImageId, JobId, UserId, WorkerId, credits, users};
+use retouch_standins::testing::{ISSUER, always_reachable, image, new_result};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
@@ -207,21 +206,7 @@ impl Life {
             return;
         };
         let attempt = self.rng.random_range(1..=3);
-        let made = NewResult {
-            id: ResultId::new(),
-            object_key: storage::result_key(job, attempt),
-            thumbnail_key: storage::result_thumbnail_key(job, attempt),
-            preview_key: None,
-            size_bytes: 1,
-            width: 1,
-            height: 1,
-            model: "m".into(),
-            model_sha256: "0".repeat(64),
-            device: "cpu".into(),
-            is_demo: false,
-            source: None,
-            duration_ms: 1,
-        };
+        let made = new_result(job, attempt);
         let pool = self.pool.clone();
         let finished = self.maybe_interrupted(jobs::finish(&pool, worker, job, &made)).await;
         if let Some(finished) = finished {

@@ -9,7 +9,7 @@ use retouch_core::jobs::{self, Isolation, NewJob};
 use retouch_core::results::{self, NewResult};
 use retouch_core::storage::{self, Storage};
 use retouch_core::{ImageId, JobId, ResultId, UserId, WorkerId, audit, janitor};
-use retouch_standins::testing::{Bucket, always_reachable, image, user};
+use retouch_standins::testing::{Bucket, always_reachable, image, new_result, user};
 use sqlx::PgPool;
 
 fn keys_of(job: JobId) -> [String; 3] {
@@ -39,21 +39,8 @@ async fn run(pool: &PgPool, storage: &Storage, owner: UserId, image: ImageId) ->
     for key in keys_of(job) {
         storage.put(&key, "image/png", Bytes::from_static(b"x")).await.unwrap();
     }
-    let made = NewResult {
-        id: ResultId::new(),
-        object_key: storage::result_key(job, 1),
-        thumbnail_key: storage::result_thumbnail_key(job, 1),
-        preview_key: Some(storage::result_preview_key(job, 1)),
-        size_bytes: 100,
-        width: 64,
-        height: 48,
-        model: "tiny".into(),
-        model_sha256: "0".repeat(64),
-        device: "cpu".into(),
-        is_demo: false,
-        source: None,
-        duration_ms: 12,
-    };
+    let preview_key = Some(storage::result_preview_key(job, 1));
+    let made = NewResult { preview_key, ..new_result(job, 1) };
     jobs::finish(pool, worker, job, &made).await.unwrap();
     (job, made.id)
 }

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use retouch_catalog::{FixMode, JobClass, Tier, Tool, ToolName};
 use retouch_core::jobs::{self, Failure, Finish, Isolation, NewJob};
-use retouch_core::results::NewResult;
 use retouch_core::webhooks::{
     self, Attempt, Change, Delivery, DeliveryProblem, DeliveryState, DisabledReason, EventType,
     Lane, NewWebhook, Outcome, Recorded, SendError,
 };
 use retouch_core::{
-    ImageId, JobId, ResultId, UserId, WebhookId, WorkerId, accounts, credits, images, storage,
+    ImageId, JobId, ResultId, UserId, WebhookId, WorkerId, accounts, credits, images,
 };
-use retouch_standins::testing::{adjust, image, user};
+use retouch_standins::testing::{adjust, image, new_result, user};
 use sqlx::{Connection, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -56,21 +55,7 @@ async fn claim_job(pool: &PgPool, worker: WorkerId) -> JobId {
 }
 
 async fn finish(pool: &PgPool, worker: WorkerId, job: JobId) -> ResultId {
-    let made = NewResult {
-        id: ResultId::new(),
-        object_key: storage::result_key(job, 1),
-        thumbnail_key: storage::result_thumbnail_key(job, 1),
-        preview_key: None,
-        size_bytes: 100,
-        width: 64,
-        height: 48,
-        model: "tiny".into(),
-        model_sha256: "0".repeat(64),
-        device: "cpu".into(),
-        is_demo: false,
-        source: None,
-        duration_ms: 12,
-    };
+    let made = new_result(job, 1);
     assert_eq!(jobs::finish(pool, worker, job, &made).await.unwrap(), Finish::Done);
     made.id
 }

@@ -142,7 +142,7 @@ impl<'a> World<'a> {
                 let stored: Vec<usize> = stored.map(|(place, _)| place).collect();
                 if let Some(place) = stored.get(n % stored.len().max(1)) {
                     let (worker, job, _) = self.claims.remove(*place);
-                    let made = made(job.id, job.attempt);
+                    let made = new_result(job.id, job.attempt);
                     let finish = jobs::finish(pool, worker, job.id, &made).await.unwrap();
                     self.seen[2 + usize::from(finish == Finish::LeaseLost)] += 1;
                 }

@@ -68,7 +68,7 @@ async fn an_outage_costs_no_job_its_worker(pool: PgPool) {
     assert_eq!(jobs::renew(&pool, worker, &[job], LEASE).await.unwrap(), [job]);
     reached(&pool, 16, 0).await;
     assert_eq!(jobs::sweep(&pool, LEASE).await.unwrap(), Sweep::default(), "it was renewed");
-    assert_eq!(jobs::finish(&pool, worker, job, &made(job, 1)).await.unwrap(), Finish::Done);
+    assert_eq!(jobs::finish(&pool, worker, job, &new_result(job, 1)).await.unwrap(), Finish::Done);
     assert_eq!(balance(&pool, "ada").await, (15, 0));
 }
 
