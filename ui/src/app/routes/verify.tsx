@@ -11,7 +11,7 @@ export default function VerifyRoute() {
       <PageHeader
         title={t('Verify a picture')}
         text={t(
-          'See what a picture says of itself: how it was made, with which program, and who signed that. It works with pictures from anywhere and costs nothing. We read the picture on this server and store nothing of it.',
+          'See how a picture was made, with which program, and who signed it. This works for pictures from anywhere and is free. We read the picture on this server and never store it.',
         )}
       />
       <VerifyPanel linked={state?.picture ?? null} />

@@ -28,7 +28,7 @@ export function AboutCredentials() {
           </p>
           <p>
             {t(
-              'Without them, a picture is neither suspicious nor made by a person. They are lost when a picture is copied, converted or posted in many places.',
+              'A picture without them is not suspicious, and may still be made by AI. Many programs and websites remove them when a picture is copied, converted or posted.',
             )}
           </p>
         </div>

@@ -3,6 +3,7 @@ import { type Message, msg } from '@/lib/translate';
 /** What Retouch itself writes into pictures (credentials/src/statement.rs and parent.rs). */
 const texts = new Map<string, Message>([
   ['Uploaded picture', msg('Uploaded picture')],
+  ['Result', msg('Result')],
   ['Removed the background', msg('Removed the background')],
   ['Upscaled 2 times', msg('Upscaled 2 times')],
   ['Upscaled 4 times', msg('Upscaled 4 times')],
