@@ -3,6 +3,8 @@
 use crate::error::SignError;
 use crate::{Format, heif, png, webp};
 
+/// The longest XMP packet that is read, in bytes.
+const MAX_XMP_BYTES: usize = 1 << 20;
 /// The start of a JPEG segment with XMP (XMP part 3, 1.1.3).
 const JPEG_XMP: &[u8] = b"http://ns.adobe.com/xap/1.0/\0";
 /// The longest contents of a JPEG segment in bytes.
@@ -24,16 +26,17 @@ pub(crate) fn manifest_bytes(file: &[u8], format: Format) -> Option<usize> {
     }
 }
 
-/// Returns the XMP packet of a file.
+/// Returns the XMP packet of a file, unless it is longer than [`MAX_XMP_BYTES`].
 pub(crate) fn xmp(file: &[u8], format: Format) -> Option<&[u8]> {
-    match format {
+    let packet = match format {
         Format::Png => png::xmp(file),
         Format::WebP => webp::xmp(file),
         Format::Heic | Format::Avif => heif::xmp(file),
         Format::Jpeg => segments(file)
             .filter(|(marker, _)| *marker == 0xe1)
             .find_map(|(_, contents)| contents.strip_prefix(JPEG_XMP)),
-    }
+    };
+    packet.filter(|packet| packet.len() <= MAX_XMP_BYTES)
 }
 
 /// Returns a file without XMP with a packet of XMP.

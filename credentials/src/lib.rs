@@ -31,7 +31,7 @@ pub use key::{TimestampAuthority, TimestampError};
 pub use parent::{MAX_MANIFEST_BYTES, Parent, Provenance};
 pub use png::INSERT_AT;
 pub use policy::{Coverage, Credentials, CredentialsConfig};
-pub use report::{Claim, Deed, Ingredient, Problem, Report, Signature, State, Verifier};
+pub use report::{Action, Claim, Ingredient, Problem, Report, Signature, State, Verifier};
 pub use seal::{CopyMark, PngSeal};
 pub use signer::Signer;
 pub use source_type::SourceType;

@@ -13,8 +13,10 @@ use crate::{Format, SourceType, container, report, xmp};
 /// The largest manifest store that is kept, in bytes. Manifests with thumbnails of several ingredients take about one
 /// megabyte.
 pub const MAX_MANIFEST_BYTES: usize = 4 << 20;
-/// The longest XMP packet that is read, in bytes.
-const MAX_XMP_BYTES: usize = 1 << 20;
+/// The title of an upload in the manifests of what is made from it.
+const UPLOAD: &str = "Uploaded picture";
+/// The title of a result in the manifests of what is made from it.
+const RESULT: &str = "Result";
 
 /// The provenance of an upload, read before its metadata was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +61,7 @@ impl Provenance {
 
 /// Returns the source type in a file's XMP.
 fn stated_in_xmp(file: &[u8], format: Format) -> Option<SourceType> {
-    let packet = container::xmp(file, format).filter(|packet| packet.len() <= MAX_XMP_BYTES)?;
+    let packet = container::xmp(file, format)?;
     xmp::source_type(packet)
 }
 
@@ -70,7 +72,7 @@ fn archive(file: &[u8], format: Format) -> c2pa::Result<(Vec<u8>, Option<SourceT
         .with_stream(format.media_type(), Cursor::new(file))?;
     let claimed = report::claimed_source(&reader);
     let mut builder = Builder::from_shared_context(&context);
-    let described = described(format).to_string();
+    let described = described(UPLOAD, format).to_string();
     builder.add_ingredient_from_stream(described, format.media_type(), &mut Cursor::new(file))?;
     let mut archive = Cursor::new(Vec::new());
     builder.write_ingredient_archive(PARENT, &mut archive)?;
@@ -109,11 +111,13 @@ impl Parent<'_> {
         let format = Format::of(self.picture).ok_or(Error::UnsupportedType)?;
         if let Some(Provenance { ingredient: Some(archive), .. }) = self.provenance {
             let added = builder.add_ingredient_from_archive(&mut Cursor::new(archive))?;
-            added.set_is_parent().set_label(PARENT).set_title("Uploaded picture");
+            added.set_is_parent().set_label(PARENT).set_title(UPLOAD);
             return Ok(());
         }
         let manifest = container::manifest_bytes(self.picture, format);
-        let described = described(format).to_string();
+        // Uploads are stored without their manifests.
+        let title = if manifest.is_some() { RESULT } else { UPLOAD };
+        let described = described(title, format).to_string();
         if manifest.is_some_and(|bytes| bytes <= MAX_MANIFEST_BYTES) {
             let mut picture = Cursor::new(self.picture);
             builder.add_ingredient_from_stream(described, format.media_type(), &mut picture)?;
@@ -124,9 +128,9 @@ impl Parent<'_> {
     }
 }
 
-fn described(format: Format) -> serde_json::Value {
+fn described(title: &str, format: Format) -> serde_json::Value {
     json!({
-        "title": "Uploaded picture",
+        "title": title,
         "format": format.media_type(),
         "relationship": "parentOf",
         "label": PARENT,

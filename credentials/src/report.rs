@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use c2pa::assertions::{Action, Actions, SoftwareAgent};
+use c2pa::assertions::{self, Actions, SoftwareAgent};
 use c2pa::validation_results::{IngredientDeltaValidationResult, StatusCodes};
 use c2pa::validation_status::SIGNING_CREDENTIAL_UNTRUSTED;
 use c2pa::{Context, Error, Manifest, Reader, Relationship, ValidationState};
@@ -24,8 +24,6 @@ const MAX_LISTED: usize = 32;
 const MAX_INGREDIENTS: usize = 256;
 /// The maximum length of a reported text, in characters.
 const MAX_TEXT: usize = 200;
-/// The longest XMP packet that is read, in bytes.
-const MAX_XMP_BYTES: usize = 1 << 20;
 
 /// Whether the marks of a picture are trustworthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +61,7 @@ pub struct Claim {
     /// The signature.
     pub signature: Option<Signature>,
     /// The edits, in order.
-    pub deeds: Vec<Deed>,
+    pub actions: Vec<Action>,
     /// The source pictures.
     pub ingredients: Vec<Ingredient>,
 }
@@ -83,7 +81,7 @@ pub struct Signature {
 
 /// An edit of a picture.
 #[derive(Clone, Debug)]
-pub struct Deed {
+pub struct Action {
     /// The name of the action, for example `c2pa.edited`.
     pub action: String,
     /// The program's description of the edit.
@@ -151,7 +149,7 @@ impl Verifier {
     /// Reads a file. Blocks for a time that grows with the file.
     pub fn read(&self, file: &[u8]) -> Report {
         let Some(format) = Format::of(file) else { return Report::absent(None) };
-        let packet = container::xmp(file, format).filter(|packet| packet.len() <= MAX_XMP_BYTES);
+        let packet = container::xmp(file, format);
         let stated = packet.and_then(xmp::source_type);
         if container::manifest_bytes(file, format).is_none() {
             return Report::absent(stated);
@@ -209,7 +207,10 @@ impl Verifier {
                 time: info.time.as_deref().map(text),
                 is_ours: self.own.is_some() && leaf_of(info.cert_chain()) == self.own,
             }),
-            deeds: actions_of(manifest).take(MAX_LISTED).map(|action| deed(&action)).collect(),
+            actions: actions_of(manifest)
+                .take(MAX_LISTED)
+                .map(|action| reported(&action))
+                .collect(),
             ingredients: ingredients.collect(),
         }
     }
@@ -245,24 +246,24 @@ fn sources_of(manifest: &Manifest) -> Vec<SourceType> {
     actions_of(manifest).filter_map(|action| source_of(&action)).collect()
 }
 
-fn actions_of(manifest: &Manifest) -> impl Iterator<Item = Action> {
+fn actions_of(manifest: &Manifest) -> impl Iterator<Item = assertions::Action> {
     let assertions = manifest.assertions().iter();
     let actions = assertions.filter(|assertion| assertion.label().starts_with(Actions::LABEL));
     let lists = actions.filter_map(|assertion| assertion.to_assertion::<Actions>().ok());
     lists.flat_map(|list| list.actions().to_vec())
 }
 
-fn source_of(action: &Action) -> Option<SourceType> {
+fn source_of(action: &assertions::Action) -> Option<SourceType> {
     let value = serde_json::to_value(action.source_type()?).ok()?;
     SourceType::parse(value.as_str()?)
 }
 
-fn deed(action: &Action) -> Deed {
+fn reported(action: &assertions::Action) -> Action {
     let agent = action.software_agent().map(|agent| match agent {
         SoftwareAgent::String(name) => text(name),
         SoftwareAgent::ClaimGeneratorInfo(info) => named(&info.name, info.version.as_deref()),
     });
-    Deed {
+    Action {
         action: text(action.action()),
         description: action.description().map(text),
         agent,

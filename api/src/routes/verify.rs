@@ -5,7 +5,7 @@ use axum::extract::{Multipart, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use retouch_credentials::{
-    Claim, Deed, Ingredient, Problem as Fault, Report, Signature, SourceType, State as Trust,
+    Action, Claim, Ingredient, Problem as Fault, Report, Signature, SourceType, State as Trust,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -167,7 +167,7 @@ impl From<Claim> for VerifiedClaim {
         Self {
             generator: claim.generator,
             signature: claim.signature.map(VerifiedSignature::from),
-            actions: claim.deeds.into_iter().map(VerifiedAction::from).collect(),
+            actions: claim.actions.into_iter().map(VerifiedAction::from).collect(),
             ingredients: claim.ingredients.into_iter().map(VerifiedIngredient::from).collect(),
         }
     }
@@ -179,8 +179,8 @@ impl From<Signature> for VerifiedSignature {
     }
 }
 
-impl From<Deed> for VerifiedAction {
-    fn from(Deed { action, description, agent, when, source }: Deed) -> Self {
+impl From<Action> for VerifiedAction {
+    fn from(Action { action, description, agent, when, source }: Action) -> Self {
         Self { action, description, agent, when, source: source.map(|source| source.uri()) }
     }
 }

@@ -154,13 +154,13 @@ fn a_rendering_carries_the_marks_of_its_result() {
         assert_eq!(report.state, State::Trusted, "{format:?}: {report:?}");
         assert!(report.source.is_some_and(|source| source.is_generated()));
         let mut claim = report.claim.unwrap();
-        let actions: Vec<_> = claim.deeds.iter().map(|deed| deed.action.as_str()).collect();
+        let actions: Vec<_> = claim.actions.iter().map(|deed| deed.action.as_str()).collect();
         let mut expected = vec!["c2pa.opened"];
         expected.extend(is_finished.then_some("c2pa.edited"));
         expected.extend((format != Format::Png).then_some("c2pa.transcoded"));
         assert_eq!(actions, expected);
         let before = claim.ingredients.pop().unwrap().claim.expect("the manifest of the result");
-        assert_eq!(before.deeds[1].action, "c2pa.edited");
+        assert_eq!(before.actions[1].action, "c2pa.edited");
     }
     // Renderings without changes, and those of unmarked results, get no new marks.
     let same = credentials.mark_rendering(bytes(result.clone()), &result, false, now());

@@ -101,5 +101,7 @@ fn the_manifest_of_a_rendering_claims_the_source_of_its_result() {
         let report = verifier_of(&signer).read(&saved);
         assert_eq!(report.source, Some(SourceType::algorithmically_enhanced()), "{format:?}");
         assert!(report.is_source_claimed, "{format:?}: not only the XMP says so");
+        let title = report.claim.unwrap().ingredients[0].title.clone();
+        assert_eq!(title.as_deref(), Some("Result"), "{format:?}");
     }
 }

@@ -24,9 +24,9 @@ fn a_signed_picture_says_how_it_was_made_and_keeps_its_pixels() {
         assert_eq!(signature.name.as_deref(), Some("Retouch"));
         assert_eq!(signature.organization.as_deref(), Some("Example Ltd"));
         assert_eq!(signature.time, None, "no timestamp authority was asked");
-        let actions: Vec<_> = claim.deeds.iter().map(|deed| deed.action.as_str()).collect();
+        let actions: Vec<_> = claim.actions.iter().map(|deed| deed.action.as_str()).collect();
         assert_eq!(actions, ["c2pa.opened", "c2pa.edited"]);
-        assert!(claim.deeds[1].source.as_ref().is_some_and(SourceType::is_generated));
+        assert!(claim.actions[1].source.as_ref().is_some_and(SourceType::is_generated));
         assert_eq!(claim.ingredients.len(), 1);
         assert!(claim.ingredients[0].is_parent && claim.ingredients[0].claim.is_none());
     }
@@ -82,8 +82,8 @@ fn each_tool_states_what_it_did_and_where_its_pixels_come_from() {
     let statement = Statement::of_run(upscale, &model(), None);
     let signed = signer.sign(&file, &statement, &parent, now()).unwrap();
     let claim = verifier_of(&signer).read(&signed).claim.unwrap();
-    assert_eq!(claim.deeds[1].action, "c2pa.resized");
-    assert_eq!(claim.deeds[1].description.as_deref(), Some("Upscaled 2 times"));
+    assert_eq!(claim.actions[1].action, "c2pa.resized");
+    assert_eq!(claim.actions[1].description.as_deref(), Some("Upscaled 2 times"));
     let text = String::from_utf8_lossy(&signed);
     assert!(text.contains("tiny-edit") && text.contains(&"ab".repeat(32)), "model and checksum");
 }
@@ -106,6 +106,6 @@ fn the_manifest_of_the_picture_before_is_kept() {
             assert_eq!(parent.problems, []);
             claim = parent.claim.expect("the manifest of the picture before");
         }
-        assert!(claim.deeds[1].description.as_ref().is_some_and(|it| it.contains("Repainted")));
+        assert!(claim.actions[1].description.as_ref().is_some_and(|it| it.contains("Repainted")));
     }
 }

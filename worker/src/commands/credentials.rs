@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use retouch_core::Clock;
 use retouch_credentials::{
-    Claim, Credentials, CredentialsConfig, Deed, Format, Ingredient, Problem, Report, Signature,
+    Action, Claim, Credentials, CredentialsConfig, Format, Ingredient, Problem, Report, Signature,
     State,
 };
 
@@ -77,7 +77,7 @@ fn list_claim(text: &mut String, claim: &Claim, depth: usize) {
         let when = time.as_ref().map_or_else(String::new, |time| format!(" at {time}"));
         let _ = writeln!(text, "{indent}signed by {}{ours}{when}", who.join(", "));
     }
-    for Deed { action, description, agent, when, source } in &claim.deeds {
+    for Action { action, description, agent, when, source } in &claim.actions {
         let _ = write!(text, "{indent}- {action}");
         if let Some(description) = description {
             let _ = write!(text, ": {description}");

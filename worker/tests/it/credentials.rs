@@ -116,7 +116,7 @@ async fn every_tool_signs_its_results_and_their_pixels_stay_the_same(pool: PgPoo
         assert_eq!((&report.problems[..], report.source), (&[][..], Some(source)));
         let claim = report.claim.unwrap();
         assert_eq!(
-            (claim.deeds[0].action.as_str(), claim.deeds[1].action.as_str()),
+            (claim.actions[0].action.as_str(), claim.actions[1].action.as_str()),
             ("c2pa.opened", action)
         );
         assert!(claim.ingredients.len() == 1 && claim.ingredients[0].is_parent);
