@@ -42,6 +42,9 @@ export default defineConfig(({ mode, command }) => ({
   build: {
     rolldownOptions: {
       output: {
+        // Otherwise, both parts of a catalogue have the same name.
+        chunkFileNames: ({ facadeModuleId }) =>
+          `assets/[name]${facadeModuleId?.endsWith('?later') ? '-later' : ''}-[hash].js`,
         // Without groups, every small module that two routes share would be a request of its own.
         codeSplitting: {
           includeDependenciesRecursively: false,

@@ -1,24 +1,30 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { languages } from '../src/lib/language';
 import { keyOf } from '../src/lib/translate';
 import { compileCatalogue, compileText, entriesOf } from './catalogues';
+import { firstModules, readSources } from './first-modules';
 import { straysOf, textsOf, textsOfData } from './texts';
 
-const SOURCES = readdirSync('src', { recursive: true, encoding: 'utf8' })
-  .filter(
-    (path) => /\.(tsx?|json)$/.test(path) && !/\.test\.|^testing\/|^api\/|^lib\/translate\.ts$/.test(path),
-  )
-  .map((path) => ({ path, code: readFileSync(`src/${path}`, 'utf8') }));
+const MODULES = readSources();
+const SOURCES = [...MODULES]
+  .filter(([path]) => path !== 'src/lib/translate.ts')
+  .map(([path, code]) => ({ path, code }));
 
 /** Legal texts are valid in the language in which they were written. */
-const ENGLISH_ONLY = /^features\/legal\/(contact|privacy|terms)\.tsx$/;
+const ENGLISH_ONLY = /^src\/features\/legal\/(contact|privacy|terms)\.tsx$/;
 
-const marked = SOURCES.flatMap(({ path, code }) =>
-  (path.endsWith('.json') ? textsOfData(code) : textsOf(path, code)).map(({ message }) => message),
-);
+/** Each text with the files that contain it. */
+const marked = new Map<string, Set<string>>();
+for (const { path, code } of SOURCES) {
+  for (const { message } of path.endsWith('.json') ? textsOfData(code) : textsOf(path, code)) {
+    marked.set(message, (marked.get(message) ?? new Set()).add(path));
+  }
+}
 
-const read = (language: string) => entriesOf(readFileSync(`src/languages/${language}.po`, 'utf8'));
+const readCatalogue = (language: string) => readFileSync(`src/languages/${language}.po`, 'utf8');
+
+const first = firstModules(MODULES);
 
 test('no visible text is outside the catalogues', () => {
   const strays = SOURCES.filter(({ path }) => !path.endsWith('.json') && !ENGLISH_ONLY.test(path)).flatMap(
@@ -54,10 +60,11 @@ describe('the check for texts outside the catalogues', () => {
 });
 
 describe.each(Object.keys(languages))('the catalogue %s', (language) => {
-  const entries = read(language);
+  const entries = entriesOf(readCatalogue(language));
 
   test('has exactly the texts of the code: otherwise run `npm run extract`', () => {
-    expect(entries.map(({ message }) => message).sort()).toEqual([...new Set(marked)].sort());
+    const places = entries.map(({ message, origin }) => [message, new Set(origin?.map(([path]) => path))]);
+    expect(new Map(places as [string, Set<string>][])).toEqual(marked);
     expect(entries.filter(({ obsolete }) => obsolete)).toEqual([]);
   });
 
@@ -86,12 +93,78 @@ describe.each(Object.keys(languages))('the catalogue %s', (language) => {
     expect(straight).toEqual([]);
   });
 
-  test('compiles to a key for each text', () => {
-    const catalogue = compileCatalogue(readFileSync(`src/languages/${language}.po`, 'utf8'));
+  test('compiles to a key for each text, which is in one of its parts', () => {
+    const parts = compileCatalogue(readCatalogue(language), first);
+    const keys = [...Object.keys(parts.first), ...Object.keys(parts.later)];
     // Texts that differ only in the form for one have the same key, and the same translation.
-    expect(Object.keys(catalogue)).toHaveLength(
-      new Set(entries.map(({ message = '' }) => keyOfText(message))).size,
+    expect(keys.sort()).toEqual([...new Set(entries.map(({ message = '' }) => keyOfText(message)))].sort());
+  });
+});
+
+describe('the parts of a catalogue', () => {
+  const parts = compileCatalogue(readCatalogue('de'), first);
+
+  test.each([
+    ['a text that only Verify shows', 'What are Content Credentials?', 'later'],
+    ['what the server says only about webhooks', 'Webhook not found', 'later'],
+    ['what the server says anywhere', 'Image not found', 'first'],
+    ['a text that the footer shows, besides Verify', 'Verify a picture', 'first'],
+    ['a text that the menu shows, besides the account page', 'Account', 'first'],
+    ['a text about data that other pages load ahead', 'Failed to load API keys', 'first'],
+    ['a text in a part of a page that loads on demand', 'Leave without the touch-up?', 'first'],
+  ] as const)('%s', (_, text, part) => {
+    expect(marked.has(text)).toBe(true);
+    expect(Object.keys(parts).filter((name) => keyOf(text) in parts[name as typeof part])).toEqual([part]);
+  });
+});
+
+describe('first modules', () => {
+  const find = (extra: Record<string, string>) => {
+    const start = {
+      'src/main.tsx': "import { start } from './app/start';",
+      'src/languages/server-texts.ts': '',
+    };
+    const found = firstModules(new Map(Object.entries({ ...start, ...extra })));
+    return [...found].filter((path) => path in extra);
+  };
+
+  test('are all that the page imports, also on demand and by way of others', () => {
+    expect(
+      find({
+        'src/app/start.tsx': "import './styles.css';\nexport { page } from '@/app/page';",
+        'src/app/page.ts': "import data from './data.json';\nexport const load = () => import('./part');",
+        'src/app/data.json': '[]',
+        'src/app/part.tsx': '',
+        'src/app/unused.ts': '',
+      }),
+    ).toEqual(['src/app/start.tsx', 'src/app/page.ts', 'src/app/data.json', 'src/app/part.tsx']);
+  });
+
+  test('are not what loads with the later texts, unless others import it, too', () => {
+    expect(
+      find({
+        'src/app/start.tsx':
+          "withLaterTexts(() => import('./a'));\npageWithLaterTexts('/b', () => import('./b'));",
+        'src/app/a.tsx': "import './only-a';",
+        'src/app/only-a.tsx': '',
+        'src/app/b.tsx': '',
+      }),
+    ).toEqual(['src/app/start.tsx']);
+    expect(
+      find({
+        'src/app/start.tsx': "import './shared';\nwithLaterTexts(() => import('./a'));",
+        'src/app/a.tsx': "import './shared';",
+        'src/app/shared.tsx': '',
+      }),
+    ).toEqual(['src/app/start.tsx', 'src/app/shared.tsx']);
+  });
+
+  test('bring what the server says about their feature', () => {
+    const texts = { 'src/a/server-texts.ts': '', 'src/b/server-texts.ts': '' };
+    expect(find({ 'src/app/start.tsx': "import '@/a/page';", 'src/a/page.ts': '', ...texts })).toContain(
+      'src/a/server-texts.ts',
     );
+    expect(find({ 'src/app/start.tsx': '', ...texts })).toEqual(['src/app/start.tsx']);
   });
 });
 

@@ -3,25 +3,38 @@ import { formatter } from '@lingui/format-po';
 import { compileMessage } from '@lingui/message-utils/compileMessage';
 import type { Plugin } from 'vite';
 import { type Catalogue, type Forms, keyOf } from '../src/lib/translate.ts';
+import { firstModules, readSources } from './first-modules.ts';
 
 /**
  * Compiles imported PO files to modules with a catalogue as the page reads it: texts by the key of their English text,
- * plurals as one text for each form. So the page needs neither a parser nor the English texts a second time.
+ * plurals as one text for each form. So the page needs neither a parser nor the English texts a second time. A file is two
+ * modules: `de.po` has the texts of the first modules, and `de.po?later` the others.
  */
 export function catalogues(): Plugin {
+  let modules: Set<string>;
   return {
     name: 'catalogues',
+    buildStart() {
+      modules = firstModules(readSources());
+    },
     transform: {
-      filter: { id: /\.po$/ },
+      filter: { id: /\.po(\?later)?$/ },
       handler(_, id) {
-        const catalogue = compileCatalogue(readFileSync(id, 'utf8'));
-        return { code: `export default ${JSON.stringify(catalogue)}`, map: null };
+        const [path = '', part = 'first'] = id.split('?');
+        const parts = compileCatalogue(readFileSync(path, 'utf8'), modules);
+        return { code: `export default ${JSON.stringify(parts[part as keyof typeof parts])}`, map: null };
       },
     },
   };
 }
 
-type Entry = { message?: string; translation?: string; obsolete?: boolean };
+type Entry = {
+  message?: string;
+  translation?: string;
+  obsolete?: boolean;
+  /** The files with the text. */
+  origin?: [path: string, line?: number][];
+};
 
 /** Returns the texts of a PO file and their translations. */
 export function entriesOf(text: string): Entry[] {
@@ -30,17 +43,24 @@ export function entriesOf(text: string): Entry[] {
   return Object.values(formatter().parse(text, context) as Record<string, Entry>);
 }
 
-/** Compiles a PO file. Leaves out what is not translated: the page shows that in English. */
-export function compileCatalogue(text: string): Catalogue {
-  const catalogue: Catalogue = {};
-  for (const { message, translation, obsolete } of entriesOf(text)) {
+/**
+ * Compiles a PO file to the texts that a first module contains, and the later ones. Leaves out what is not translated: the
+ * page shows that in English.
+ */
+export function compileCatalogue(text: string, modules: Set<string>): { first: Catalogue; later: Catalogue } {
+  const first: Catalogue = {};
+  const later: Catalogue = {};
+  for (const { message, translation, obsolete, origin = [] } of entriesOf(text)) {
     if (!message || !translation || obsolete) continue;
     const english = compileText(message);
     const key = keyOf(typeof english === 'string' ? english : english.other);
-    if (key in catalogue) throw new Error(`catalogues: the key of “${message}” is taken; change the text`);
-    catalogue[key] = compileText(translation);
+    if (key in first || key in later) {
+      throw new Error(`catalogues: the key of “${message}” is taken; change the text`);
+    }
+    const part = origin.some(([path]) => modules.has(path)) ? first : later;
+    part[key] = compileText(translation);
   }
-  return catalogue;
+  return { first, later };
 }
 
 /** Turns Lingui's tokens of an ICU text back into the text, or into a text for each form of its plural. */

@@ -1,5 +1,11 @@
-/** A catalogue, which `plugins/catalogues.ts` compiles. */
+/** A catalogue, which `plugins/catalogues.ts` compiles: its first texts. */
 declare module '*.po' {
+  const catalogue: import('@/lib/translate').Catalogue;
+  export default catalogue;
+}
+
+/** Its later texts. */
+declare module '*.po?later' {
   const catalogue: import('@/lib/translate').Catalogue;
   export default catalogue;
 }

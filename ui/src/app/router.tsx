@@ -2,19 +2,18 @@ import type { ComponentType } from 'react';
 import { Navigate, type RouteObject } from 'react-router';
 import { PageSkeleton } from '@/components/page-skeleton';
 import { Protected } from '@/features/auth/protected';
-import { useLanguage } from '@/lib/language';
+import { useLanguage, withLaterTexts } from '@/lib/language';
 import { loadWithRetry } from '@/lib/load-with-retry';
 import { paths } from '@/lib/paths';
 import type { Ahead } from './load-ahead';
 import { ErrorRoute } from './routes/error';
 import { Shell } from './shell/shell';
 
+type LoadPage = () => Promise<{ default: ComponentType }>;
+type PageAhead = Omit<Ahead, 'loadCode'>;
+
 /** A route whose code loads on the first visit, and its data at the same time. */
-function page(
-  path: string,
-  load: () => Promise<{ default: ComponentType }>,
-  data: Omit<Ahead, 'loadCode'> = {},
-): RouteObject {
+function page(path: string, load: LoadPage, data?: PageAhead): RouteObject {
   const ahead: Ahead = { loadCode: load, ...data };
   return {
     path,
@@ -26,6 +25,11 @@ function page(
     hydrateFallbackElement: <PageSkeleton />,
     errorElement: <ErrorRoute />,
   };
+}
+
+/** A page with many texts that few visitors read. The few texts of other such pages are not worth a request. */
+function pageWithLaterTexts(path: string, load: LoadPage, data?: PageAhead): RouteObject {
+  return page(path, withLaterTexts(load), data);
 }
 
 /** Renders a page again when the language changes. */
@@ -55,7 +59,7 @@ export const routes: RouteObject[] = [
       page(paths.authCallbackMagic, () => import('./routes/auth-callback-magic')),
       page(paths.terms, () => import('./routes/terms')),
       page(paths.privacy, () => import('./routes/privacy')),
-      page(paths.verify, () => import('./routes/verify')),
+      pageWithLaterTexts(paths.verify, () => import('./routes/verify')),
       page('/background', removeBackground, { data: 'picker', tool: 'remove-background' }),
       page(paths.removeBackground, removeBackground, {
         data: 'picker',
@@ -76,13 +80,13 @@ export const routes: RouteObject[] = [
             data: 'image',
             tool: 'remove-background',
           }),
-          page(paths.checkouts, () => import('./routes/checkouts'), { data: 'checkouts' }),
-          page('/checkouts/:checkoutId', () => import('./routes/checkout-details'), {
+          pageWithLaterTexts(paths.checkouts, () => import('./routes/checkouts'), { data: 'checkouts' }),
+          pageWithLaterTexts('/checkouts/:checkoutId', () => import('./routes/checkout-details'), {
             data: 'checkout',
           }),
-          page(paths.payment, () => import('./routes/checkout')),
-          page(paths.paid, () => import('./routes/return')),
-          page(paths.account, () => import('./routes/account'), { data: 'account' }),
+          pageWithLaterTexts(paths.payment, () => import('./routes/checkout')),
+          pageWithLaterTexts(paths.paid, () => import('./routes/return')),
+          pageWithLaterTexts(paths.account, () => import('./routes/account'), { data: 'account' }),
           page('/upscale/:imageId', upscaleImage, { data: 'image', tool: 'upscale' }),
           page('/magic/:imageId', () => import('./routes/magic-image'), {
             data: 'image',

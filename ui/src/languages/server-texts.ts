@@ -2,7 +2,8 @@ import { msg } from '@/lib/translate';
 
 /*
  * What the API says in English and the page shows: `dataText` and `problemText` find its translation. Numbers are the
- * placeholders {0}, {1} and so on, in their order. The page never imports this file, so English costs nothing.
+ * placeholders {0}, {1} and so on, in their order. The page never imports this file, so English costs nothing. A sentence
+ * that only one feature shows may be in a `server-texts.ts` beside its code: `plugins/first-modules.ts` keeps them together.
  */
 
 /** Sentences of the API and of workers. */
@@ -33,18 +34,12 @@ export const sentences = [
   msg('This image takes more memory than the server has for one. Please send it with fewer pixels.'),
   msg('The file is empty.'),
   msg('The upload is incomplete or malformed.'),
-  // api/src/webhooks/address.rs, api/src/usecases/manage_webhooks.rs, core/src/webhooks
-  msg('Webhook not found'),
-  msg('Delivery not found'),
-  msg('Enter a complete address, such as https://example.com/hooks.'),
-  msg('The address must begin with https://.'),
-  msg('The address must not contain a user name or a password.'),
-  msg('The address must use port {0}, or a port above {1}.'),
-  msg('This address belongs to a private network. Webhooks can only call public ones.'),
-  msg('You already have {0} webhooks. Delete one first.'),
-  msg('This webhook is off. Turn it on first.'),
-  msg('You can start {0} deliveries per minute. Try again in {1} seconds.'),
   // api/src/rate_limits
+  msg('You can start {0} runs per minute. Try again in {1} seconds.'),
+  msg('You can start {0} uploads per minute. Try again in {1} seconds.'),
+  msg('You can start {0} selections per minute. Try again in {1} seconds.'),
+  msg('You can start {0} samples per minute. Try again in {1} seconds.'),
+  msg('You can start {0} renders per minute. Try again in {1} seconds.'),
   msg('Too many uploads from your network. Try again in {0} minutes, or sign up.'),
   msg('Too many samples from your network. Try again in {0} minutes, or sign up.'),
   msg('Your storage is full (max {0} GB). Delete images or results to make room.'),

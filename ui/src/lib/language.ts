@@ -19,14 +19,16 @@ export type Language = keyof typeof languages;
 
 const KEY = 'retouch-language';
 
-/** English has none: the code contains its texts. */
-const catalogues: Record<Exclude<Language, 'en'>, () => Promise<{ default: Catalogue }>> = {
-  de: () => import('@/languages/de.po'),
-  es: () => import('@/languages/es.po'),
-  fr: () => import('@/languages/fr.po'),
-  pt: () => import('@/languages/pt.po'),
-  ja: () => import('@/languages/ja.po'),
-  'zh-Hans': () => import('@/languages/zh-Hans.po'),
+type Part = () => Promise<{ default: Catalogue }>;
+
+/** The texts for any page, and those for code that loads `withLaterTexts`. English has none: the code contains them. */
+const catalogues: Record<Exclude<Language, 'en'>, [first: Part, later: Part]> = {
+  de: [() => import('@/languages/de.po'), () => import('@/languages/de.po?later')],
+  es: [() => import('@/languages/es.po'), () => import('@/languages/es.po?later')],
+  fr: [() => import('@/languages/fr.po'), () => import('@/languages/fr.po?later')],
+  pt: [() => import('@/languages/pt.po'), () => import('@/languages/pt.po?later')],
+  ja: [() => import('@/languages/ja.po'), () => import('@/languages/ja.po?later')],
+  'zh-Hans': [() => import('@/languages/zh-Hans.po'), () => import('@/languages/zh-Hans.po?later')],
 };
 
 /** The language of the texts on the screen. Pages subscribe to it, so that they render again after a change. */
@@ -42,6 +44,8 @@ export async function switchLanguage(language: Language) {
   try {
     await load(language);
   } catch {
+    // Later texts are for the language on the screen again.
+    if (wanted === language) wanted = useLanguage.getState().language;
     return notifyError(t(connectionLost));
   }
   try {
@@ -51,16 +55,43 @@ export async function switchLanguage(language: Language) {
   }
 }
 
-let wanted: Language;
+/**
+ * Returns a function that loads code and, at the same time, the later texts. Those are the texts that only such code
+ * contains: `plugins/first-modules.ts` finds the calls of this function.
+ */
+export function withLaterTexts<Code>(loadCode: () => Promise<Code>): () => Promise<Code> {
+  return async () => {
+    isLaterNeeded = true;
+    const texts = loadTexts(wanted).catch(() => {});
+    const code = await loadCode();
+    await texts;
+    return code;
+  };
+}
+
+let wanted: Language = 'en';
+let isLaterNeeded = false;
 
 async function load(language: Language) {
   wanted = language;
-  const catalogue = language === 'en' ? {} : (await loadWithRetry(catalogues[language])).default;
+  const catalogue = await loadTexts(language);
   // Another choice was faster.
   if (wanted !== language) return;
   setCatalogue(catalogue, language);
   document.documentElement.lang = language;
   useLanguage.setState({ language });
+}
+
+/** Returns the one object with the texts of a language. Later texts join it, also while it is in use. */
+async function loadTexts(language: Language): Promise<Catalogue> {
+  if (language === 'en') return {};
+  const [first, later] = catalogues[language];
+  const [texts, more] = await Promise.all([
+    loadWithRetry(first),
+    // Without its texts, a page is English.
+    isLaterNeeded ? loadWithRetry(later).catch(() => null) : null,
+  ]);
+  return Object.assign(texts.default, more?.default);
 }
 
 /** The remembered choice, or else the browser's first language that the page has. */

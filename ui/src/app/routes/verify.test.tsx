@@ -32,7 +32,7 @@ describe('the page Verify a picture', () => {
     const footer = await screen.findByRole('contentinfo');
     await userEvent.click(within(footer).getByRole('link', { name: 'Verify a picture' }));
     expect(await screen.findByRole('heading', { level: 1, name: 'Verify a picture' })).toBeVisible();
-    expect(screen.getByText(/store nothing of it/)).toBeVisible();
+    expect(screen.getByText(/never store it/)).toBeVisible();
     expect(screen.getByRole('heading', { name: 'What are Content Credentials?' })).toBeVisible();
     expect(screen.getByText('JPG, PNG or WebP, up to 25 MB')).toBeVisible();
   });
