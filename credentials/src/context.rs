@@ -1,8 +1,11 @@
-//! The library's settings: it opens no connections and makes no thumbnails.
+//! The library's settings: it opens no connections, makes no thumbnails, and decompresses nothing.
 
+use std::io::Cursor;
 use std::sync::Arc;
 
-use c2pa::Context;
+use c2pa::{Context, Error, Reader};
+
+use crate::{Format, heif};
 
 /// Returns the settings for signing, and for reading the manifests of ingredients.
 pub(crate) fn offline() -> c2pa::Result<Arc<Context>> {
@@ -18,8 +21,23 @@ pub(crate) fn with_anchors(anchors: Option<&str>) -> c2pa::Result<Arc<Context>> 
             "ocsp_fetch": false,
         },
         "builder": { "thumbnail": { "enabled": false } },
-        "core": { "allowed_network_hosts": [] },
+        "core": {
+            "allowed_network_hosts": [],
+            // Refuses compressed manifests: a small file may hold any number, each of which would take megabytes.
+            "max_decompressed_manifest_size_in_mb": 0,
+        },
         "trust": { "trust_anchors": anchors },
     });
     Ok(Context::new().with_settings(settings.to_string())?.into_shared())
+}
+
+/// Opens the manifests of a file.
+///
+/// # Errors
+/// If it has none, or they are damaged or compressed.
+pub(crate) fn reader(context: &Arc<Context>, file: &[u8], format: Format) -> c2pa::Result<Reader> {
+    if matches!(format, Format::Heic | Format::Avif) && heif::may_be_compressed(file) {
+        return Err(Error::InvalidAsset("its manifest is compressed".to_owned()));
+    }
+    Reader::from_shared_context(context).with_stream(format.media_type(), Cursor::new(file))
 }

@@ -4,25 +4,44 @@
 const MANIFEST_BOX: [u8; 16] = [
     0xd8, 0xfe, 0xc3, 0xd6, 0x1b, 0x0e, 0x48, 0x3c, 0x92, 0x97, 0x58, 0x28, 0x87, 0x7e, 0xc4, 0x81,
 ];
+/// The type of a box with a compressed manifest.
+const COMPRESSED: &[u8] = b"brob";
 const XMP_START: &[u8] = b"<x:xmpmeta";
 const XMP_END: &[u8] = b"</x:xmpmeta>";
 
 /// Returns the size in bytes of the manifest store, if there is one: it has a box at the top level.
 pub(crate) fn manifest_bytes(file: &[u8]) -> Option<usize> {
+    manifests(file).next().map(<[u8]>::len)
+}
+
+/// Returns whether a manifest may be compressed. The library reads an update of a manifest without our settings, and would
+/// decompress it.
+pub(crate) fn may_be_compressed(file: &[u8]) -> bool {
+    manifests(file).any(|store| find(store, COMPRESSED).is_some())
+}
+
+/// Returns the contents of the boxes with manifests, up to the first damaged box.
+fn manifests(file: &[u8]) -> impl Iterator<Item = &[u8]> {
+    boxes(file).filter_map(|(name, contents)| {
+        (name == b"uuid" && contents.starts_with(&MANIFEST_BOX)).then_some(contents)
+    })
+}
+
+/// Returns the name and the contents of the boxes at the top level.
+fn boxes(file: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     let mut rest = file;
-    loop {
-        let head: u32 = u32::from_be_bytes(*rest.first_chunk()?);
+    std::iter::from_fn(move || {
+        let head = u32::from_be_bytes(*rest.first_chunk()?);
         let (start, length) = match head {
             0 => (8, rest.len()),
             1 => (16, u64::from_be_bytes(*rest.get(8..)?.first_chunk()?).try_into().ok()?),
             length => (8, length as usize),
         };
+        let name: &[u8; 4] = rest.get(4..)?.first_chunk()?;
         let contents = rest.get(start..length)?;
-        if rest.get(4..8) == Some(b"uuid") && contents.starts_with(&MANIFEST_BOX) {
-            return Some(contents.len());
-        }
         rest = &rest[length..];
-    }
+        Some((name, contents))
+    })
 }
 
 /// Returns the XMP packet. Packets are made to be found in files of any structure (XMP part 3, 1).

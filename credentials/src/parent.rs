@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use c2pa::{Builder, Error, Reader};
+use c2pa::{Builder, Error};
 use serde_json::json;
 
 use crate::context::offline;
@@ -10,9 +10,11 @@ use crate::guard::guard;
 use crate::statement::PARENT;
 use crate::{Format, SourceType, container, report, xmp};
 
-/// The largest manifest store that is kept, in bytes. Manifests with thumbnails of several ingredients take about one
-/// megabyte.
-pub const MAX_MANIFEST_BYTES: usize = 4 << 20;
+/// The largest manifest store of an upload that is kept, in bytes. The quota does not count it.
+pub const MAX_MANIFEST_BYTES: usize = 1 << 20;
+/// The largest manifest store of a result that goes into what is made from it, in bytes: ours, and what was kept of the
+/// upload.
+const MAX_RESULT_MANIFEST_BYTES: usize = 4 << 20;
 /// The title of an upload in the manifests of what is made from it.
 const UPLOAD: &str = "Uploaded picture";
 /// The title of a result in the manifests of what is made from it.
@@ -68,8 +70,7 @@ fn stated_in_xmp(file: &[u8], format: Format) -> Option<SourceType> {
 /// Returns the archived ingredient of a file with a manifest, and the source type that its manifest claims.
 fn archive(file: &[u8], format: Format) -> c2pa::Result<(Vec<u8>, Option<SourceType>)> {
     let context = offline()?;
-    let reader = Reader::from_shared_context(&context)
-        .with_stream(format.media_type(), Cursor::new(file))?;
+    let reader = crate::context::reader(&context, file, format)?;
     let claimed = report::claimed_source(&reader);
     let mut builder = Builder::from_shared_context(&context);
     let described = described(UPLOAD, format).to_string();
@@ -118,7 +119,7 @@ impl Parent<'_> {
         // Uploads are stored without their manifests.
         let title = if manifest.is_some() { RESULT } else { UPLOAD };
         let described = described(title, format).to_string();
-        if manifest.is_some_and(|bytes| bytes <= MAX_MANIFEST_BYTES) {
+        if manifest.is_some_and(|bytes| bytes <= MAX_RESULT_MANIFEST_BYTES) {
             let mut picture = Cursor::new(self.picture);
             builder.add_ingredient_from_stream(described, format.media_type(), &mut picture)?;
         } else {

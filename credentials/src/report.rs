@@ -1,6 +1,5 @@
 //! Reads the marks of a picture and checks whether they are trustworthy.
 
-use std::io::Cursor;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -155,8 +154,7 @@ impl Verifier {
             return Report::absent(stated);
         }
         let read = || {
-            let reader = Reader::from_shared_context(&self.context);
-            let reader = reader.with_stream(format.media_type(), Cursor::new(file))?;
+            let reader = crate::context::reader(&self.context, file, format)?;
             let claimed = claimed_source(&reader);
             let is_source_claimed = claimed.is_some();
             let source = claimed.or_else(|| stated.clone());

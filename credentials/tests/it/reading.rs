@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use c2pa::{Builder, Context, SigningAlg, create_signer};
-use retouch_credentials::{Claim, Format, Leaf, SourceType, State, Verifier};
+use retouch_credentials::{Claim, Format, Leaf, Provenance, SourceType, State, Verifier};
 use serde_json::json;
 
 use crate::{FORMATS, codes, fixed, leaf, picture, pixels, signer_of, verifier_of, without_chunk};
@@ -144,11 +144,35 @@ fn what_is_no_picture_says_nothing() {
     }
 }
 
+#[test]
+fn compressed_manifests_are_not_read() {
+    let leaf = leaf("Example Ltd");
+    let (part, verifier) = (picture(Format::Png), Verifier::new(None, None).unwrap());
+    let plain = composite(&part, 1, &leaf);
+    let settings = json!({"prefer_compress_manifests": true});
+    let compressed = composite_with(&settings, &part, 1, &leaf);
+    assert!(compressed.windows(4).any(|name| name == b"brob"), "it is compressed");
+    assert_eq!(verifier.read(&plain).state, State::Valid);
+    let report = verifier.read(&compressed);
+    assert_eq!((report.state, report.claim.is_none()), (State::Invalid, true), "{report:?}");
+    assert_eq!(Provenance::read(&compressed, Format::Png), None);
+}
+
 /// Returns a picture that claims to be a composite of `count` copies of `part`.
-fn composite(part: &[u8], count: usize, Leaf { chain, key }: &Leaf) -> Vec<u8> {
+fn composite(part: &[u8], count: usize, leaf: &Leaf) -> Vec<u8> {
+    composite_with(&json!({}), part, count, leaf)
+}
+
+/// Like [`composite`], with these settings of the library's core.
+fn composite_with(
+    core: &serde_json::Value,
+    part: &[u8],
+    count: usize,
+    Leaf { chain, key }: &Leaf,
+) -> Vec<u8> {
     let signer =
         create_signer::from_keys(chain.as_bytes(), key.as_bytes(), SigningAlg::Es256, None);
-    let settings = json!({"verify": {"verify_after_sign": false}}).to_string();
+    let settings = json!({"verify": {"verify_after_sign": false}, "core": core}).to_string();
     let context = Context::new().with_settings(settings).unwrap().into_shared();
     let actions = json!({"actions": [{
         "action": "c2pa.created",
