@@ -28,11 +28,17 @@ pub enum Ending {
 /// Decodes a picture and returns the exit status, if the program was started for that. A program calls this first, while
 /// it has a single thread.
 pub fn decode_if_asked() -> Option<ExitCode> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // Programs that are started for something else may have arguments that are not Unicode, such as names of files.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != COMMAND {
+        return None;
+    }
+    let arguments: Vec<String> =
+        arguments.map(|argument| argument.into_string().ok()).collect::<Option<_>>()?;
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ended = match *arguments.as_slice() {
-        [COMMAND, library, PROBE] => probe(library),
-        [COMMAND, library, memory, time] => match (memory.parse(), time.parse()) {
+        [library, PROBE] => probe(library),
+        [library, memory, time] => match (memory.parse(), time.parse()) {
             (Ok(memory_bytes), Ok(cpu_secs)) => decode(library, memory_bytes, cpu_secs),
             _ => Err((Ending::Failed, "expected memory and time as numbers".to_owned())),
         },

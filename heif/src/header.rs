@@ -15,6 +15,9 @@ const PIXEL_BYTES: u64 = 14;
 /// The same for more bits a channel; photos take 12, and 20 if they are of high dynamic range.
 const DEEP_PIXEL_BYTES: u64 = 24;
 
+/// The longest side that the decoder accepts before cropping, in pixels; libheif's own limit.
+pub const MAX_CODED_SIDE: u32 = 1 << 16;
+
 type FourCc = [u8; 4];
 
 /// The codec of a picture.
@@ -60,6 +63,8 @@ pub struct Header {
     pub width: u32,
     /// Height of the upright picture in pixels.
     pub height: u32,
+    /// The pixels that are decoded, before the picture is cropped.
+    coded_pixels: u64,
     /// Whether any picture in the file has more than 8 bits a channel.
     is_deep: bool,
     /// The size of the file, in bytes.
@@ -72,7 +77,7 @@ impl Header {
     /// # Errors
     /// [`PixelError::UnsupportedFormat`] for any other file, [`PixelError::Foreign`] if its codec is neither HEVC nor
     /// AV1, [`PixelError::Unreadable`] if it is damaged or truncated, [`PixelError::TooLarge`] if a side exceeds
-    /// `limits`.
+    /// `limits`, or a side before cropping exceeds what the decoder accepts.
     pub fn read(file: &[u8], limits: &Limits) -> Result<Self, PixelError> {
         let codec = Codec::of(file).ok_or(PixelError::UnsupportedFormat)?;
         if is_truncated(file) {
@@ -92,32 +97,35 @@ impl Header {
         }
         let properties = find(meta, *b"iprp").ok_or_else(damaged)?;
         let container = find(properties, *b"ipco").ok_or_else(damaged)?;
-        let (width, height) = size(container, properties, primary).ok_or_else(damaged)?;
-        if width == 0 || height == 0 {
+        let Size { coded, upright: (width, height) } =
+            size(container, properties, primary).ok_or_else(damaged)?;
+        // Cropping leaves a pixel at least.
+        if coded.0 == 0 || coded.1 == 0 {
             return Err(unreadable("it has no pixels"));
         }
         let max_dimension = limits.max_dimension;
         if width > max_dimension || height > max_dimension {
             return Err(PixelError::TooLarge { width, height, max_dimension });
         }
+        if coded.0.max(coded.1) > MAX_CODED_SIDE {
+            let (width, height) = coded;
+            return Err(PixelError::TooLarge { width, height, max_dimension: MAX_CODED_SIDE });
+        }
+        let coded_pixels = u64::from(coded.0) * u64::from(coded.1);
         let is_deep = boxes(container).any(|(kind, data)| is_deep(kind, data));
-        Ok(Self { codec, width, height, is_deep, file: file.len() as u64 })
+        Ok(Self { codec, width, height, coded_pixels, is_deep, file: file.len() as u64 })
     }
 
     /// Returns the most memory that [`crate::Heif::convert`] takes beside the file and its result, in bytes.
     pub const fn convert_bytes(&self) -> u64 {
         let per_pixel = if self.is_deep { DEEP_PIXEL_BYTES } else { PIXEL_BYTES };
-        BASE_BYTES + 2 * self.file + per_pixel * self.pixels()
+        BASE_BYTES + 2 * self.file + per_pixel * self.coded_pixels
     }
 
     /// Returns the most bytes that the result has.
     pub(crate) const fn result_bytes(&self) -> u64 {
         // Noise does not compress. A profile and metadata take a megabyte each at most.
-        5 * self.pixels() + (3 << 20)
-    }
-
-    const fn pixels(&self) -> u64 {
-        self.width as u64 * self.height as u64
+        5 * self.width as u64 * self.height as u64 + (3 << 20)
     }
 }
 
@@ -137,7 +145,7 @@ pub fn exif(file: &[u8]) -> Option<Exif> {
 
 /// Returns the contents of an item that is in one piece in the file (`iloc`).
 fn located<'a>(file: &'a [u8], places: &[u8], wanted: u32) -> Option<&'a [u8]> {
-    let version = *places.first()?;
+    let version = *places.first().filter(|version| **version <= 2)?;
     let sizes =
         [places.get(4)? >> 4, places.get(4)? & 15, places.get(5)? >> 4, places.get(5)? & 15];
     let [offset_size, length_size, base_size, index_size] = sizes.map(usize::from);
@@ -154,6 +162,11 @@ fn located<'a>(file: &'a [u8], places: &[u8], wanted: u32) -> Option<&'a [u8]> {
         next(2)?;
         let base = next(base_size)?;
         let pieces = next(2)?;
+        // Pieces that take no bytes could be more than anybody has time for.
+        let piece_size = offset_size + length_size + if version > 0 { index_size } else { 0 };
+        if piece_size == 0 && pieces > 1 {
+            return None;
+        }
         for _ in 0..pieces {
             if version > 0 {
                 next(index_size)?;
@@ -235,17 +248,28 @@ fn items(meta: &[u8]) -> Option<impl Iterator<Item = (u32, FourCc)>> {
     }))
 }
 
-/// The size of an item after its transformations, which its properties name in order (`ipma`).
-fn size(container: &[u8], properties: &[u8], item: u32) -> Option<(u32, u32)> {
+/// The size of an item (width, height).
+struct Size {
+    /// As it is decoded.
+    coded: (u32, u32),
+    /// After its transformations.
+    upright: (u32, u32),
+}
+
+/// The size of an item, whose properties name its transformations in order (`ipma`).
+fn size(container: &[u8], properties: &[u8], item: u32) -> Option<Size> {
     let all: Vec<_> = boxes(container).collect();
-    let mut size = None;
+    let (mut coded, mut size) = (None, None);
     for index in associated(properties, item)? {
         let Some((kind, data)) = usize::from(index).checked_sub(1).and_then(|at| all.get(at))
         else {
             continue;
         };
         match (kind, size) {
-            (b"ispe", None) => size = Some((number(data, 4)?, number(data, 8)?)),
+            (b"ispe", None) => {
+                coded = Some((number(data, 4)?, number(data, 8)?));
+                size = coded;
+            }
             (b"clap", Some((width, height))) => {
                 let cropped_side = |at: usize, full: u32| {
                     let cropped = number(data, at)?.checked_div(number(data, at + 4)?)?;
@@ -259,7 +283,7 @@ fn size(container: &[u8], properties: &[u8], item: u32) -> Option<(u32, u32)> {
             _ => {}
         }
     }
-    size
+    coded.zip(size).map(|(coded, upright)| Size { coded, upright })
 }
 
 /// The numbers of an item's properties, counted from 1.

@@ -22,6 +22,8 @@ use crate::header::{Codec, Header};
 const CPU_SECS: u64 = 30;
 /// How long a decoder may take on a machine that is busy.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a probe may take. It decodes nothing, callers wait for it, and the next call tries again.
+const PROBE_PATIENCE: Duration = Duration::from_secs(10);
 /// The maximum length of an error message that is read from a decoder, in bytes.
 const MAX_REASON_BYTES: u64 = 500;
 /// The reason for refusing a file whose decoder was ended.
@@ -104,15 +106,20 @@ impl Heif {
         }
         match self.support.get_or_try_init(|| self.probe()).await {
             Ok(support) => support.clone(),
-            // The machine may have been short of processes, so the next call tries again.
+            // The machine may have been short of processes, memory, or time, so the next call tries again.
             Err(error) => without(format!("starting {}: {error}", self.program.display())),
         }
     }
 
     async fn probe(&self) -> io::Result<Support> {
         let without = |detail: String| Support { detail, ..Support::default() };
-        let ended = self.run(&[PROBE.as_ref()], Bytes::new(), 200).await?;
-        let Outcome::Done(said) = ended else { return Ok(without(ended.to_string())) };
+        let patience = self.patience.min(PROBE_PATIENCE);
+        let ended = self.run(&[PROBE.as_ref()], Bytes::new(), 200, patience).await?;
+        let said = match ended {
+            Outcome::Done(said) => said,
+            Outcome::Failed(..) => return Ok(without(ended.to_string())),
+            Outcome::Killed(_) => return Err(io::Error::other(ended.to_string())),
+        };
         let said = String::from_utf8_lossy(&said).into_owned();
         Ok(match *said.split(' ').collect::<Vec<_>>().as_slice() {
             [version, heic, avif] => {
@@ -138,7 +145,7 @@ impl Heif {
         let (memory, time) = (header.convert_bytes().to_string(), CPU_SECS.to_string());
         let arguments = [memory.as_ref(), time.as_ref()];
         let internal = |reason: String| PixelError::Internal(format!("decoding: {reason}"));
-        let ended = self.run(&arguments, file, header.result_bytes()).await;
+        let ended = self.run(&arguments, file, header.result_bytes(), self.patience).await;
         match ended.map_err(|error| internal(error.to_string()))? {
             Outcome::Done(picture) => Ok(picture),
             Outcome::Killed(signal) => {
@@ -165,6 +172,7 @@ impl Heif {
         arguments: &[&OsStr],
         input: Bytes,
         max_output: u64,
+        patience: Duration,
     ) -> io::Result<Outcome> {
         let mut decoder = Command::new(&self.program)
             .arg(COMMAND)
@@ -191,7 +199,7 @@ impl Heif {
                 tokio::join!(send, read(stdout, max_output), read(stderr, MAX_REASON_BYTES));
             Ok::<_, io::Error>((output?, reason?, decoder.wait().await?))
         };
-        let Ok(ended) = timeout(self.patience, talk).await else {
+        let Ok(ended) = timeout(patience, talk).await else {
             return Ok(Outcome::Killed(libc::SIGKILL));
         };
         let (output, reason, status) = ended?;

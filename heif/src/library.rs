@@ -6,6 +6,8 @@ use std::ptr::{null, null_mut};
 
 use libloading::Library;
 
+use crate::header::MAX_CODED_SIDE;
+
 const FORMAT_HEVC: c_int = 1;
 const FORMAT_AV1: c_int = 4;
 const COLORSPACE_RGB: c_int = 1;
@@ -15,8 +17,6 @@ const CHANNEL_INTERLEAVED: c_int = 10;
 /// The categories of errors that mean a missing decoder, not a damaged file.
 const ERROR_UNSUPPORTED_FEATURE: c_int = 4;
 const ERROR_PLUGIN_LOADING: c_int = 11;
-/// libheif's own limit for sides; ours is checked before.
-const MAX_SIDE: c_int = 1 << 16;
 /// Decoding several tiles at once takes more memory and hardly less time.
 const MAX_THREADS: c_int = 2;
 
@@ -166,7 +166,7 @@ impl LibHeif {
         // ends. Results are checked before they are used.
         unsafe {
             let context = (heif.heif_context_alloc)();
-            (heif.heif_context_set_maximum_image_size_limit)(context, MAX_SIDE);
+            (heif.heif_context_set_maximum_image_size_limit)(context, MAX_CODED_SIDE as c_int);
             (heif.heif_context_set_max_decoding_threads)(context, MAX_THREADS);
             let start = file.as_ptr().cast();
             succeeded(&(heif.heif_context_read_from_memory_without_copy)(

@@ -1,9 +1,11 @@
 //! Files that were made to hurt, and a decoder that does not end.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -38,6 +40,69 @@ fn sizes_are_checked_before_anything_is_decoded() {
     assert!(matches!(with_width(60_000), Err(PixelError::TooLarge { height: 60_000, .. })));
     assert!(matches!(with_width(u32::MAX), Err(PixelError::TooLarge { .. })));
     assert!(matches!(with_width(0), Err(PixelError::Unreadable(_))));
+}
+
+#[test]
+fn memory_is_reserved_for_what_is_decoded_before_cropping() {
+    let cropped = picture("mirrored.heic");
+    let size = contents_of(&cropped, b"ispe") + 4;
+    let of_side = |side: u32| {
+        let mut file = cropped.clone();
+        file[size..size + 4].copy_from_slice(&side.to_be_bytes());
+        file[size + 4..size + 8].copy_from_slice(&side.to_be_bytes());
+        header(&file)
+    };
+    let large = of_side(20_000).unwrap();
+    assert_eq!((large.width, large.height), (64, 48));
+    let pixels = 20_000_u64 * 20_000;
+    let more = large.convert_bytes() - of_side(64).unwrap().convert_bytes();
+    assert!((8 * pixels..=16 * pixels).contains(&more), "{more}");
+    // The decoder would refuse it, too.
+    assert!(matches!(of_side(u32::MAX), Err(PixelError::TooLarge { width: u32::MAX, .. })));
+    assert!(matches!(of_side(0), Err(PixelError::Unreadable(_))));
+}
+
+fn boxed(kind: &[u8; 4], contents: &[&[u8]]) -> Vec<u8> {
+    let contents = contents.concat();
+    [&(contents.len() as u32 + 8).to_be_bytes(), &kind[..], &contents].concat()
+}
+
+/// A file whose first item is Exif, with these contents of `iloc`.
+fn with_places(places: &[u8]) -> Vec<u8> {
+    let entry = boxed(b"infe", &[&[2, 0, 0, 0, 0, 1, 0, 0], b"Exif\0"]);
+    let items = boxed(b"iinf", &[&[0, 0, 0, 0, 0, 1], &entry]);
+    let meta = boxed(b"meta", &[&[0; 4], &items, &boxed(b"iloc", &[places])]);
+    [boxed(b"ftyp", &[b"heic\0\0\0\0mif1"]), meta].concat()
+}
+
+#[test]
+fn places_that_take_no_bytes_take_no_time_either() {
+    // Items after the wanted one, each with 65,535 pieces whose start and length have no bytes.
+    let mut places = vec![0, 0, 0, 0, 0x00, 0x00, 0xff, 0xff];
+    places.extend([0, 2, 0, 0, 0xff, 0xff].repeat(0xffff));
+    let mut long = vec![2, 0, 0, 0, 0x00, 0x00, 0, 4, 0, 0];
+    long.extend([0, 0, 0, 2, 0, 0, 0, 0, 0xff, 0xff].repeat(0x4_0000));
+    for places in [places, long] {
+        let started = Instant::now();
+        assert_eq!(retouch_heif::exif(&with_places(&places)), None);
+        assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn places_of_versions_to_come_are_not_guessed() {
+    // One item in one piece. Its block follows the other boxes.
+    let with_version = |version: u8| {
+        let places = |start: u32| {
+            let head = [version, 0, 0, 0, 0x44, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1];
+            [&head[..], &start.to_be_bytes(), &18_u32.to_be_bytes()].concat()
+        };
+        let start = with_places(&places(0)).len() as u32;
+        let block = b"\0\0\0\0II*\0\x08\0\0\0\0\0\0\0\0\0";
+        retouch_heif::exif(&[&with_places(&places(start))[..], block].concat())
+    };
+    assert!(with_version(2).is_some());
+    assert_eq!(with_version(3), None);
 }
 
 #[test]
@@ -114,23 +179,41 @@ fn a_decoder_can_do_nothing_but_compute() {
     assert!(started.elapsed() < Duration::from_secs(10));
 }
 
+#[test]
+fn arguments_that_are_not_unicode_are_none_of_a_decoders_business() {
+    let name = OsStr::from_bytes(b"caf\xe9.jpg");
+    let run = OsStr::new("run");
+    for arguments in [&[name][..], &[run, name], &[OsStr::new("decode-picture"), name, name]] {
+        let mut program = Command::new(config().picture_decoder.unwrap());
+        let ended = program.args(arguments).stdin(Stdio::null()).output().unwrap();
+        // The program goes on to read the arguments for itself, and these tests' has no other use for them.
+        assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {ended:?}");
+        assert!(ended.stderr.is_empty(), "{arguments:?}: {ended:?}");
+    }
+}
+
+/// Decodes with a shell script.
+fn scripted(folder: &Path, text: &str) -> Heif {
+    let script = folder.join("script");
+    let mut file = fs::File::create(&script).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file.set_permissions(fs::Permissions::from_mode(0o700)).unwrap();
+    drop(file);
+    Heif::new(&HeifConfig { picture_decoder: Some(script), ..config() }).unwrap()
+}
+
 /// A decoder that takes its input, says which process it is, and never ends.
-fn stuck(folder: &std::path::Path) -> (Heif, PathBuf) {
-    let (script, id) = (folder.join("stuck"), folder.join("id"));
+fn stuck(folder: &Path) -> (Heif, PathBuf) {
+    let id = folder.join("id");
     let text = format!(
         "#!/bin/sh\nif [ \"$3\" = probe ]; then printf '1 true true'; exit 0; fi\n\
          echo $$ > {}\nexec sleep 600\n",
         id.display()
     );
-    let mut file = fs::File::create(&script).unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    file.set_permissions(fs::Permissions::from_mode(0o700)).unwrap();
-    drop(file);
-    let config = HeifConfig { picture_decoder: Some(script), ..config() };
-    (Heif::new(&config).unwrap(), id)
+    (scripted(folder, &text), id)
 }
 
-async fn is_gone(id: &std::path::Path) -> bool {
+async fn is_gone(id: &Path) -> bool {
     let process = fs::read_to_string(id).unwrap().trim().to_owned();
     for _ in 0..200 {
         let state = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -141,6 +224,24 @@ async fn is_gone(id: &std::path::Path) -> bool {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     false
+}
+
+#[tokio::test]
+async fn a_probe_that_was_killed_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = folder.path().join("first");
+    let text = format!(
+        "#!/bin/sh\nif [ -e {0} ]; then printf '1 true true'; exit 0; fi\n: > {0}\nkill -9 $$\n",
+        first.display()
+    );
+    let heif = scripted(folder.path(), &text);
+    let killed = heif.support().await;
+    assert!(!killed.heic && killed.detail.ends_with("ended by signal 9"), "{killed:?}");
+    let support = heif.support().await;
+    assert!(support.heic && support.avif, "{support:?}");
+    // What was found out stays.
+    fs::remove_file(first).unwrap();
+    assert_eq!(heif.support().await, support);
 }
 
 #[tokio::test]
