@@ -71,7 +71,7 @@ pub fn prepare(
         (false, FileFormat::Jpeg) => (encode_jpeg(&picture, ENCODED_QUALITY)?, FileFormat::Jpeg),
         (false, FileFormat::Png | FileFormat::WebP) => (encode_picture(&picture)?, FileFormat::Png),
     };
-    let bytes = exif.map_or_else(|| Ok(bytes.clone()), |exif| exif.put_on(&bytes))?;
+    let bytes = marked(bytes, exif)?;
     let (width, height) = (picture.width, picture.height);
     let (thumbnail, thumbnail_format) = thumbnail(&picture)?;
     let preview = if has_preview { Preview::of(&picture)? } else { None };
@@ -84,6 +84,14 @@ pub fn prepare(
         thumbnail_type: thumbnail_format.content_type(),
         preview,
     })
+}
+
+/// Puts EXIF on a file, and drops the file without it before more is made of the picture.
+fn marked(file: Bytes, exif: Option<&Exif>) -> Result<Bytes, PixelError> {
+    match exif {
+        Some(exif) => exif.put_on(&file),
+        None => Ok(file),
+    }
 }
 
 /// Encodes a picture whose own format cannot be stored: as JPEG, or as PNG if it has transparency.

@@ -11,6 +11,7 @@ use img_parts::jpeg::Jpeg;
 use img_parts::png::{Png, PngChunk};
 use retouch_pixels::cutout::{self, Channels, CutoutOptions, Format, Length, Margins, Position};
 use retouch_pixels::decode::Header;
+use retouch_pixels::exif::Exif;
 use retouch_pixels::finish::{self, Background, Crop, Finish, Gradient, Output, Quality, Shadow};
 use retouch_pixels::{Limits, upload};
 
@@ -170,9 +171,27 @@ fn uploads() -> Vec<(&'static str, Bytes)> {
     ]
 }
 
+/// Files as large as their pixels, also when they are turned and encoded again.
+fn large_uploads() -> Vec<(&'static str, Bytes)> {
+    let noise = ImageBuffer::from_fn(SIDE, SIDE, |x, y| {
+        let [r, g, b, _] = noise(x, y).to_le_bytes();
+        image::Rgb([r, g, b])
+    });
+    let noise = encoded(&DynamicImage::ImageRgb8(noise), ImageFormat::Png);
+    let mut turned = Png::from_bytes(noise.clone()).expect("a PNG");
+    turned.chunks_mut().insert(1, PngChunk::new(*b"eXIf", turned_exif()));
+    vec![("a PNG of noise that keeps EXIF", noise), ("the same, turned", turned.encoder().bytes())]
+}
+
 #[test]
 fn the_estimates_of_memory_hold() {
     let limits = Limits { max_dimension: SIDE };
+    let exif = Exif::parse(&turned_exif()).expect("a block");
+    for (name, file) in large_uploads() {
+        let estimate = Header::read(&file, &limits).expect(name).prepare_bytes();
+        let peak = peak(|| upload::prepare(&file, &limits, true, Some(&exif)).expect(name));
+        check(name, peak, estimate);
+    }
     for (name, file) in uploads() {
         let estimate = Header::read(&file, &limits).expect(name).prepare_bytes();
         let peak = peak(|| upload::prepare(&file, &limits, true, None).expect(name));

@@ -113,14 +113,18 @@ pub(super) fn animation(file: &[u8]) -> Option<Foreign> {
     is_animated.then_some(Foreign::Animation("WebP"))
 }
 
-/// An animation announces itself before its pixels (PNG 3, 4.9).
+/// An animation announces itself and the number of its frames before its pixels (PNG 3, 4.9 and 11.3.5.1). Some programs
+/// announce a single frame, which is a still picture.
 fn is_animated_png(png: &[u8]) -> bool {
     let mut at = 8_usize;
     while let (Some(length), Some(kind)) =
         (png.get(at..at + 4).and_then(|bytes| bytes.first_chunk()), png.get(at + 4..at + 8))
     {
         match kind {
-            b"acTL" => return true,
+            b"acTL" => {
+                let frames = png.get(at + 8..).and_then(|bytes| bytes.first_chunk());
+                return frames.is_some_and(|frames| u32::from_be_bytes(*frames) > 1);
+            }
             b"IDAT" => return false,
             _ => at = at.saturating_add(u32::from_be_bytes(*length) as usize + 12),
         }
@@ -310,8 +314,10 @@ mod tests {
 
     #[test]
     fn animations_in_accepted_formats_are_found() {
-        let apng = b"\x89PNG\r\n\x1a\n\0\0\0\x01IHDR.\0\0\0\0\0\0\0\x08acTL";
-        assert_eq!(animation(apng), Some(Foreign::Animation("APNG")));
+        let mut apng = b"\x89PNG\r\n\x1a\n\0\0\0\x01IHDR.\0\0\0\0\0\0\0\x08acTL\0\0\0\x02".to_vec();
+        assert_eq!(animation(&apng), Some(Foreign::Animation("APNG")));
+        *apng.last_mut().expect("the number of frames") = 1;
+        assert_eq!(animation(&apng), None);
         let still = b"\x89PNG\r\n\x1a\n\0\0\0\x01IDAT.\0\0\0\0\0\0\0\x08acTL";
         assert_eq!(animation(still), None);
         let mut webp = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\x02".to_vec();

@@ -100,12 +100,18 @@ impl Header {
 
     /// Returns the most memory that [`crate::upload::prepare`] takes beside the file, in bytes.
     pub fn prepare_bytes(&self) -> u64 {
-        // A picture that was turned is encoded again, and noise does not compress.
-        let written = if self.is_upright() { self.file } else { self.picture };
+        // A picture that was turned is encoded again, and noise does not compress. The fast compression of PNGs has a
+        // fixed code, which takes up to 12 bits per byte of noise.
+        let written = match self.format {
+            _ if self.is_upright() => self.file,
+            FileFormat::Jpeg => self.picture,
+            FileFormat::Png | FileFormat::WebP => self.picture / 2 * 3,
+        };
         // The thumbnail is finished before the preview begins.
         let preview = preview::memory_bytes(self.width, self.height);
         let copies = THUMBNAIL_BYTES.min(8 * self.pixels()).max(preview);
-        let encoding = self.picture + written + copies;
+        // EXIF is put on a copy of the file before the thumbnail begins.
+        let encoding = self.picture + written + copies.max(written);
         self.decode_bytes().max(encoding + SPARE_BYTES)
     }
 

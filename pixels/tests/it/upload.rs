@@ -6,6 +6,7 @@ use image::{DynamicImage, ImageEncoder, Rgb, RgbImage};
 use img_parts::jpeg::Jpeg;
 use img_parts::png::{Png, PngChunk};
 use img_parts::{ImageEXIF, ImageICC};
+use retouch_pixels::decode::Foreign;
 use retouch_pixels::upload::{self, Upload};
 use retouch_pixels::{Limits, PixelError};
 
@@ -98,6 +99,26 @@ fn a_png_loses_its_comments_and_trailing_bytes() {
     assert!(!contains(&picture.bytes, b"somebody") && !contains(&picture.bytes, b"PK\x03\x04"));
     assert!(contains(&picture.bytes, b"gAMA"));
     assert_eq!(picture.content_type, "image/png");
+}
+
+#[test]
+fn an_animation_of_one_frame_is_a_still_picture() {
+    let with_frames = |frames: u8| {
+        let mut png = Png::from_bytes(super::png(40, 30).into()).unwrap();
+        let control = vec![0, 0, 0, frames, 0, 0, 0, 0];
+        // Of the size of the picture, at the origin, for a second.
+        let frame = [[0, 0, 0, 0], [0, 0, 0, 40], [0, 0, 0, 30], [0; 4], [0; 4], [0, 1, 0, 1]];
+        let frame = [&frame.concat()[..], &[0, 0]].concat();
+        png.chunks_mut().insert(1, PngChunk::new(*b"acTL", control.into()));
+        png.chunks_mut().insert(2, PngChunk::new(*b"fcTL", frame.into()));
+        png.encoder().bytes()
+    };
+    let picture = prepare(&with_frames(1)).unwrap();
+    assert!(!contains(&picture.bytes, b"acTL") && !contains(&picture.bytes, b"fcTL"));
+    let shown = image::load_from_memory(&picture.bytes).unwrap();
+    assert_eq!(shown, image::load_from_memory(&super::png(40, 30)).unwrap());
+    let refused = prepare(&with_frames(2)).unwrap_err();
+    assert_eq!(refused, PixelError::Foreign(Foreign::Animation("APNG")));
 }
 
 #[test]
