@@ -5,12 +5,10 @@
 //! the reduction. Weights are fixed-point with 22 fractional bits. Samples are rounded to 8 bits between the
 //! horizontal and the vertical pass, and a pass that changes nothing is skipped.
 
-use fast_image_resize::images::{TypedImage, TypedImageRef};
-use fast_image_resize::pixels::{U8, U8x3, U8x4};
-use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 use image::{DynamicImage, ImageBuffer};
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
+use retouch_resample::{FilterType, ResizeAlg, ResizeOptions};
 
 use crate::PixelError;
 #[cfg(target_arch = "x86_64")]
@@ -53,8 +51,7 @@ fn convolve(
     convolve_samples(rgb, 3, from, to, &options)
 }
 
-/// Resizes interleaved 8-bit samples of 1, 3 or 4 channels. Every filter of the library is compiled for each type of
-/// pixels and images that it is called with, which takes minutes for all of them, so it is called only here.
+/// Resizes interleaved 8-bit samples of 1, 3 or 4 channels.
 ///
 /// # Errors
 /// [`PixelError::Internal`] for other channels, or if the number of samples does not match `from`.
@@ -65,12 +62,8 @@ pub(crate) fn convolve_samples(
     to: (u32, u32),
     options: &ResizeOptions,
 ) -> Result<Vec<u8>, PixelError> {
-    match channels {
-        1 => convolve_pixels::<U8>(samples, channels, from, to, options),
-        3 => convolve_pixels::<U8x3>(samples, channels, from, to, options),
-        4 => convolve_pixels::<U8x4>(samples, channels, from, to, options),
-        _ => Err(PixelError::Internal(format!("resizing: {channels} channels"))),
-    }
+    retouch_resample::resample(samples, channels, from, to, options)
+        .map_err(|problem| PixelError::Internal(format!("resizing: {problem}")))
 }
 
 /// Resizes a gray, RGB or RGBA picture of 8-bit samples; colors are weighted by alpha.
@@ -98,26 +91,6 @@ pub(crate) fn convolve_image(
         _ => None,
     };
     made.ok_or_else(|| PixelError::Internal(format!("resizing: {:?}", picture.color())))
-}
-
-fn convolve_pixels<P: PixelTrait>(
-    samples: &[u8],
-    channels: usize,
-    from: (u32, u32),
-    to: (u32, u32),
-    options: &ResizeOptions,
-) -> Result<Vec<u8>, PixelError> {
-    let failed =
-        |problem: &dyn std::error::Error| PixelError::Internal(format!("resizing: {problem}"));
-    let mut made = vec![0; to.0 as usize * to.1 as usize * channels];
-    let source =
-        TypedImageRef::<P>::from_buffer(from.0, from.1, samples).map_err(|error| failed(&error))?;
-    let mut view =
-        TypedImage::<P>::from_buffer(to.0, to.1, &mut made).map_err(|error| failed(&error))?;
-    Resizer::new()
-        .resize_typed(&source, &mut view, Some(options))
-        .map_err(|error| failed(&error))?;
-    Ok(made)
 }
 
 /// Resizes R, G, B from one size (width, height) to another, bit for bit as Pillow's BILINEAR.

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use bytes::Bytes;
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
+use retouch_resample::{FilterType, ResizeAlg, ResizeOptions};
 
 use crate::encode::{Channels, Rgba, encode_png, interleave};
 use crate::icc::MAX_THUMBNAIL_PROFILE_BYTES;

@@ -58,6 +58,8 @@ ARROWS = [
     ),
     Arrow("only api/src/payments names Stripe", r"\b(async_)?stripe\w*::", EVERYWHERE, ("api/src/payments.rs", "api/src/payments/")),
     Arrow("only heif loads a library and filters system calls", r"\b(libloading|seccompiler)::", EVERYWHERE, ("heif/src",)),
+    # It is generic: whoever calls it compiles all its filters.
+    Arrow("only resample calls fast_image_resize", r"\bfast_image_resize::", EVERYWHERE, ("pixels/resample/src",)),
     Arrow("only credentials names c2pa", r"\bc2pa::", EVERYWHERE, ("credentials/src",)),
     Arrow("credentials knows neither jobs nor the database", STATE + "|" + JOBS, ("credentials/src",)),
     Arrow(

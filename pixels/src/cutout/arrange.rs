@@ -1,7 +1,7 @@
 //! Places the subject on a canvas.
 
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 use image::{DynamicImage, RgbaImage, imageops};
+use retouch_resample::{FilterType, ResizeAlg, ResizeOptions};
 
 use super::options::{CutoutOptions, Position, pixels};
 use crate::PixelError;

@@ -1,8 +1,8 @@
 //! Puts a background and a shadow behind a cutout.
 
 use bytes::Bytes;
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 use image::{DynamicImage, GrayImage, RgbImage, RgbaImage};
+use retouch_resample::{FilterType, ResizeAlg, ResizeOptions};
 
 use super::canvas::Canvas;
 use super::error::FinishError;

@@ -1,7 +1,7 @@
 //! A Gaussian blur whose cost hardly depends on its width: the picture is scaled down, blurred, and scaled up again.
 
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 use image::{DynamicImage, GrayImage, RgbImage};
+use retouch_resample::{FilterType, ResizeAlg, ResizeOptions};
 
 use super::canvas::Canvas;
 use crate::PixelError;
