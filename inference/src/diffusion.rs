@@ -11,6 +11,7 @@ pub mod json;
 pub mod net;
 pub mod noise;
 pub mod picture;
+mod recent_texts;
 pub mod request;
 pub mod scheduler;
 pub mod scheduler_config;

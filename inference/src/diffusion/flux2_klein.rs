@@ -22,6 +22,7 @@ use super::json;
 use super::net::Opener;
 use super::noise::{NoiseSource, draw};
 use super::picture;
+use super::recent_texts::RecentTexts;
 use super::request::{Generated, Request, StepCallback, StepState};
 
 /// Pixels per latent, along each side: eight in the autoencoder, and 2 × 2 of its latents are packed into one.
@@ -36,6 +37,7 @@ pub struct Flux2Klein {
     encoder: Encoder,
     decoder: Decoder,
     text: Option<TextEncoder>,
+    recent: RecentTexts<(ArrayD<f32>, usize)>,
     scheduler: FlowConfig,
 }
 
@@ -61,6 +63,7 @@ impl Flux2Klein {
             encoder: Encoder::open(folder, opener)?,
             decoder: Decoder::open(folder, opener)?,
             text,
+            recent: RecentTexts::new(),
             scheduler,
         })
     }
@@ -103,9 +106,15 @@ impl Flux2Klein {
             let reason = "the model's folder has no text encoder, which a prompt requires";
             return Err(DiffusionError::unsupported("text_encoder", reason));
         };
-        let (embedded, cut) = text.embed(&request.prompt)?;
-        let generated = self.inpaint_embedded(request, &embedded, noise, on_step)?;
-        Ok(Generated { prompt_tokens_cut: cut, ..generated })
+        let texts = (None, request.prompt.clone());
+        let embedded = self.recent.get_or_embed(texts, |(_, prompt)| {
+            let (states, cut) = text.embed(prompt)?;
+            let bytes = 4 * states.len();
+            Ok::<_, DiffusionError>(((states, cut), bytes))
+        })?;
+        let (states, cut) = embedded.as_ref();
+        let generated = self.inpaint_embedded(request, states, noise, on_step)?;
+        Ok(Generated { prompt_tokens_cut: *cut, ..generated })
     }
 
     /// Like [`Self::inpaint`], but with an embedded prompt, `[1, length, size]`, instead of the request's prompt.
@@ -141,6 +150,7 @@ impl Flux2Klein {
             Some(other) => packed(&self.encoder.run(&picture::to_tensor(other), height, width)?),
             None => clean.clone(),
         };
+        let condition = self.transformer.condition(embedded, (height, width))?;
         let mask = picture::shrink_softly(&request.mask, height, width);
 
         let mut latents = between(&clean, &noise, sigmas[first]);
@@ -148,8 +158,7 @@ impl Flux2Klein {
             let (sigma, next) = (sigmas[index], sigmas[index + 1]);
             // The net expects a thousandth of the timestep, however many timesteps the training had.
             let time = (timesteps[index] / 1000.0) as f32;
-            let velocity =
-                self.transformer.run(&latents, &reference, (height, width), embedded, time)?;
+            let velocity = self.transformer.run(&latents, &reference, &condition, time)?;
             // Outside the mask, the latents are the original picture with the remaining noise.
             let kept = between(&clean, &noise, next);
             step(&mut latents, &velocity, next - sigma, &kept, &mask);

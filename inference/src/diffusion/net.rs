@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayViewD};
+use ort::memory::AllocationDevice;
 use ort::session::{
     HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession, SessionInputValue,
 };
-use ort::value::{Outlet, Tensor, TensorElementType, ValueType};
+use ort::value::{DynTensor, Outlet, Tensor, TensorElementType, ValueType};
 
 use super::error::DiffusionError;
+use crate::device::Device;
 use crate::session::{SessionError, classify};
 
 /// Opens ONNX files on a device. [`Runtime`](crate::session::Runtime) is the only production implementation.
@@ -22,6 +24,9 @@ pub trait Opener {
     /// # Errors
     /// If the file is not a model, or the device refuses it.
     fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError>;
+
+    /// Returns the device.
+    fn device(&self) -> Device;
 }
 
 /// A tensor's element type.
@@ -85,10 +90,18 @@ pub enum Input<'a> {
     Integers(ArrayViewD<'a, i64>),
 }
 
+/// The values of an input for several runs: cast to the type of the port and copied to the device once.
+#[derive(Debug)]
+pub struct Shared {
+    port: String,
+    tensor: DynTensor,
+}
+
 /// One opened net.
 pub struct Net {
     part: &'static str,
     session: OrtSession,
+    device: Device,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
     run_time: Duration,
@@ -112,7 +125,14 @@ impl Net {
             opener.open_file(&file).map_err(|error| DiffusionError::Session { part, error })?;
         let inputs = session.inputs().iter().map(port).collect();
         let outputs = session.outputs().iter().map(port).collect();
-        Ok(Self { part, session, inputs, outputs, run_time: Duration::ZERO })
+        Ok(Self {
+            part,
+            session,
+            device: opener.device(),
+            inputs,
+            outputs,
+            run_time: Duration::ZERO,
+        })
     }
 
     /// Returns the name of the net's folder.
@@ -135,6 +155,23 @@ impl Net {
         &self.outputs
     }
 
+    /// Casts values and copies them to the device, for several runs.
+    ///
+    /// # Errors
+    /// If ONNX Runtime refuses them, or the device has no memory for them.
+    pub fn share(&self, port: &Port, values: &Input<'_>) -> Result<Shared, DiffusionError> {
+        let tensor = cast(values, &port.element).and_then(|tensor| match self.device {
+            Device::Cpu => Ok(tensor),
+            Device::Cuda => tensor.to(AllocationDevice::CUDA, 0),
+        });
+        let tensor = tensor.map_err(|error| self.failed(&error))?;
+        Ok(Shared { port: port.name.clone(), tensor })
+    }
+
+    fn failed(&self, error: &ort::Error) -> DiffusionError {
+        DiffusionError::Session { part: self.part, error: classify(error) }
+    }
+
     /// Runs the net and returns one output as 32-bit floats. Other outputs are not fetched.
     ///
     /// # Errors
@@ -144,37 +181,37 @@ impl Net {
         inputs: &[(&Port, Input<'_>)],
         output: &Port,
     ) -> Result<ArrayD<f32>, DiffusionError> {
-        Ok(self.run_for(inputs, &[output])?.remove(0))
+        Ok(self.run_for(&[], inputs, &[output])?.remove(0))
     }
 
-    /// Like [`Self::run`], for several outputs, which are returned in the same order.
+    /// Like [`Self::run`], with shared inputs besides, and for several outputs, which are returned in the same order.
     ///
     /// # Errors
     /// Same as [`Self::run`].
     pub fn run_for(
         &mut self,
+        shared: &[Shared],
         inputs: &[(&Port, Input<'_>)],
         outputs: &[&Port],
     ) -> Result<Vec<ArrayD<f32>>, DiffusionError> {
-        let part = self.part;
-        let made = self
-            .run_raw(inputs, outputs)
-            .map_err(|error| DiffusionError::Session { part, error: classify(&error) })?;
+        let made = self.run_raw(shared, inputs, outputs).map_err(|error| self.failed(&error))?;
         if made.iter().flatten().all(|value| value.is_finite()) {
             Ok(made)
         } else {
-            Err(DiffusionError::NotFinite { part })
+            Err(DiffusionError::NotFinite { part: self.part })
         }
     }
 
     fn run_raw(
         &mut self,
+        shared: &[Shared],
         inputs: &[(&Port, Input<'_>)],
         wanted: &[&Port],
     ) -> ort::Result<Vec<ArrayD<f32>>> {
-        let mut values = Vec::with_capacity(inputs.len());
+        let mut values: Vec<(&str, SessionInputValue<'_>)> =
+            shared.iter().map(|Shared { port, tensor }| (port.as_str(), tensor.into())).collect();
         for (port, input) in inputs {
-            values.push((port.name.as_str(), cast(input, &port.element)?));
+            values.push((port.name.as_str(), cast(input, &port.element)?.into()));
         }
         let mut selected = OutputSelector::no_default();
         for output in wanted {
@@ -196,38 +233,38 @@ impl Net {
     }
 }
 
-fn cast(input: &Input<'_>, element: &Element) -> ort::Result<SessionInputValue<'static>> {
-    match (input, element) {
-        (Input::Floats(floats), Element::F32) => Ok(Tensor::from_array(floats.to_owned())?.into()),
+fn cast(input: &Input<'_>, element: &Element) -> ort::Result<DynTensor> {
+    Ok(match (input, element) {
+        (Input::Floats(floats), Element::F32) => Tensor::from_array(floats.to_owned())?.upcast(),
         (Input::Floats(floats), Element::F16) => {
-            Ok(Tensor::from_array(floats.mapv(f16::from_f32))?.into())
+            Tensor::from_array(floats.mapv(f16::from_f32))?.upcast()
         }
         (Input::Floats(floats), Element::Bf16) => {
-            Ok(Tensor::from_array(floats.mapv(bf16::from_f32))?.into())
+            Tensor::from_array(floats.mapv(bf16::from_f32))?.upcast()
         }
         (Input::Floats(floats), Element::I64) => {
-            Ok(Tensor::from_array(floats.mapv(|value| value as i64))?.into())
+            Tensor::from_array(floats.mapv(|value| value as i64))?.upcast()
         }
         (Input::Floats(floats), Element::I32) => {
-            Ok(Tensor::from_array(floats.mapv(|value| value as i32))?.into())
+            Tensor::from_array(floats.mapv(|value| value as i32))?.upcast()
         }
-        (Input::Integers(ids), Element::I64) => Ok(Tensor::from_array(ids.to_owned())?.into()),
+        (Input::Integers(ids), Element::I64) => Tensor::from_array(ids.to_owned())?.upcast(),
         (Input::Integers(ids), Element::I32) => {
-            Ok(Tensor::from_array(ids.mapv(|id| id as i32))?.into())
+            Tensor::from_array(ids.mapv(|id| id as i32))?.upcast()
         }
         (Input::Integers(ids), Element::F32) => {
-            Ok(Tensor::from_array(ids.mapv(|id| id as f32))?.into())
+            Tensor::from_array(ids.mapv(|id| id as f32))?.upcast()
         }
         (Input::Integers(ids), Element::F16) => {
-            Ok(Tensor::from_array(ids.mapv(|id| f16::from_f32(id as f32)))?.into())
+            Tensor::from_array(ids.mapv(|id| f16::from_f32(id as f32)))?.upcast()
         }
         (Input::Integers(ids), Element::Bf16) => {
-            Ok(Tensor::from_array(ids.mapv(|id| bf16::from_f32(id as f32)))?.into())
+            Tensor::from_array(ids.mapv(|id| bf16::from_f32(id as f32)))?.upcast()
         }
         (_, Element::Other(name)) => {
-            Err(ort::Error::new(format!("no pipeline supports inputs of type {name}")))
+            return Err(ort::Error::new(format!("no pipeline supports inputs of type {name}")));
         }
-    }
+    })
 }
 
 fn port(outlet: &Outlet) -> Port {

@@ -23,13 +23,14 @@ use serde_json::{Map, Value};
 use self::config::{config, level_scale, scaling_factor};
 pub(super) use self::text::EmbeddedTexts;
 use self::text::TextEncoders;
-use self::unet::Unet;
+use self::unet::{Condition, Unet};
 use self::vae::{LATENT_CHANNELS, VaeDecoder, VaeEncoder};
 use super::error::DiffusionError;
 use super::json;
 use super::net::Opener;
 use super::noise::{NoiseSource, draw};
 use super::picture;
+use super::recent_texts::RecentTexts;
 use super::request::{Generated, Request, StepCallback, StepState};
 use super::scheduler::{self, Scheduler};
 use super::scheduler_config::{ModelScheduler, SchedulerConfig};
@@ -38,6 +39,7 @@ use super::tokenizer::Tokens;
 /// An opened Stable Diffusion inpainting model.
 pub struct SdInpaint {
     texts: TextEncoders,
+    recent: RecentTexts<EmbeddedTexts>,
     unet: Unet,
     vae_encoder: VaeEncoder,
     vae_decoder: VaeDecoder,
@@ -91,6 +93,7 @@ impl SdInpaint {
         let vae_scale = level_scale(&vae_config).unwrap_or(8);
         Ok(Self {
             texts,
+            recent: RecentTexts::new(),
             scaling_factor: scaling_factor(&vae_config, unet.is_sdxl())?,
             unet,
             vae_encoder: VaeEncoder::open(folder, opener)?,
@@ -154,8 +157,16 @@ impl SdInpaint {
             return Err(DiffusionError::Request(text));
         }
         let is_guided = request.guidance > 1.0 && !self.unet.takes_guidance();
-        let negative = is_guided.then_some(request.negative_prompt.as_str());
-        let embedded = self.embed(negative, &request.prompt)?;
+        let negative = is_guided.then(|| request.negative_prompt.clone());
+        let embedded = self.recent.get_or_embed(
+            (negative, request.prompt.clone()),
+            |(negative, prompt)| {
+                let embedded = self.texts.embed(negative.as_deref(), prompt)?;
+                let bytes = embedded.bytes();
+                Ok::<_, DiffusionError>((embedded, bytes))
+            },
+        )?;
+        let condition = self.condition(&embedded, request.mask.dim(), request.guidance)?;
         let fixed = self.fixed_channels(request)?;
 
         let mut latents = self.first_latents(request, schedule.as_ref(), first, noise)?;
@@ -165,7 +176,7 @@ impl SdInpaint {
             let scale = schedule.input_scale(index);
             let scaled = latents.mapv(|value| (f64::from(value) * scale) as f32);
             let seen = joined(&[&scaled, &fixed])?;
-            let predicted = self.predict(&seen, timestep, &embedded, request.guidance)?;
+            let predicted = self.predict(&seen, timestep, &condition)?;
             let fresh = if schedule.draws_noise(index) {
                 Some(draw(noise, latents.shape())?)
             } else {
@@ -242,23 +253,29 @@ impl SdInpaint {
         }
     }
 
+    /// Returns what the `UNet` takes in every step for a picture of `size` (height, width in pixels).
+    pub(super) fn condition(
+        &self,
+        embedded: &EmbeddedTexts,
+        size: (usize, usize),
+        guidance: f32,
+    ) -> Result<Condition, DiffusionError> {
+        self.unet.condition(embedded, size, guidance)
+    }
+
     /// Runs the `UNet` on the nine channels. With two rows of text, applies guidance away from the negative prompt.
     pub(super) fn predict(
         &mut self,
         seen: &Array4<f32>,
         timestep: f32,
-        embedded: &EmbeddedTexts,
-        guidance: f32,
+        condition: &Condition,
     ) -> Result<Array4<f32>, DiffusionError> {
-        let rows = embedded.states.shape().first().copied().unwrap_or(0);
-        let sample = joined_rows(seen, rows)?;
-        let (_, _, height, width) = seen.dim();
-        let size = (height * self.vae_scale, width * self.vae_scale);
-        let made = self.unet.run(sample, size, timestep, embedded, guidance)?;
+        let sample = joined_rows(seen, condition.rows)?;
+        let made = self.unet.run(sample, timestep, condition)?;
         let mut halves = made.axis_iter(Axis(0));
         match (halves.next(), halves.next()) {
             (Some(negative), Some(prompt)) => {
-                let guided = &negative + &((&prompt - &negative) * guidance);
+                let guided = &negative + &((&prompt - &negative) * condition.guidance);
                 Ok(guided.insert_axis(Axis(0)))
             }
             _ => Ok(made),

@@ -206,6 +206,10 @@ impl Opener for Runtime {
         let open = || self.builder(false)?.commit_from_file(model);
         open().map_err(|error| classify(&error))
     }
+
+    fn device(&self) -> Device {
+        self.device
+    }
 }
 
 fn environment(library: &Path) -> Result<ort::environment::Environment, SessionError> {

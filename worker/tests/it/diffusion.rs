@@ -277,6 +277,32 @@ fn without_guidance_the_negative_prompt_is_not_run() {
 }
 
 #[test]
+fn a_prompt_is_embedded_once_until_it_changes() {
+    for folder in [sd(), sdxl()] {
+        let mut model = SdInpaint::open(&folder, &runtime()).unwrap();
+        let cut = request(&"flower ".repeat(120));
+        let mut embeds = |request: &Request| {
+            let before = model.run_times()[1];
+            assert_eq!(before.0, "text_encoder");
+            let painted = paint(&mut model, request, 1).unwrap();
+            (model.run_times()[1].1 > before.1, painted)
+        };
+        let (is_embedded, first) = embeds(&cut);
+        assert!(is_embedded);
+        let (is_embedded, again) = embeds(&cut);
+        assert!(!is_embedded);
+        assert_eq!(first.image, again.image);
+        assert!(again.prompt_tokens_cut > 0);
+        assert_eq!(first.prompt_tokens_cut, again.prompt_tokens_cut);
+        assert!(embeds(&Request { negative_prompt: "blurry".to_owned(), ..cut.clone() }).0);
+        // Without guidance there is one text instead of two.
+        assert!(embeds(&Request { guidance: 1.0, ..cut.clone() }).0);
+        assert!(embeds(&request("a cat")).0);
+        assert!(!embeds(&cut).0);
+    }
+}
+
+#[test]
 fn cut_tokens_are_counted() {
     let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
     let request = Request { steps: 1, ..request(&"flower ".repeat(120)) };

@@ -5,7 +5,7 @@ use std::path::Path;
 use ndarray::{Array2, Array3, Array4, ArrayD, Axis, Ix3, Ix4, concatenate, s};
 
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port};
+use crate::diffusion::net::{Input, Net, Opener, Port, Shared};
 use crate::diffusion::picture;
 
 /// The position of the reference picture on the time axis; the latents are at 0.
@@ -13,6 +13,11 @@ const REFERENCE_TIME: i64 = 10;
 
 pub(super) struct Transformer {
     pub(super) net: Net,
+    sequence: Port,
+    texts: Port,
+    time: Port,
+    image_ids: Port,
+    text_ids: Port,
     output: Port,
 }
 
@@ -33,14 +38,46 @@ impl Transformer {
                 return Err(DiffusionError::unsupported("transformer", reason));
             }
         }
-        for name in Self::INPUTS {
-            if !net.inputs().iter().any(|port| port.name == name) {
-                let reason = format!("has no `{name}` input");
-                return Err(DiffusionError::unsupported("transformer", reason));
-            }
-        }
-        let output = floats(&net, net.outputs(), 3)?;
-        Ok(Self { net, output })
+        let input = |name: &str| {
+            let found = net.inputs().iter().find(|port| port.name == name);
+            found.cloned().ok_or_else(|| {
+                DiffusionError::unsupported("transformer", format!("has no `{name}` input"))
+            })
+        };
+        let [sequence, texts, time, image_ids, text_ids] = Self::INPUTS.map(input);
+        Ok(Self {
+            sequence: sequence?,
+            texts: texts?,
+            time: time?,
+            image_ids: image_ids?,
+            text_ids: text_ids?,
+            output: floats(&net, net.outputs(), 3)?,
+            net,
+        })
+    }
+
+    /// Returns what the net takes in every step of a picture: an embedded prompt, `[1, length, size]`, and the positions
+    /// of all latents and tokens. `size` is height and width in latents.
+    pub(super) fn condition(
+        &self,
+        embedded: &ArrayD<f32>,
+        size: (usize, usize),
+    ) -> Result<Vec<Shared>, DiffusionError> {
+        let length = embedded.shape().get(1).copied().unwrap_or(0);
+        let image_ids = image_positions(size);
+        let text_ids =
+            Array2::from_shape_fn((length, 4), |(at, axis)| if axis == 3 { at as i64 } else { 0 });
+        let ids = |port: &Port, ids: Array2<i64>| {
+            let ids = ids.into_dyn();
+            // Some exports keep the batch axis of size 1.
+            let ids = if port.rank() == 3 { ids.insert_axis(Axis(0)) } else { ids };
+            self.net.share(port, &Input::Integers(ids.view()))
+        };
+        Ok(vec![
+            self.net.share(&self.texts, &Input::Floats(embedded.view()))?,
+            ids(&self.image_ids, image_ids)?,
+            ids(&self.text_ids, text_ids)?,
+        ])
     }
 
     /// Returns the velocity of the latents, `[1, height * width, channels]`, with the clean picture as reference.
@@ -48,38 +85,19 @@ impl Transformer {
         &mut self,
         latents: &Array3<f32>,
         reference: &Array3<f32>,
-        size: (usize, usize),
-        embedded: &ArrayD<f32>,
+        condition: &[Shared],
         time: f32,
     ) -> Result<Array3<f32>, DiffusionError> {
         let tokens = latents.dim().1;
         let sequence = concatenate(Axis(1), &[latents.view(), reference.view()])
             .map_err(|error| DiffusionError::unsupported("vae_encoder", error.to_string()))?;
-        let length = embedded.shape().get(1).copied().unwrap_or(0);
-        let image_ids = image_positions(size);
-        let text_ids =
-            Array2::from_shape_fn((length, 4), |(at, axis)| if axis == 3 { at as i64 } else { 0 });
-        let time = ArrayD::from_elem(vec![1], time);
-        let sequence = sequence.into_dyn();
-
-        let ports = self.net.inputs().to_vec();
-        let mut inputs = Vec::with_capacity(ports.len());
-        let (image_ids, text_ids) = (image_ids.into_dyn(), text_ids.into_dyn());
-        for port in &ports {
-            let input = match port.name.as_str() {
-                "hidden_states" => Input::Floats(sequence.view()),
-                "encoder_hidden_states" => Input::Floats(embedded.view()),
-                "timestep" => Input::Floats(time.view()),
-                ids => {
-                    let ids = if ids == "img_ids" { &image_ids } else { &text_ids };
-                    // Some exports keep the batch axis of size 1.
-                    let view = ids.view();
-                    Input::Integers(if port.rank() == 3 { view.insert_axis(Axis(0)) } else { view })
-                }
-            };
-            inputs.push((port, input));
-        }
-        let made = three_axes(self.net.run(&inputs, &self.output)?, "transformer")?;
+        let (sequence, time) = (sequence.into_dyn(), ArrayD::from_elem(vec![1], time));
+        let inputs = [
+            (&self.sequence, Input::Floats(sequence.view())),
+            (&self.time, Input::Floats(time.view())),
+        ];
+        let made = self.net.run_for(condition, &inputs, &[&self.output])?.remove(0);
+        let made = three_axes(made, "transformer")?;
         if made.dim().1 < tokens || made.dim().2 != latents.dim().2 {
             let reason = format!(
                 "returned shape {:?} for latents of shape {:?}",

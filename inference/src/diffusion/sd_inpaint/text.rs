@@ -26,6 +26,13 @@ pub(in crate::diffusion) struct EmbeddedTexts {
     pub(in crate::diffusion) cut: Vec<usize>,
 }
 
+impl EmbeddedTexts {
+    /// Returns the size in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        4 * (self.states.len() + self.pooled.as_ref().map_or(0, ArrayD::len))
+    }
+}
+
 pub(super) struct TextEncoders {
     first: TextEncoder,
     second: Option<SecondEncoder>,
@@ -190,7 +197,7 @@ impl TextEncoder {
         let ids = Array2::from_shape_fn((texts.len(), length), |(text, at)| tokens[text].ids[at]);
         let ids = [(&self.ids, Input::Integers(ids.view().into_dyn()))];
         let wanted: Vec<_> = [Some(&self.states), pooled].into_iter().flatten().collect();
-        let mut made = self.net.run_for(&ids, &wanted)?.into_iter();
+        let mut made = self.net.run_for(&[], &ids, &wanted)?.into_iter();
         let states = made.next().unwrap_or_default();
         let cut = tokens.iter().map(|tokens| tokens.cut).collect();
         Ok(EmbeddedTexts { states, pooled: made.next(), cut })

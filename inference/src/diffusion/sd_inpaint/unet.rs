@@ -10,7 +10,7 @@ use super::ports::{four_axes, only_output};
 use super::text::EmbeddedTexts;
 use super::vae::LATENT_CHANNELS;
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port};
+use crate::diffusion::net::{Input, Net, Opener, Port, Shared};
 
 /// The input channels of an inpainting `UNet`: latents, the mask, and the latents of the unmasked part.
 const UNET_CHANNELS: usize = LATENT_CHANNELS + 1 + LATENT_CHANNELS;
@@ -35,6 +35,14 @@ pub(super) struct Unet {
 struct SdxlPorts {
     text_embeds: Port,
     time_ids: Port,
+}
+
+/// What the net takes in every step of a picture.
+pub(in crate::diffusion) struct Condition {
+    /// One row per text.
+    pub(super) rows: usize,
+    pub(super) guidance: f32,
+    shared: Vec<Shared>,
 }
 
 impl Unet {
@@ -100,42 +108,50 @@ impl Unet {
         self.guidance.is_some()
     }
 
-    /// Runs the net on the nine channels, one row per text. `size` is height and width of the picture in pixels.
+    /// Returns the condition of texts, guidance, and a picture of `size` (height, width in pixels).
+    pub(super) fn condition(
+        &self,
+        texts: &EmbeddedTexts,
+        size: (usize, usize),
+        guidance: f32,
+    ) -> Result<Condition, DiffusionError> {
+        let rows = texts.states.shape().first().copied().unwrap_or(0);
+        let share =
+            |port: &Port, values: &ArrayD<f32>| self.net.share(port, &Input::Floats(values.view()));
+        let mut shared = vec![share(&self.states, &texts.states)?];
+        if let Some((port, size)) = &self.guidance {
+            let numbers = guidance_embedding(guidance, *size);
+            let rows = ArrayD::from_shape_fn(IxDyn(&[rows, *size]), |at| numbers[at[1]]);
+            shared.push(share(port, &rows)?);
+        }
+        if let (Some(ports), Some(pooled)) = (&self.sdxl, &texts.pooled) {
+            let sizes = time_ids(size);
+            let sizes = ArrayD::from_shape_fn(IxDyn(&[rows, TIME_IDS]), |at| sizes[at[1]]);
+            shared.push(share(&ports.text_embeds, pooled)?);
+            shared.push(share(&ports.time_ids, &sizes)?);
+        }
+        Ok(Condition { rows, guidance, shared })
+    }
+
+    /// Runs the net on the nine channels, one row per text.
     pub(super) fn run(
         &mut self,
         sample: Array4<f32>,
-        size: (usize, usize),
         timestep: f32,
-        texts: &EmbeddedTexts,
-        guidance: f32,
+        condition: &Condition,
     ) -> Result<Array4<f32>, DiffusionError> {
-        let rows = sample.dim().0;
         let shape: &[usize] = match self.timestep.rank() {
             0 => &[],
             _ => &[self.timestep.size(0).unwrap_or(1)],
         };
         let timestep = ArrayD::from_elem(IxDyn(shape), timestep);
         let sample = sample.into_dyn();
-        let embedding = self.guidance.as_ref().map(|(port, size)| {
-            let numbers = guidance_embedding(guidance, *size);
-            (port, ArrayD::from_shape_fn(IxDyn(&[rows, *size]), |at| numbers[at[1]]))
-        });
-        let mut inputs = vec![
+        let inputs = [
             (&self.sample, Input::Floats(sample.view())),
             (&self.timestep, Input::Floats(timestep.view())),
-            (&self.states, Input::Floats(texts.states.view())),
         ];
-        if let Some((port, numbers)) = &embedding {
-            inputs.push((*port, Input::Floats(numbers.view())));
-        }
-        let sizes = time_ids(size);
-        let sizes = ArrayD::from_shape_fn(IxDyn(&[rows, TIME_IDS]), |at| sizes[at[1]]);
-        if let (Some(ports), Some(pooled)) = (&self.sdxl, &texts.pooled) {
-            inputs.push((&ports.text_embeds, Input::Floats(pooled.view())));
-            inputs.push((&ports.time_ids, Input::Floats(sizes.view())));
-        }
-        let made = self.net.run(&inputs, &self.output)?;
-        let expected = [rows, LATENT_CHANNELS, sample.shape()[2], sample.shape()[3]];
+        let made = self.net.run_for(&condition.shared, &inputs, &[&self.output])?.remove(0);
+        let expected = [condition.rows, LATENT_CHANNELS, sample.shape()[2], sample.shape()[3]];
         four_axes(made, "unet", &expected)
     }
 }

@@ -186,7 +186,8 @@ fn parts(
         let embedded = of_prompt(embedded);
         reports.push(match seen {
             Ok(seen) => {
-                let made = model.predict(&seen, 501.0, &embedded, 1.0)?;
+                let condition = model.condition(&embedded, request.mask.dim(), 1.0)?;
+                let made = model.predict(&seen, 501.0, &condition)?;
                 values("unet_t501", &made.view().into_dyn(), &recorded)
             }
             Err(error) => failed("unet_t501", &error),
