@@ -4,9 +4,14 @@
 //! queue. The least recently used models are asked to give way until the first in the queue fits: an idle one gives way
 //! after a moment, a busy one after its turn. A model reserves memory only while it holds none, so no two can wait for
 //! each other.
+//!
+//! Order of the locks: first the reservation, then [`Memory::begin_load`], then the state. A thread that waits for memory
+//! holds neither lock, so whoever holds one never waits for a model to give way.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -60,6 +65,8 @@ struct Shared {
     limit: Option<u64>,
     state: Mutex<State>,
     changed: Condvar,
+    /// Exclusive while a load is measured, shared by all other loads: the device's memory shows only their sum.
+    loading: RwLock<()>,
     /// The number of loads and unloads so far.
     changes: watch::Sender<u64>,
 }
@@ -113,6 +120,15 @@ pub enum Wait {
     Abandoned,
 }
 
+/// A load in progress. Ends when dropped.
+#[derive(Debug)]
+pub enum Load<'a> {
+    /// No other load runs beside it, so the growth of the memory in use is its own.
+    Measured(RwLockWriteGuard<'a, ()>),
+    /// Others of this kind may run beside it.
+    Unmeasured(RwLockReadGuard<'a, ()>),
+}
+
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Memory").field("limit", &self.limit).finish_non_exhaustive()
@@ -129,6 +145,7 @@ impl Memory {
             limit,
             state: Mutex::default(),
             changed: Condvar::new(),
+            loading: RwLock::default(),
             changes: watch::Sender::new(0),
         }))
     }
@@ -151,6 +168,17 @@ impl Memory {
     /// Returns a counter that changes whenever a model is loaded or unloaded.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
+    }
+
+    /// Begins a load whose memory is already reserved. Blocks while a measured load runs; a measured one also waits for
+    /// all others to end. Never call [`Tenant::acquire`] before the load has ended.
+    pub fn begin_load(&self, is_measured: bool) -> Load<'_> {
+        let loading = &self.0.loading;
+        if is_measured {
+            Load::Measured(loading.write().unwrap_or_else(PoisonError::into_inner))
+        } else {
+            Load::Unmeasured(loading.read().unwrap_or_else(PoisonError::into_inner))
+        }
     }
 
     /// Registers a model, which holds nothing yet. `wake` must make its thread check [`Tenant::must_yield`], and must
@@ -295,6 +323,8 @@ impl Tenant {
         if let Some(own) = state.tenants.get_mut(&self.id).filter(|own| own.held.is_some()) {
             own.held = Some(bytes);
         }
+        // The first in the queue asks again if it still does not fit.
+        state.ask_nobody();
         if let Some(limit) = shared.limit {
             let is_over = state.held() > limit;
             state.over_since = is_over.then(|| state.over_since.unwrap_or_else(Instant::now));
@@ -477,6 +507,47 @@ mod tests {
             holder.release();
         });
         assert_eq!(*order.lock().unwrap(), ["large", "small"]);
+    }
+
+    #[test]
+    fn a_model_that_shrank_need_not_give_way_to_one_that_fits_now() {
+        let memory = Memory::new(Some(10));
+        let ((large, _), (waiting, _)) = (tenant(&memory, "large"), tenant(&memory, "waiting"));
+        large.acquire(10, || true).unwrap();
+        let mut was_asked = false;
+        let wait = waiting.acquire(4, || {
+            was_asked = large.is_asked();
+            large.correct(6);
+            assert!(!large.is_asked());
+            true
+        });
+        assert_eq!((wait, was_asked), (Ok(Wait::Over), true));
+        assert_eq!(memory.held(), 10);
+    }
+
+    #[test]
+    fn nothing_loads_beside_a_load_that_is_measured() {
+        let memory = Memory::new(None);
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let load = |is_measured| {
+            let _load = memory.begin_load(is_measured);
+            let beside = now.fetch_add(1, Ordering::SeqCst);
+            most.fetch_max(beside, Ordering::SeqCst);
+            thread::sleep(Duration::from_millis(20));
+            if is_measured {
+                assert_eq!((beside, now.load(Ordering::SeqCst)), (0, 1));
+            }
+            now.fetch_sub(1, Ordering::SeqCst);
+        };
+        thread::scope(|scope| {
+            for is_measured in [true, false, true, false] {
+                scope.spawn(move || load(is_measured));
+            }
+        });
+        // Those that nobody measures do not wait for each other.
+        let first = memory.begin_load(false);
+        drop(memory.begin_load(false));
+        drop(first);
     }
 
     #[test]

@@ -142,10 +142,11 @@ fn own_model(
             return;
         }
     }
+    let load = runtime.memory().begin_load(residence.is_measured());
     let (before, started) = (residence.before(), Instant::now());
     // Before any check: a golden image that changes meanwhile makes another version.
     let version = version::version(manifest);
-    let Loaded { engine, mut refusals } =
+    let Loaded { engine, refusals } =
         checks::load(manifest, runtime, mode, &mut residence.kept, &mut report);
     let Some(engine) = engine else {
         // The caller may be gone, which is fine.
@@ -163,10 +164,7 @@ fn own_model(
         _ => false,
     };
     let most = if takes_several { runtime.batching().0 } else { 1 };
-    let most = residence.settle(before, most, started.elapsed()).unwrap_or_else(|error| {
-        refusals.push(refuse(error, started, &mut report));
-        1
-    });
+    let most = residence.settle(load, before, most, started.elapsed());
     let batches = Batches::new(runtime, &task, most);
     let memory_bytes = residence.needed();
     if refusals.is_empty() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use tracing::{Span, info};
+use tracing::{Span, info, warn};
 
 use super::checks;
 use super::engine::Engine;
@@ -13,11 +13,16 @@ use super::kept::Kept;
 use super::request::{Request, Work};
 use crate::device::Device;
 use crate::manifest::{Manifest, Task};
-use crate::memory::{Reading, Tenant, TooLarge, Wait};
+use crate::memory::{Load, Reading, Tenant, TooLarge, Wait};
 use crate::session::Runtime;
 
 /// The share of the limit that a model may take for batches. The rest is for other models.
 const BATCHES_SHARE: u64 = 2;
+/// The most that a measurement may count for, in estimates. Runs of other models are measured too, but the activations of
+/// an honest net can take ten times its files.
+const MOST_ESTIMATES: u64 = 16;
+/// A measurement up to here counts whatever the estimate: a net of a few megabytes may work on large pictures.
+const ALWAYS_CREDIBLE: u64 = 1 << 30;
 
 /// A model's share of the memory, with what it takes to load it again.
 pub struct Residence {
@@ -68,7 +73,8 @@ impl Residence {
         }
     }
 
-    /// Waits for the memory of the first load, which the caller then does between the two readings of [`Self::settle`].
+    /// Waits for the memory of the first load, which the caller then does between [`Self::before`] and [`Self::settle`],
+    /// within one [`crate::memory::Memory::begin_load`].
     ///
     /// # Errors
     /// [`TooLarge`] if the model can never fit.
@@ -76,30 +82,35 @@ impl Residence {
         self.tenant.acquire(self.needed, is_wanted)
     }
 
+    /// Returns whether the first load is measured. A model that states its size is not.
+    pub const fn is_measured(&self) -> bool {
+        self.manifest.memory_bytes.is_none()
+    }
+
     /// Reads the memory in use before the first load.
     pub fn before(&self) -> Option<u64> {
         self.runtime.read_memory(Reading::Used)
     }
 
-    /// Takes the measure of the model after its first load, which included a run of one input. Returns how many inputs
-    /// may run together, of `batch` at most.
-    ///
-    /// # Errors
-    /// [`TooLarge`] if the model needs more than the limit.
+    /// Takes the measure of the model after its first load, which included a run of one input. Ends the load. Returns how
+    /// many inputs may run together, of `batch` at most.
     pub fn settle(
         &mut self,
+        load: Load<'_>,
         before: Option<u64>,
         batch: usize,
         load_time: Duration,
-    ) -> Result<usize, TooLarge> {
+    ) -> usize {
         let peak = self.runtime.read_memory(Reading::Peak);
+        drop(load);
         let measured = before.zip(peak).map(|(before, peak)| peak.saturating_sub(before));
         let limit = self.runtime.memory().limit();
         let mut inputs = batch;
         // Other work in the process is measured too, so a statement counts for more, and the files are the least.
         if let (None, Some(measured)) = (self.manifest.memory_bytes, measured) {
             let weights = file_bytes(&self.manifest);
-            self.needed = measured.max(weights) + tiles_bytes(&self.manifest.task, &self.runtime);
+            let measured = measured.max(weights) + tiles_bytes(&self.manifest.task, &self.runtime);
+            self.needed = self.credible(measured);
             if let (Some(limit), Task::Segmentation(_)) = (limit, &self.manifest.task) {
                 let per_input = self.needed.saturating_sub(weights).max(1);
                 let room = (limit / BATCHES_SHARE).saturating_sub(self.needed);
@@ -109,12 +120,29 @@ impl Residence {
             }
         }
         self.load_time = load_time;
-        if let Some(limit) = limit.filter(|limit| self.needed > *limit) {
-            return Err(TooLarge { needed: self.needed, limit });
-        }
         self.tenant.correct(self.needed);
         self.is_loaded.store(true, Ordering::Release);
-        Ok(inputs)
+        inputs
+    }
+
+    /// Returns what a measurement counts for. The model has just run within the device's memory, so one above the limit
+    /// makes it run alone instead of refusing it.
+    fn credible(&self, measured: u64) -> u64 {
+        // Until now, `needed` is the estimate, which fits: it was reserved.
+        let most = self.needed.saturating_mul(MOST_ESTIMATES).max(ALWAYS_CREDIBLE);
+        let most = most.min(self.runtime.memory().limit().unwrap_or(u64::MAX));
+        if measured > most {
+            let name = &self.manifest.name;
+            let (measured_mib, counted_mib) = (measured >> 20, most >> 20);
+            warn!(
+                model.name = name,
+                measured_mib,
+                counted_mib,
+                "Measured {measured_mib} MiB for model {name}, but counting {counted_mib} MiB; if it needs more, state \
+                 memory_mib in its manifest"
+            );
+        }
+        measured.min(most)
     }
 
     /// Returns what the model needs while it is loaded, in bytes.
@@ -159,7 +187,7 @@ impl Residence {
     }
 
     /// Loads the model again, from the files of its first load, once there is memory for it; with `alone` once no other
-    /// model is loaded.
+    /// model is loaded. Then no other is loaded until [`Self::end_solitude`].
     ///
     /// # Errors
     /// Why it is not loaded. It holds no memory then.
@@ -175,12 +203,17 @@ impl Residence {
             Ok(Wait::Abandoned) => return Err(NotLoaded::Abandoned),
             Err(error) => return Err(NotLoaded::Failed(error.to_string())),
         }
+        let load = self.runtime.memory().begin_load(false);
         let started = Instant::now();
         let name = &self.manifest.name;
-        match checks::load_again(&self.manifest, &self.runtime, &mut self.kept) {
+        let opened = checks::load_again(&self.manifest, &self.runtime, &mut self.kept);
+        drop(load);
+        match opened {
             Ok(engine) => {
                 self.load_time = started.elapsed();
-                self.tenant.correct(self.needed);
+                if !alone {
+                    self.tenant.correct(self.needed);
+                }
                 self.is_loaded.store(true, Ordering::Release);
                 let duration_ms = self.load_time.as_millis() as u64;
                 info!(model.name = name, duration_ms, "Loaded model {name} again");
@@ -191,6 +224,11 @@ impl Residence {
                 Err(NotLoaded::Failed(format!("model {name} cannot be loaded again: {reason}")))
             }
         }
+    }
+
+    /// Lets other models load beside this one again.
+    pub fn end_solitude(&self) {
+        self.tenant.correct(self.needed);
     }
 }
 

@@ -172,7 +172,9 @@ impl Thread<'_> {
             Ok(engine) => self.engine = Some(engine),
             Err(NotLoaded::Abandoned | NotLoaded::Failed(_)) => return first,
         }
-        work(self)
+        let second = work(self);
+        self.residence.end_solitude();
+        second
     }
 
     fn infer(&mut self, first: Item) {

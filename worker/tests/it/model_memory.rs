@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
@@ -17,7 +17,7 @@ use retouch_inference::bindings::Demand;
 use retouch_inference::device::Device;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Manifest;
-use retouch_inference::memory::{MemorySettings, Reading};
+use retouch_inference::memory::{MemorySettings, Probe, Reading};
 use retouch_inference::registry::{
     LoadError, LoadStep, ModelHandle, PaintControl, Registry, Watcher, load_model, sample_painting,
 };
@@ -36,6 +36,13 @@ use crate::{repository, settings};
 fn limited(mib: u64, faults: RunFaults) -> Runtime {
     let memory = MemorySettings { limit_bytes: Some(mib << 20), ..MemorySettings::default() };
     Runtime::start(RuntimeSettings { memory, ..settings(Batching::NONE, faults) }).unwrap()
+}
+
+/// Same, with a device whose memory is what `probe` says.
+fn probed(mib: u64, probe: Probe) -> Runtime {
+    let memory = MemorySettings { limit_bytes: Some(mib << 20), probe };
+    let settings = settings(Batching::NONE, RunFaults::default());
+    Runtime::start(RuntimeSettings { memory, ..settings }).unwrap()
 }
 
 /// Writes a model that says it needs so many MiB.
@@ -94,21 +101,94 @@ async fn a_model_that_can_never_fit_is_refused_in_words() {
     let words = "needs about 101 MiB, but all models together may take 100 MiB";
     assert!(reason.contains(words), "{reason}");
     assert!(small[0].is_loaded(), "nobody gives way for nothing");
+}
 
-    // One that states nothing is measured while it is checked.
-    let probe = |_: Device, reading: Reading| {
-        Some(if reading == Reading::Peak { 200 << 20 } else { 1 << 20 })
-    };
-    let memory = MemorySettings { limit_bytes: Some(100 << 20), probe };
-    let settings = settings(Batching::NONE, RunFaults::default());
-    let runtime = Runtime::start(RuntimeSettings { memory, ..settings }).unwrap();
+/// The reading of a device on which a load takes so many MiB.
+fn grown(reading: Reading, mib: u64) -> u64 {
+    if reading == Reading::Peak { mib << 20 } else { 0 }
+}
+
+#[tokio::test]
+async fn a_measurement_has_a_bound_and_refuses_no_model_whose_files_fit() {
+    let models = TempDir::new().unwrap();
     Model::new(1.0).write(models.path(), "measured");
-    let refused = load(models.path(), "measured", &runtime).await.unwrap_err().to_string();
-    assert!(refused.contains("memory: it needs about 199 MiB"), "{refused}");
-    eventually(Duration::from_secs(5), "its thread has ended", || async {
-        (runtime.memory().held() == 0).then_some(())
+    // The growth, the limit, and what the model counts for; all in MiB.
+    let cases: [(Probe, u64, u64); 3] = [
+        (|_, reading| Some(grown(reading, 60)), 100, 60),
+        (|_, reading| Some(grown(reading, 200)), 100, 100),
+        (|_, reading| Some(grown(reading, 50 << 10)), 100 << 10, 1 << 10),
+    ];
+    for (probe, limit, counted) in cases {
+        let runtime = probed(limit, probe);
+        let model = load(models.path(), "measured", &runtime).await.unwrap();
+        assert_eq!(model.memory_bytes(), counted << 20);
+        assert_eq!(runtime.memory().held(), counted << 20);
+        infer(&model).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn models_are_measured_one_at_a_time() {
+    static NOW: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    let probe = |_: Device, reading: Reading| {
+        if reading == Reading::Used {
+            MOST.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(50));
+        } else {
+            NOW.fetch_sub(1, Ordering::SeqCst);
+        }
+        Some(1 << 20)
+    };
+    let (models, runtime) = (TempDir::new().unwrap(), probed(100, probe));
+    let loads = ["a", "b", "c", "d"].map(|name| {
+        Model::new(1.0).write(models.path(), name);
+        let (models, runtime) = (models.path().to_owned(), runtime.clone());
+        tokio::spawn(async move { load(&models, name, &runtime).await.unwrap() })
+    });
+    for load in loads {
+        load.await.unwrap();
+    }
+    assert_eq!((NOW.load(Ordering::SeqCst), MOST.load(Ordering::SeqCst)), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_model_comes_back_while_another_is_measured() {
+    static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+    static MAY_END: AtomicBool = AtomicBool::new(true);
+    let probe = |_: Device, reading: Reading| {
+        HAS_BEGUN.store(true, Ordering::SeqCst);
+        while reading == Reading::Used && !MAY_END.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Some(1 << 20)
+    };
+    let (models, runtime) = (TempDir::new().unwrap(), probed(100, probe));
+    write(models.path(), "large", 1.0, 80);
+    let large = load(models.path(), "large", &runtime).await.unwrap();
+    drop(load_each(models.path(), &["other"], &runtime).await);
+    let patience = Duration::from_secs(5);
+    let memory = runtime.memory();
+    eventually(patience, "nothing is loaded", || async { (memory.held() == 0).then_some(()) })
+        .await;
+    HAS_BEGUN.store(false, Ordering::SeqCst);
+    MAY_END.store(false, Ordering::SeqCst);
+
+    Model::new(1.2).write(models.path(), "measured");
+    let (folder, own) = (models.path().to_owned(), runtime.clone());
+    let measured = tokio::spawn(async move { load(&folder, "measured", &own).await.unwrap() });
+    eventually(patience, "the measurement has begun", || async {
+        HAS_BEGUN.load(Ordering::SeqCst).then_some(())
     })
     .await;
+    let again = large.clone();
+    let output = tokio::spawn(async move { infer(&again).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!large.is_loaded(), "its load would count for the other");
+    MAY_END.store(true, Ordering::SeqCst);
+    measured.await.unwrap();
+    output.await.unwrap();
+    assert!(large.is_loaded());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,13 +270,57 @@ async fn a_run_that_lacks_memory_is_repeated_without_other_models() {
     assert_eq!(runtime.memory().held(), 80 << 20);
 }
 
-#[tokio::test]
-async fn a_pipeline_gives_way_and_comes_back() {
+/// Copies the tiny pipelines, and lets `sd-inpaint` say that it needs so many MiB.
+fn pipelines(mib: u32) -> TempDir {
     let models = copy(&repository().join("models/tiny"));
-    let runtime = limited(100, RunFaults::default());
     let manifest = models.path().join("sd-inpaint/model.toml");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replacen("\n\n", "\nmemory_mib = 80\n\n", 1)).unwrap();
+    fs::write(&manifest, text.replacen("\n\n", &format!("\nmemory_mib = {mib}\n\n"), 1)).unwrap();
+    models
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_model_comes_back_before_the_repeated_run_has_ended() {
+    for is_cancelled in [false, true] {
+        let faults = WithFaults::parse_from(["test", "--fault-out-of-memory-at-run=1"]).faults;
+        let (models, runtime) = (pipelines(40), limited(100, faults));
+        let pipeline = load(models.path(), "sd-inpaint", &runtime).await.unwrap();
+        let other = load_each(models.path(), &["other"], &runtime).await.remove(0);
+        let (sender, mut outputs) = tokio::sync::mpsc::unbounded_channel();
+        let (rt, cancel) = (tokio::runtime::Handle::current(), CancellationToken::new());
+        let is_first = AtomicBool::new(true);
+        let progress = {
+            let (other, memory, cancel) = (other.clone(), runtime.memory().clone(), cancel.clone());
+            move |_| {
+                // The first run ends before its first step, so this is the repeated one.
+                if !is_first.swap(false, Ordering::SeqCst) {
+                    return;
+                }
+                assert!(!other.is_loaded());
+                let (again, sender) = (other.clone(), sender.clone());
+                rt.spawn(async move { sender.send(infer(&again).await) });
+                std::thread::sleep(Duration::from_millis(200));
+                assert!(!other.is_loaded(), "it takes the room of the run");
+                assert_eq!(memory.held(), 100 << 20);
+                if is_cancelled {
+                    cancel.cancel();
+                }
+            }
+        };
+        let control = PaintControl { progress: Arc::new(progress), cancel };
+        let mode = pipeline.task().modes()[0];
+        let painting = sample_painting(pipeline.task().canvas().unwrap(), mode);
+        assert_eq!(pipeline.paint(painting, control).await.is_err(), is_cancelled);
+        let patience = Duration::from_secs(10);
+        tokio::time::timeout(patience, outputs.recv()).await.unwrap().unwrap();
+        assert!(pipeline.is_loaded() && other.is_loaded(), "both fit");
+        assert_eq!(runtime.memory().held(), 80 << 20);
+    }
+}
+
+#[tokio::test]
+async fn a_pipeline_gives_way_and_comes_back() {
+    let (models, runtime) = (pipelines(80), limited(100, RunFaults::default()));
     let pipeline = load(models.path(), "sd-inpaint", &runtime).await.unwrap();
     let mode = pipeline.task().modes()[0];
     let paint = || async {
