@@ -96,13 +96,14 @@ async fn find(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>>
 }
 
 /// Locks the row of a user until the transaction ends, so that what counts the user's rows and then adds one runs alone.
-/// Returns false if the account does not exist or was deleted.
+/// Whoever also locks images, jobs or orders locks the user first: with one order, no two wait for each other. Returns
+/// false if the account does not exist or was deleted.
 pub(crate) async fn lock(conn: &mut PgConnection, user: UserId) -> sqlx::Result<bool> {
-    let found = sqlx::query!(
-        "select id from users where id = $1 and deleted_at is null for update",
+    let is_active = sqlx::query_scalar!(
+        r#"select deleted_at is null as "is_active!" from users where id = $1 for update"#,
         user.uuid(),
     );
-    Ok(found.fetch_optional(conn).await?.is_some())
+    Ok(is_active.fetch_optional(conn).await?.unwrap_or(false))
 }
 
 /// Returns the user with this id, unless they deleted their account.

@@ -6,7 +6,7 @@
 
 use sqlx::PgPool;
 
-use crate::{JobId, UserId, db, images, jobs};
+use crate::{JobId, UserId, db, images, jobs, users};
 
 /// Images, and then jobs, per transaction.
 const BATCH: i64 = 50;
@@ -25,6 +25,7 @@ pub(super) async fn erase_batch(pool: &PgPool, user: Option<UserId>) -> sqlx::Re
     .await?;
     let Some(unfinished) = unfinished else { return Ok(false) };
     let user = unfinished.user;
+    users::lock(&mut tx, user).await?;
     if images::delete_some(&mut tx, user, BATCH).await? < BATCH {
         match jobs::erase_some(&mut tx, user, unfinished.after_job, BATCH).await? {
             Some(last) => sqlx::query!(

@@ -2,7 +2,7 @@
 
 use sqlx::PgConnection;
 
-use crate::{UserId, db};
+use crate::{UserId, db, users};
 
 /// Locks the user's row and holds `cost` for a job. Returns false if the balance is too low; the row is
 /// locked either way.
@@ -21,9 +21,7 @@ pub(crate) async fn lock_and_hold(
     if held.rows_affected() == 1 {
         return Ok(true);
     }
-    sqlx::query!("select id from users where id = $1 for update", user.uuid())
-        .fetch_one(conn)
-        .await?;
+    users::lock(conn, user).await?;
     Ok(false)
 }
 

@@ -3,7 +3,7 @@
 use sqlx::{PgConnection, PgPool};
 
 use crate::jobs::{self, CancelScope};
-use crate::{ImageId, JobId, UserId, db, storage};
+use crate::{ImageId, JobId, UserId, db, storage, users};
 
 /// Images that were deleted together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,10 +25,8 @@ pub async fn delete(pool: &PgPool, owner: UserId, id: ImageId) -> sqlx::Result<O
 pub async fn delete_many(pool: &PgPool, owner: UserId, ids: &[ImageId]) -> sqlx::Result<Deleted> {
     let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
     let mut tx = db::begin(pool).await?;
-    // Lock the user's row first, as submit does: no job can be submitted for the images meanwhile.
-    sqlx::query!("select id from users where id = $1 for update", owner.uuid())
-        .fetch_optional(&mut *tx)
-        .await?;
+    // No job can be submitted for the images meanwhile.
+    users::lock(&mut tx, owner).await?;
     let images = sqlx::query_scalar!(
         r#"select id as "id: ImageId" from images where id = any($1) and owner_id = $2
            order by created_at desc, id for update"#,

@@ -13,7 +13,7 @@ use retouch_core::images::{self, Image, InsertOutcome, NewImage, Uploader};
 use retouch_core::jobs::{self, Finish, FixParameters, Isolation, NewJob, SubmitError};
 use retouch_core::users::{self, SignIn, User};
 use retouch_core::{Clock, ImageId, JobId, UserId, WorkerId, audit, janitor, orders, storage};
-use retouch_standins::testing::{Bucket, ISSUER, image, new_result, user};
+use retouch_standins::testing::{Bucket, ISSUER, eventually, image, new_result, user};
 use sqlx::PgPool;
 
 const LEASE: Duration = Duration::from_mins(1);
@@ -272,6 +272,37 @@ async fn a_deletion_that_was_interrupted_is_completed(pool: PgPool) {
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn erasing_locks_the_user_before_the_pictures_as_submitting_does(pool: PgPool) {
+    let ada = heavy_account(&pool).await;
+    accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
+    let mut submitting = pool.begin().await.unwrap();
+    sqlx::query("select from users where id = $1 for update")
+        .bind(ada.uuid())
+        .execute(&mut *submitting)
+        .await
+        .unwrap();
+    let erasing = tokio::spawn({
+        let pool = pool.clone();
+        async move { accounts::erase_deleted(&pool).await.unwrap() }
+    });
+    let waits = "select count(*) from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock'";
+    eventually(Duration::from_secs(10), "the eraser waits for the user", || async {
+        let waiting: i64 = sqlx::query_scalar(waits).fetch_one(&pool).await.unwrap();
+        (waiting == 1).then_some(())
+    })
+    .await;
+    sqlx::query("select from images where owner_id = $1 for key share nowait")
+        .bind(ada.uuid())
+        .execute(&mut *submitting)
+        .await
+        .expect("the eraser holds no picture while it waits");
+    submitting.commit().await.unwrap();
+    erasing.await.unwrap();
+    assert_erased(&pool, 1000).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn concurrent_requests_complete_before_a_deletion_or_find_no_account(pool: PgPool) {
     let bucket = Bucket::start().await;
     let (mut finished, mut recorded) = (0, 0);
@@ -299,10 +330,11 @@ async fn concurrent_requests_complete_before_a_deletion_or_find_no_account(pool:
         arrival.unwrap();
         finished += usize::from(finish == Finish::Done);
         recorded += usize::from(insert.unwrap() == InsertOutcome::Inserted);
-        assert!(matches!(
-            submit,
-            Ok(_) | Err(SubmitError::NoSuchImage | SubmitError::NotEnoughCredits)
-        ));
+        assert!(
+            matches!(submit, Ok(_) | Err(SubmitError::NoSuchImage | SubmitError::NotEnoughCredits)),
+            "{:?}",
+            submit.err()
+        );
         let account = accounts::get(&pool, ada).await.unwrap().unwrap();
         assert_eq!((account.credits, account.reserved, account.email), (0, 0, None));
         assert!(claim(&pool, worker).await.is_none());
