@@ -17,6 +17,7 @@ pub struct UserLimits {
     samples: Limiter,
     renders: Limiter,
     deliveries: Limiter,
+    webhook_addresses: Limiter,
 }
 
 /// A user's remaining allowance.
@@ -57,6 +58,8 @@ impl From<RateLimited> for ApiError {
 
 /// Tests and repetitions of deliveries per minute.
 const DELIVERIES_PER_MINUTE: u32 = 30;
+/// Changed addresses of webhooks per minute. Resolving the name of one may keep a thread waiting.
+const WEBHOOK_ADDRESSES_PER_MINUTE: u32 = 30;
 
 impl UserLimits {
     /// Creates the limiters with the configured limits.
@@ -71,6 +74,7 @@ impl UserLimits {
             // Rendering takes about as much CPU time as an upload.
             renders: limiter("user-renders", limits.user_uploads_per_minute),
             deliveries: limiter("user-deliveries", DELIVERIES_PER_MINUTE),
+            webhook_addresses: limiter("user-webhook-addresses", WEBHOOK_ADDRESSES_PER_MINUTE),
         }
     }
 
@@ -102,6 +106,11 @@ impl UserLimits {
     /// Counts a delivery that `user` asked for; an error if it exceeds the limit.
     pub async fn count_delivery(&self, user: UserId) -> Result<Allowance, RateLimited> {
         count(&self.deliveries, user, "deliveries").await
+    }
+
+    /// Counts an address that `user` gives a webhook; an error if it exceeds the limit.
+    pub async fn count_webhook_address(&self, user: UserId) -> Result<Allowance, RateLimited> {
+        count(&self.webhook_addresses, user, "address checks").await
     }
 }
 

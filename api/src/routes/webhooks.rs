@@ -217,7 +217,8 @@ pub async fn list_webhooks(
 /// specification describes. An account can have five webhooks.
 #[utoipa::path(post, path = "/api/webhooks", tag = "webhooks", request_body = WebhookRequest,
     responses((status = 201, body = WebhookWithSecretView), (status = 400, body = Problem),
-        (status = 401, body = Problem), (status = 403, body = Problem), (status = 422, body = Problem)),
+        (status = 401, body = Problem), (status = 403, body = Problem), (status = 422, body = Problem),
+        (status = 429, body = Problem)),
     security(("token" = [])))]
 pub async fn post_webhook(
     State(app): State<App>,
@@ -240,7 +241,8 @@ pub async fn post_webhook(
 #[utoipa::path(patch, path = "/api/webhooks/{webhookId}", tag = "webhooks", params(("webhookId" = String, Path)),
     request_body = WebhookChange,
     responses((status = 200, body = WebhookView), (status = 400, body = Problem), (status = 401, body = Problem),
-        (status = 403, body = Problem), (status = 404, body = Problem), (status = 422, body = Problem)),
+        (status = 403, body = Problem), (status = 404, body = Problem), (status = 422, body = Problem),
+        (status = 429, body = Problem)),
     security(("token" = [])))]
 pub async fn patch_webhook(
     State(app): State<App>,
@@ -277,7 +279,8 @@ pub async fn delete_webhook(
     }
 }
 
-/// Replaces the secret of a webhook. For a day, deliveries carry signatures of both secrets.
+/// Replaces the secret of a webhook. For a day, deliveries carry signatures of this secret and the last one. A second
+/// replacement within the day ends the use of the first secret.
 #[utoipa::path(post, path = "/api/webhooks/{webhookId}/secret", tag = "webhooks",
     params(("webhookId" = String, Path)),
     responses((status = 200, body = WebhookWithSecretView), (status = 401, body = Problem),

@@ -28,8 +28,9 @@ pub struct Wish {
 
 impl Wish {
     /// Checks all properties and converts them to their stored form.
-    async fn checked(mut self, app: &App) -> Result<Self, ApiError> {
+    async fn checked(mut self, app: &App, owner: UserId) -> Result<Self, ApiError> {
         if let Some(url) = &mut self.url {
+            app.rate_limits.users.count_webhook_address(owner).await?;
             let parsed = app.webhook_addresses.parse(url.trim()).map_err(refused)?;
             app.webhook_addresses.check_host(&parsed).await.map_err(refused)?;
             *url = parsed.into();
@@ -87,7 +88,7 @@ pub async fn create_webhook(
     owner: UserId,
     wish: Wish,
 ) -> Result<(Webhook, String), ApiError> {
-    let wish = wish.checked(app).await?;
+    let wish = wish.checked(app, owner).await?;
     let secret = random_secret()?;
     let new = NewWebhook {
         url: wish.url.as_deref().unwrap_or_default(),
@@ -112,7 +113,7 @@ pub async fn change_webhook(
     id: WebhookId,
     wish: Wish,
 ) -> Result<Webhook, ApiError> {
-    let wish = wish.checked(app).await?;
+    let wish = wish.checked(app, owner).await?;
     let change = Change {
         url: wish.url.as_deref(),
         description: wish.description.as_deref(),

@@ -4,11 +4,13 @@
 //! checks every address it has, and connects to exactly those.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::dns::{Name, Resolve, Resolving};
+use tokio::sync::Semaphore;
 use url::{Host, Url};
 
 /// The longest URL, in characters.
@@ -136,14 +138,29 @@ impl AddressRules {
     }
 }
 
+/// How many names may be resolved at once. Each keeps a thread from the pool that also decodes pictures, for as long as a
+/// name server takes to answer.
+static LOOKUPS: Semaphore = Semaphore::const_new(16);
+/// How long to wait for a name server.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Resolves a name to all its addresses.
 async fn lookup(name: &str) -> io::Result<Vec<IpAddr>> {
-    let addresses: Vec<_> =
-        tokio::net::lookup_host((name, 0)).await?.map(|found| found.ip()).collect();
+    let name = name.to_owned();
+    let resolve = async {
+        let permit = LOOKUPS.acquire().await.map_err(io::Error::other)?;
+        let found = tokio::task::spawn_blocking(move || {
+            // The thread goes on even if nobody waits for it any more.
+            let _permit = permit;
+            (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
+        });
+        found.await?
+    };
+    let addresses = tokio::time::timeout(LOOKUP_TIMEOUT, resolve).await??;
     if addresses.is_empty() {
         return Err(io::Error::other("the name has no address"));
     }
-    Ok(addresses)
+    Ok(addresses.iter().map(SocketAddr::ip).collect())
 }
 
 /// Why a name did not resolve to permitted addresses.

@@ -533,3 +533,23 @@ async fn owners_manage_webhooks_and_programs_only_use_them(pool: PgPool) {
     });
     app.post(&unknown).by(&ada).send().await.is_problem(404, "Delivery not found");
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn nobody_keeps_the_api_resolving_names(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let ask = async |user: &str| {
+        let request = json!({"url": "https://10.0.0.1/hook", "events": ["job.done"]});
+        app.post("/api/webhooks").by(&app.token(user)).json_body(&request).send().await
+    };
+    let mut answers = Vec::new();
+    // Some of the allowance comes back during the calls.
+    while answers.last() != Some(&StatusCode::TOO_MANY_REQUESTS) && answers.len() < 90 {
+        let answer = ask("ada").await;
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            assert!(answer.text().contains("You can start 30 address checks per minute."));
+        }
+        answers.push(answer.status);
+    }
+    assert!((31..90).contains(&answers.len()), "{answers:?}");
+    assert_eq!(ask("bob").await.status, StatusCode::UNPROCESSABLE_ENTITY);
+}

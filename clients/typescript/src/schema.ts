@@ -939,7 +939,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Replaces the secret of a webhook. For a day, deliveries carry signatures of both secrets. */
+        /**
+         * Replaces the secret of a webhook. For a day, deliveries carry signatures of this secret and the last one. A second
+         *     replacement within the day ends the use of the first secret.
+         */
         post: operations["rotate_webhook_secret"];
         delete?: never;
         options?: never;
@@ -6266,6 +6269,14 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     delete_webhook: {
@@ -6367,6 +6378,14 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

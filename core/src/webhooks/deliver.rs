@@ -281,9 +281,10 @@ async fn record_success(
     }
     sqlx::query!(
         "update webhooks set failing_since = null, is_slow = $2
-         where id = $1 and (failing_since is not null or is_slow <> $2)",
+         where id = $1 and url = $3 and (failing_since is not null or is_slow <> $2)",
         delivery.webhook.uuid(),
         attempt.duration_ms > SLOW_MS,
+        delivery.url,
     )
     .execute(pool)
     .await?;
@@ -298,7 +299,7 @@ async fn record_failure(
 ) -> sqlx::Result<Recorded> {
     let mut tx = db::begin(pool).await?;
     let webhook = sqlx::query!(
-        r#"select coalesce(failing_since < now() - $2::interval, false) as "is_hopeless!"
+        r#"select url, coalesce(failing_since < now() - $2::interval, false) as "is_hopeless!"
            from webhooks where id = $1 for update"#,
         delivery.webhook.uuid(),
         db::interval(HOPELESS_AFTER),
@@ -327,15 +328,25 @@ async fn record_failure(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(is_last) = is_last else { return Ok(Recorded::LeaseLost) };
-    sqlx::query!(
-        "update webhooks set failing_since = now() where id = $1 and failing_since is null",
-        delivery.webhook.uuid(),
-    )
-    .execute(&mut *tx)
-    .await?;
+    // The owner may have changed the address during the attempt.
+    let is_present = webhook.url == delivery.url;
+    if is_present {
+        // A failed test says nothing of the days to come.
+        sqlx::query!(
+            "update webhooks
+             set is_slow = true, failing_since = case when $2 then failing_since else coalesce(failing_since, now()) end
+             where id = $1",
+            delivery.webhook.uuid(),
+            is_test,
+        )
+        .execute(&mut *tx)
+        .await?;
+    }
     let reason = match attempt.outcome {
+        _ if !is_present => None,
         Outcome::Gone => Some(DisabledReason::Gone),
-        _ if webhook.is_hopeless => Some(DisabledReason::Failing),
+        // Not after a single failure that happens to follow days without events.
+        _ if webhook.is_hopeless && is_last && !is_test => Some(DisabledReason::Failing),
         _ => None,
     };
     if let Some(reason) = reason {

@@ -203,15 +203,23 @@ pub async fn change(
 ) -> sqlx::Result<bool> {
     let events = change.events.map(names);
     let mut tx = db::begin(pool).await?;
-    let changed = sqlx::query!(
-        "update webhooks
-         set url = coalesce($3, url), description = coalesce($4, description), events = coalesce($5, events),
-             credits_below = coalesce($6, credits_below), is_enabled = coalesce($7, is_enabled),
-             disabled_reason = case when $7::boolean is null then disabled_reason end,
-             failing_since = case when $7::boolean is null and coalesce($3, url) = url then failing_since end
-         where id = $1 and owner_id = $2",
+    let was_enabled = sqlx::query_scalar!(
+        "select is_enabled from webhooks where id = $1 and owner_id = $2 for update",
         id.uuid(),
         owner.uuid(),
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(was_enabled) = was_enabled else { return Ok(false) };
+    sqlx::query!(
+        "update webhooks
+         set url = coalesce($2, url), description = coalesce($3, description), events = coalesce($4, events),
+             credits_below = coalesce($5, credits_below), is_enabled = coalesce($6, is_enabled),
+             disabled_reason = case when $6::boolean is null then disabled_reason end,
+             failing_since = case when $6::boolean is null and coalesce($2, url) = url then failing_since end,
+             is_slow = is_slow and $6::boolean is null and coalesce($2, url) = url
+         where id = $1",
+        id.uuid(),
         change.url,
         change.description,
         events.as_deref(),
@@ -220,11 +228,12 @@ pub async fn change(
     )
     .execute(&mut *tx)
     .await?;
-    if change.is_enabled == Some(false) && changed.rows_affected() == 1 {
+    // An event that was recorded while the webhook was being turned off must not be sent once it is on again.
+    if change.is_enabled.is_some_and(|is_enabled| !(is_enabled && was_enabled)) {
         end_waiting(&mut tx, id).await?;
     }
     tx.commit().await?;
-    Ok(changed.rows_affected() == 1)
+    Ok(true)
 }
 
 /// Turns a webhook off because of its receiver. The caller has locked its row.

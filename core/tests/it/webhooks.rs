@@ -346,6 +346,10 @@ async fn receivers_that_are_gone_or_fail_for_days_are_turned_off(pool: PgPool) {
             sql(&pool, "update webhooks set failing_since = now() - interval '121 hours'").await;
         }
         let claimed = if reason == DisabledReason::Failing {
+            let early = claim(&pool, Lane::Slow, 1, 1).await;
+            let recorded = webhooks::record(&pool, &early[0], attempt).await.unwrap();
+            assert_eq!(recorded, Recorded::Waiting, "it may be back for the next attempt");
+            sql(&pool, "update webhook_deliveries set attempts = 7, due_at = now()").await;
             claim(&pool, Lane::Slow, 1, 1).await
         } else {
             claimed
@@ -370,6 +374,60 @@ async fn receivers_that_are_gone_or_fail_for_days_are_turned_off(pool: PgPool) {
         assert_eq!((seen.is_enabled, seen.disabled_reason, seen.failing_since), (true, None, None));
     }
     assert!(claim(&pool, Lane::Fast, 10, 10).await.is_empty(), "ended deliveries stay ended");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn what_an_earlier_address_answers_does_not_concern_the_next_one(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let hook = webhook(&pool, ada, &[EventType::JobDone], 1).await;
+    spend(&pool, ada, picture).await;
+    spend(&pool, ada, picture).await;
+    let claimed = claim(&pool, Lane::Fast, 2, 2).await;
+    let url = Some("https://example.com/new");
+    let moved = Change { url, ..Change::default() };
+    assert!(webhooks::change(&pool, ada, hook, &moved).await.unwrap());
+    let gone = Attempt { outcome: Outcome::Gone, status: Some(410), duration_ms: 3 };
+    for (delivery, attempt) in claimed.iter().zip([gone, REFUSED]) {
+        assert_eq!(webhooks::record(&pool, delivery, attempt).await.unwrap(), Recorded::Waiting);
+    }
+    let seen = webhooks::get(&pool, ada, hook).await.unwrap().unwrap();
+    assert_eq!((seen.is_enabled, seen.failing_since), (true, None));
+    wait_is_over(&pool).await;
+    let again = claim(&pool, Lane::Fast, 2, 2).await;
+    assert_eq!(
+        again.iter().map(|delivery| Some(delivery.url.as_str())).collect::<Vec<_>>(),
+        [url; 2]
+    );
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_failed_test_turns_nothing_off_later(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let hook = webhook(&pool, ada, &EventType::SUBSCRIBABLE, 1).await;
+    webhooks::send_test(&pool, ada, hook).await.unwrap();
+    let claimed = claim(&pool, Lane::Fast, 1, 1).await;
+    assert_eq!(webhooks::record(&pool, &claimed[0], REFUSED).await.unwrap(), Recorded::Failed);
+    assert_eq!(webhooks::get(&pool, ada, hook).await.unwrap().unwrap().failing_since, None);
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn an_event_from_before_is_not_sent_when_a_webhook_is_turned_on(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let picture = image(&pool, None, ada, b"x").await;
+    let hook = webhook(&pool, ada, &[EventType::JobDone], 1).await;
+    let set = async |is_enabled: bool| {
+        let change = Change { is_enabled: Some(is_enabled), ..Change::default() };
+        webhooks::change(&pool, ada, hook, &change).await.unwrap();
+    };
+    spend(&pool, ada, picture).await;
+    set(true).await;
+    assert_eq!(claim(&pool, Lane::Fast, 1, 1).await.len(), 1, "it was on already");
+    // Recorded by a job that ended while the webhook was being turned off.
+    set(false).await;
+    sql(&pool, "update webhook_deliveries set state = 'waiting', due_at = now()").await;
+    set(true).await;
+    assert!(claim(&pool, Lane::Fast, 1, 1).await.is_empty());
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
