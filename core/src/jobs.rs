@@ -58,8 +58,8 @@ pub(crate) use retention::erase_some;
 pub use retention::{clear_old_keys, delete_old, delete_old_masks};
 pub use retry::{Cause, MAX_ATTEMPTS, MAX_INTERRUPTIONS, Retry, retry, retry_delay};
 pub use submit::{
-    FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, submit,
-    submit_as,
+    FixParameters, NewJob, QueueLimit, SubmitError, Submitted, check_visitor_queue, repeated,
+    submit, submit_as,
 };
 pub use typical::{TypicalTime, typical_times};
 pub use unserved::{UNSERVED_AFTER, end_unserved};

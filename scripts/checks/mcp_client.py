@@ -81,9 +81,16 @@ async def tools(mode):
         assert fixed.structured_content["result"]["credits"] == 8
         assert reports and all(total == 1 and message for _, total, message in reports), reports
 
+        # Equal clicks are one run, even if the worker would select something else the second time.
+        for area in ({"points": [{"x": 32, "y": 24}]}, {"subject": True}):
+            clicks = {"image": inline, "prompt": "remove it", "area": area, "idempotency_key": key}
+            first = await run(client, "magic_fix", **clicks)
+            assert first.structured_content["result"]["credits"] == 8
+            assert (await run(client, "magic_fix", **clicks)).structured_content == first.structured_content
+
         refused = await client.call_tool("remove_background", {"image": {"url": "https://example.com/a.png"}})
         assert refused.is_error and "(code: bad_request)" in refused.content[0].text, refused
-        assert await credits(client) == (before - 5 - 3 - 8, 0)
+        assert await credits(client) == (before - 5 - 3 - 3 * 8, 0)
 
 
 async def cancel(mode):

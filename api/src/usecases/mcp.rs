@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::image_from_result::image_from_result;
 use super::magic_fix::{FixRequest, magic_fix};
-use super::run_tool::{RunOutcome, RunRequest, announce_canceled, run_tool};
+use super::run_tool::{RunOutcome, RunRequest, join_job, run_tool};
 use super::select::select;
 use super::upload_image::upload_image;
 use crate::error::ApiError;
@@ -46,6 +46,16 @@ pub enum Area {
     Box(ImageBox),
     /// The object at some points, or the subject.
     Clicks(Clicks),
+}
+
+impl Area {
+    /// Returns what tells it from other areas.
+    fn content(&self) -> Vec<u8> {
+        match self {
+            Self::Mask(file) => file.to_vec(),
+            Self::Box(_) | Self::Clicks(_) => format!("{self:?}").into_bytes(),
+        }
+    }
 }
 
 /// The work of a call.
@@ -104,15 +114,26 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
             run_tool(app, user.id, run).await
         }
         Action::Fix { prompt, area, is_mask_exact } => {
+            key.add(&prompt).add(area.content()).add(format!("{is_mask_exact:?}"));
+            let key = key.finish();
+            // A mask that a worker makes of clicks may differ the next time, and takes its time.
+            let window = app.limits.repeat_window();
+            if let Some(job) = db::within(jobs::repeated(&app.pool, user.id, &key, window)).await? {
+                started.send_replace(Some(job.id));
+                match join_job(app, job, wait).await {
+                    // The call that submitted it called it off, but this one still wants its result.
+                    Err(ApiError::Canceled) => {}
+                    outcome => return outcome,
+                }
+            }
             let fixed = image.id;
             let mask = mask_of(app, user.id, image, area).await?;
-            key.add(&prompt).add(&mask).add(format!("{is_mask_exact:?}"));
             let fix = FixRequest {
                 image: fixed,
                 mask,
                 is_mask_exact,
                 prompt,
-                idempotency_key: Some(key.finish()),
+                idempotency_key: Some(key),
                 repeat_window,
                 wait,
                 started: Some(started),
@@ -120,15 +141,6 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
             magic_fix(app, user.id, fix).await
         }
     }
-}
-
-/// Cancels the job of a call, at no cost to its owner, without waiting for clients that may come back.
-pub async fn cancel_call(app: &App, job: JobId) -> Result<(), ApiError> {
-    if db::within(jobs::cancel(&app.pool, job)).await? {
-        tracing::info!(job.id = %job, "Canceled job {job}: its client asked for it");
-        announce_canceled(app, &[job]).await;
-    }
-    Ok(())
 }
 
 /// The picture of a call.

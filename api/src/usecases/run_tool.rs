@@ -151,6 +151,14 @@ pub(super) async fn await_job(app: &App, job: Job, wait: Duration) -> Result<Run
     outcome_of(app, subscription.wait_for_end(&app.pool, job, wait).await?).await
 }
 
+/// Joins an attended job, as a repeat of the request that submitted it, and waits at most `wait`.
+pub(super) async fn join_job(app: &App, job: Job, wait: Duration) -> Result<RunOutcome, ApiError> {
+    let mut attendance = app.attended_jobs.join(job.id);
+    let outcome = await_job(app, job, wait).await;
+    attendance.end();
+    outcome
+}
+
 /// Cancels a job whose clients have all hung up.
 async fn cancel_abandoned(app: App, job: JobId) {
     match jobs::cancel(&app.pool, job).await {

@@ -148,7 +148,8 @@ pub async fn submit_as(
     }
     let insertion = insert(&mut tx, id, new, cost, is_held).await?;
     if let Some(earlier) = insertion.earlier {
-        return join(&mut tx, earlier, new).await.map(Submitted::Joined);
+        let is_derived = repeat_window.is_some();
+        return join(&mut tx, earlier, new, is_derived).await.map(Submitted::Joined);
     }
     let Some(created_at) = insertion.created_at else {
         return Err(refusal(new, &insertion));
@@ -197,6 +198,30 @@ async fn lock_visitors(conn: &mut PgConnection) -> sqlx::Result<()> {
         .execute(conn)
         .await
         .map(drop)
+}
+
+/// Returns the job of `owner` that counts as the first with a derived key; see [`submit_as`].
+pub async fn repeated(
+    pool: &PgPool,
+    owner: UserId,
+    key: &str,
+    repeat_window: Duration,
+) -> sqlx::Result<Option<Job>> {
+    let found = sqlx::query_scalar!(
+        r#"select id as "id: JobId" from jobs
+           where owner_id = $1 and idempotency_key = $2
+             and not (state in ('failed', 'cancelled') or coalesce(finished_at < now() - $3::interval, false)
+                      or result_deleted_at is not null)"#,
+        owner.uuid(),
+        key,
+        db::interval(repeat_window),
+    )
+    .fetch_optional(pool)
+    .await?;
+    match found {
+        Some(id) => Ok(load(pool, &[id]).await?.pop()),
+        None => Ok(None),
+    }
 }
 
 /// Takes the idempotency key from a job that no longer counts as the first. The caller has locked the owner's row.
@@ -346,14 +371,20 @@ fn refusal(new: &NewJob, insertion: &Insertion) -> SubmitError {
         .unwrap_or(SubmitError::NotEnoughCredits)
 }
 
-/// Returns the job with this id if `new` is the same request.
-async fn join(conn: &mut PgConnection, id: JobId, new: &NewJob) -> Result<Job, SubmitError> {
+/// Returns the job with this id if `new` is the same request. With a derived key, its mask may be another one: a worker
+/// made both of the same clicks.
+async fn join(
+    conn: &mut PgConnection,
+    id: JobId,
+    new: &NewJob,
+    is_derived: bool,
+) -> Result<Job, SubmitError> {
     let job = load(&mut *conn, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
     let same = job.tool == new.tool
         && job.tier == new.tier
         && job.prompt.as_deref() == new.fix.as_ref().map(|fix| fix.prompt.as_str())
         && has_image(conn, &job, new.image).await?
-        && has_mask(conn, id, new.fix.as_ref()).await?;
+        && (is_derived || has_mask(conn, id, new.fix.as_ref()).await?);
     if same { Ok(job) } else { Err(SubmitError::IdempotencyKeyReused) }
 }
 

@@ -24,7 +24,7 @@ use super::reply::{of_account, of_error, of_run};
 use super::tools::Name;
 use crate::error::ApiError;
 use crate::state::App;
-use crate::usecases::mcp::{Action, Call, call_tool, cancel_call};
+use crate::usecases::mcp::{Action, Call, call_tool};
 
 const INSTRUCTIONS: &str = "\
 Retouch edits pictures. Name a picture by the id of an upload or of an earlier result, or send a small one as base64. \
@@ -101,13 +101,8 @@ impl Server {
             () = report(app, &context.peer, token, started.clone()) => return Err(ApiError::Canceled),
             // The client has gone; it may come back within moments.
             () = context.ct.cancelled() => return Err(ApiError::Canceled),
-            () = caller.canceled(app, &id) => {
-                let job = *started.borrow();
-                if let Some(job) = job {
-                    cancel_call(app, job).await?;
-                }
-                return Err(ApiError::Canceled);
-            }
+            // Its run is canceled unless another call waits for it.
+            () = caller.canceled(app, &id) => return Err(ApiError::Canceled),
         };
         of_run(app, outcome).await
     }
