@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from common.config import REPO
-from common.console import step
+from common.console import step, warn
 
 TARGET = REPO / "target"
 PARTS = ("deps", "build", ".fingerprint")
@@ -40,11 +40,14 @@ def keep():
         stamp = kept / "inputs"
         if stamp.exists() and stamp.read_text() == inputs():
             return
-        with step("Keeping the compiled dependencies for the next run"):
-            shutil.rmtree(kept / "release", ignore_errors=True)
-            stamp.unlink(missing_ok=True)
-            copy(TARGET / "release", kept / "release")
-            stamp.write_text(inputs())
+        try:
+            with step("Keeping the compiled dependencies for the next run"):
+                shutil.rmtree(kept / "release", ignore_errors=True)
+                stamp.unlink(missing_ok=True)
+                copy(TARGET / "release", kept / "release")
+                stamp.write_text(inputs())
+        except OSError as error:
+            warn(f"Could not keep them: {error}")
 
 
 def copy(source, target):
