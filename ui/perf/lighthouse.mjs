@@ -16,6 +16,7 @@ const pages = [
   { name: 'landing', open: async () => `${origin}/dashboard` },
   { name: 'pricing', open: async () => `${origin}/pricing` },
   { name: 'free tool', open: async () => `${origin}/remove-background` },
+  { name: 'verify', open: async () => `${origin}/verify` },
   { name: 'tool, signed in', open: openTool },
 ];
 
