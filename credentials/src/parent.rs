@@ -44,13 +44,7 @@ impl Provenance {
         };
         match guard(|| archive(file, format)) {
             Ok((ingredient, claimed)) => {
-                // The picture counts as generated if either of the two says so.
-                let source = match (claimed, stated) {
-                    (Some(claimed), stated) if claimed.is_generated() || stated.is_none() => {
-                        Some(claimed)
-                    }
-                    (_, stated) => stated,
-                };
+                let source = claimed.into_iter().chain(stated).max_by_key(SourceType::weight);
                 Some(Self { ingredient: Some(ingredient), source })
             }
             Err(error) => {

@@ -221,23 +221,14 @@ impl Report {
     }
 }
 
-/// Returns the source type that the manifests of a file claim. A generated source type has priority, in any of the
-/// manifests, because the pixels of the ingredients are in the picture.
+/// Returns the weightiest source type that the manifests of a file claim: the pixels of the ingredients are in the
+/// picture.
 pub(crate) fn claimed_source(reader: &Reader) -> Option<SourceType> {
     let active = reader.active_manifest()?;
     let rest = reader.iter_manifests().filter(|manifest| manifest.label() != active.label());
-    let mut all = std::iter::once(active).chain(rest);
-    let is_generated = |source: &SourceType| source.is_generated();
-    let generated = all.find_map(|manifest| sources_of(manifest).into_iter().find(is_generated));
-    // A finish or another format says nothing of the source: the picture that went in does.
-    let lineage = std::iter::successors(Some(active), |manifest| parent_of(reader, manifest));
-    generated.or_else(|| lineage.take(MAX_DEPTH).find_map(|it| sources_of(it).pop()))
-}
-
-fn parent_of<'a>(reader: &'a Reader, manifest: &Manifest) -> Option<&'a Manifest> {
-    let mut ingredients = manifest.ingredients().iter();
-    let parent = ingredients.find(|it| *it.relationship() == Relationship::ParentOf)?;
-    reader.get_manifest(parent.active_manifest()?)
+    let all = rest.chain(std::iter::once(active)).flat_map(sources_of);
+    // Of several, `max_by_key` returns the last one, which is what was done last.
+    all.max_by_key(SourceType::weight)
 }
 
 fn sources_of(manifest: &Manifest) -> Vec<SourceType> {

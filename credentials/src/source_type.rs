@@ -6,6 +6,8 @@ use std::fmt;
 const VOCABULARY: &str = "http://cv.iptc.org/newscodes/digitalsourcetype/";
 /// The longest name accepted from a file, in bytes. The longest of the vocabulary has 36.
 const MAX_NAME_BYTES: usize = 64;
+/// The weight of content from a trained model.
+const GENERATED: u8 = 3;
 
 /// A term of the IPTC's vocabulary *Digital Source Type*.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +46,18 @@ impl SourceType {
 
     /// Returns whether a trained model made the picture, or parts of it.
     pub fn is_generated(&self) -> bool {
-        matches!(
-            self.0.as_str(),
-            "trainedAlgorithmicMedia" | "compositeWithTrainedAlgorithmicMedia"
-        )
+        self.weight() == GENERATED
+    }
+
+    /// Returns how much it says about a picture that several apply to: the greatest counts. Content from a trained model
+    /// outweighs content from another program, any origin outweighs corrections.
+    pub(crate) fn weight(&self) -> u8 {
+        match self.0.as_str() {
+            "trainedAlgorithmicMedia" | "compositeWithTrainedAlgorithmicMedia" => GENERATED,
+            "algorithmicMedia" | "compositeSynthetic" | "dataDrivenMedia" | "virtualRecording" => 2,
+            "algorithmicallyEnhanced" => 0,
+            _ => 1,
+        }
     }
 }
 

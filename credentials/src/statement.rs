@@ -58,9 +58,7 @@ impl Statement {
             parameters[own_name("factor")] = factor.get().into();
         }
         let source = match input {
-            Some(input) if input.is_generated() || !own.is_generated() && *input != own => {
-                input.clone()
-            }
+            Some(input) if input.weight() >= own.weight() => input.clone(),
             _ => own.clone(),
         };
         let actions = vec![act(action, &description, Some(&own), parameters)];

@@ -1,10 +1,10 @@
 //! The provenance of an upload survives the removal of its metadata.
 
 use retouch_credentials::{
-    Format, MAX_MANIFEST_BYTES, Parent, Provenance, SourceType, State, Statement,
+    Format, MAX_MANIFEST_BYTES, Model, Parent, Provenance, SourceType, State, Statement,
 };
 
-use retouch_catalog::Tool;
+use retouch_catalog::{FixMode, Tool};
 
 use crate::{FIX, FORMATS, fixed, model, now, picture, signer_of, verifier_of, without_chunk};
 
@@ -90,18 +90,26 @@ fn a_manifest_that_is_damaged_or_too_large_is_left_out() {
 #[test]
 fn the_manifest_of_a_rendering_claims_the_source_of_its_result() {
     let signer = signer_of("Example Ltd");
-    let png = picture(Format::Png);
-    let upload = Parent { picture: &png, provenance: None };
-    let cut_out = Statement::of_run(Tool::RemoveBackground, &model(), None);
-    let result = signer.sign(&png, &cut_out, &upload, now()).unwrap();
-    for format in FORMATS {
-        let parent = Parent { picture: &result, provenance: None };
-        let statement = Statement::of_rendering(format, true, parent.source().as_ref());
-        let saved = signer.sign(&picture(format), &statement, &parent, now()).unwrap();
-        let report = verifier_of(&signer).read(&saved);
-        assert_eq!(report.source, Some(SourceType::algorithmically_enhanced()), "{format:?}");
-        assert!(report.is_source_claimed, "{format:?}: not only the XMP says so");
-        let title = report.claim.unwrap().ingredients[0].title.clone();
-        assert_eq!(title.as_deref(), Some("Result"), "{format:?}");
+    let (png, fill) = (picture(Format::Png), Model { is_trained: false, ..model() });
+    let run = |tool: Tool, model: &Model, before: &[u8]| {
+        let parent = Parent { picture: before, provenance: None };
+        let statement = Statement::of_run(tool, model, parent.source().as_ref());
+        signer.sign(&png, &statement, &parent, now()).unwrap()
+    };
+    let filled = run(Tool::MagicFix(FixMode::Remove), &fill, &png);
+    for (before, source) in [
+        (&png, SourceType::algorithmically_enhanced()),
+        (&filled, SourceType::composite_synthetic()),
+    ] {
+        let result = run(Tool::RemoveBackground, &model(), before);
+        for format in FORMATS {
+            let parent = Parent { picture: &result, provenance: None };
+            let statement = Statement::of_rendering(format, true, parent.source().as_ref());
+            assert_eq!(statement.source(), &source);
+            let saved = signer.sign(&picture(format), &statement, &parent, now()).unwrap();
+            let report = verifier_of(&signer).read(&saved);
+            assert_eq!(report.source.as_ref(), Some(&source), "{format:?}");
+            assert!(report.is_source_claimed, "{format:?}: not only the XMP says so");
+        }
     }
 }

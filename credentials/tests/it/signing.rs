@@ -59,6 +59,7 @@ fn each_tool_states_what_it_did_and_where_its_pixels_come_from() {
     let fill = Model { is_trained: false, ..model() };
     let enhanced = SourceType::algorithmically_enhanced();
     let generated = SourceType::composite_with_trained_media();
+    let filled = SourceType::composite_synthetic();
     let photo = SourceType::parse("http://cv.iptc.org/newscodes/digitalsourcetype/digitalCapture");
     let photo = photo.unwrap();
     let remove = Tool::MagicFix(FixMode::Remove);
@@ -66,9 +67,12 @@ fn each_tool_states_what_it_did_and_where_its_pixels_come_from() {
     for (tool, model, input, expected) in [
         (FIX, &model(), None, &generated),
         (FIX, &model(), Some(&photo), &generated),
-        (remove, &fill, None, &SourceType::composite_synthetic()),
+        (remove, &fill, None, &filled),
+        (remove, &fill, Some(&photo), &filled),
+        (remove, &fill, Some(&enhanced), &filled),
         (remove, &fill, Some(&generated), &generated),
         (Tool::RemoveBackground, &model(), None, &enhanced),
+        (Tool::RemoveBackground, &model(), Some(&filled), &filled),
         (upscale, &model(), None, &enhanced),
         (upscale, &model(), Some(&photo), &photo),
         (upscale, &model(), Some(&generated), &generated),
