@@ -40,7 +40,7 @@ export async function openTool(page) {
 
 /** Runs in the signed-in page. */
 async function upload(base64) {
-  const [, session] = Object.entries(sessionStorage).find(([key]) => key.startsWith('oidc.user:'));
+  const [, session] = Object.entries(localStorage).find(([key]) => key.startsWith('oidc.user:'));
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   const form = new FormData();
   form.append('file', new Blob([bytes], { type: 'image/jpeg' }), 'photo.jpg');

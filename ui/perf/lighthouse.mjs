@@ -53,7 +53,7 @@ async function measure(open) {
   try {
     const page = await browser.newPage();
     const url = await open(page);
-    // Lighthouse would clear the session storage, which holds the session.
+    // Lighthouse would clear the storage, which holds the session.
     const flags = { output: 'json', logLevel: 'error', disableStorageReset: true };
     const result = await lighthouse(url, flags, isDesktop ? desktopConfig : undefined, page);
     if (result.lhr.runtimeError) throw new Error(result.lhr.runtimeError.message);
