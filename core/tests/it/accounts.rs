@@ -14,7 +14,7 @@ use retouch_core::jobs::{self, Finish, FixParameters, Isolation, NewJob, SubmitE
 use retouch_core::users::{self, SignIn, User};
 use retouch_core::{Clock, ImageId, JobId, UserId, WorkerId, audit, janitor, orders, storage};
 use retouch_standins::testing::{Bucket, ISSUER, eventually, image, new_result, user};
-use sqlx::PgPool;
+use sqlx::{Acquire, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
 const HASH: [u8; 32] = [7; 32];
@@ -275,7 +275,8 @@ async fn a_deletion_that_was_interrupted_is_completed(pool: PgPool) {
 async fn erasing_locks_the_user_before_the_pictures_as_submitting_does(pool: PgPool) {
     let ada = heavy_account(&pool).await;
     accounts::delete(&pool, ada, &HASH).await.unwrap().unwrap();
-    let mut submitting = pool.begin().await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
+    let mut submitting = connection.begin().await.unwrap();
     sqlx::query("select from users where id = $1 for update")
         .bind(ada.uuid())
         .execute(&mut *submitting)

@@ -62,17 +62,17 @@ fn memory_is_reserved_for_what_is_decoded_before_cropping() {
     assert!(matches!(of_side(0), Err(PixelError::Unreadable(_))));
 }
 
-fn boxed(kind: &[u8; 4], contents: &[&[u8]]) -> Vec<u8> {
+fn boxed(kind: [u8; 4], contents: &[&[u8]]) -> Vec<u8> {
     let contents = contents.concat();
     [&(contents.len() as u32 + 8).to_be_bytes(), &kind[..], &contents].concat()
 }
 
 /// A file whose first item is Exif, with these contents of `iloc`.
 fn with_places(places: &[u8]) -> Vec<u8> {
-    let entry = boxed(b"infe", &[&[2, 0, 0, 0, 0, 1, 0, 0], b"Exif\0"]);
-    let items = boxed(b"iinf", &[&[0, 0, 0, 0, 0, 1], &entry]);
-    let meta = boxed(b"meta", &[&[0; 4], &items, &boxed(b"iloc", &[places])]);
-    [boxed(b"ftyp", &[b"heic\0\0\0\0mif1"]), meta].concat()
+    let entry = boxed(*b"infe", &[&[2, 0, 0, 0, 0, 1, 0, 0], b"Exif\0"]);
+    let items = boxed(*b"iinf", &[&[0, 0, 0, 0, 0, 1], &entry]);
+    let meta = boxed(*b"meta", &[&[0; 4], &items, &boxed(*b"iloc", &[places])]);
+    [boxed(*b"ftyp", &[b"heic\0\0\0\0mif1"]), meta].concat()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Resizes interleaved 8-bit samples.
 //!
-//! fast_image_resize is generic over pixels and images, so the crate that calls it compiles every filter, at every change
+//! `fast_image_resize` is generic over pixels and images, so the crate that calls it compiles every filter, at every change
 //! and again for its unit tests. This crate calls it for three types of pixels and nothing else.
 
 use std::error::Error;
