@@ -137,7 +137,7 @@ describe('the download of a visitor', () => {
 
   test('says how the picture was made, if the file does', async () => {
     await finish(Object.assign(new MockApi(), { source: AI_MADE_PARTS }));
-    expect(screen.getByText(/^This file says that AI made parts of the picture\./)).toBeVisible();
+    expect(await screen.findByText(/^This file says that AI made parts of the picture\./)).toBeVisible();
     expect(screen.getByRole('link', { name: 'See what it says' })).toHaveAttribute('href', '/verify');
   });
 

@@ -268,6 +268,10 @@ describe('a result that says how it was made', () => {
     const api = Object.assign(new MockApi(), { images: [anImage()], results: [aResult()] });
     renderApp('/remove-background/image-1', { api, signedIn: true });
     await screen.findByRole('button', { name: 'Download' });
+    // The text has code of its own, which would be shown by now.
+    await act(async () => {
+      await import('@/features/results/source-note-text');
+    });
     expect(screen.queryByText(/^This file says/)).toBeNull();
   });
 });
