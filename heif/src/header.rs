@@ -99,7 +99,7 @@ impl Header {
         let container = find(properties, *b"ipco").ok_or_else(damaged)?;
         let Size { coded, upright: (width, height) } =
             size(container, properties, primary).ok_or_else(damaged)?;
-        // Cropping leaves a pixel at least.
+        // Cropping leaves at least one pixel.
         if coded.0 == 0 || coded.1 == 0 {
             return Err(unreadable("it has no pixels"));
         }
@@ -162,7 +162,7 @@ fn located<'a>(file: &'a [u8], places: &[u8], wanted: u32) -> Option<&'a [u8]> {
         next(2)?;
         let base = next(base_size)?;
         let pieces = next(2)?;
-        // Pieces that take no bytes could be more than anybody has time for.
+        // A small file can claim billions of pieces that take no bytes.
         let piece_size = offset_size + length_size + if version > 0 { index_size } else { 0 };
         if piece_size == 0 && pieces > 1 {
             return None;

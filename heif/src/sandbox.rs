@@ -78,7 +78,7 @@ fn allowed() -> Result<BTreeMap<i64, Vec<Rule>>, seccompiler::BackendError> {
     rules.insert(libc::SYS_clone3, Vec::new());
     let names_thread = Condition::new(0, ArgLen::Dword, Op::Eq, libc::PR_SET_NAME as u64)?;
     rules.insert(libc::SYS_prctl, vec![Rule::new(vec![names_thread])?]);
-    // `abort` signals its own thread. Any other process of this user could be ended, too.
+    // `abort` signals its own thread. Without the condition, a decoder could end any process of its user.
     let this_process = u64::from(std::process::id());
     let signals_itself = Condition::new(0, ArgLen::Dword, Op::Eq, this_process)?;
     rules.insert(libc::SYS_tgkill, vec![Rule::new(vec![signals_itself])?]);

@@ -45,7 +45,7 @@ def main():
         prepare(chosen)
         for name in chosen:
             results[name] = run_part(name, PARTS[name])
-        # Only what is complete: clippy and the Rust tests compile everything there is.
+        # Clippy and the Rust tests compile everything; if one of them failed, something may be missing.
         if all(name in results and not results[name][0].failed for name in ("lint", "rust")):
             compiled.keep()
     except Problem as problem:

@@ -49,7 +49,7 @@ pub enum Area {
 }
 
 impl Area {
-    /// Returns what tells it from other areas.
+    /// Returns bytes that only an equal area has.
     fn content(&self) -> Vec<u8> {
         match self {
             Self::Mask(file) => file.to_vec(),
@@ -116,12 +116,12 @@ pub async fn call_tool(app: &App, user: &User, call: Call) -> Result<RunOutcome,
         Action::Fix { prompt, area, is_mask_exact } => {
             key.add(&prompt).add(area.content()).add(format!("{is_mask_exact:?}"));
             let key = key.finish();
-            // A mask that a worker makes of clicks may differ the next time, and takes its time.
+            // Making a mask of clicks takes a worker's time, and may give another mask.
             let window = app.limits.repeat_window();
             if let Some(job) = db::within(jobs::repeated(&app.pool, user.id, &key, window)).await? {
                 started.send_replace(Some(job.id));
                 match join_job(app, job, wait).await {
-                    // The call that submitted it called it off, but this one still wants its result.
+                    // The call that submitted the run canceled it, but this one still wants a result.
                     Err(ApiError::Canceled) => {}
                     outcome => return outcome,
                 }

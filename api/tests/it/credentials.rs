@@ -143,7 +143,7 @@ async fn files_made_of_a_marked_result_are_signed_in_every_format(pool: PgPool) 
     let report = key.read(&finished.body);
     assert_eq!(report.state, State::Trusted, "{report:?}");
     let actions: Vec<_> =
-        report.claim.unwrap().actions.into_iter().map(|deed| deed.action).collect();
+        report.claim.unwrap().actions.into_iter().map(|action| action.action).collect();
     assert_eq!(actions, ["c2pa.opened", "c2pa.edited"]);
 
     let plain = made(&app, &png(64, 48)).await;

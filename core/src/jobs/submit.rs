@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use super::{Job, JobState, load};
-use crate::{ImageId, JobId, UserId, credits, db, telemetry};
+use crate::{ImageId, JobId, UserId, credits, db, telemetry, users};
 use retouch_catalog::{FixMode, Tier, Tool};
 
 /// A job to submit.
@@ -143,8 +143,9 @@ pub async fn submit_as(
         lock_visitors(&mut tx).await?;
         true
     };
-    if let Some(window) = repeat_window {
-        release_key(&mut tx, new, window).await?;
+    if let (Some(window), Some(owner), Some(key)) = (repeat_window, new.owner, &new.idempotency_key)
+    {
+        release_key(&mut tx, owner, key, window).await?;
     }
     let insertion = insert(&mut tx, id, new, cost, is_held).await?;
     if let Some(earlier) = insertion.earlier {
@@ -207,32 +208,38 @@ pub async fn repeated(
     key: &str,
     repeat_window: Duration,
 ) -> sqlx::Result<Option<Job>> {
-    let found = sqlx::query_scalar!(
-        r#"select id as "id: JobId" from jobs
-           where owner_id = $1 and idempotency_key = $2
-             and not (state in ('failed', 'cancelled') or coalesce(finished_at < now() - $3::interval, false)
-                      or result_deleted_at is not null)"#,
+    let mut tx = db::begin(pool).await?;
+    users::lock(&mut tx, owner).await?;
+    release_key(&mut tx, owner, key, repeat_window).await?;
+    let first = sqlx::query_scalar!(
+        r#"select id as "id: JobId" from jobs where owner_id = $1 and idempotency_key = $2"#,
         owner.uuid(),
         key,
-        db::interval(repeat_window),
     )
-    .fetch_optional(pool)
+    .fetch_optional(&mut *tx)
     .await?;
-    match found {
-        Some(id) => Ok(load(pool, &[id]).await?.pop()),
-        None => Ok(None),
-    }
+    let first = match first {
+        Some(id) => load(&mut *tx, &[id]).await?.pop(),
+        None => None,
+    };
+    tx.commit().await?;
+    Ok(first)
 }
 
 /// Takes the idempotency key from a job that no longer counts as the first. The caller has locked the owner's row.
-async fn release_key(conn: &mut PgConnection, new: &NewJob, window: Duration) -> sqlx::Result<()> {
+async fn release_key(
+    conn: &mut PgConnection,
+    owner: UserId,
+    key: &str,
+    window: Duration,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "update jobs set idempotency_key = null
          where owner_id = $1 and idempotency_key = $2
            and (state in ('failed', 'cancelled') or finished_at < now() - $3::interval
                 or result_deleted_at is not null)",
-        new.owner.map(UserId::uuid),
-        new.idempotency_key,
+        owner.uuid(),
+        key,
         db::interval(window),
     )
     .execute(conn)

@@ -331,7 +331,7 @@ async fn record_failure(
     // The owner may have changed the address during the attempt.
     let is_present = webhook.url == delivery.url;
     if is_present {
-        // A failed test says nothing of the days to come.
+        // A failed test does not begin the days after which a webhook is turned off.
         sqlx::query!(
             "update webhooks
              set is_slow = true, failing_since = case when $2 then failing_since else coalesce(failing_since, now()) end
@@ -345,7 +345,7 @@ async fn record_failure(
     let reason = match attempt.outcome {
         _ if !is_present => None,
         Outcome::Gone => Some(DisabledReason::Gone),
-        // Not after a single failure that happens to follow days without events.
+        // A single failure after days without events does not count: a delivery must have failed for good.
         _ if webhook.is_hopeless && is_last && !is_test => Some(DisabledReason::Failing),
         _ => None,
     };

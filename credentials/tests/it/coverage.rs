@@ -154,7 +154,7 @@ fn a_rendering_carries_the_marks_of_its_result() {
         assert_eq!(report.state, State::Trusted, "{format:?}: {report:?}");
         assert!(report.source.is_some_and(|source| source.is_generated()));
         let mut claim = report.claim.unwrap();
-        let actions: Vec<_> = claim.actions.iter().map(|deed| deed.action.as_str()).collect();
+        let actions: Vec<_> = claim.actions.iter().map(|action| action.action.as_str()).collect();
         let mut expected = vec!["c2pa.opened"];
         expected.extend(is_finished.then_some("c2pa.edited"));
         expected.extend((format != Format::Png).then_some("c2pa.transcoded"));

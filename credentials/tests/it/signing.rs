@@ -24,7 +24,7 @@ fn a_signed_picture_says_how_it_was_made_and_keeps_its_pixels() {
         assert_eq!(signature.name.as_deref(), Some("Retouch"));
         assert_eq!(signature.organization.as_deref(), Some("Example Ltd"));
         assert_eq!(signature.time, None, "no timestamp authority was asked");
-        let actions: Vec<_> = claim.actions.iter().map(|deed| deed.action.as_str()).collect();
+        let actions: Vec<_> = claim.actions.iter().map(|action| action.action.as_str()).collect();
         assert_eq!(actions, ["c2pa.opened", "c2pa.edited"]);
         assert!(claim.actions[1].source.as_ref().is_some_and(SourceType::is_generated));
         assert_eq!(claim.ingredients.len(), 1);

@@ -180,7 +180,7 @@ fn a_decoder_can_do_nothing_but_compute() {
 }
 
 #[test]
-fn arguments_that_are_not_unicode_are_none_of_a_decoders_business() {
+fn arguments_that_are_not_unicode_start_no_decoder() {
     let name = OsStr::from_bytes(b"caf\xe9.jpg");
     let run = OsStr::new("run");
     for arguments in [&[name][..], &[run, name], &[OsStr::new("decode-picture"), name, name]] {

@@ -187,7 +187,7 @@ impl Residence {
     }
 
     /// Loads the model again, from the files of its first load, once there is memory for it; with `alone` once no other
-    /// model is loaded. Then no other is loaded until [`Self::end_solitude`].
+    /// model is loaded. Then no other is loaded until [`Self::admit_others`].
     ///
     /// # Errors
     /// Why it is not loaded. It holds no memory then.
@@ -227,7 +227,7 @@ impl Residence {
     }
 
     /// Lets other models load beside this one again.
-    pub fn end_solitude(&self) {
+    pub fn admit_others(&self) {
         self.tenant.correct(self.needed);
     }
 }

@@ -173,7 +173,7 @@ impl Thread<'_> {
             Err(NotLoaded::Abandoned | NotLoaded::Failed(_)) => return first,
         }
         let second = work(self);
-        self.residence.end_solitude();
+        self.residence.admit_others();
         second
     }
 

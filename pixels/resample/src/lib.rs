@@ -24,21 +24,20 @@ pub fn resample(
     options: &ResizeOptions,
 ) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>> {
     match channels {
-        1 => convolve::<U8>(samples, channels, from, to, options),
-        3 => convolve::<U8x3>(samples, channels, from, to, options),
-        4 => convolve::<U8x4>(samples, channels, from, to, options),
+        1 => convolve::<U8>(samples, from, to, options),
+        3 => convolve::<U8x3>(samples, from, to, options),
+        4 => convolve::<U8x4>(samples, from, to, options),
         _ => Err(format!("{channels} channels").into()),
     }
 }
 
 fn convolve<P: PixelTrait>(
     samples: &[u8],
-    channels: usize,
     from: (u32, u32),
     to: (u32, u32),
     options: &ResizeOptions,
 ) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>> {
-    let mut made = vec![0; to.0 as usize * to.1 as usize * channels];
+    let mut made = vec![0; to.0 as usize * to.1 as usize * size_of::<P>()];
     let source = TypedImageRef::<P>::from_buffer(from.0, from.1, samples)?;
     let mut target = TypedImage::<P>::from_buffer(to.0, to.1, &mut made)?;
     Resizer::new().resize_typed(&source, &mut target, Some(options))?;
