@@ -250,6 +250,13 @@ class ImagesTest(unittest.TestCase):
         images = self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch", RETOUCH_TAG="1.2.3")
         self.assertEqual(set(images.values()), {f"ghcr.io/owner/retouch/{name}:1.2.3" for name in ("api", "worker-cuda", "models")})
 
+    def test_the_builder_gets_every_file_that_the_dockerfile_copies(self):
+        copied = re.findall(r"^COPY (?!--)(.+) \S+$", (REPO / "Dockerfile").read_text(), re.M)
+        sent = [line[1:] for line in (REPO / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+        for path in map(Path, " ".join(copied).split()):
+            with self.subTest(path):
+                self.assertTrue({path, *path.parents} & set(map(Path, sent)), f".dockerignore lacks !{path}")
+
     def test_the_default_tag_is_the_version_of_this_checkout(self):
         self.assertEqual(self.images(RETOUCH_IMAGE="ghcr.io/owner/retouch")["api"], f"ghcr.io/owner/retouch/api:{version_of()}")
 
