@@ -202,6 +202,8 @@ def worker_service(settings, shared, runtime):
         "RETOUCH_MODELS_DIR": settings.get("RETOUCH_MODELS_DIR", str(REPO / "models")),
         "ORT_DYLIB_PATH": runtime,
         "RETOUCH_DEVICE": settings.get("RETOUCH_DEVICE", "auto"),
+        # As in the image: large pages save a tenth of the CPU time of a picture.
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     }
     if metrics := settings.get("RETOUCH_METRICS_LISTEN"):
         # The API listens on the given port.
