@@ -136,6 +136,11 @@ impl SdInpaint {
         ]
     }
 
+    /// Returns the number of sets of shapes whose tensors the `UNet` keeps on the device.
+    pub fn kept_shapes(&self) -> usize {
+        self.unet.net.kept_shapes()
+    }
+
     /// Repaints the masked part of a picture. Draws from `noise` once, and once more per step if the scheduler adds
     /// noise. Calls `on_step` after each step, which may end the run.
     ///
@@ -166,8 +171,9 @@ impl SdInpaint {
                 Ok::<_, DiffusionError>((embedded, bytes))
             },
         )?;
-        let condition = self.condition(&embedded, request.mask.dim(), request.guidance)?;
         let fixed = self.fixed_channels(request)?;
+        let mut condition =
+            self.condition(&embedded, request.mask.dim(), request.guidance, &fixed)?;
 
         let mut latents = self.first_latents(request, schedule.as_ref(), first, noise)?;
         let total = schedule.timesteps().len() - first;
@@ -175,8 +181,7 @@ impl SdInpaint {
             let timestep = schedule.timesteps()[index] as f32;
             let scale = schedule.input_scale(index);
             let scaled = latents.mapv(|value| (f64::from(value) * scale) as f32);
-            let seen = joined(&[&scaled, &fixed])?;
-            let predicted = self.predict(&seen, timestep, &condition)?;
+            let predicted = self.predict(&scaled, timestep, &mut condition)?;
             let fresh = if schedule.draws_noise(index) {
                 Some(draw(noise, latents.shape())?)
             } else {
@@ -255,23 +260,23 @@ impl SdInpaint {
 
     /// Returns what the `UNet` takes in every step for a picture of `size` (height, width in pixels).
     pub(super) fn condition(
-        &self,
+        &mut self,
         embedded: &EmbeddedTexts,
         size: (usize, usize),
         guidance: f32,
+        fixed: &Array4<f32>,
     ) -> Result<Condition, DiffusionError> {
-        self.unet.condition(embedded, size, guidance)
+        self.unet.condition(embedded, size, guidance, fixed)
     }
 
-    /// Runs the `UNet` on the nine channels. With two rows of text, applies guidance away from the negative prompt.
+    /// Runs the `UNet` on latents. With two rows of text, applies guidance away from the negative prompt.
     pub(super) fn predict(
         &mut self,
-        seen: &Array4<f32>,
+        latents: &Array4<f32>,
         timestep: f32,
-        condition: &Condition,
+        condition: &mut Condition,
     ) -> Result<Array4<f32>, DiffusionError> {
-        let sample = joined_rows(seen, condition.rows)?;
-        let made = self.unet.run(sample, timestep, condition)?;
+        let made = self.unet.run(latents, timestep, condition)?;
         let mut halves = made.axis_iter(Axis(0));
         match (halves.next(), halves.next()) {
             (Some(negative), Some(prompt)) => {
@@ -331,10 +336,4 @@ fn joined(tensors: &[&Array4<f32>]) -> Result<Array4<f32>, DiffusionError> {
         let reason = format!("returned latents of another size than the mask: {shapes:?}");
         DiffusionError::unsupported("vae_encoder", reason)
     })
-}
-
-/// Repeats a tensor `rows` times along the batch.
-fn joined_rows(tensor: &Array4<f32>, rows: usize) -> Result<Array4<f32>, DiffusionError> {
-    concatenate(Axis(0), &vec![tensor.view(); rows])
-        .map_err(|error| DiffusionError::unsupported("text_encoder", error.to_string()))
 }

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use ndarray::{Array4, ArrayD, IxDyn};
+use ndarray::{Array4, ArrayD, IxDyn, arr0, s};
 use serde_json::{Map, Value};
 
 use super::ports::{four_axes, only_output};
 use super::text::EmbeddedTexts;
 use super::vae::LATENT_CHANNELS;
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port, Shared};
+use crate::diffusion::net::{Input, Net, Opener, Port, Prepared};
 
 /// The input channels of an inpainting `UNet`: latents, the mask, and the latents of the unmasked part.
 const UNET_CHANNELS: usize = LATENT_CHANNELS + 1 + LATENT_CHANNELS;
@@ -40,9 +40,9 @@ struct SdxlPorts {
 /// What the net takes in every step of a picture.
 pub(in crate::diffusion) struct Condition {
     /// One row per text.
-    pub(super) rows: usize,
+    rows: usize,
     pub(super) guidance: f32,
-    shared: Vec<Shared>,
+    inputs: Prepared,
 }
 
 impl Unet {
@@ -51,7 +51,7 @@ impl Unet {
         opener: &(impl Opener + ?Sized),
         config: &Map<String, Value>,
     ) -> Result<Self, DiffusionError> {
-        let net = Net::open(folder, "unet", opener)?;
+        let net = Net::open_repeated(folder, "unet", opener)?;
         let (mut sample, mut timestep, mut states, mut guidance) = (None, None, None, None);
         let (mut text_embeds, mut time_ids) = (None, None);
         for port in net.inputs().iter().cloned() {
@@ -108,52 +108,61 @@ impl Unet {
         self.guidance.is_some()
     }
 
-    /// Returns the condition of texts, guidance, and a picture of `size` (height, width in pixels).
+    /// Returns the condition of texts, guidance, and a picture of `size` (height, width in pixels). `fixed` are the
+    /// channels after the latents, `[1, 5, row, column]`.
     pub(super) fn condition(
-        &self,
+        &mut self,
         texts: &EmbeddedTexts,
         size: (usize, usize),
         guidance: f32,
+        fixed: &Array4<f32>,
     ) -> Result<Condition, DiffusionError> {
         let rows = texts.states.shape().first().copied().unwrap_or(0);
-        let share =
-            |port: &Port, values: &ArrayD<f32>| self.net.share(port, &Input::Floats(values.view()));
-        let mut shared = vec![share(&self.states, &texts.states)?];
-        if let Some((port, size)) = &self.guidance {
+        let mut inputs = vec![(&self.states, floats(&texts.states))];
+        let numbers = self.guidance.as_ref().map(|(port, size)| {
             let numbers = guidance_embedding(guidance, *size);
-            let rows = ArrayD::from_shape_fn(IxDyn(&[rows, *size]), |at| numbers[at[1]]);
-            shared.push(share(port, &rows)?);
+            (port, ArrayD::from_shape_fn(IxDyn(&[rows, *size]), |at| numbers[at[1]]))
+        });
+        if let Some((port, numbers)) = &numbers {
+            inputs.push((port, floats(numbers)));
         }
+        let sizes = time_ids(size);
+        let sizes = ArrayD::from_shape_fn(IxDyn(&[rows, TIME_IDS]), |at| sizes[at[1]]);
         if let (Some(ports), Some(pooled)) = (&self.sdxl, &texts.pooled) {
-            let sizes = time_ids(size);
-            let sizes = ArrayD::from_shape_fn(IxDyn(&[rows, TIME_IDS]), |at| sizes[at[1]]);
-            shared.push(share(&ports.text_embeds, pooled)?);
-            shared.push(share(&ports.time_ids, &sizes)?);
+            inputs.push((&ports.text_embeds, floats(pooled)));
+            inputs.push((&ports.time_ids, floats(&sizes)));
         }
-        Ok(Condition { rows, guidance, shared })
+        let (_, _, height, width) = fixed.dim();
+        let mut sample = Array4::zeros((rows, UNET_CHANNELS, height, width));
+        sample.slice_mut(s![.., LATENT_CHANNELS.., .., ..]).assign(fixed);
+        let sample = sample.into_dyn();
+        let timestep = match self.timestep.rank() {
+            0 => ArrayD::zeros(IxDyn(&[])),
+            _ => ArrayD::zeros(IxDyn(&[self.timestep.size(0).unwrap_or(1)])),
+        };
+        let changing = [(&self.sample, floats(&sample)), (&self.timestep, floats(&timestep))];
+        let inputs = self.net.prepare(&inputs, &changing)?;
+        Ok(Condition { rows, guidance, inputs })
     }
 
-    /// Runs the net on the nine channels, one row per text.
+    /// Runs the net on latents, `[1, 4, row, column]`. Returns one row per text.
     pub(super) fn run(
         &mut self,
-        sample: Array4<f32>,
+        latents: &Array4<f32>,
         timestep: f32,
-        condition: &Condition,
+        Condition { rows, inputs, .. }: &mut Condition,
     ) -> Result<Array4<f32>, DiffusionError> {
-        let shape: &[usize] = match self.timestep.rank() {
-            0 => &[],
-            _ => &[self.timestep.size(0).unwrap_or(1)],
-        };
-        let timestep = ArrayD::from_elem(IxDyn(shape), timestep);
-        let sample = sample.into_dyn();
-        let inputs = [
-            (&self.sample, Input::Floats(sample.view())),
-            (&self.timestep, Input::Floats(timestep.view())),
-        ];
-        let made = self.net.run_for(&condition.shared, &inputs, &[&self.output])?.remove(0);
-        let expected = [condition.rows, LATENT_CHANNELS, sample.shape()[2], sample.shape()[3]];
-        four_axes(made, "unet", &expected)
+        // The other channels stay as they are.
+        inputs.write(&self.sample, latents.view().into_dyn())?;
+        inputs.write(&self.timestep, arr0(timestep).view().into_dyn())?;
+        let made = self.net.run_prepared(inputs, &self.output)?;
+        let (_, channels, height, width) = latents.dim();
+        four_axes(made, "unet", &[*rows, channels, height, width])
     }
+}
+
+fn floats(values: &ArrayD<f32>) -> Input<'_> {
+    Input::Floats(values.view())
 }
 
 /// Returns the sizes of a picture that is neither enlarged nor cropped, diffusers' default.
