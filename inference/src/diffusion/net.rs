@@ -15,6 +15,7 @@ use ort::session::{
 use ort::value::{DynTensor, Outlet, TensorElementType, ValueType};
 use tracing::warn;
 
+pub use self::cast::{Element, Input};
 use self::cast::{cast, fill, onnx_type, read};
 use super::error::DiffusionError;
 use crate::device::Device;
@@ -38,35 +39,6 @@ pub trait Opener {
     fn device(&self) -> Device;
 }
 
-/// A tensor's element type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Element {
-    /// 32-bit floats.
-    F32,
-    /// 16-bit floats.
-    F16,
-    /// 16-bit floats with the exponents of 32-bit ones.
-    Bf16,
-    /// 64-bit integers.
-    I64,
-    /// 32-bit integers.
-    I32,
-    /// A type that no pipeline uses, by its ONNX name.
-    Other(String),
-}
-
-impl Element {
-    /// Returns whether this is a floating-point type.
-    pub const fn is_float(&self) -> bool {
-        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
-    }
-
-    /// Returns whether this is an integer type.
-    pub const fn is_integer(&self) -> bool {
-        matches!(self, Self::I64 | Self::I32)
-    }
-}
-
 /// An input or output tensor, as the net's graph declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
@@ -87,25 +59,6 @@ impl Port {
     /// Returns the size of an axis, if the graph fixes it.
     pub fn size(&self, axis: usize) -> Option<usize> {
         self.shape.get(axis).copied().flatten()
-    }
-}
-
-/// Values for an input. They are cast to the type of the port.
-#[derive(Clone, Debug)]
-pub enum Input<'a> {
-    /// Floats. For an integer port they are truncated toward zero, as optimum does with timesteps.
-    Floats(ArrayViewD<'a, f32>),
-    /// Integers.
-    Integers(ArrayViewD<'a, i64>),
-}
-
-impl Input<'_> {
-    /// Returns the size of each axis.
-    fn shape(&self) -> &[usize] {
-        match self {
-            Self::Floats(floats) => floats.shape(),
-            Self::Integers(ids) => ids.shape(),
-        }
     }
 }
 
@@ -303,11 +256,12 @@ impl Net {
         Ok(made)
     }
 
-    /// Like [`Self::run`], with prepared inputs. Where the net keeps tensors, the first runs with inputs of these shapes
-    /// are repeated with kept ones; if the outputs differ, the net continues without (logged).
+    /// Like [`Self::run`], with prepared inputs, and without checking that the output is finite. Where the net keeps
+    /// tensors, the first runs with inputs of these shapes are repeated with kept ones; if the outputs differ, the net
+    /// continues without (logged).
     ///
     /// # Errors
-    /// Same as [`Self::run`].
+    /// If ONNX Runtime refuses an input or fails.
     pub fn run_prepared(
         &mut self,
         Prepared { held, .. }: &Prepared,
@@ -318,15 +272,15 @@ impl Net {
             let made = bound.run(&mut self.session, held, &output.name, read);
             if let Some((made, ran)) = made.map_err(|error| failed(self.part, &error))? {
                 self.run_time += ran;
-                self.check_finite(&made)?;
                 return Ok(made);
             }
         }
         let values = held.tensors().map(|(name, tensor)| (name.as_str(), tensor.into())).collect();
         let made = self.run_raw(values, &[output]);
         let made = made.map_err(|error| failed(self.part, &error))?.remove(0);
-        self.check_finite(&made)?;
-        if let Some(bound) = &mut self.bound
+        // NaN differs from itself.
+        if made.iter().all(|value| value.is_finite())
+            && let Some(bound) = &mut self.bound
             && let Err(error) = prove(bound, &mut self.session, held, output, &made)
         {
             self.bound = None;
@@ -343,8 +297,15 @@ impl Net {
         Ok(made)
     }
 
-    fn check_finite(&self, made: &ArrayD<f32>) -> Result<(), DiffusionError> {
-        if made.iter().all(|value| value.is_finite()) {
+    /// Checks values that the net returned.
+    ///
+    /// # Errors
+    /// [`DiffusionError::NotFinite`] if one of them is NaN or infinite.
+    pub fn check_finite<'a>(
+        &self,
+        made: impl IntoIterator<Item = &'a f32>,
+    ) -> Result<(), DiffusionError> {
+        if made.into_iter().all(|value| value.is_finite()) {
             Ok(())
         } else {
             Err(DiffusionError::NotFinite { part: self.part })

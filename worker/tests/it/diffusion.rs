@@ -17,6 +17,7 @@ use crate::{repository, runtime};
 
 mod kept;
 mod nets;
+mod together;
 
 fn sd() -> PathBuf {
     repository().join("models/tiny/sd-inpaint")

@@ -103,6 +103,7 @@ impl Transformer {
         condition.write(&self.sequence, latents.view().into_dyn())?;
         condition.write(&self.time, arr0(time).view().into_dyn())?;
         let made = self.net.run_prepared(condition, &self.output)?;
+        self.net.check_finite(&made)?;
         let made = three_axes(made, "transformer")?;
         if made.dim().1 < tokens || made.dim().2 != latents.dim().2 {
             let reason = format!(

@@ -1,4 +1,4 @@
-//! Converts between arrays and the tensors of a net.
+//! Element types, and the conversion between arrays and the tensors of a net.
 
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayViewD, Axis, Slice, Zip};
@@ -7,7 +7,53 @@ use ort::value::{
     DynTensor, PrimitiveTensorElementType, TensorElementType, TensorValueTypeMarker, Value,
 };
 
-use super::{Element, Input};
+/// A tensor's element type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// 32-bit floats.
+    F32,
+    /// 16-bit floats.
+    F16,
+    /// 16-bit floats with the exponents of 32-bit ones.
+    Bf16,
+    /// 64-bit integers.
+    I64,
+    /// 32-bit integers.
+    I32,
+    /// A type that no pipeline uses, by its ONNX name.
+    Other(String),
+}
+
+impl Element {
+    /// Returns whether this is a floating-point type.
+    pub const fn is_float(&self) -> bool {
+        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+
+    /// Returns whether this is an integer type.
+    pub const fn is_integer(&self) -> bool {
+        matches!(self, Self::I64 | Self::I32)
+    }
+}
+
+/// Values for an input. They are cast to the type of the port.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Floats. For an integer port they are truncated toward zero, as optimum does with timesteps.
+    Floats(ArrayViewD<'a, f32>),
+    /// Integers.
+    Integers(ArrayViewD<'a, i64>),
+}
+
+impl Input<'_> {
+    /// Returns the size of each axis.
+    pub fn shape(&self) -> &[usize] {
+        match self {
+            Self::Floats(floats) => floats.shape(),
+            Self::Integers(ids) => ids.shape(),
+        }
+    }
+}
 
 /// Returns the values of an output.
 pub fn read<T: TensorValueTypeMarker + ?Sized>(

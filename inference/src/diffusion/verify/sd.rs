@@ -16,7 +16,7 @@ use crate::diffusion::picture;
 use crate::diffusion::request::{MaskToLatents, Request};
 use crate::diffusion::scheduler;
 use crate::diffusion::scheduler_config::{ConfigError, SchedulerConfig, SchedulerName};
-use crate::diffusion::sd_inpaint::{EmbeddedTexts, SdInpaint};
+use crate::diffusion::sd_inpaint::{EmbeddedTexts, Guide, SdInpaint};
 
 pub(super) fn verify(
     model: &Path,
@@ -185,8 +185,9 @@ fn parts(
         reports.push(match noise.into_dimensionality::<Ix4>() {
             Ok(noise) => {
                 let size = request.mask.dim();
-                let mut condition = model.condition(&embedded, size, 1.0, &fixed)?;
-                let made = model.predict(&noise, 501.0, &mut condition)?;
+                let guide = Guide { texts: &embedded, guidance: 1.0, fixed: &fixed };
+                let mut condition = model.condition(&[guide], size)?;
+                let made = model.predict(&[noise], 501.0, &mut condition)?.remove(0)?;
                 values("unet_t501", &made.view().into_dyn(), &recorded)
             }
             Err(error) => failed("unet_t501", &error),

@@ -7,7 +7,7 @@ use retouch_inference::session::{Batching, GpuSettings, Runtime, RuntimeSettings
 use super::*;
 use crate::settings;
 
-fn keeping() -> Runtime {
+pub fn keeping() -> Runtime {
     // On a CPU, nothing records graphs.
     let gpu = GpuSettings { keep_tensors: Some(true), graphs: true, ..GpuSettings::default() };
     let settings = settings(Batching::NONE, RunFaults::default());
