@@ -25,4 +25,4 @@ pub use net::Opener;
 pub use noise::{NoiseSource, RecordedNoise, SeededNoise};
 pub use request::{Generated, MaskToLatents, Request, StepCallback, StepState};
 pub use scheduler_config::{ModelScheduler, SchedulerConfig, SchedulerName};
-pub use sd_inpaint::SdInpaint;
+pub use sd_inpaint::{BatchItem, SdInpaint};

@@ -73,4 +73,22 @@ pub trait Painter: Send {
     /// # Errors
     /// See [`PaintError`].
     fn paint(&mut self, painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError>;
+
+    /// Returns whether it can paint several crops at a time.
+    fn takes_batches(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the two crops line up, so that [`Self::paint_together`] may paint them.
+    fn lines_up(&self, _first: &Painting, _other: &Painting) -> bool {
+        false
+    }
+
+    /// Paints crops that line up. The results have the same order, and each is what [`Self::paint`] gives.
+    fn paint_together(
+        &mut self,
+        paintings: &[(&Painting, Watch<'_>)],
+    ) -> Vec<Result<Vec<u8>, PaintError>> {
+        paintings.iter().map(|(painting, watch)| self.paint(painting, *watch)).collect()
+    }
 }

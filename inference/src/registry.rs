@@ -18,6 +18,7 @@ use retouch_catalog::{FixMode, JobClass};
 
 mod batches;
 mod checks;
+mod crops;
 mod engine;
 mod error;
 mod handle;

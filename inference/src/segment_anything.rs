@@ -177,7 +177,7 @@ impl SegmentAnything {
             Layout::Nchw | Layout::Nhw => picture.view().into_dyn(),
         };
         let outputs: Vec<_> = self.outputs.iter().collect();
-        let features = self.encoder.run_for(&[], &[(&self.picture, Input::Floats(view))], &outputs);
+        let features = self.encoder.run_for(&[(&self.picture, Input::Floats(view))], &outputs);
         features.map(Features).map_err(session_error)
     }
 
@@ -203,7 +203,7 @@ impl SegmentAnything {
             .map(|(port, feature)| (port, Input::Floats(feature.view())))
             .collect();
         inputs.extend(prompts.iter().map(|(port, tensor)| (*port, Input::Floats(tensor.view()))));
-        let outputs = self.decoder.run_for(&[], &inputs, &[&self.masks, &self.scores]);
+        let outputs = self.decoder.run_for(&inputs, &[&self.masks, &self.scores]);
         let mut outputs = outputs.map_err(session_error)?.into_iter();
         let (Some(masks), Some(scores)) = (outputs.next(), outputs.next()) else {
             return Err(SessionError::Failed("the decoder returned no masks".to_owned()));

@@ -1,7 +1,9 @@
-//! One ONNX Runtime session and the device it runs on. Besides `diffusion/net.rs`, the only module that names `ort`.
+//! One ONNX Runtime session and the device it runs on. Besides `diffusion/net`, the only module that names `ort`.
 
+mod bound_runs;
 mod error;
 mod io_binding;
+mod kept;
 mod runtime;
 mod settings;
 mod values;
@@ -11,9 +13,12 @@ use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as Or
 use ort::value::{Outlet, TensorElementType, ValueType};
 use tracing::warn;
 
+pub(crate) use self::bound_runs::{BoundRuns, HeldInputs};
 pub use self::error::SessionError;
 pub(crate) use self::error::classify;
 use self::io_binding::ShapeBindings;
+pub use self::kept::Keeping;
+pub(crate) use self::kept::check_same;
 pub use self::runtime::{ExtraFile, Runtime};
 pub use self::settings::{Batching, DevicePolicy, GpuSettings, RuntimeSettings};
 use self::values::{input_value, read_flat, read_output};

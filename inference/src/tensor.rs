@@ -2,7 +2,7 @@
 //! column]`; a session converts from and to the format of its graph.
 
 use half::f16;
-use ndarray::{Array4, ArrayD, ArrayViewD, ArrayViewMutD, Axis, Ix4, Zip};
+use ndarray::{Array, Array4, ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Ix4, Zip};
 use serde::Deserialize;
 
 /// The type of a tensor's elements.
@@ -187,7 +187,7 @@ fn arranged(picture: &Array4<f32>, layout: Layout) -> ArrayViewD<'_, f32> {
 }
 
 /// Returns the largest difference, relative to the largest expected value; NaN if the shapes differ.
-pub fn relative_difference(expected: &Array4<f32>, found: &Array4<f32>) -> f32 {
+pub fn relative_difference<D: Dimension>(expected: &Array<f32, D>, found: &Array<f32, D>) -> f32 {
     if expected.shape() != found.shape() {
         return f32::NAN;
     }

@@ -54,7 +54,7 @@ ARROWS = [
         "only sessions and the nets of pipelines name ort",
         r"\bort::",
         EVERYWHERE,
-        ("inference/src/session.rs", "inference/src/session/", "inference/src/diffusion/net.rs"),
+        ("inference/src/session.rs", "inference/src/session/", "inference/src/diffusion/net.rs", "inference/src/diffusion/net/"),
     ),
     Arrow("only api/src/payments names Stripe", r"\b(async_)?stripe\w*::", EVERYWHERE, ("api/src/payments.rs", "api/src/payments/")),
     Arrow("only heif loads a library and filters system calls", r"\b(libloading|seccompiler)::", EVERYWHERE, ("heif/src",)),

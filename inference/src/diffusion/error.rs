@@ -6,7 +6,7 @@ use super::scheduler_config::ConfigError;
 use crate::session::SessionError;
 
 /// A pipeline could not be opened, or a picture could not be painted.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum DiffusionError {
     /// A file is missing, unreadable or invalid.
     #[error("{}: {reason}", path.display())]

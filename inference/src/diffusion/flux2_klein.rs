@@ -90,6 +90,11 @@ impl Flux2Klein {
         ]
     }
 
+    /// Returns the number of sets of shapes whose tensors the transformer keeps on the device.
+    pub fn kept_shapes(&self) -> usize {
+        self.transformer.net.kept_shapes()
+    }
+
     /// Repaints the masked part of a picture. Ignores `negative_prompt`, `guidance`, `eta` and `mask_to_latents` of the
     /// request; the mask has soft edges. Draws from `noise` once.
     ///
@@ -150,7 +155,7 @@ impl Flux2Klein {
             Some(other) => packed(&self.encoder.run(&picture::to_tensor(other), height, width)?),
             None => clean.clone(),
         };
-        let condition = self.transformer.condition(embedded, (height, width))?;
+        let mut condition = self.transformer.condition(embedded, (height, width), &reference)?;
         let mask = picture::shrink_softly(&request.mask, height, width);
 
         let mut latents = between(&clean, &noise, sigmas[first]);
@@ -158,7 +163,7 @@ impl Flux2Klein {
             let (sigma, next) = (sigmas[index], sigmas[index + 1]);
             // The net expects a thousandth of the timestep, however many timesteps the training had.
             let time = (timesteps[index] / 1000.0) as f32;
-            let velocity = self.transformer.run(&latents, &reference, &condition, time)?;
+            let velocity = self.transformer.run(&latents, &mut condition, time)?;
             // Outside the mask, the latents are the original picture with the remaining noise.
             let kept = between(&clean, &noise, next);
             step(&mut latents, &velocity, next - sigma, &kept, &mask);

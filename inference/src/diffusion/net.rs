@@ -2,20 +2,24 @@
 //!
 //! Besides [`crate::session`], the only module that names `ort`.
 
+mod cast;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayViewD};
 use ort::memory::AllocationDevice;
 use ort::session::{
     HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession, SessionInputValue,
 };
-use ort::value::{DynTensor, Outlet, Tensor, TensorElementType, ValueType};
+use ort::value::{DynTensor, Outlet, TensorElementType, ValueType};
+use tracing::warn;
 
+pub use self::cast::{Element, Input};
+use self::cast::{cast, fill, onnx_type, read};
 use super::error::DiffusionError;
 use crate::device::Device;
-use crate::session::{SessionError, classify};
+use crate::session::{BoundRuns, HeldInputs, Keeping, SessionError, check_same, classify};
 
 /// Opens ONNX files on a device. [`Runtime`](crate::session::Runtime) is the only production implementation.
 pub trait Opener {
@@ -25,37 +29,14 @@ pub trait Opener {
     /// If the file is not a model, or the device refuses it.
     fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError>;
 
+    /// Same, for a net that runs many times with inputs of the same shapes. Returns what it keeps between these runs.
+    ///
+    /// # Errors
+    /// Same as [`Self::open_file`].
+    fn open_repeated(&self, model: &Path) -> Result<(OrtSession, Keeping), SessionError>;
+
     /// Returns the device.
     fn device(&self) -> Device;
-}
-
-/// A tensor's element type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Element {
-    /// 32-bit floats.
-    F32,
-    /// 16-bit floats.
-    F16,
-    /// 16-bit floats with the exponents of 32-bit ones.
-    Bf16,
-    /// 64-bit integers.
-    I64,
-    /// 32-bit integers.
-    I32,
-    /// A type that no pipeline uses, by its ONNX name.
-    Other(String),
-}
-
-impl Element {
-    /// Returns whether this is a floating-point type.
-    pub const fn is_float(&self) -> bool {
-        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
-    }
-
-    /// Returns whether this is an integer type.
-    pub const fn is_integer(&self) -> bool {
-        matches!(self, Self::I64 | Self::I32)
-    }
 }
 
 /// An input or output tensor, as the net's graph declares it.
@@ -81,20 +62,32 @@ impl Port {
     }
 }
 
-/// Values for an input. They are cast to the type of the port.
-#[derive(Clone, Debug)]
-pub enum Input<'a> {
-    /// Floats. For an integer port they are truncated toward zero, as optimum does with timesteps.
-    Floats(ArrayViewD<'a, f32>),
-    /// Integers.
-    Integers(ArrayViewD<'a, i64>),
+/// The inputs of several runs, cast to the types of their ports. Those that stay the same are copied to the device once.
+#[derive(Debug)]
+pub struct Prepared {
+    part: &'static str,
+    held: HeldInputs,
 }
 
-/// The values of an input for several runs: cast to the type of the port and copied to the device once.
-#[derive(Debug)]
-pub struct Shared {
-    port: String,
-    tensor: DynTensor,
+impl Prepared {
+    /// Writes values into an input that changes: to all of its rows if there is only one, and to the start of its second
+    /// axis if the values are fewer there. The rest of the input stays as it is.
+    ///
+    /// # Errors
+    /// If the input has another shape, or was not prepared as one that changes.
+    pub fn write(
+        &mut self,
+        port: &Port,
+        values: ArrayViewD<'_, f32>,
+    ) -> Result<(), DiffusionError> {
+        let changing = &mut self.held.changing;
+        let found = changing.iter_mut().find(|(name, _)| *name == port.name);
+        let written = match found {
+            Some((_, tensor)) => fill(tensor, &Input::Floats(values), &port.element),
+            None => Err(ort::Error::new(format!("input {:?} does not change", port.name))),
+        };
+        written.map_err(|error| failed(self.part, &error))
+    }
 }
 
 /// One opened net.
@@ -105,6 +98,10 @@ pub struct Net {
     inputs: Vec<Port>,
     outputs: Vec<Port>,
     run_time: Duration,
+    /// Tensors kept on the device; `None` if the net does not keep any.
+    bound: Option<BoundRuns>,
+    /// How many inputs were prepared.
+    prepared: u64,
 }
 
 impl Net {
@@ -117,21 +114,45 @@ impl Net {
         part: &'static str,
         opener: &(impl Opener + ?Sized),
     ) -> Result<Self, DiffusionError> {
+        Self::open_by(folder, part, opener, |file| Ok((opener.open_file(file)?, Keeping::Nothing)))
+    }
+
+    /// Same, for a net that runs many times with inputs of the same shapes, which may keep its tensors on the device.
+    ///
+    /// # Errors
+    /// Same as [`Self::open`].
+    pub fn open_repeated(
+        folder: &Path,
+        part: &'static str,
+        opener: &(impl Opener + ?Sized),
+    ) -> Result<Self, DiffusionError> {
+        Self::open_by(folder, part, opener, |file| opener.open_repeated(file))
+    }
+
+    fn open_by(
+        folder: &Path,
+        part: &'static str,
+        opener: &(impl Opener + ?Sized),
+        open: impl FnOnce(&Path) -> Result<(OrtSession, Keeping), SessionError>,
+    ) -> Result<Self, DiffusionError> {
         let file = folder.join(part).join("model.onnx");
         if !file.is_file() {
             return Err(DiffusionError::file(&file, "the file is missing"));
         }
-        let session =
-            opener.open_file(&file).map_err(|error| DiffusionError::Session { part, error })?;
+        let (session, keeping) =
+            open(&file).map_err(|error| DiffusionError::Session { part, error })?;
         let inputs = session.inputs().iter().map(port).collect();
         let outputs = session.outputs().iter().map(port).collect();
+        let device = opener.device();
         Ok(Self {
             part,
             session,
-            device: opener.device(),
+            device,
             inputs,
             outputs,
             run_time: Duration::ZERO,
+            bound: BoundRuns::new(device, keeping),
+            prepared: 0,
         })
     }
 
@@ -155,21 +176,51 @@ impl Net {
         &self.outputs
     }
 
-    /// Casts values and copies them to the device, for several runs.
+    /// Returns the number of sets of shapes whose tensors are kept on the device.
+    pub fn kept_shapes(&self) -> usize {
+        self.bound.as_ref().map_or(0, BoundRuns::len)
+    }
+
+    /// Prepares the inputs of several runs: `fixed` stay the same, and `changing` have these values at first.
     ///
     /// # Errors
     /// If ONNX Runtime refuses them, or the device has no memory for them.
-    pub fn share(&self, port: &Port, values: &Input<'_>) -> Result<Shared, DiffusionError> {
-        let tensor = cast(values, &port.element).and_then(|tensor| match self.device {
-            Device::Cpu => Ok(tensor),
-            Device::Cuda => tensor.to(AllocationDevice::CUDA, 0),
+    pub fn prepare(
+        &mut self,
+        fixed: &[(&Port, Input<'_>)],
+        changing: &[(&Port, Input<'_>)],
+    ) -> Result<Prepared, DiffusionError> {
+        self.prepared += 1;
+        let fixed = fixed.iter().map(|(port, values)| {
+            let tensor = cast(values, &port.element)?;
+            let tensor = match self.device {
+                Device::Cpu => tensor,
+                Device::Cuda => tensor.to(AllocationDevice::CUDA, 0)?,
+            };
+            Ok((port.name.clone(), tensor))
         });
-        let tensor = tensor.map_err(|error| self.failed(&error))?;
-        Ok(Shared { port: port.name.clone(), tensor })
-    }
-
-    fn failed(&self, error: &ort::Error) -> DiffusionError {
-        DiffusionError::Session { part: self.part, error: classify(error) }
+        let changing = changing.iter().map(|(port, values)| {
+            let tensor = match &self.bound {
+                Some(bound) => {
+                    let element = onnx_type(&port.element)?;
+                    let mut tensor =
+                        bound.host_input(&self.session, element, values.shape().to_vec())?;
+                    fill(&mut tensor, values, &port.element)?;
+                    tensor
+                }
+                None => cast(values, &port.element)?,
+            };
+            Ok((port.name.clone(), tensor))
+        });
+        let held = fixed.collect::<ort::Result<_>>().and_then(|fixed| {
+            Ok(HeldInputs {
+                number: self.prepared,
+                fixed,
+                changing: changing.collect::<ort::Result<_>>()?,
+            })
+        });
+        let held = held.map_err(|error| failed(self.part, &error))?;
+        Ok(Prepared { part: self.part, held })
     }
 
     /// Runs the net and returns one output as 32-bit floats. Other outputs are not fetched.
@@ -181,22 +232,81 @@ impl Net {
         inputs: &[(&Port, Input<'_>)],
         output: &Port,
     ) -> Result<ArrayD<f32>, DiffusionError> {
-        Ok(self.run_for(&[], inputs, &[output])?.remove(0))
+        Ok(self.run_for(inputs, &[output])?.remove(0))
     }
 
-    /// Like [`Self::run`], with shared inputs besides, and for several outputs, which are returned in the same order.
+    /// Like [`Self::run`], for several outputs, which are returned in the same order.
     ///
     /// # Errors
     /// Same as [`Self::run`].
     pub fn run_for(
         &mut self,
-        shared: &[Shared],
         inputs: &[(&Port, Input<'_>)],
         outputs: &[&Port],
     ) -> Result<Vec<ArrayD<f32>>, DiffusionError> {
-        let made = self.run_raw(shared, inputs, outputs).map_err(|error| self.failed(&error))?;
-        if made.iter().flatten().all(|value| value.is_finite()) {
-            Ok(made)
+        let cast = inputs.iter().map(|(port, input)| {
+            Ok((port.name.as_str(), SessionInputValue::from(cast(input, &port.element)?)))
+        });
+        let made =
+            cast.collect::<ort::Result<_>>().and_then(|values| self.run_raw(values, outputs));
+        let made = made.map_err(|error| failed(self.part, &error))?;
+        for output in &made {
+            self.check_finite(output)?;
+        }
+        Ok(made)
+    }
+
+    /// Like [`Self::run`], with prepared inputs, and without checking that the output is finite. Where the net keeps
+    /// tensors, the first runs with inputs of these shapes are repeated with kept ones; if the outputs differ, the net
+    /// continues without (logged).
+    ///
+    /// # Errors
+    /// If ONNX Runtime refuses an input or fails.
+    pub fn run_prepared(
+        &mut self,
+        Prepared { held, .. }: &Prepared,
+        output: &Port,
+    ) -> Result<ArrayD<f32>, DiffusionError> {
+        if let Some(bound) = &mut self.bound {
+            let read = |made: &DynTensor| read(made, &output.element);
+            let made = bound.run(&mut self.session, held, &output.name, read);
+            if let Some((made, ran)) = made.map_err(|error| failed(self.part, &error))? {
+                self.run_time += ran;
+                return Ok(made);
+            }
+        }
+        let values = held.tensors().map(|(name, tensor)| (name.as_str(), tensor.into())).collect();
+        let made = self.run_raw(values, &[output]);
+        let made = made.map_err(|error| failed(self.part, &error))?.remove(0);
+        // NaN differs from itself.
+        if made.iter().all(|value| value.is_finite())
+            && let Some(bound) = &mut self.bound
+            && let Err(error) = prove(bound, &mut self.session, held, output, &made)
+        {
+            self.bound = None;
+            match classify(&error) {
+                error @ SessionError::DeviceLost(_) => {
+                    return Err(DiffusionError::Session { part: self.part, error });
+                }
+                error => {
+                    let part = self.part;
+                    warn!(%error, "Running the {part} without tensors kept on the device");
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    /// Checks values that the net returned.
+    ///
+    /// # Errors
+    /// [`DiffusionError::NotFinite`] if one of them is NaN or infinite.
+    pub fn check_finite<'a>(
+        &self,
+        made: impl IntoIterator<Item = &'a f32>,
+    ) -> Result<(), DiffusionError> {
+        if made.into_iter().all(|value| value.is_finite()) {
+            Ok(())
         } else {
             Err(DiffusionError::NotFinite { part: self.part })
         }
@@ -204,66 +314,38 @@ impl Net {
 
     fn run_raw(
         &mut self,
-        shared: &[Shared],
-        inputs: &[(&Port, Input<'_>)],
+        values: Vec<(&str, SessionInputValue<'_>)>,
         wanted: &[&Port],
     ) -> ort::Result<Vec<ArrayD<f32>>> {
-        let mut values: Vec<(&str, SessionInputValue<'_>)> =
-            shared.iter().map(|Shared { port, tensor }| (port.as_str(), tensor.into())).collect();
-        for (port, input) in inputs {
-            values.push((port.name.as_str(), cast(input, &port.element)?.into()));
-        }
         let mut selected = OutputSelector::no_default();
         for output in wanted {
             selected = selected.with(output.name.as_str());
         }
-        let options: RunOptions<HasSelectedOutputs> = RunOptions::new()?.with_outputs(selected);
+        let options =
+            self.bound.as_ref().map_or_else(RunOptions::new, BoundRuns::unbound_options)?;
+        let options: RunOptions<HasSelectedOutputs> = options.with_outputs(selected);
         let started = Instant::now();
         let outputs = self.session.run_with_options(values, &options)?;
         self.run_time += started.elapsed();
-        let made = wanted.iter().map(|port| {
-            let value = &outputs[port.name.as_str()];
-            Ok(match port.element {
-                Element::F16 => value.try_extract_array::<f16>()?.mapv(f16::to_f32),
-                Element::Bf16 => value.try_extract_array::<bf16>()?.mapv(bf16::to_f32),
-                _ => value.try_extract_array::<f32>()?.to_owned(),
-            })
-        });
-        made.collect()
+        wanted.iter().map(|port| read(&outputs[port.name.as_str()], &port.element)).collect()
     }
 }
 
-fn cast(input: &Input<'_>, element: &Element) -> ort::Result<DynTensor> {
-    Ok(match (input, element) {
-        (Input::Floats(floats), Element::F32) => Tensor::from_array(floats.to_owned())?.upcast(),
-        (Input::Floats(floats), Element::F16) => {
-            Tensor::from_array(floats.mapv(f16::from_f32))?.upcast()
-        }
-        (Input::Floats(floats), Element::Bf16) => {
-            Tensor::from_array(floats.mapv(bf16::from_f32))?.upcast()
-        }
-        (Input::Floats(floats), Element::I64) => {
-            Tensor::from_array(floats.mapv(|value| value as i64))?.upcast()
-        }
-        (Input::Floats(floats), Element::I32) => {
-            Tensor::from_array(floats.mapv(|value| value as i32))?.upcast()
-        }
-        (Input::Integers(ids), Element::I64) => Tensor::from_array(ids.to_owned())?.upcast(),
-        (Input::Integers(ids), Element::I32) => {
-            Tensor::from_array(ids.mapv(|id| id as i32))?.upcast()
-        }
-        (Input::Integers(ids), Element::F32) => {
-            Tensor::from_array(ids.mapv(|id| id as f32))?.upcast()
-        }
-        (Input::Integers(ids), Element::F16) => {
-            Tensor::from_array(ids.mapv(|id| f16::from_f32(id as f32)))?.upcast()
-        }
-        (Input::Integers(ids), Element::Bf16) => {
-            Tensor::from_array(ids.mapv(|id| bf16::from_f32(id as f32)))?.upcast()
-        }
-        (_, Element::Other(name)) => {
-            return Err(ort::Error::new(format!("no pipeline supports inputs of type {name}")));
-        }
+fn failed(part: &'static str, error: &ort::Error) -> DiffusionError {
+    DiffusionError::Session { part, error: classify(error) }
+}
+
+/// Compares a bound run with the output of an unbound one.
+fn prove(
+    bound: &mut BoundRuns,
+    session: &mut OrtSession,
+    inputs: &HeldInputs,
+    output: &Port,
+    made: &ArrayD<f32>,
+) -> ort::Result<()> {
+    let like = (onnx_type(&output.element)?, made.shape());
+    bound.prove(session, inputs, &output.name, like, |again| {
+        check_same(made, &read(again, &output.element)?)
     })
 }
 

@@ -8,21 +8,26 @@
 //! One deliberate difference from diffusers: it uses the mean of the autoencoder's distribution instead of a sample, so
 //! that a seed gives the same picture everywhere.
 
+mod batch;
 mod config;
 mod ports;
 mod text;
 mod unet;
 mod vae;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use ndarray::{Array3, Array4, Axis, concatenate};
 use serde_json::{Map, Value};
 
+pub use self::batch::BatchItem;
+use self::batch::{Begun, Line, line};
 use self::config::{config, level_scale, scaling_factor};
 pub(super) use self::text::EmbeddedTexts;
 use self::text::TextEncoders;
+pub(super) use self::unet::Guide;
 use self::unet::{Condition, Unet};
 use self::vae::{LATENT_CHANNELS, VaeDecoder, VaeEncoder};
 use super::error::DiffusionError;
@@ -31,7 +36,7 @@ use super::net::Opener;
 use super::noise::{NoiseSource, draw};
 use super::picture;
 use super::recent_texts::RecentTexts;
-use super::request::{Generated, Request, StepCallback, StepState};
+use super::request::{Generated, Request, StepCallback};
 use super::scheduler::{self, Scheduler};
 use super::scheduler_config::{ModelScheduler, SchedulerConfig};
 use super::tokenizer::Tokens;
@@ -136,6 +141,11 @@ impl SdInpaint {
         ]
     }
 
+    /// Returns the number of sets of shapes whose tensors the `UNet` keeps on the device.
+    pub fn kept_shapes(&self) -> usize {
+        self.unet.net.kept_shapes()
+    }
+
     /// Repaints the masked part of a picture. Draws from `noise` once, and once more per step if the scheduler adds
     /// noise. Calls `on_step` after each step, which may end the run.
     ///
@@ -148,17 +158,59 @@ impl SdInpaint {
         noise: &mut dyn NoiseSource,
         on_step: &mut StepCallback<'_>,
     ) -> Result<Generated, DiffusionError> {
+        self.inpaint_together(vec![BatchItem { request, noise, on_step }]).remove(0)
+    }
+
+    /// Returns whether several pictures can go through the `UNet` together.
+    pub fn takes_batches(&self) -> bool {
+        self.unet.takes_batches()
+    }
+
+    /// Repaints the masked parts of several pictures, as [`Self::inpaint`] does with each. The results have the same order.
+    /// All must have the same size, number of steps, and first step.
+    pub fn inpaint_together(
+        &mut self,
+        items: Vec<BatchItem<'_>>,
+    ) -> Vec<Result<Generated, DiffusionError>> {
+        let mut ended = BTreeMap::new();
+        let mut going = Vec::new();
+        let line = items.first().map(|item| line(item.request));
+        for (place, item) in items.into_iter().enumerate() {
+            match self.begin(place, item, line) {
+                Ok(begun) => going.push(begun),
+                Err(error) => drop(ended.insert(place, Err(error))),
+            }
+        }
+        let denoised = self.denoise(&mut going, &mut ended);
+        for begun in going {
+            let made = denoised.clone().and_then(|()| self.finish(&begun));
+            ended.insert(begun.place, made);
+        }
+        ended.into_values().collect()
+    }
+
+    fn begin<'a>(
+        &mut self,
+        place: usize,
+        item: BatchItem<'a>,
+        expected: Option<Line>,
+    ) -> Result<Begun<'a>, DiffusionError> {
+        let request = item.request;
         request.check(self.size_multiple)?;
-        let first = scheduler::start_index(request.steps, request.strength);
-        let mut schedule = scheduler::schedule(&self.scheduler, request.steps, request.eta, first)?;
+        let line = line(request);
+        if expected != Some(line) {
+            let text = format!("a painting of {line:?} is not in line with the first of its batch");
+            return Err(DiffusionError::Request(text));
+        }
+        let (_, steps, first) = line;
+        let schedule = scheduler::schedule(&self.scheduler, steps, request.eta, first)?;
         if first >= schedule.timesteps().len() {
-            let Request { strength, steps, .. } = request;
-            let text = format!("strength {strength} leaves no step of {steps}");
+            let text = format!("strength {} leaves no step of {steps}", request.strength);
             return Err(DiffusionError::Request(text));
         }
         let is_guided = request.guidance > 1.0 && !self.unet.takes_guidance();
         let negative = is_guided.then(|| request.negative_prompt.clone());
-        let embedded = self.recent.get_or_embed(
+        let texts = self.recent.get_or_embed(
             (negative, request.prompt.clone()),
             |(negative, prompt)| {
                 let embedded = self.texts.embed(negative.as_deref(), prompt)?;
@@ -166,33 +218,55 @@ impl SdInpaint {
                 Ok::<_, DiffusionError>((embedded, bytes))
             },
         )?;
-        let condition = self.condition(&embedded, request.mask.dim(), request.guidance)?;
         let fixed = self.fixed_channels(request)?;
+        let latents = self.first_latents(request, schedule.as_ref(), first, item.noise)?;
+        Ok(Begun { place, item, first, schedule, is_guided, texts, fixed, latents })
+    }
 
-        let mut latents = self.first_latents(request, schedule.as_ref(), first, noise)?;
-        let total = schedule.timesteps().len() - first;
-        for index in first..schedule.timesteps().len() {
-            let timestep = schedule.timesteps()[index] as f32;
-            let scale = schedule.input_scale(index);
-            let scaled = latents.mapv(|value| (f64::from(value) * scale) as f32);
-            let seen = joined(&[&scaled, &fixed])?;
-            let predicted = self.predict(&seen, timestep, &condition)?;
-            let fresh = if schedule.draws_noise(index) {
-                Some(draw(noise, latents.shape())?)
-            } else {
-                None
-            };
-            latents = schedule.step(index, &latents, &predicted, fresh.as_ref());
-            let state =
-                StepState { index: index - first, total, latents: latents.view().into_dyn() };
-            if on_step(state).is_break() {
-                return Err(DiffusionError::Canceled);
+    /// Takes all steps. A painting that fails or is canceled moves from `going` to `ended`.
+    ///
+    /// # Errors
+    /// If the net fails for the whole batch.
+    fn denoise(
+        &mut self,
+        going: &mut Vec<Begun<'_>>,
+        ended: &mut BTreeMap<usize, Result<Generated, DiffusionError>>,
+    ) -> Result<(), DiffusionError> {
+        let Some(Begun { first, schedule, item, .. }) = going.first() else { return Ok(()) };
+        let size = item.request.mask.dim();
+        let timesteps: Vec<_> = schedule.timesteps().iter().copied().enumerate().collect();
+        let mut left = timesteps.into_iter().skip(*first).peekable();
+        while left.peek().is_some() && !going.is_empty() {
+            let guides: Vec<_> = going.iter().map(Begun::guide).collect();
+            let mut condition = self.condition(&guides, size)?;
+            let together = going.len();
+            while going.len() == together
+                && let Some((index, timestep)) = left.next()
+            {
+                let scaled: Vec<_> = going.iter().map(|begun| begun.scaled(index)).collect();
+                let made = self.predict(&scaled, timestep as f32, &mut condition)?;
+                let mut made = made.into_iter();
+                going.retain_mut(|begun| {
+                    let predicted = made.next().expect("each painting gets its prediction");
+                    match predicted.and_then(|predicted| begun.step(index, &predicted)) {
+                        Ok(()) => true,
+                        Err(error) => {
+                            ended.insert(begun.place, Err(error));
+                            false
+                        }
+                    }
+                });
             }
         }
+        Ok(())
+    }
+
+    fn finish(&mut self, begun: &Begun<'_>) -> Result<Generated, DiffusionError> {
+        let cut = &begun.texts.cut;
         Ok(Generated {
-            image: self.decode(&latents)?,
-            prompt_tokens_cut: embedded.cut.last().copied().unwrap_or(0),
-            negative_tokens_cut: if is_guided { embedded.cut[0] } else { 0 },
+            image: self.decode(&begun.latents)?,
+            prompt_tokens_cut: cut.last().copied().unwrap_or(0),
+            negative_tokens_cut: if begun.is_guided { cut[0] } else { 0 },
         })
     }
 
@@ -253,33 +327,23 @@ impl SdInpaint {
         }
     }
 
-    /// Returns what the `UNet` takes in every step for a picture of `size` (height, width in pixels).
+    /// Returns what the `UNet` takes in every step for pictures of `size` (height, width in pixels).
     pub(super) fn condition(
-        &self,
-        embedded: &EmbeddedTexts,
+        &mut self,
+        guides: &[Guide<'_>],
         size: (usize, usize),
-        guidance: f32,
     ) -> Result<Condition, DiffusionError> {
-        self.unet.condition(embedded, size, guidance)
+        self.unet.condition(guides, size)
     }
 
-    /// Runs the `UNet` on the nine channels. With two rows of text, applies guidance away from the negative prompt.
+    /// Returns the prediction of the `UNet` for the latents of each painting ([`Unet::predict`]).
     pub(super) fn predict(
         &mut self,
-        seen: &Array4<f32>,
+        latents: &[Array4<f32>],
         timestep: f32,
-        condition: &Condition,
-    ) -> Result<Array4<f32>, DiffusionError> {
-        let sample = joined_rows(seen, condition.rows)?;
-        let made = self.unet.run(sample, timestep, condition)?;
-        let mut halves = made.axis_iter(Axis(0));
-        match (halves.next(), halves.next()) {
-            (Some(negative), Some(prompt)) => {
-                let guided = &negative + &((&prompt - &negative) * condition.guidance);
-                Ok(guided.insert_axis(Axis(0)))
-            }
-            _ => Ok(made),
-        }
+        condition: &mut Condition,
+    ) -> Result<Vec<Result<Array4<f32>, DiffusionError>>, DiffusionError> {
+        self.unet.predict(latents, timestep, condition)
     }
 }
 
@@ -331,10 +395,4 @@ fn joined(tensors: &[&Array4<f32>]) -> Result<Array4<f32>, DiffusionError> {
         let reason = format!("returned latents of another size than the mask: {shapes:?}");
         DiffusionError::unsupported("vae_encoder", reason)
     })
-}
-
-/// Repeats a tensor `rows` times along the batch.
-fn joined_rows(tensor: &Array4<f32>, rows: usize) -> Result<Array4<f32>, DiffusionError> {
-    concatenate(Axis(0), &vec![tensor.view(); rows])
-        .map_err(|error| DiffusionError::unsupported("text_encoder", error.to_string()))
 }

@@ -10,8 +10,8 @@ use retouch_catalog::{Count, CountUnit, FixMode};
 use super::reference_image::reference_image;
 use super::{PaintError, Painter, Painting, Watch};
 use crate::diffusion::{
-    DiffusionError, Flux2Klein, MaskToLatents, ModelScheduler, Opener, Request, SdInpaint,
-    SeededNoise, StepState,
+    BatchItem, DiffusionError, Flux2Klein, Generated, MaskToLatents, ModelScheduler, Opener,
+    Request, SdInpaint, SeededNoise, StepState, scheduler,
 };
 use crate::manifest::Inpaint;
 
@@ -91,17 +91,22 @@ impl InpaintPainter {
             (Pipeline::Sd(_), FixMode::Edit | FixMode::Add) => painting.caption.clone(),
         }
     }
-}
 
-impl Painter for InpaintPainter {
-    fn paint(&mut self, painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError> {
+    /// Returns what the pipeline gets for a crop.
+    fn request(&self, painting: &Painting, watch: Watch<'_>) -> Result<Request, PaintError> {
         let (width, height) = (painting.width as usize, painting.height as usize);
         let sampling = &self.contract.sampling;
-        let strength = self.contract.strength.get(&painting.mode).copied();
         let picture =
             |rgb| Array3::from_shape_vec((height, width, 3), rgb).map_err(PaintError::failed);
-        let reference_hole = self.contract.reference_hole(painting.mode);
-        let request = Request {
+        // Stable Diffusion does not look at it.
+        let reference = match &self.pipeline {
+            Pipeline::Sd(_) => None,
+            Pipeline::Klein(_) => {
+                let hole = self.contract.reference_hole(painting.mode);
+                reference_image(painting, hole, watch)?.map(picture).transpose()?
+            }
+        };
+        Ok(Request {
             image: picture(painting.rgb.clone())?,
             mask: Array2::from_shape_vec((height, width), painting.hole.clone())
                 .map_err(PaintError::failed)?,
@@ -109,42 +114,92 @@ impl Painter for InpaintPainter {
             negative_prompt: sampling.negative_prompt.clone(),
             steps: sampling.steps,
             guidance: sampling.guidance,
-            strength: strength.ok_or_else(|| {
+            strength: self.strength(painting.mode).ok_or_else(|| {
                 PaintError::failed(format!("the manifest has no strength.{}", painting.mode))
             })?,
             eta: 0.0,
             mask_to_latents: MaskToLatents::MaxPool,
-            reference: reference_image(painting, reference_hole, watch)?
-                .map(picture)
-                .transpose()?,
-        };
-        let mut noise = SeededNoise::new(painting.seed);
-        let mut on_step = |step: StepState<'_>| {
-            let (done, total) = (step.index as u32 + 1, step.total as u32);
-            (watch.progress)(Count { unit: CountUnit::Steps, done, total });
-            if watch.cancel.is_cancelled() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        };
-        let generated = match &mut self.pipeline {
-            Pipeline::Sd(sd) => sd.inpaint(&request, &mut noise, &mut on_step),
-            Pipeline::Klein(klein) => klein.inpaint(&request, &mut noise, &mut on_step),
-        };
-        let generated = generated.map_err(|error| match error {
-            DiffusionError::Canceled => PaintError::Canceled,
-            DiffusionError::Session { error, .. } => PaintError::Session(error),
-            other => PaintError::failed(other),
-        })?;
-        let cut = generated.prompt_tokens_cut;
-        if cut > 0 {
-            tracing::info!(tokens = cut, "Cut the end of a prompt that is too long for the model");
-        }
-        Ok(generated
-            .image
-            .iter()
-            .map(|value| (value.clamp(0.0, 1.0) * 255.0).round() as u8)
-            .collect())
+            reference,
+        })
     }
+
+    fn strength(&self, mode: FixMode) -> Option<f64> {
+        self.contract.strength.get(&mode).copied()
+    }
+
+    /// Returns the first step of a crop.
+    fn first_step(&self, painting: &Painting) -> Option<usize> {
+        let strength = self.strength(painting.mode)?;
+        Some(scheduler::start_index(self.contract.sampling.steps, strength))
+    }
+}
+
+impl Painter for InpaintPainter {
+    fn paint(&mut self, painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError> {
+        self.paint_together(&[(painting, watch)]).remove(0)
+    }
+
+    fn takes_batches(&self) -> bool {
+        match &self.pipeline {
+            Pipeline::Sd(sd) => sd.takes_batches(),
+            Pipeline::Klein(_) => false,
+        }
+    }
+
+    fn lines_up(&self, first: &Painting, other: &Painting) -> bool {
+        self.takes_batches()
+            && (first.width, first.height) == (other.width, other.height)
+            && self.first_step(first) == self.first_step(other)
+    }
+
+    fn paint_together(
+        &mut self,
+        paintings: &[(&Painting, Watch<'_>)],
+    ) -> Vec<Result<Vec<u8>, PaintError>> {
+        let requests = paintings.iter().map(|(painting, watch)| self.request(painting, *watch));
+        let requests: Vec<_> = requests.collect();
+        let noises = paintings.iter().map(|(painting, _)| SeededNoise::new(painting.seed));
+        let mut noises: Vec<_> = noises.collect();
+        let mut on_steps: Vec<_> = paintings.iter().map(|(_, watch)| on_step(*watch)).collect();
+        let each = requests.iter().zip(&mut noises).zip(&mut on_steps);
+        let items = each.filter_map(|((request, noise), on_step)| {
+            Some(BatchItem { request: request.as_ref().ok()?, noise, on_step })
+        });
+        let generated: Vec<_> = match &mut self.pipeline {
+            Pipeline::Sd(sd) => sd.inpaint_together(items.collect()),
+            // Nothing lines up here, so this is a single crop.
+            Pipeline::Klein(klein) => items
+                .map(|BatchItem { request, noise, on_step }| klein.inpaint(request, noise, on_step))
+                .collect(),
+        };
+        let mut generated = generated.into_iter();
+        let painted = requests.into_iter().map(|request| {
+            request.and_then(|_| finished(generated.next().expect("each request has a result")))
+        });
+        painted.collect()
+    }
+}
+
+/// Reports each step, and ends a canceled run.
+fn on_step(watch: Watch<'_>) -> impl FnMut(StepState<'_>) -> ControlFlow<()> {
+    move |step| {
+        let (done, total) = (step.index as u32 + 1, step.total as u32);
+        (watch.progress)(Count { unit: CountUnit::Steps, done, total });
+        if watch.cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Returns R, G, B of every pixel.
+fn finished(generated: Result<Generated, DiffusionError>) -> Result<Vec<u8>, PaintError> {
+    let generated = generated.map_err(|error| match error {
+        DiffusionError::Canceled => PaintError::Canceled,
+        DiffusionError::Session { error, .. } => PaintError::Session(error),
+        other => PaintError::failed(other),
+    })?;
+    let cut = generated.prompt_tokens_cut;
+    if cut > 0 {
+        tracing::info!(tokens = cut, "Cut the end of a prompt that is too long for the model");
+    }
+    let samples = generated.image.iter();
+    Ok(samples.map(|value| (value.clamp(0.0, 1.0) * 255.0).round() as u8).collect())
 }

@@ -161,6 +161,7 @@ fn own_model(
     let task = manifest.task.clone();
     let takes_several = match (&engine, task.net()) {
         (Engine::Net(session), Some(net)) => session.takes_batches(net.input()),
+        (Engine::Painter(painter), _) => painter.takes_batches(),
         _ => false,
     };
     let most = if takes_several { runtime.batching().0 } else { 1 };

@@ -111,7 +111,9 @@ impl Residence {
             let weights = file_bytes(&self.manifest);
             let measured = measured.max(weights) + tiles_bytes(&self.manifest.task, &self.runtime);
             self.needed = self.credible(measured);
-            if let (Some(limit), Task::Segmentation(_)) = (limit, &self.manifest.task) {
+            if let (Some(limit), Task::Segmentation(_) | Task::SdInpaint(_)) =
+                (limit, &self.manifest.task)
+            {
                 let per_input = self.needed.saturating_sub(weights).max(1);
                 let room = (limit / BATCHES_SHARE).saturating_sub(self.needed);
                 let more = (batch as u64 - 1).min(room / per_input);

@@ -1,5 +1,6 @@
 //! The loop of a model's thread: serves requests one after the other. If the graph allows it, waiting inputs of the
-//! same shape run together as a batch. While other models need the memory, the thread stays and its model is unloaded.
+//! same shape run together as a batch, and so do waiting crops. While other models need the memory, the thread stays and
+//! its model is unloaded.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,11 +10,12 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 use super::batches::Batches;
+use super::crops::{self, Crop};
 use super::engine::Engine;
-use super::request::{Inference, PaintControl, PaintResult, Request, Work};
+use super::request::{Inference, PaintResult, Request, Work};
 use super::residence::{NotLoaded, Residence};
 use crate::manifest::{Manifest, Task};
-use crate::painter::{PaintError, Painting, Watch};
+use crate::painter::{PaintError, Painting};
 use crate::runs::Run;
 use crate::segment_anything::SegmentAnything;
 use crate::session::{Runtime, Session, SessionError};
@@ -82,11 +84,7 @@ impl Thread<'_> {
                     self.infer(Item { input, answer, waited });
                 }
                 Work::Paint { painting, control, answer } => {
-                    let made = self.with_room(
-                        |error| matches!(error, PaintError::Session(SessionError::OutOfMemory(_))),
-                        |own| own.paint(&painting, &control, waited),
-                    );
-                    let _ = answer.send(made);
+                    self.paint(Crop { painting, control, answer, waited });
                 }
                 Work::CheckSafety { rgb, size, answer } => {
                     let _ =
@@ -260,29 +258,80 @@ impl Thread<'_> {
         Ok((note_device_loss(self.runtime, outputs)?, share))
     }
 
-    fn paint(
-        &mut self,
-        painting: &Painting,
-        control: &PaintControl,
-        waited: Duration,
-    ) -> Result<PaintResult, PaintError> {
+    fn paint(&mut self, first: Crop) {
+        let batch = self.gather_crops(first);
+        if batch.len() == 1 {
+            return self.paint_each_alone(batch);
+        }
+        let painted = self.paint_crops(&batch);
+        let mut full = Vec::new();
+        for (crop, painted) in batch.into_iter().zip(painted) {
+            if matches!(&painted, Err(error) if crops::is_full(error)) {
+                full.push(crop);
+            } else {
+                // A closed answer channel is fine: the caller is gone.
+                let _ = crop.answer.send(painted);
+            }
+        }
+        if !full.is_empty() {
+            let count = full.len();
+            warn!(model.name = self.name, "Out of memory; painting {count} crops one by one");
+            self.paint_each_alone(full);
+        }
+    }
+
+    fn paint_each_alone(&mut self, crops: Vec<Crop>) {
+        for crop in crops {
+            let alone = |own: &mut Self| own.paint_crops(std::slice::from_ref(&crop)).remove(0);
+            // The crop before may have left no model loaded.
+            let loaded = self.load(|| !crop.answer.is_closed());
+            let painted = match loaded {
+                Ok(()) => self.with_room(crops::is_full, alone),
+                Err(error) => Err(error.into()),
+            };
+            let _ = crop.answer.send(painted);
+        }
+    }
+
+    /// Collects a batch: `first`, and waiting crops that line up with it.
+    fn gather_crops(&mut self, first: Crop) -> Vec<Crop> {
+        let mut batch = vec![first];
+        for request in std::mem::take(&mut self.deferred) {
+            self.add_crop(&mut batch, request);
+        }
+        while batch.len() < self.batches.max_inputs()
+            && let Ok(request) = self.inbox.try_recv()
+        {
+            self.add_crop(&mut batch, request);
+        }
+        batch
+    }
+
+    fn add_crop(&mut self, batch: &mut Vec<Crop>, request: Request) {
+        let waited = request.sent.elapsed();
+        let has_room = batch.len() < self.batches.max_inputs();
+        match request.work {
+            work if work.is_abandoned() => {}
+            Work::Paint { painting, control, answer }
+                if has_room && self.lines_up(&batch[0].painting, &painting) =>
+            {
+                batch.push(Crop { painting, control, answer, waited });
+            }
+            work => self.deferred.push_back(Request { work, ..request }),
+        }
+    }
+
+    fn lines_up(&self, first: &Painting, other: &Painting) -> bool {
+        matches!(&self.engine, Some(Engine::Painter(painter)) if painter.lines_up(first, other))
+    }
+
+    fn paint_crops(&mut self, crops: &[Crop]) -> Vec<Result<PaintResult, PaintError>> {
+        let unsupported = self.unsupported("paint");
         let Some(Engine::Painter(painter)) = &mut self.engine else {
-            return Err(self.unsupported("paint").into());
+            return crops.iter().map(|_| Err(unsupported.clone().into())).collect();
         };
         let run = self.runtime.runs().start(self.name);
-        let progress = |count| {
-            run.heartbeat();
-            (control.progress)(count);
-        };
-        let watch = Watch { progress: &progress, cancel: &control.cancel };
-        let started = Instant::now();
-        let made = inject_fault(self.runtime, &run)
-            .map_err(PaintError::from)
-            .and_then(|()| painter.paint(painting, watch));
-        if let Err(PaintError::Session(SessionError::DeviceLost(reason))) = &made {
-            self.runtime.runs().set_device_lost(reason);
-        }
-        Ok(PaintResult { rgb: made?, waited, ran: started.elapsed() })
+        crops::paint(painter.as_mut(), self.runtime, &run, crops)
     }
 
     fn check_safety(&mut self, rgb: &[u8], size: (u32, u32)) -> Result<f32, SessionError> {

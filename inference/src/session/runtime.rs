@@ -11,6 +11,7 @@ use tracing::{info, warn};
 
 use super::error::classify;
 use super::io_binding::ShapeBindings;
+use super::kept::Keeping;
 use super::{Batching, DevicePolicy, GpuSettings, RuntimeSettings, Session, SessionError};
 use crate::device::Device;
 use crate::diffusion::Opener;
@@ -141,19 +142,28 @@ impl Runtime {
     /// # Errors
     /// Same as [`Self::open`].
     pub fn open_net(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
+        let (inner, keeping) =
+            self.open_keeping(|has_graphs| self.build(model, extra, has_graphs))?;
+        Ok(Session { inner, bindings: ShapeBindings::new(self.device, keeping) })
+    }
+
+    /// Opens a session, with CUDA graphs if the settings say so and the model allows it.
+    fn open_keeping(
+        &self,
+        open: impl Fn(bool) -> ort::Result<OrtSession>,
+    ) -> Result<(OrtSession, Keeping), SessionError> {
         let gpu = &self.settings.gpu;
-        if !gpu.keep_tensors.unwrap_or(self.device == Device::Cuda) {
-            return self.open(model, extra);
-        }
-        let bindings = |has_graphs| Some(ShapeBindings::new(self.device, has_graphs));
-        if gpu.graphs && gpu.tensorrt_cache.is_none() && self.device == Device::Cuda {
-            match self.build(model, extra, true) {
-                Ok(inner) => return Ok(Session { inner, bindings: bindings(true) }),
+        let is_kept = gpu.keep_tensors.unwrap_or(self.device == Device::Cuda);
+        let has_graphs = gpu.graphs && gpu.tensorrt_cache.is_none() && self.device == Device::Cuda;
+        if is_kept && has_graphs {
+            match open(true) {
+                Ok(session) => return Ok((session, Keeping::Graphs)),
                 // One operator without a CUDA kernel rules graphs out.
                 Err(error) => info!(%error, "Running a model without CUDA graphs"),
             }
         }
-        Ok(Session { bindings: bindings(false), ..self.open(model, extra)? })
+        let session = open(false).map_err(|error| classify(&error))?;
+        Ok((session, if is_kept { Keeping::Tensors } else { Keeping::Nothing }))
     }
 
     /// Opens a model with ONNX Runtime's defaults and this runtime's device and threads, to compare speeds.
@@ -205,6 +215,10 @@ impl Opener for Runtime {
     fn open_file(&self, model: &Path) -> Result<OrtSession, SessionError> {
         let open = || self.builder(false)?.commit_from_file(model);
         open().map_err(|error| classify(&error))
+    }
+
+    fn open_repeated(&self, model: &Path) -> Result<(OrtSession, Keeping), SessionError> {
+        self.open_keeping(|has_graphs| self.builder(has_graphs)?.commit_from_file(model))
     }
 
     fn device(&self) -> Device {

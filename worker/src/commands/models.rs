@@ -165,7 +165,7 @@ impl CheckArgs {
                 let mib = model.memory_bytes().div_ceil(1 << 20);
                 println!("  needs     {mib} MiB while it is loaded");
             }
-            if manifest.task.net().is_some() {
+            if manifest.task.net().is_some() || matches!(manifest.task, Task::SdInpaint(_)) {
                 println!("  batches   {}", batches(model.max_batch()));
             }
             if !is_compared(&manifest) {

@@ -10,11 +10,14 @@ use retouch_inference::diffusion::{
     DiffusionError, Flux2Klein, Generated, MaskToLatents, Request, SdInpaint, SeededNoise,
     StepState,
 };
+use retouch_inference::session::Runtime;
 use serde_json::Value;
 
 use crate::{repository, runtime};
 
+mod kept;
 mod nets;
+mod together;
 
 fn sd() -> PathBuf {
     repository().join("models/tiny/sd-inpaint")
@@ -29,7 +32,11 @@ fn flux() -> PathBuf {
 }
 
 fn assert_verified(model: &Path, reference: &Path, cases: usize) {
-    let reports = verify(model, reference, &runtime()).expect("the reference is complete").cases;
+    assert_verified_on(&runtime(), model, reference, cases);
+}
+
+fn assert_verified_on(runtime: &Runtime, model: &Path, reference: &Path, cases: usize) {
+    let reports = verify(model, reference, runtime).expect("the reference is complete").cases;
     let lines: Vec<String> = reports.iter().map(CaseReport::to_string).collect();
     let table = lines.join("\n");
     let worst = reports.iter().map(CaseReport::worst_difference).fold(0.0, f64::max);

@@ -16,6 +16,7 @@ mod manifests;
 mod model_memory;
 mod models_check;
 mod onnx;
+mod paintings;
 mod passed_checks;
 mod pipeline_swap;
 mod pointing;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use ndarray::{Array2, Array3, Array4, ArrayD, Axis, Ix3, Ix4, concatenate, s};
+use ndarray::{Array2, Array3, Array4, ArrayD, Axis, Ix3, Ix4, arr0, concatenate, s};
 
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port, Shared};
+use crate::diffusion::net::{Input, Net, Opener, Port, Prepared};
 use crate::diffusion::picture;
 
 /// The position of the reference picture on the time axis; the latents are at 0.
@@ -30,7 +30,7 @@ impl Transformer {
         folder: &Path,
         opener: &(impl Opener + ?Sized),
     ) -> Result<Self, DiffusionError> {
-        let net = Net::open(folder, "transformer", opener)?;
+        let net = Net::open_repeated(folder, "transformer", opener)?;
         for port in net.inputs() {
             if !Self::INPUTS.contains(&port.name.as_str()) {
                 let name = &port.name;
@@ -56,47 +56,54 @@ impl Transformer {
         })
     }
 
-    /// Returns what the net takes in every step of a picture: an embedded prompt, `[1, length, size]`, and the positions
-    /// of all latents and tokens. `size` is height and width in latents.
+    /// Returns what the net takes in every step of a picture: an embedded prompt, `[1, length, size]`, the clean picture
+    /// as reference, `[1, height * width, channels]`, and the positions of all latents and tokens. `size` is height and
+    /// width in latents.
     pub(super) fn condition(
-        &self,
+        &mut self,
         embedded: &ArrayD<f32>,
         size: (usize, usize),
-    ) -> Result<Vec<Shared>, DiffusionError> {
+        reference: &Array3<f32>,
+    ) -> Result<Prepared, DiffusionError> {
         let length = embedded.shape().get(1).copied().unwrap_or(0);
-        let image_ids = image_positions(size);
         let text_ids =
             Array2::from_shape_fn((length, 4), |(at, axis)| if axis == 3 { at as i64 } else { 0 });
         let ids = |port: &Port, ids: Array2<i64>| {
             let ids = ids.into_dyn();
             // Some exports keep the batch axis of size 1.
-            let ids = if port.rank() == 3 { ids.insert_axis(Axis(0)) } else { ids };
-            self.net.share(port, &Input::Integers(ids.view()))
+            if port.rank() == 3 { ids.insert_axis(Axis(0)) } else { ids }
         };
-        Ok(vec![
-            self.net.share(&self.texts, &Input::Floats(embedded.view()))?,
-            ids(&self.image_ids, image_ids)?,
-            ids(&self.text_ids, text_ids)?,
-        ])
+        let image_ids = ids(&self.image_ids, image_positions(size));
+        let text_ids = ids(&self.text_ids, text_ids);
+        let fixed = [
+            (&self.texts, Input::Floats(embedded.view())),
+            (&self.image_ids, Input::Integers(image_ids.view())),
+            (&self.text_ids, Input::Integers(text_ids.view())),
+        ];
+        // In each step, the latents take the place of the first half.
+        let sequence = concatenate(Axis(1), &[reference.view(), reference.view()])
+            .map_err(|error| DiffusionError::unsupported("vae_encoder", error.to_string()))?
+            .into_dyn();
+        let time = ArrayD::zeros(vec![1]);
+        let changing = [
+            (&self.sequence, Input::Floats(sequence.view())),
+            (&self.time, Input::Floats(time.view())),
+        ];
+        self.net.prepare(&fixed, &changing)
     }
 
     /// Returns the velocity of the latents, `[1, height * width, channels]`, with the clean picture as reference.
     pub(super) fn run(
         &mut self,
         latents: &Array3<f32>,
-        reference: &Array3<f32>,
-        condition: &[Shared],
+        condition: &mut Prepared,
         time: f32,
     ) -> Result<Array3<f32>, DiffusionError> {
         let tokens = latents.dim().1;
-        let sequence = concatenate(Axis(1), &[latents.view(), reference.view()])
-            .map_err(|error| DiffusionError::unsupported("vae_encoder", error.to_string()))?;
-        let (sequence, time) = (sequence.into_dyn(), ArrayD::from_elem(vec![1], time));
-        let inputs = [
-            (&self.sequence, Input::Floats(sequence.view())),
-            (&self.time, Input::Floats(time.view())),
-        ];
-        let made = self.net.run_for(condition, &inputs, &[&self.output])?.remove(0);
+        condition.write(&self.sequence, latents.view().into_dyn())?;
+        condition.write(&self.time, arr0(time).view().into_dyn())?;
+        let made = self.net.run_prepared(condition, &self.output)?;
+        self.net.check_finite(&made)?;
         let made = three_axes(made, "transformer")?;
         if made.dim().1 < tokens || made.dim().2 != latents.dim().2 {
             let reason = format!(

@@ -197,7 +197,7 @@ impl TextEncoder {
         let ids = Array2::from_shape_fn((texts.len(), length), |(text, at)| tokens[text].ids[at]);
         let ids = [(&self.ids, Input::Integers(ids.view().into_dyn()))];
         let wanted: Vec<_> = [Some(&self.states), pooled].into_iter().flatten().collect();
-        let mut made = self.net.run_for(&[], &ids, &wanted)?.into_iter();
+        let mut made = self.net.run_for(&ids, &wanted)?.into_iter();
         let states = made.next().unwrap_or_default();
         let cut = tokens.iter().map(|tokens| tokens.cut).collect();
         Ok(EmbeddedTexts { states, pooled: made.next(), cut })

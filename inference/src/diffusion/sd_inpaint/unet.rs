@@ -1,16 +1,17 @@
 //! The nine-channel `UNet` of Stable Diffusion and of SDXL. Its inputs are read from the graph; an unknown one is refused
 //! by name.
 
+use std::iter::repeat_n;
 use std::path::Path;
 
-use ndarray::{Array4, ArrayD, IxDyn};
+use ndarray::{Array, Array4, ArrayD, ArrayView, Axis, IxDyn, RemoveAxis, arr0, concatenate, s};
 use serde_json::{Map, Value};
 
 use super::ports::{four_axes, only_output};
 use super::text::EmbeddedTexts;
 use super::vae::LATENT_CHANNELS;
 use crate::diffusion::error::DiffusionError;
-use crate::diffusion::net::{Input, Net, Opener, Port, Shared};
+use crate::diffusion::net::{Input, Net, Opener, Port, Prepared};
 
 /// The input channels of an inpainting `UNet`: latents, the mask, and the latents of the unmasked part.
 const UNET_CHANNELS: usize = LATENT_CHANNELS + 1 + LATENT_CHANNELS;
@@ -37,12 +38,20 @@ struct SdxlPorts {
     time_ids: Port,
 }
 
-/// What the net takes in every step of a picture.
+/// What one painting of a batch is guided by.
+pub(in crate::diffusion) struct Guide<'a> {
+    /// The prompt, and before it the negative prompt if there is one.
+    pub(in crate::diffusion) texts: &'a EmbeddedTexts,
+    pub(in crate::diffusion) guidance: f32,
+    /// The channels after the latents, `[1, 5, row, column]`.
+    pub(in crate::diffusion) fixed: &'a Array4<f32>,
+}
+
+/// What the net takes in every step of a batch.
 pub(in crate::diffusion) struct Condition {
-    /// One row per text.
-    pub(super) rows: usize,
-    pub(super) guidance: f32,
-    shared: Vec<Shared>,
+    /// The rows and the guidance of each painting: one row per text.
+    paintings: Vec<(usize, f32)>,
+    inputs: Prepared,
 }
 
 impl Unet {
@@ -51,7 +60,7 @@ impl Unet {
         opener: &(impl Opener + ?Sized),
         config: &Map<String, Value>,
     ) -> Result<Self, DiffusionError> {
-        let net = Net::open(folder, "unet", opener)?;
+        let net = Net::open_repeated(folder, "unet", opener)?;
         let (mut sample, mut timestep, mut states, mut guidance) = (None, None, None, None);
         let (mut text_embeds, mut time_ids) = (None, None);
         for port in net.inputs().iter().cloned() {
@@ -108,52 +117,114 @@ impl Unet {
         self.guidance.is_some()
     }
 
-    /// Returns the condition of texts, guidance, and a picture of `size` (height, width in pixels).
-    pub(super) fn condition(
-        &self,
-        texts: &EmbeddedTexts,
-        size: (usize, usize),
-        guidance: f32,
-    ) -> Result<Condition, DiffusionError> {
-        let rows = texts.states.shape().first().copied().unwrap_or(0);
-        let share =
-            |port: &Port, values: &ArrayD<f32>| self.net.share(port, &Input::Floats(values.view()));
-        let mut shared = vec![share(&self.states, &texts.states)?];
-        if let Some((port, size)) = &self.guidance {
-            let numbers = guidance_embedding(guidance, *size);
-            let rows = ArrayD::from_shape_fn(IxDyn(&[rows, *size]), |at| numbers[at[1]]);
-            shared.push(share(port, &rows)?);
-        }
-        if let (Some(ports), Some(pooled)) = (&self.sdxl, &texts.pooled) {
-            let sizes = time_ids(size);
-            let sizes = ArrayD::from_shape_fn(IxDyn(&[rows, TIME_IDS]), |at| sizes[at[1]]);
-            shared.push(share(&ports.text_embeds, pooled)?);
-            shared.push(share(&ports.time_ids, &sizes)?);
-        }
-        Ok(Condition { rows, guidance, shared })
+    /// Returns whether one run can take the rows of several paintings.
+    pub(super) fn takes_batches(&self) -> bool {
+        let guidance = self.guidance.iter().map(|(port, _)| port);
+        let sdxl = self.sdxl.iter().flat_map(|ports| [&ports.text_embeds, &ports.time_ids]);
+        let ports = [&self.sample, &self.states, &self.output];
+        ports.into_iter().chain(guidance).chain(sdxl).all(|port| port.size(0).is_none())
     }
 
-    /// Runs the net on the nine channels, one row per text.
-    pub(super) fn run(
+    /// Returns the condition of a batch of pictures of `size` (height, width in pixels).
+    pub(super) fn condition(
         &mut self,
-        sample: Array4<f32>,
-        timestep: f32,
-        condition: &Condition,
-    ) -> Result<Array4<f32>, DiffusionError> {
-        let shape: &[usize] = match self.timestep.rank() {
-            0 => &[],
-            _ => &[self.timestep.size(0).unwrap_or(1)],
+        guides: &[Guide<'_>],
+        size: (usize, usize),
+    ) -> Result<Condition, DiffusionError> {
+        let rows = |guide: &Guide<'_>| guide.texts.states.shape().first().copied().unwrap_or(0);
+        let paintings: Vec<_> = guides.iter().map(|guide| (rows(guide), guide.guidance)).collect();
+        let all: usize = paintings.iter().map(|(rows, _)| rows).sum();
+        let states = stacked(guides.iter().map(|guide| guide.texts.states.view()))?;
+        let mut fixed = vec![(&self.states, floats(&states))];
+        let numbers = self.guidance.as_ref().map(|(port, size)| {
+            let rows = paintings.iter().flat_map(|(rows, guidance)| repeat_n(guidance, *rows));
+            let rows: Vec<_> = rows.map(|guidance| guidance_embedding(*guidance, *size)).collect();
+            (port, ArrayD::from_shape_fn(IxDyn(&[all, *size]), |at| rows[at[0]][at[1]]))
+        });
+        if let Some((port, numbers)) = &numbers {
+            fixed.push((port, floats(numbers)));
+        }
+        let sizes = time_ids(size);
+        let sizes = ArrayD::from_shape_fn(IxDyn(&[all, TIME_IDS]), |at| sizes[at[1]]);
+        let pooled = self.sdxl.as_ref().map(|ports| {
+            let each = guides.iter().filter_map(|guide| guide.texts.pooled.as_ref());
+            stacked(each.map(|pooled| pooled.view())).map(|pooled| (ports, pooled))
+        });
+        let pooled = pooled.transpose()?;
+        if let Some((ports, pooled)) = &pooled {
+            fixed.push((&ports.text_embeds, floats(pooled)));
+            fixed.push((&ports.time_ids, floats(&sizes)));
+        }
+        let sample = first_sample(guides, &paintings);
+        let timestep = match self.timestep.rank() {
+            0 => ArrayD::zeros(IxDyn(&[])),
+            _ => ArrayD::zeros(IxDyn(&[self.timestep.size(0).unwrap_or(1)])),
         };
-        let timestep = ArrayD::from_elem(IxDyn(shape), timestep);
-        let sample = sample.into_dyn();
-        let inputs = [
-            (&self.sample, Input::Floats(sample.view())),
-            (&self.timestep, Input::Floats(timestep.view())),
-        ];
-        let made = self.net.run_for(&condition.shared, &inputs, &[&self.output])?.remove(0);
-        let expected = [condition.rows, LATENT_CHANNELS, sample.shape()[2], sample.shape()[3]];
-        four_axes(made, "unet", &expected)
+        let changing = [(&self.sample, floats(&sample)), (&self.timestep, floats(&timestep))];
+        let inputs = self.net.prepare(&fixed, &changing)?;
+        Ok(Condition { paintings, inputs })
     }
+
+    /// Runs the net on the latents of each painting, `[1, 4, row, column]`. Returns a prediction for each. Where there are
+    /// two rows of text, guidance leads away from the negative prompt.
+    ///
+    /// # Errors
+    /// Of one painting: [`DiffusionError::NotFinite`]. Of the batch: if the net cannot run.
+    pub(super) fn predict(
+        &mut self,
+        latents: &[Array4<f32>],
+        timestep: f32,
+        Condition { paintings, inputs }: &mut Condition,
+    ) -> Result<Vec<Result<Array4<f32>, DiffusionError>>, DiffusionError> {
+        let rows = latents.iter().zip(&*paintings);
+        let sample = stacked(rows.flat_map(|(own, (rows, _))| repeat_n(own.view(), *rows)))?;
+        // The other channels stay as they are.
+        inputs.write(&self.sample, sample.view().into_dyn())?;
+        inputs.write(&self.timestep, arr0(timestep).view().into_dyn())?;
+        let made = self.net.run_prepared(inputs, &self.output)?;
+        let made = four_axes(made, "unet", sample.shape())?;
+        let mut rest = made.view();
+        let predictions = paintings.iter().map(|(rows, guidance)| {
+            let (own, others) = rest.split_at(Axis(0), *rows);
+            rest = others;
+            self.net.check_finite(own)?;
+            let mut halves = own.axis_iter(Axis(0));
+            Ok(match (halves.next(), halves.next()) {
+                (Some(negative), Some(prompt)) => {
+                    let guided = &negative + &((&prompt - &negative) * *guidance);
+                    guided.insert_axis(Axis(0))
+                }
+                _ => own.to_owned(),
+            })
+        });
+        Ok(predictions.collect())
+    }
+}
+
+/// Returns the net's sample before the first step: zeros in place of the latents.
+fn first_sample(guides: &[Guide<'_>], paintings: &[(usize, f32)]) -> ArrayD<f32> {
+    let rows = guides.iter().zip(paintings);
+    let rows: Vec<_> = rows.flat_map(|(guide, (rows, _))| repeat_n(guide.fixed, *rows)).collect();
+    let (_, _, height, width) = rows.first().map_or((0, 0, 0, 0), |row| row.dim());
+    let mut sample = Array4::zeros((rows.len(), UNET_CHANNELS, height, width));
+    let mut fixed = sample.slice_mut(s![.., LATENT_CHANNELS.., .., ..]);
+    for (mut to, from) in fixed.outer_iter_mut().zip(rows) {
+        to.assign(&from.index_axis(Axis(0), 0));
+    }
+    sample.into_dyn()
+}
+
+/// Joins the rows of several paintings.
+fn stacked<'a, D: RemoveAxis>(
+    rows: impl IntoIterator<Item = ArrayView<'a, f32, D>>,
+) -> Result<Array<f32, D>, DiffusionError> {
+    let rows: Vec<_> = rows.into_iter().collect();
+    concatenate(Axis(0), &rows)
+        .map_err(|error| DiffusionError::unsupported("unet", error.to_string()))
+}
+
+fn floats(values: &ArrayD<f32>) -> Input<'_> {
+    Input::Floats(values.view())
 }
 
 /// Returns the sizes of a picture that is neither enlarged nor cropped, diffusers' default.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use ndarray::{ArrayD, ArrayViewD, Axis, s};
+use ndarray::{ArrayViewD, Axis, Ix4, s};
 use serde_json::Value;
 
 use super::reference::{Case, Reference, Run};
@@ -16,7 +16,7 @@ use crate::diffusion::picture;
 use crate::diffusion::request::{MaskToLatents, Request};
 use crate::diffusion::scheduler;
 use crate::diffusion::scheduler_config::{ConfigError, SchedulerConfig, SchedulerName};
-use crate::diffusion::sd_inpaint::{EmbeddedTexts, SdInpaint};
+use crate::diffusion::sd_inpaint::{EmbeddedTexts, Guide, SdInpaint};
 
 pub(super) fn verify(
     model: &Path,
@@ -181,13 +181,13 @@ fn parts(
     }
     if let Some(recorded) = reference.optional_array("unet_t501.npy")? {
         let noise = reference.array("init_noise.npy")?;
-        let seen = ndarray::concatenate(Axis(1), &[noise.view(), fixed.view().into_dyn()]);
-        let seen = seen.and_then(ArrayD::into_dimensionality);
         let embedded = of_prompt(embedded);
-        reports.push(match seen {
-            Ok(seen) => {
-                let condition = model.condition(&embedded, request.mask.dim(), 1.0)?;
-                let made = model.predict(&seen, 501.0, &condition)?;
+        reports.push(match noise.into_dimensionality::<Ix4>() {
+            Ok(noise) => {
+                let size = request.mask.dim();
+                let guide = Guide { texts: &embedded, guidance: 1.0, fixed: &fixed };
+                let mut condition = model.condition(&[guide], size)?;
+                let made = model.predict(&[noise], 501.0, &mut condition)?.remove(0)?;
                 values("unet_t501", &made.view().into_dyn(), &recorded)
             }
             Err(error) => failed("unet_t501", &error),

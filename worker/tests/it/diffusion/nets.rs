@@ -182,6 +182,21 @@ impl Tensor {
     }
 }
 
+/// Returns the ONNX file of a `UNet` for two texts that returns other noise in each run.
+pub fn random_unet() -> Vec<u8> {
+    let inputs = [
+        Tensor::floats("sample", &[2, 9, 8, 8]),
+        Tensor { name: "timestep", element: INT64, shape: vec![] },
+        Tensor::floats("encoder_hidden_states", &[2, 77, 32]),
+    ];
+    let output = Tensor::floats("out_sample", &[2, 4, 8, 8]);
+    let sizes: Vec<u8> = output.shape.iter().flat_map(|size| [8 << 3, *size]).collect();
+    // The last field says that the attribute holds integers.
+    let shape = [message(1, b"shape"), sizes, vec![0xa0, 1, 7]].concat();
+    let noise = [message(2, output.name.as_bytes()), message(4, b"RandomNormal")];
+    model(&[noise.concat(), message(5, &shape)].concat(), &[], &inputs, &output)
+}
+
 /// Returns the ONNX file of a net with these inputs that always returns zeros.
 fn net(inputs: &[Tensor], output: &Tensor) -> Vec<u8> {
     let dims: Vec<u8> = output.shape.iter().flat_map(|size| [8, *size]).collect();
@@ -190,7 +205,12 @@ fn net(inputs: &[Tensor], output: &Tensor) -> Vec<u8> {
     let zeros = message(9, &vec![0; width * count]);
     let zeros = [dims, vec![16, output.element], message(8, b"zeros"), zeros].concat();
     let copy = [message(1, b"zeros"), message(2, output.name.as_bytes()), message(4, b"Identity")];
-    let mut graph = [message(1, &copy.concat()), message(2, b"made"), message(5, &zeros)].concat();
+    model(&copy.concat(), &message(5, &zeros), inputs, output)
+}
+
+/// Returns the ONNX file of one node with these initializers.
+fn model(node: &[u8], initializers: &[u8], inputs: &[Tensor], output: &Tensor) -> Vec<u8> {
+    let mut graph = [message(1, node), message(2, b"made"), initializers.to_vec()].concat();
     graph.extend(inputs.iter().flat_map(|input| message(11, &input.port())));
     graph.extend(message(12, &output.port()));
     let opset = [message(1, b""), vec![16, 17]].concat();

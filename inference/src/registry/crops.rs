@@ -1,0 +1,62 @@
+//! Crops to paint: those that line up run as a batch, if the model allows it.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::request::{PaintControl, PaintResult};
+use crate::painter::{PaintError, Painter, Painting, Watch};
+use crate::runs::Run;
+use crate::session::{Runtime, SessionError};
+
+/// A crop to paint, and the channel for the result.
+pub struct Crop {
+    /// The crop.
+    pub painting: Box<Painting>,
+    /// Observes and cancels the painting.
+    pub control: PaintControl,
+    /// Sends the result back.
+    pub answer: oneshot::Sender<Result<PaintResult, PaintError>>,
+    /// How long the crop waited for the model.
+    pub waited: Duration,
+}
+
+/// Paints crops together, as one run. Returns the results in the same order, each with its share of the duration.
+pub fn paint(
+    painter: &mut dyn Painter,
+    runtime: &Runtime,
+    run: &Run,
+    crops: &[Crop],
+) -> Vec<Result<PaintResult, PaintError>> {
+    let progress: Vec<_> = crops
+        .iter()
+        .map(|crop| {
+            |count| {
+                run.heartbeat();
+                (crop.control.progress)(count);
+            }
+        })
+        .collect();
+    let paintings = crops.iter().zip(&progress).map(|(crop, progress)| {
+        (crop.painting.as_ref(), Watch { progress, cancel: &crop.control.cancel })
+    });
+    let paintings: Vec<_> = paintings.collect();
+    let started = Instant::now();
+    let made = match runtime.faults().inject(run.number()) {
+        Ok(()) => painter.paint_together(&paintings),
+        Err(error) => crops.iter().map(|_| Err(error.clone().into())).collect(),
+    };
+    let ran = started.elapsed() / crops.len() as u32;
+    let results = crops.iter().zip(made).map(|(crop, made)| {
+        if let Err(PaintError::Session(SessionError::DeviceLost(reason))) = &made {
+            runtime.runs().set_device_lost(reason);
+        }
+        Ok(PaintResult { rgb: made?, waited: crop.waited, ran })
+    });
+    results.collect()
+}
+
+/// Returns whether memory ran out.
+pub const fn is_full(error: &PaintError) -> bool {
+    matches!(error, PaintError::Session(SessionError::OutOfMemory(_)))
+}

@@ -1,0 +1,195 @@
+//! Bound runs of a net with several inputs, most of which stay the same for many runs: the denoising net of a pipeline.
+//!
+//! As in [`super::io_binding`], each set of shapes has its inputs and its output on the device, allocated once, and pinned
+//! host memory to copy from and to. Inputs that do not change are copied when they are new, the others in every run.
+
+use std::time::{Duration, Instant};
+
+use ort::memory::MemoryType;
+use ort::session::{IoBinding, RunOptions, Session as OrtSession};
+use ort::value::{DynTensor, TensorElementType};
+
+use super::kept::{Keeping, Kept, Memory};
+use crate::device::Device;
+
+/// Runs whose output is compared with that of an unbound run. With graphs the first one records, and the second one
+/// replays with other inputs, which reveals a value that the recording has fixed.
+const PROOFS: u8 = 2;
+
+/// A tensor and the input that it is for.
+pub type NamedTensor = (String, DynTensor);
+
+/// The inputs of several runs.
+#[derive(Debug)]
+pub struct HeldInputs {
+    /// Differs from that of all other inputs of the same net.
+    pub number: u64,
+    /// What stays the same, on the device.
+    pub fixed: Vec<NamedTensor>,
+    /// What changes, in host memory.
+    pub changing: Vec<NamedTensor>,
+}
+
+impl HeldInputs {
+    /// Returns all tensors.
+    pub fn tensors(&self) -> impl Iterator<Item = &NamedTensor> {
+        self.fixed.iter().chain(&self.changing)
+    }
+}
+
+/// The kept tensors of a net, by the shapes of its inputs.
+pub struct BoundRuns {
+    memory: Memory,
+    kept: Kept<BoundRun>,
+}
+
+impl BoundRuns {
+    /// Creates the empty bindings of a net on `device`; `None` if its session keeps nothing.
+    pub fn new(device: Device, keeping: Keeping) -> Option<Self> {
+        Some(Self { memory: Memory(device), kept: Kept::new(keeping)? })
+    }
+
+    /// Returns the number of sets of shapes with kept tensors.
+    pub const fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Returns the options of an unbound run.
+    pub fn unbound_options(&self) -> ort::Result<RunOptions> {
+        self.kept.unbound_options()
+    }
+
+    /// Allocates host memory for an input that changes.
+    pub fn host_input(
+        &self,
+        session: &OrtSession,
+        element: TensorElementType,
+        shape: Vec<usize>,
+    ) -> ort::Result<DynTensor> {
+        self.memory.on_host(session, MemoryType::CPUInput, element, shape)
+    }
+
+    /// Runs on the tensors kept for these shapes. Returns the output, as `read` reads it, and the duration; `None` if there
+    /// are none, or they are not proven.
+    ///
+    /// # Errors
+    /// If the device fails. All kept tensors are then released, which leaves more memory for a retry.
+    pub fn run<T>(
+        &mut self,
+        session: &mut OrtSession,
+        inputs: &HeldInputs,
+        output: &str,
+        read: impl FnOnce(&DynTensor) -> ort::Result<T>,
+    ) -> ort::Result<Option<(T, Duration)>> {
+        let is_proven = |run: &BoundRun| run.proofs >= PROOFS && run.fits(inputs, output);
+        let Some(run) = self.kept.find(is_proven) else { return Ok(None) };
+        let made = run.run(session, inputs).and_then(|ran| Ok((read(&run.host_output)?, ran)));
+        if made.is_err() {
+            self.kept.clear();
+        }
+        made.map(Some)
+    }
+
+    /// Repeats a run that was not bound, to prove that a bound one gives the same. Allocates the tensors before the
+    /// first proof. `made` is the output of the unbound run, of an element type and a shape; `check` compares.
+    ///
+    /// # Errors
+    /// If `check` fails, or the device does. The caller then continues without kept tensors.
+    pub fn prove(
+        &mut self,
+        session: &mut OrtSession,
+        inputs: &HeldInputs,
+        output: &str,
+        (element, shape): (TensorElementType, &[usize]),
+        check: impl FnOnce(&DynTensor) -> ort::Result<()>,
+    ) -> ort::Result<()> {
+        if self.kept.find(|run| run.fits(inputs, output)).is_none() {
+            let memory = self.memory;
+            self.kept.add(|options| {
+                let made = (output, element, shape.to_vec());
+                BoundRun::new(session, memory, inputs, made, options)
+            })?;
+        }
+        let Some(run) = self.kept.find(|run| run.fits(inputs, output)) else { return Ok(()) };
+        run.run(session, inputs)?;
+        check(&run.host_output)?;
+        run.proofs += 1;
+        Ok(())
+    }
+}
+
+/// The kept tensors of one set of shapes.
+struct BoundRun {
+    binding: IoBinding,
+    options: RunOptions,
+    /// In the order of [`HeldInputs::tensors`].
+    device_inputs: Vec<NamedTensor>,
+    /// The inputs whose fixed tensors were copied.
+    holds: Option<u64>,
+    output: String,
+    device_output: DynTensor,
+    host_output: DynTensor,
+    /// How many outputs were compared with those of unbound runs.
+    proofs: u8,
+}
+
+impl BoundRun {
+    fn new(
+        session: &OrtSession,
+        memory: Memory,
+        inputs: &HeldInputs,
+        (output, element, shape): (&str, TensorElementType, Vec<usize>),
+        options: RunOptions,
+    ) -> ort::Result<Self> {
+        let mut binding = session.create_binding()?;
+        let mut device_inputs = Vec::new();
+        for (name, tensor) in inputs.tensors() {
+            let like = tensor.shape().iter().map(|size| *size as usize).collect();
+            let kept = memory.on_device(session, *tensor.data_type(), like)?;
+            binding.bind_input(name, &kept)?;
+            device_inputs.push((name.clone(), kept));
+        }
+        let mut device_output = memory.on_device(session, element, shape.clone())?;
+        binding.bind_output(output, &mut device_output)?;
+        Ok(Self {
+            binding,
+            options,
+            device_inputs,
+            holds: None,
+            output: output.to_owned(),
+            device_output,
+            host_output: memory.on_host(session, MemoryType::CPUOutput, element, shape)?,
+            proofs: 0,
+        })
+    }
+
+    fn fits(&self, inputs: &HeldInputs, output: &str) -> bool {
+        let shapes = self.device_inputs.iter().map(|(name, tensor)| (name, tensor.shape()));
+        self.output == output
+            && shapes.eq(inputs.tensors().map(|(name, tensor)| (name, tensor.shape())))
+    }
+
+    /// Returns how long ONNX Runtime ran, without the copies.
+    fn run(&mut self, session: &mut OrtSession, inputs: &HeldInputs) -> ort::Result<Duration> {
+        let (fixed, changing) = self.device_inputs.split_at_mut(inputs.fixed.len());
+        if self.holds != Some(inputs.number) {
+            self.holds = None;
+            copy(&inputs.fixed, fixed)?;
+            self.holds = Some(inputs.number);
+        }
+        copy(&inputs.changing, changing)?;
+        let started = Instant::now();
+        // The returned values alias the bound output.
+        drop(session.run_binding_with_options(&self.binding, &self.options)?);
+        let ran = started.elapsed();
+        self.device_output.copy_into(&mut self.host_output)?;
+        Ok(ran)
+    }
+}
+
+fn copy(from: &[NamedTensor], to: &mut [NamedTensor]) -> ort::Result<()> {
+    for ((_, from), (_, to)) in from.iter().zip(to) {
+        from.copy_into(to)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! What all nets with kept tensors have in common: memory on both sides, CUDA graphs, the number of shapes, and the
+//! comparison with an unbound run.
+
+use ndarray::{Array, Dimension};
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
+use ort::session::{RunOptions, Session as OrtSession};
+use ort::value::{DynTensor, TensorElementType};
+
+use crate::device::Device;
+use crate::tensor::relative_difference;
+
+/// Shapes whose tensors are kept at the same time.
+pub const MAX_SHAPES: usize = 8;
+
+/// The largest accepted difference between a bound run and an unbound one, relative to the largest value. Another order
+/// of summation causes less, an input that never reached the device far more.
+const TOLERANCE: f32 = 0.01;
+
+/// The run option that names a CUDA graph; -1 runs without one.
+const GRAPH_OPTION: &str = "gpu_graph_id";
+
+/// What a session keeps on the device between runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// Nothing.
+    Nothing,
+    /// The input and output tensors of each shape.
+    Tensors,
+    /// The tensors of each shape, and a CUDA graph of its kernels.
+    Graphs,
+}
+
+/// The bindings of a net, one per shape.
+pub struct Kept<B> {
+    has_graphs: bool,
+    /// Recorded CUDA graphs. An id is never reused: CUDA would replay the first recording.
+    graphs: i32,
+    /// The most recently used one is the last.
+    bindings: Vec<B>,
+}
+
+impl<B> Kept<B> {
+    /// Creates the empty bindings of a net; `None` if its session keeps nothing.
+    pub const fn new(keeping: Keeping) -> Option<Self> {
+        let has_graphs = match keeping {
+            Keeping::Nothing => return None,
+            Keeping::Tensors => false,
+            Keeping::Graphs => true,
+        };
+        Some(Self { has_graphs, graphs: 0, bindings: Vec::new() })
+    }
+
+    /// Returns the number of shapes with kept tensors.
+    pub const fn len(&self) -> usize {
+        self.bindings.len()
+    }
+
+    /// Returns the options of an unbound run. A session that records graphs needs an explicit opt-out.
+    pub fn unbound_options(&self) -> ort::Result<RunOptions> {
+        run_options(self.has_graphs.then_some(-1))
+    }
+
+    /// Returns the first binding that fits.
+    pub fn find(&mut self, fits: impl FnMut(&B) -> bool) -> Option<&mut B> {
+        let at = self.bindings.iter().position(fits)?;
+        self.bindings[at..].rotate_left(1);
+        self.bindings.last_mut()
+    }
+
+    /// Adds a binding, made for runs with these options; `None` if no further graph may be recorded. The least recently
+    /// used binding makes room before.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn add(
+        &mut self,
+        make: impl FnOnce(RunOptions) -> ort::Result<B>,
+    ) -> ort::Result<Option<&mut B>> {
+        // A recorded graph keeps its tensors for good, so the number of graphs is limited.
+        if self.has_graphs && self.graphs as usize >= MAX_SHAPES {
+            return Ok(None);
+        }
+        if self.bindings.len() >= MAX_SHAPES {
+            self.bindings.remove(0);
+        }
+        self.graphs += 1;
+        let binding = make(run_options(self.has_graphs.then_some(self.graphs))?)?;
+        self.bindings.push(binding);
+        Ok(self.bindings.last_mut())
+    }
+
+    /// Releases all kept tensors.
+    pub fn clear(&mut self) {
+        self.bindings.clear();
+    }
+}
+
+fn run_options(graph: Option<i32>) -> ort::Result<RunOptions> {
+    let mut options = RunOptions::new()?;
+    if let Some(graph) = graph {
+        options.set(GRAPH_OPTION, graph.to_string())?;
+    }
+    Ok(options)
+}
+
+/// Compares the output of a bound run with that of an unbound one.
+///
+/// # Errors
+/// If they differ by more than another order of summation explains.
+pub fn check_same<D: Dimension>(unbound: &Array<f32, D>, bound: &Array<f32, D>) -> ort::Result<()> {
+    let difference = relative_difference(unbound, bound);
+    if difference.is_nan() || difference > TOLERANCE {
+        let text = format!("a bound run differs from an unbound one by {difference}");
+        return Err(ort::Error::new(text));
+    }
+    Ok(())
+}
+
+/// The memory of a tensor's two sides, for a net on this device. On a CPU both sides are host memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory(pub Device);
+
+impl Memory {
+    /// Allocates a tensor on the device.
+    pub fn on_device(
+        self,
+        session: &OrtSession,
+        element: TensorElementType,
+        shape: Vec<usize>,
+    ) -> ort::Result<DynTensor> {
+        DynTensor::new(&Allocator::new(session, self.device()?)?, element, shape)
+    }
+
+    /// Allocates a tensor in host memory to copy to or from the device; it is pinned, so that the device reads and
+    /// writes it directly.
+    pub fn on_host(
+        self,
+        session: &OrtSession,
+        kind: MemoryType,
+        element: TensorElementType,
+        shape: Vec<usize>,
+    ) -> ort::Result<DynTensor> {
+        let info = match self.0 {
+            Device::Cpu => self.device()?,
+            Device::Cuda => {
+                MemoryInfo::new(AllocationDevice::CUDA_PINNED, 0, AllocatorType::Device, kind)?
+            }
+        };
+        DynTensor::new(&Allocator::new(session, info)?, element, shape)
+    }
+
+    fn device(self) -> ort::Result<MemoryInfo<'static>> {
+        let device = match self.0 {
+            Device::Cpu => AllocationDevice::CPU,
+            Device::Cuda => AllocationDevice::CUDA,
+        };
+        MemoryInfo::new(device, 0, AllocatorType::Device, MemoryType::Default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::arr1;
+
+    use super::*;
+
+    #[test]
+    fn the_binding_used_last_moves_to_the_end() {
+        let mut kept = Kept { has_graphs: false, graphs: 0, bindings: vec!['a', 'b', 'c'] };
+        assert_eq!(kept.find(|name| *name == 'x'), None);
+        assert_eq!(kept.find(|name| *name == 'a'), Some(&mut 'a'));
+        assert_eq!(kept.bindings, ['b', 'c', 'a']);
+    }
+
+    #[test]
+    fn another_order_of_summation_is_accepted_and_another_input_is_not() {
+        let unbound = arr1(&[1.0, -2.0, 0.5]);
+        assert!(check_same(&unbound, &arr1(&[1.001, -2.0, 0.501])).is_ok());
+        for other in [arr1(&[0.0, -2.0, 0.5]), arr1(&[f32::NAN, -2.0, 0.5]), arr1(&[1.0, -2.0])] {
+            let error = check_same(&unbound, &other).unwrap_err().to_string();
+            assert!(error.contains("a bound run differs from an unbound one"), "{error}");
+        }
+    }
+}
