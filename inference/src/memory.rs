@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::device::Device;
+mod probe;
+
+pub use probe::{MemorySettings, Probe, Reading};
 
 /// How often a waiting model checks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -26,36 +28,6 @@ const TURN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_s
 const LOADS_PER_TURN: u32 = 8;
 /// The longest that an idle model waits for more work before it gives way. A shorter load ends it sooner.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-
-/// A quantity of a device's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// The memory that is free for this process, in bytes.
-    Free,
-    /// The memory in use now, in bytes. Resets the peak.
-    Used,
-    /// The peak since then, in bytes; on a GPU the memory in use now, because sessions keep their peak.
-    Peak,
-}
-
-/// Reads a device's memory; `None` if that is not possible.
-pub type Probe = fn(Device, Reading) -> Option<u64>;
-
-/// Settings for the memory of models.
-#[derive(Clone, Copy, Debug)]
-pub struct MemorySettings {
-    /// The limit for all loaded models together, in bytes. `None` means no limit on a CPU, and nine tenths of the
-    /// memory that is free at the start on a GPU.
-    pub limit_bytes: Option<u64>,
-    /// How to read the device's memory.
-    pub probe: Probe,
-}
-
-impl Default for MemorySettings {
-    fn default() -> Self {
-        Self { limit_bytes: None, probe: |_, _| None }
-    }
-}
 
 /// The memory of a process's models. Cheap to clone.
 #[derive(Clone, Debug)]

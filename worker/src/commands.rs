@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod credentials;
+mod cuda_card;
 pub mod doctor;
 mod hardware;
 pub mod models;
@@ -17,6 +18,7 @@ use crate::pixel_pool::PixelPool;
 use crate::tools::upscale::Settings;
 use anyhow::Context;
 use clap::Args;
+use cuda_card::CudaArgs;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Task;
 use retouch_inference::memory::MemorySettings;
@@ -83,6 +85,8 @@ pub struct ModelArgs {
     #[arg(long, env = "RETOUCH_BATCH_WAIT_MS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
     pub batch_wait_ms: u64,
     #[command(flatten)]
+    cuda: CudaArgs,
+    #[command(flatten)]
     pub faults: RunFaults,
 }
 
@@ -121,7 +125,7 @@ impl ModelArgs {
             },
             memory: MemorySettings {
                 limit_bytes: self.model_memory_mib.map(|mib| u64::from(mib) << 20),
-                probe: hardware::read_memory,
+                probe: hardware::probe(self.cuda.clone()),
             },
             tile_memory_bytes: self.tile_memory_mib.map(|mib| u64::from(mib) << 20),
             passed_checks: None,

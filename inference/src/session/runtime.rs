@@ -59,7 +59,7 @@ impl Runtime {
 
     /// Reads the memory of the device; `None` if that is not possible.
     pub fn read_memory(&self, reading: Reading) -> Option<u64> {
-        (self.settings.memory.probe)(self.device, reading)
+        self.settings.memory.probe.read(self.device, reading)
     }
 
     /// Returns the runs in progress on this runtime.
@@ -242,11 +242,11 @@ fn environment(library: &Path) -> Result<ort::environment::Environment, SessionE
 
 /// Returns the limit for the memory of all models.
 fn memory_limit(settings: &RuntimeSettings, device: Device) -> Option<u64> {
-    let MemorySettings { limit_bytes, probe } = settings.memory;
+    let MemorySettings { limit_bytes, probe } = &settings.memory;
     if limit_bytes.is_some() || device == Device::Cpu {
-        return limit_bytes;
+        return *limit_bytes;
     }
-    let limit = probe(device, Reading::Free).map(|free| free / 10 * 9);
+    let limit = probe.read(device, Reading::Free).map(|free| free / 10 * 9);
     if let Some(limit) = limit {
         info!("Loaded models may take {} MiB of the GPU together", limit >> 20);
     } else {

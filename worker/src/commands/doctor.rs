@@ -43,6 +43,7 @@ impl Doctor {
             policy: self.models.device,
             runtime_starts: runtime.is_ok(),
             library_path: &self.library_path,
+            cuda: &self.models.cuda,
             tensorrt_cache: self.models.tensorrt_cache.as_deref(),
         };
         report.area("GPU", gpu::check(&requirements));

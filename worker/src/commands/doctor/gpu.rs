@@ -7,6 +7,7 @@ use std::process::Command;
 use retouch_inference::session::DevicePolicy;
 
 use super::finding::Finding;
+use crate::commands::cuda_card::{CudaArgs, FirstDevice};
 use crate::commands::hardware;
 
 /// The oldest driver that supports CUDA 13.
@@ -43,6 +44,8 @@ pub struct Requirements<'a> {
     pub runtime_starts: bool,
     /// The folders that the dynamic linker searches first, separated by colons.
     pub library_path: &'a str,
+    /// What the operator tells CUDA about its cards.
+    pub cuda: &'a CudaArgs,
     /// Where `TensorRT` caches its engines.
     pub tensorrt_cache: Option<&'a Path>,
 }
@@ -70,6 +73,7 @@ pub fn check(requirements: &Requirements<'_>) -> Vec<Finding> {
         Finding::bad(text, format!("install driver {OLDEST_DRIVER} or newer on the host"))
     }];
     findings.extend(gpus());
+    findings.push(first_device(requirements.cuda.first_device(), &requirements.cuda.visible()));
     let folders = requirements.library_path.split(':').filter(|folder| !folder.is_empty());
     let folders: Vec<_> =
         folders.map(PathBuf::from).chain(USUAL_FOLDERS.map(PathBuf::from)).collect();
@@ -107,6 +111,21 @@ fn gpus() -> Vec<Finding> {
         Err(_) => vec![Finding::note(
             "nvidia-smi is not installed (in a container, set NVIDIA_DRIVER_CAPABILITIES=compute,utility)",
         )],
+    }
+}
+
+/// Says which card is CUDA's device 0. `visible` is the setting that selects it.
+fn first_device(first: Result<FirstDevice, String>, visible: &str) -> Finding {
+    match first {
+        Ok(FirstDevice { card, slice }) => {
+            let slice = slice.map_or(String::new(), |slice| format!(", slice {slice}"));
+            let text =
+                format!("models run on GPU {} ({}{slice}): {visible}", card.index, card.uuid);
+            Finding::good(text)
+        }
+        Err(reason) => Finding::note(format!(
+            "it is not known which card models run on, so its memory is not measured: {visible}: {reason}"
+        )),
     }
 }
 
@@ -212,6 +231,7 @@ fn missing_library(error: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::cuda_card::Card;
 
     #[test]
     fn old_drivers_and_gpus_are_rejected() {
@@ -223,6 +243,25 @@ mod tests {
         assert!(old.contains("WRONG") && old.contains("7.5 or newer"), "{old}");
         let unknown = gpu("0, NVIDIA Thing, [N/A], 1 MiB, 0 MiB").to_string();
         assert!(unknown.contains("ok"), "{unknown}");
+    }
+
+    #[test]
+    fn the_card_that_models_run_on_is_named() {
+        let card = Card {
+            index: 1,
+            name: "NVIDIA H200".to_owned(),
+            uuid: "GPU-1c3d".to_owned(),
+            slices: Vec::new(),
+        };
+        let visible = "CUDA_VISIBLE_DEVICES=1";
+        let whole = first_device(Ok(FirstDevice { card: card.clone(), slice: None }), visible);
+        let text = "models run on GPU 1 (GPU-1c3d): CUDA_VISIBLE_DEVICES=1";
+        assert_eq!(whole, Finding::good(text));
+        let slice = Some("MIG-77".to_owned());
+        let slice = first_device(Ok(FirstDevice { card, slice }), visible).to_string();
+        assert!(slice.contains("GPU 1 (GPU-1c3d, slice MIG-77)"), "{slice}");
+        let unknown = first_device(Err("there is no card 1".to_owned()), visible).to_string();
+        assert!(unknown.contains("CUDA_VISIBLE_DEVICES=1: there is no card 1"), "{unknown}");
     }
 
     #[test]
