@@ -1,5 +1,6 @@
 //! One ONNX Runtime session and the device it runs on. Besides `diffusion/net.rs`, the only module that names `ort`.
 
+mod engines;
 mod error;
 mod io_binding;
 mod runtime;
@@ -11,6 +12,7 @@ use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as Or
 use ort::value::{Outlet, TensorElementType, ValueType};
 use tracing::warn;
 
+pub use self::engines::{EngineBuilder, EngineSettings};
 pub use self::error::SessionError;
 pub(crate) use self::error::classify;
 use self::io_binding::ShapeBindings;

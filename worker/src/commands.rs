@@ -24,7 +24,8 @@ use retouch_inference::manifest::Task;
 use retouch_inference::memory::MemorySettings;
 use retouch_inference::registry::{ModelHandle, Registry};
 use retouch_inference::session::{
-    Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings, SessionError,
+    Batching, DevicePolicy, EngineBuilder, EngineSettings, GpuSettings, Runtime, RuntimeSettings,
+    SessionError,
 };
 use retouch_pixels::Limits;
 use tracing_subscriber::EnvFilter;
@@ -63,9 +64,13 @@ pub struct ModelArgs {
     /// nothing [default: no check]
     #[arg(long, env = "RETOUCH_SAFETY_MODEL", value_name = "NAME")]
     pub safety_model: Option<String>,
-    /// Run models on `TensorRT` if the GPU supports it, and cache the engines it builds in this folder.
+    /// Run nets as engines of `TensorRT` on a GPU, and keep the engines in this folder. A worker serves without them until
+    /// they are built and give the same results.
     #[arg(long, env = "RETOUCH_TENSORRT_CACHE", value_name = "FOLDER")]
     pub tensorrt_cache: Option<PathBuf>,
+    /// What builds the engines.
+    #[arg(long, env = "RETOUCH_TENSORRT", value_enum, default_value_t)]
+    pub tensorrt: EngineBuilder,
     /// Keep a model's tensors on the device between runs [default: true on a GPU]
     #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
     pub keep_tensors: Option<bool>,
@@ -113,7 +118,11 @@ impl ModelArgs {
             intra_threads: self.threads(),
             gpu: GpuSettings {
                 memory_limit_bytes: self.gpu_memory_mib.map(|mib| mib << 20),
-                tensorrt_cache: self.tensorrt_cache.clone(),
+                engines: self.tensorrt_cache.clone().map(|folder| EngineSettings {
+                    builder: self.tensorrt,
+                    folder,
+                    in_background: false,
+                }),
                 keep_tensors: self.keep_tensors,
                 graphs: self.cuda_graphs,
                 tf32: self.tf32,
@@ -136,6 +145,15 @@ impl ModelArgs {
     /// Opens the models folder.
     pub fn registry(&self) -> anyhow::Result<Registry> {
         Ok(Registry::open(&self.models_dir, self.runtime()?)?)
+    }
+
+    /// Opens the models folder for serving: engines are built in the background.
+    pub fn registry_for_serving(&self) -> anyhow::Result<Registry> {
+        let mut settings = self.runtime_settings();
+        if let Some(engines) = &mut settings.gpu.engines {
+            engines.in_background = true;
+        }
+        Ok(Registry::open(&self.models_dir, Runtime::start(settings)?)?)
     }
 
     /// Opens the models folder for one picture: models that have passed their checks on this machine are not checked

@@ -44,7 +44,11 @@ impl Doctor {
             runtime_starts: runtime.is_ok(),
             library_path: &self.library_path,
             cuda: &self.models.cuda,
-            tensorrt_cache: self.models.tensorrt_cache.as_deref(),
+            engines: self
+                .models
+                .tensorrt_cache
+                .as_deref()
+                .map(|folder| (folder, self.models.tensorrt)),
         };
         report.area("GPU", gpu::check(&requirements));
         let library = runtime.iter().map(|runtime| Finding::good(providers(runtime)));

@@ -49,7 +49,7 @@ impl Serve {
         let config = self.config;
         let _telemetry = telemetry::start(&config.telemetry, "retouch-worker")?;
         let credentials = Credentials::open(&config.credentials, Clock::system().now())?;
-        let registry = Arc::new(self.models.registry()?);
+        let registry = Arc::new(self.models.registry_for_serving()?);
         let runs = registry.runs().clone();
         Watchdog {
             runs: runs.clone(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retouch_inference::session::DevicePolicy;
+use retouch_inference::session::{DevicePolicy, EngineBuilder};
 
 use super::finding::Finding;
 use crate::commands::cuda_card::{CudaArgs, FirstDevice};
@@ -14,8 +14,14 @@ use crate::commands::hardware;
 const OLDEST_DRIVER: u32 = 580;
 /// The lowest compute capability that CUDA 13 supports (Turing).
 const OLDEST_CAPABILITY: f32 = 7.5;
-/// The library that the `TensorRT` execution provider of ONNX Runtime 1.31 loads.
-const TENSORRT: &str = "libnvinfer.so.10";
+
+/// Returns the library with which ONNX Runtime 1.31 builds engines.
+const fn engine_library(builder: EngineBuilder) -> &'static str {
+    match builder {
+        EngineBuilder::Rtx => "libtensorrt_rtx.so.1",
+        EngineBuilder::Trt | EngineBuilder::StandIn => "libnvinfer.so.10",
+    }
+}
 
 /// The libraries that the CUDA execution provider of ONNX Runtime 1.31 loads, with the Python wheels that contain them.
 const LIBRARIES: [(&str, &str); 7] = [
@@ -46,8 +52,8 @@ pub struct Requirements<'a> {
     pub library_path: &'a str,
     /// What the operator tells CUDA about its cards.
     pub cuda: &'a CudaArgs,
-    /// Where `TensorRT` caches its engines.
-    pub tensorrt_cache: Option<&'a Path>,
+    /// Where engines are kept, and what builds them.
+    pub engines: Option<(&'a Path, EngineBuilder)>,
 }
 
 pub fn check(requirements: &Requirements<'_>) -> Vec<Finding> {
@@ -78,8 +84,8 @@ pub fn check(requirements: &Requirements<'_>) -> Vec<Finding> {
     let folders: Vec<_> =
         folders.map(PathBuf::from).chain(USUAL_FOLDERS.map(PathBuf::from)).collect();
     findings.extend(libraries(requirements.runtime_starts, &folders));
-    if let Some(cache) = requirements.tensorrt_cache {
-        findings.extend(tensorrt(cache, &folders));
+    if let Some((cache, builder)) = requirements.engines {
+        findings.extend(engines(cache, builder, &folders));
     }
     findings
 }
@@ -148,23 +154,32 @@ fn gpu(line: &str) -> Finding {
     Finding::good(text)
 }
 
-/// Checks the library that builds `TensorRT` engines and the folder that caches them.
-fn tensorrt(cache: &Path, folders: &[PathBuf]) -> Vec<Finding> {
-    let library = match find(TENSORRT, folders) {
-        Some(file) => Finding::good(format!("{TENSORRT}: {}", file.display())),
+/// Checks the library that builds engines and the folder that keeps them.
+fn engines(cache: &Path, builder: EngineBuilder, folders: &[PathBuf]) -> Vec<Finding> {
+    let (name, file) = (builder.as_str(), engine_library(builder));
+    let library = match find(file, folders) {
+        Some(found) => Finding::good(format!("{file}: {}", found.display())),
         None => Finding::bad(
             format!(
-                "RETOUCH_TENSORRT_CACHE is set, but {TENSORRT} is not in any of {} folders",
+                "RETOUCH_TENSORRT_CACHE is set, but {file} is not in any of {} folders",
                 folders.len()
             ),
-            "build the image with its TensorRT stage, add the library's folder to LD_LIBRARY_PATH, or unset \
-             RETOUCH_TENSORRT_CACHE",
+            match builder {
+                EngineBuilder::Rtx => {
+                    "our images have no TensorRT-RTX: install it with an ONNX Runtime that was built for it, and set \
+                     ORT_DYLIB_PATH and LD_LIBRARY_PATH; or set RETOUCH_TENSORRT=trt"
+                }
+                EngineBuilder::Trt | EngineBuilder::StandIn => {
+                    "build the image with its TensorRT stage, add the library's folder to LD_LIBRARY_PATH, or unset \
+                     RETOUCH_TENSORRT_CACHE"
+                }
+            },
         ),
     };
     let folder = match tempfile::tempfile_in(cache) {
-        Ok(_) => Finding::good(format!("TensorRT engines are cached in {}", cache.display())),
+        Ok(_) => Finding::good(format!("engines of {name} are kept in {}", cache.display())),
         Err(error) => Finding::bad(
-            format!("cannot write TensorRT engines to {}: {error}", cache.display()),
+            format!("cannot write engines of {name} to {}: {error}", cache.display()),
             "set RETOUCH_TENSORRT_CACHE to a persistent folder that this process can write to",
         ),
     };
@@ -209,7 +224,11 @@ pub fn advice(error: &str) -> String {
             }
         };
     }
-    if error.contains("there is no ONNX Runtime library") {
+    if error.contains("RETOUCH_TENSORRT_CACHE") {
+        "use an ONNX Runtime library with that execution provider, set RETOUCH_TENSORRT, or unset \
+         RETOUCH_TENSORRT_CACHE"
+            .to_owned()
+    } else if error.contains("there is no ONNX Runtime library") {
         "run `scripts/models runtime`, or set ORT_DYLIB_PATH".to_owned()
     } else if error.contains("not enabled in this build") {
         "this library was built without CUDA; use libonnxruntime.so from the wheel onnxruntime-gpu 1.31.1"
@@ -265,19 +284,21 @@ mod tests {
     }
 
     #[test]
-    fn tensorrt_needs_its_library_and_a_writable_cache() {
-        let folder = tempfile::tempdir().unwrap();
-        let folders = [folder.path().to_owned()];
-        let check = |cache: &Path| {
-            let findings = tensorrt(cache, &folders);
-            findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n")
-        };
-        let nothing = check(&folder.path().join("absent"));
-        assert_eq!(nothing.matches("WRONG").count(), 2, "{nothing}");
-        fs::write(folder.path().join(TENSORRT), "").unwrap();
-        let all = check(folder.path());
-        assert_eq!(all.matches("ok").count(), 2, "{all}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no file is left behind");
+    fn engines_need_the_library_of_their_builder_and_a_writable_folder() {
+        for builder in [EngineBuilder::Trt, EngineBuilder::Rtx] {
+            let folder = tempfile::tempdir().unwrap();
+            let folders = [folder.path().to_owned()];
+            let check = |cache: &Path| {
+                let findings = engines(cache, builder, &folders);
+                findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n")
+            };
+            let nothing = check(&folder.path().join("absent"));
+            assert_eq!(nothing.matches("WRONG").count(), 2, "{nothing}");
+            fs::write(folder.path().join(engine_library(builder)), "").unwrap();
+            let all = check(folder.path());
+            assert_eq!(all.matches("ok").count(), 2, "{all}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no file is left behind");
+        }
     }
 
     #[test]
@@ -288,6 +309,8 @@ mod tests {
         assert!(advice(error).contains("nvidia-cudnn-cu13"), "{}", advice(error));
         let other = "x: libfoo.so.1: cannot open shared object file: No such file or directory";
         assert!(advice(other).contains("libfoo.so.1"));
+        let engines = "RETOUCH_TENSORRT_CACHE is set, but TensorRT-RTX does not work: it is not enabled in this build";
+        assert!(advice(engines).contains("set RETOUCH_TENSORRT,"), "{}", advice(engines));
         assert!(
             advice("CUDA execution provider is not enabled in this build")
                 .contains("onnxruntime-gpu")
