@@ -17,9 +17,39 @@ pub struct RunFaults {
     /// Run out of memory in this run.
     #[arg(long, env = "RETOUCH_FAULT_OUT_OF_MEMORY_AT_RUN", hide = true)]
     fault_out_of_memory_at_run: Option<u64>,
+    /// What is wrong with every engine.
+    #[arg(long, env = "RETOUCH_FAULT_ENGINES", value_enum, hide = true)]
+    fault_engines: Option<EngineFault>,
+}
+
+/// What is wrong with an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum EngineFault {
+    /// Its outputs.
+    Wrong,
+    /// It passes its comparison and then fails in every run.
+    Failing,
 }
 
 impl RunFaults {
+    /// Returns whether the outputs of every engine are wrong.
+    pub fn are_engines_wrong(&self) -> bool {
+        self.fault_engines == Some(EngineFault::Wrong)
+    }
+
+    /// Injects the fault of engines, if any. Called before each run of an engine that serves.
+    ///
+    /// # Errors
+    /// [`SessionError::Failed`] if engines should fail.
+    pub fn inject_into_engine(&self) -> Result<(), SessionError> {
+        match self.fault_engines {
+            Some(EngineFault::Failing) => {
+                Err(SessionError::Failed("the engine fails (on purpose)".to_owned()))
+            }
+            Some(EngineFault::Wrong) | None => Ok(()),
+        }
+    }
+
     /// Injects the fault that is set for this run, if any. Called before each run.
     ///
     /// # Errors

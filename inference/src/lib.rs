@@ -19,4 +19,5 @@ pub mod runs;
 pub mod safety;
 pub mod segment_anything;
 pub mod session;
+pub mod shapes;
 pub mod tensor;

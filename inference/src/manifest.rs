@@ -4,6 +4,7 @@
 //! a misspelled field would silently take its default. The contract of each task is in a separate file.
 
 mod contract;
+mod input_shapes;
 mod paint;
 mod safety;
 mod segment_anything;
@@ -21,6 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::tensor::Tensors;
 
 pub use contract::{Element, Layout, NetOutput, Output};
+pub use input_shapes::SAMPLE_SIDE;
 pub use paint::{Exemplar, Fill, FillImage, FillMask, Inpaint, ReferenceHole, Sampling};
 pub use safety::{ChannelOrder, Safety, SafetyInput};
 pub use segment_anything::{DecoderPorts, SegmentAnything};

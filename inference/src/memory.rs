@@ -3,7 +3,7 @@
 //! A model's thread reserves memory before it loads the model and releases it after unloading. Waiting models form a
 //! queue. The least recently used models are asked to give way until the first in the queue fits: an idle one gives way
 //! after a moment, a busy one after its turn. A model reserves memory only while it holds none, so no two can wait for
-//! each other.
+//! each other. An engine that is built beside its model takes only memory that is free, and never waits.
 //!
 //! Order of the locks: first the reservation, then [`Memory::begin_load`], then the state. A thread that waits for memory
 //! holds neither lock, so whoever holds one never waits for a model to give way.
@@ -16,7 +16,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::device::Device;
+mod builds;
+mod probe;
+
+pub use builds::Build;
+use builds::Builds;
+pub use probe::{MemorySettings, Probe, Reading};
 
 /// How often a waiting model checks whether it is still needed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -26,36 +31,6 @@ const TURN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_s
 const LOADS_PER_TURN: u32 = 8;
 /// The longest that an idle model waits for more work before it gives way. A shorter load ends it sooner.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-
-/// A quantity of a device's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// The memory that is free for this process, in bytes.
-    Free,
-    /// The memory in use now, in bytes. Resets the peak.
-    Used,
-    /// The peak since then, in bytes; on a GPU the memory in use now, because sessions keep their peak.
-    Peak,
-}
-
-/// Reads a device's memory; `None` if that is not possible.
-pub type Probe = fn(Device, Reading) -> Option<u64>;
-
-/// Settings for the memory of models.
-#[derive(Clone, Copy, Debug)]
-pub struct MemorySettings {
-    /// The limit for all loaded models together, in bytes. `None` means no limit on a CPU, and nine tenths of the
-    /// memory that is free at the start on a GPU.
-    pub limit_bytes: Option<u64>,
-    /// How to read the device's memory.
-    pub probe: Probe,
-}
-
-impl Default for MemorySettings {
-    fn default() -> Self {
-        Self { limit_bytes: None, probe: |_, _| None }
-    }
-}
 
 /// The memory of a process's models. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -69,6 +44,7 @@ struct Shared {
     loading: RwLock<()>,
     /// The number of loads and unloads so far.
     changes: watch::Sender<u64>,
+    builds: Builds,
 }
 
 #[derive(Default)]
@@ -147,6 +123,7 @@ impl Memory {
             changed: Condvar::new(),
             loading: RwLock::default(),
             changes: watch::Sender::new(0),
+            builds: Builds::default(),
         }))
     }
 
@@ -179,6 +156,23 @@ impl Memory {
         } else {
             Load::Unmeasured(loading.read().unwrap_or_else(PoisonError::into_inner))
         }
+    }
+
+    /// Begins the build of an engine. Blocks until no other one runs and models have stopped loading: they come first, and
+    /// the memory that a build takes must not be measured as theirs.
+    pub fn begin_build(&self) -> Build<'_> {
+        let Shared { builds, changes, .. } = &*self.0;
+        builds.begin(|| self.begin_load(false), || *changes.borrow())
+    }
+
+    /// Returns whether an engine is being built. Nothing can be measured meanwhile.
+    pub fn is_building(&self) -> bool {
+        self.0.builds.is_running()
+    }
+
+    /// Returns the number of builds that have ended, given up or not.
+    pub fn builds(&self) -> u64 {
+        self.0.builds.ended()
     }
 
     /// Registers a model, which holds nothing yet. `wake` must make its thread check [`Tenant::must_yield`], and must
@@ -314,6 +308,19 @@ impl Tenant {
         }
         shared.notify(&state);
         Ok(wait)
+    }
+
+    /// Reserves memory if it is free now. Asks nobody to give way, and is the last one to be asked. Returns whether it did.
+    pub fn try_acquire(&self, bytes: u64) -> bool {
+        let shared = &self.memory.0;
+        let mut state = shared.lock();
+        let limit = shared.limit.unwrap_or(u64::MAX);
+        let fits = state.waiting.is_empty() && state.held().saturating_add(bytes) <= limit;
+        if fits && let Some(own) = state.tenants.get_mut(&self.id) {
+            (own.held, own.last_used) = (Some(bytes), u64::MAX);
+            shared.notify(&state);
+        }
+        fits
     }
 
     /// Corrects the size of the share once it is known. If it exceeds the limit, other models are asked to give way.
@@ -454,6 +461,29 @@ mod tests {
     }
 
     #[test]
+    fn what_can_wait_takes_only_free_memory_and_is_asked_last() {
+        let memory = Memory::new(Some(100));
+        let ((model, _), (patient, _)) = (tenant(&memory, "model"), tenant(&memory, "patient"));
+        model.acquire(60, || true).unwrap();
+        assert!(!patient.try_acquire(41));
+        assert!(!model.is_asked());
+        assert!(patient.try_acquire(40));
+        assert_eq!(memory.held(), 100);
+        model.touch();
+        for (bytes, are_asked) in [(60, [true, false]), (61, [true, true])] {
+            let (new, _) = tenant(&memory, "new");
+            let look = || {
+                assert_eq!([model.is_asked(), patient.is_asked()], are_asked, "{bytes}");
+                assert!(!tenant(&memory, "late").0.try_acquire(0), "others wait");
+                false
+            };
+            assert_eq!(new.acquire(bytes, look), Ok(Wait::Abandoned));
+        }
+        drop(patient);
+        assert_eq!(memory.held(), 60);
+    }
+
+    #[test]
     fn an_idle_model_gives_way_after_a_pause_and_a_busy_one_after_its_turn() {
         let memory = Memory::new(Some(10));
         let (first, _) = tenant(&memory, "first");
@@ -548,6 +578,29 @@ mod tests {
         let first = memory.begin_load(false);
         drop(memory.begin_load(false));
         drop(first);
+    }
+
+    #[test]
+    fn builds_run_one_at_a_time_and_after_the_loads() {
+        let memory = Memory::new(None);
+        let running = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            let load = memory.begin_load(true);
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let build = memory.begin_build();
+                    assert!(memory.is_building());
+                    assert_eq!(running.fetch_add(1, Ordering::SeqCst), 0);
+                    thread::sleep(Duration::from_millis(20));
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    drop(build);
+                });
+            }
+            thread::sleep(builds::QUIET + Duration::from_millis(200));
+            assert!(!memory.is_building(), "a load is measured");
+            drop(load);
+        });
+        assert_eq!((memory.builds(), memory.is_building()), (2, false));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::session::Runtime;
 use retouch_catalog::{FixMode, JobClass};
 
 mod batches;
+mod candidate;
 mod checks;
 mod crops;
 mod engine;

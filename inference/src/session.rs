@@ -1,6 +1,7 @@
 //! One ONNX Runtime session and the device it runs on. Besides `diffusion/net`, the only module that names `ort`.
 
 mod bound_runs;
+mod engines;
 mod error;
 mod io_binding;
 mod kept;
@@ -14,6 +15,7 @@ use ort::value::{Outlet, TensorElementType, ValueType};
 use tracing::warn;
 
 pub(crate) use self::bound_runs::{BoundRuns, HeldInputs};
+pub use self::engines::{EngineBuilder, EngineSettings};
 pub use self::error::SessionError;
 pub(crate) use self::error::classify;
 use self::io_binding::ShapeBindings;

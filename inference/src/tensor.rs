@@ -197,6 +197,17 @@ pub fn relative_difference<D: Dimension>(expected: &Array<f32, D>, found: &Array
     difference / largest
 }
 
+/// Returns the mean difference of two tensors, relative to the largest value of `expected`; NaN if they differ in shape or
+/// one holds NaN.
+pub fn mean_difference(expected: &Array4<f32>, found: &Array4<f32>) -> f32 {
+    if expected.shape() != found.shape() {
+        return f32::NAN;
+    }
+    let sum: f64 = expected.iter().zip(found).map(|(a, b)| f64::from((a - b).abs())).sum();
+    let largest = expected.iter().map(|value| value.abs()).fold(f32::MIN_POSITIVE, maximum);
+    (sum / expected.len() as f64) as f32 / largest
+}
+
 /// Returns the larger value, or NaN if either is NaN (`f32::max` would drop it).
 fn maximum(a: f32, b: f32) -> f32 {
     if a.is_nan() || b.is_nan() { f32::NAN } else { a.max(b) }
@@ -252,6 +263,9 @@ mod tests {
         assert!(is([0.0, 0.0], [0.0, 0.0], 0.0));
         assert!(relative_difference(&of([0.0, 0.0]), &of([0.0, 0.5])) > 1.0);
         assert!(relative_difference(&of([f32::NAN, 1.0]), &of([0.0, 1.0])).is_nan());
+        let mean = mean_difference(&of([1.0, -4.0]), &of([2.0, -3.0]));
+        assert!((mean - 0.25).abs() < f32::EPSILON, "{mean}");
+        assert!(mean_difference(&of([0.0, 1.0]), &of([0.0, f32::NAN])).is_nan());
         assert!(relative_difference(&of([0.0, 1.0]), &of([f32::NAN, 1.0])).is_nan());
         assert!(relative_difference(&of([0.0, 1.0]), &Array4::zeros((1, 1, 2, 1))).is_nan());
     }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod credentials;
+mod cuda_card;
 pub mod doctor;
 mod hardware;
 pub mod models;
@@ -17,12 +18,14 @@ use crate::pixel_pool::PixelPool;
 use crate::tools::upscale::Settings;
 use anyhow::Context;
 use clap::Args;
+use cuda_card::CudaArgs;
 use retouch_inference::faults::RunFaults;
 use retouch_inference::manifest::Task;
 use retouch_inference::memory::MemorySettings;
 use retouch_inference::registry::{ModelHandle, Registry};
 use retouch_inference::session::{
-    Batching, DevicePolicy, GpuSettings, Runtime, RuntimeSettings, SessionError,
+    Batching, DevicePolicy, EngineBuilder, EngineSettings, GpuSettings, Runtime, RuntimeSettings,
+    SessionError,
 };
 use retouch_pixels::Limits;
 use tracing_subscriber::EnvFilter;
@@ -61,9 +64,13 @@ pub struct ModelArgs {
     /// nothing [default: no check]
     #[arg(long, env = "RETOUCH_SAFETY_MODEL", value_name = "NAME")]
     pub safety_model: Option<String>,
-    /// Run models on `TensorRT` if the GPU supports it, and cache the engines it builds in this folder.
+    /// Run nets as engines of `TensorRT` on a GPU, and keep the engines in this folder. A worker serves without them until
+    /// they are built and give the same results.
     #[arg(long, env = "RETOUCH_TENSORRT_CACHE", value_name = "FOLDER")]
     pub tensorrt_cache: Option<PathBuf>,
+    /// What builds the engines.
+    #[arg(long, env = "RETOUCH_TENSORRT", value_enum, default_value_t)]
+    pub tensorrt: EngineBuilder,
     /// Keep a model's tensors on the device between runs [default: true on a GPU]
     #[arg(long, env = "RETOUCH_KEEP_TENSORS", value_name = "BOOL")]
     pub keep_tensors: Option<bool>,
@@ -82,6 +89,8 @@ pub struct ModelArgs {
     /// How long a picture or tile waits for others that are being prepared, to fill its batch, in milliseconds.
     #[arg(long, env = "RETOUCH_BATCH_WAIT_MS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=1000))]
     pub batch_wait_ms: u64,
+    #[command(flatten)]
+    cuda: CudaArgs,
     #[command(flatten)]
     pub faults: RunFaults,
 }
@@ -109,7 +118,11 @@ impl ModelArgs {
             intra_threads: self.threads(),
             gpu: GpuSettings {
                 memory_limit_bytes: self.gpu_memory_mib.map(|mib| mib << 20),
-                tensorrt_cache: self.tensorrt_cache.clone(),
+                engines: self.tensorrt_cache.clone().map(|folder| EngineSettings {
+                    builder: self.tensorrt,
+                    folder,
+                    in_background: false,
+                }),
                 keep_tensors: self.keep_tensors,
                 graphs: self.cuda_graphs,
                 tf32: self.tf32,
@@ -121,7 +134,7 @@ impl ModelArgs {
             },
             memory: MemorySettings {
                 limit_bytes: self.model_memory_mib.map(|mib| u64::from(mib) << 20),
-                probe: hardware::read_memory,
+                probe: hardware::probe(self.cuda.clone()),
             },
             tile_memory_bytes: self.tile_memory_mib.map(|mib| u64::from(mib) << 20),
             passed_checks: None,
@@ -132,6 +145,15 @@ impl ModelArgs {
     /// Opens the models folder.
     pub fn registry(&self) -> anyhow::Result<Registry> {
         Ok(Registry::open(&self.models_dir, self.runtime()?)?)
+    }
+
+    /// Opens the models folder for serving: engines are built in the background.
+    pub fn registry_for_serving(&self) -> anyhow::Result<Registry> {
+        let mut settings = self.runtime_settings();
+        if let Some(engines) = &mut settings.gpu.engines {
+            engines.in_background = true;
+        }
+        Ok(Registry::open(&self.models_dir, Runtime::start(settings)?)?)
     }
 
     /// Opens the models folder for one picture: models that have passed their checks on this machine are not checked

@@ -105,6 +105,9 @@ impl Upscale {
     /// Input pixels around a tile for bringing its output back to the picture's own size; more than the filter's three.
     pub const MARGIN: u32 = 4;
 
+    /// The largest side of a tile of an enhanced area, in input pixels.
+    pub const LARGEST_AREA: u32 = 256;
+
     /// Returns the size of every tile with its padding.
     pub const fn tile_size(&self) -> TileSize {
         match (self.input.width, self.input.height) {
@@ -209,6 +212,14 @@ impl Upscale {
 }
 
 impl Tiling {
+    /// Returns the largest side of a tile, in input pixels, that fits into memory with its padding and overlap.
+    pub fn side_within(&self, padding: u32, memory_bytes: u64) -> u32 {
+        let pixels = memory_bytes / u64::from(self.memory_bytes_per_pixel.max(1));
+        let around = 2 * u64::from(padding) + u64::from(self.blend);
+        let side = pixels.isqrt().saturating_sub(around);
+        side.clamp(u64::from(self.smallest), u64::from(self.largest)) as u32
+    }
+
     /// Returns the fields that a net of fixed size omits, by name.
     const fn sizes(&self) -> [(&'static str, u32); 4] {
         [

@@ -210,6 +210,23 @@ impl<'a> Port<'a> {
         Ok(Self { name: text(name)?, message: Cow::Borrowed(message) })
     }
 
+    /// Returns the size of each axis, `None` where any is allowed; no axes if the graph declares no shape.
+    pub fn axes(&self) -> Vec<Option<usize>> {
+        let inner = |message, field| bytes_in(message, field).unwrap_or_default();
+        let shape = inner(inner(inner(&self.message, 2), 1), 2);
+        let axes = Fields(shape).filter_map(|field| match field.ok()?.pair() {
+            (1, Value::Bytes(axis)) => Some(axis),
+            _ => None,
+        });
+        let size = |axis| {
+            Fields(axis).find_map(|field| match field.ok()?.pair() {
+                (1, Value::Number(size)) => usize::try_from(size).ok().filter(|size| *size > 0),
+                _ => None,
+            })
+        };
+        axes.map(size).collect()
+    }
+
     /// Opens the first axis if its size is 1, under a name for its size. Returns whether it did.
     pub fn open_first_axis(&mut self, size_name: &str) -> bool {
         let Some(message) = with_open_axis(&self.message, &[2, 1, 2], size_name) else {
@@ -373,7 +390,9 @@ mod tests {
     fn only_an_axis_of_size_1_is_opened() {
         let file = model();
         let mut port = Model::read(&file).unwrap().graph.inputs.remove(0);
+        assert_eq!(port.axes(), [Some(1), Some(3), Some(32), Some(32)]);
         assert!(port.open_first_axis("batch"));
+        assert_eq!(port.axes(), [None, Some(3), Some(32), Some(32)]);
         assert!(!port.open_first_axis("batch"), "it is open");
     }
 }

@@ -22,6 +22,11 @@ impl Batches {
     /// Returns the batches of a model that takes at most `max_inputs` at a time.
     pub fn new(runtime: &Runtime, task: &Task, max_inputs: usize) -> Self {
         let (_, wait) = runtime.batching();
+        // An engine takes memory for the largest batch of the largest tiles.
+        let max_inputs = match task.net().filter(|_| runtime.engines().is_some()) {
+            Some(net) => net.input_shapes(max_inputs, runtime.tile_memory_bytes()).most[0],
+            None => max_inputs,
+        };
         let max_pixels = match task {
             Task::Upscale(contract) => {
                 let per_pixel = contract.tiling.memory_bytes_per_pixel.max(1);

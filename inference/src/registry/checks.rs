@@ -19,6 +19,7 @@ use crate::session::{ExtraFile, Runtime, Session, SessionError};
 mod batch;
 mod checksum;
 mod contract;
+mod engine;
 mod external_files;
 mod golden;
 mod passed;
@@ -30,6 +31,7 @@ mod tiling;
 mod warm_up;
 
 use checksum::Files;
+pub use engine::Reference;
 use passed::Passed;
 pub use samples::sample_painting;
 
@@ -79,6 +81,27 @@ pub fn load_again(
     engine.ok_or_else(|| reason.unwrap_or_else(|| "a step failed without a reason".to_owned()))
 }
 
+/// Opens the engine of a net that serves without it, on a runtime that opens engines, and compares both.
+///
+/// # Errors
+/// Why the engine must not serve; `None` if `may_go_on` says that it may not go on.
+pub fn load_engine(
+    manifest: &Manifest,
+    runtime: &Runtime,
+    has_open_batch: bool,
+    reference: &Reference,
+    may_go_on: impl Fn() -> bool,
+) -> Result<Engine, Option<String>> {
+    // The model's thread reads the kept files at the same time, so these are opened anew, and compared with their checksums.
+    let mut kept = Kept::new(false);
+    kept.has_open_batch = has_open_batch;
+    let mut engine = load_again(manifest, runtime, &mut kept).map_err(Some)?;
+    if let (Engine::Net(session), Some(task)) = (&mut engine, manifest.task.net()) {
+        engine::compare(session, (manifest, task), runtime, reference, may_go_on)?;
+    }
+    Ok(engine)
+}
+
 struct Steps<'a, R> {
     mode: CheckMode,
     /// Whether the model has passed before, so that no check needs to run it.
@@ -117,6 +140,8 @@ impl<R: FnMut(StepReport)> Steps<'_, R> {
         runtime: &Runtime,
     ) -> Option<Engine> {
         let mode = self.mode;
+        let shapes = task.input_shapes(runtime.batching().0, runtime.tile_memory_bytes());
+        let runtime = &runtime.for_shapes(shapes);
         let has_open_batch = self.kept.has_open_batch;
         let open = |runtime: &Runtime, model: &[u8], extra: &[ExtraFile]| {
             if has_open_batch {

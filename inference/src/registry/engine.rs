@@ -1,9 +1,10 @@
 //! What a model's thread owns and runs.
 
+use crate::memory::Tenant;
 use crate::painter::Painter;
 use crate::safety::SafetyChecker;
 use crate::segment_anything::SegmentAnything;
-use crate::session::Session;
+use crate::session::{Runtime, Session};
 
 /// An opened model, by the kind of work that it does.
 pub enum Engine {
@@ -15,4 +16,14 @@ pub enum Engine {
     SafetyChecker(Box<SafetyChecker>),
     /// A model that segments what somebody points at.
     SegmentAnything(Box<SegmentAnything>),
+}
+
+/// An opened model that is right and can replace the one that serves.
+pub struct Candidate {
+    /// The model.
+    pub engine: Engine,
+    /// What opened it, and opens it again.
+    pub runtime: Runtime,
+    /// Its share of the memory until it replaces the other.
+    pub tenant: Tenant,
 }

@@ -27,6 +27,7 @@ pub struct ModelHandle {
     pub(super) requests: mpsc::Sender<Request>,
     pub(super) batches: Batches,
     pub(super) is_loaded: Arc<AtomicBool>,
+    pub(super) has_engine: Arc<AtomicBool>,
     pub(super) memory_bytes: u64,
 }
 
@@ -44,6 +45,11 @@ impl ModelHandle {
     /// Returns whether the model is in memory. One that gave way to others is loaded again for the next request.
     pub fn is_loaded(&self) -> bool {
         self.is_loaded.load(Ordering::Acquire)
+    }
+
+    /// Returns whether the model is in memory as an engine that was built in the background.
+    pub fn has_engine(&self) -> bool {
+        self.has_engine.load(Ordering::Acquire)
     }
 
     /// Returns what the model takes of the memory of all models while it is loaded, in bytes.

@@ -106,6 +106,7 @@ async fn start(
         requests,
         batches: ready.batches,
         is_loaded: ready.is_loaded,
+        has_engine: ready.has_engine,
         memory_bytes: ready.memory_bytes,
     });
     Inspection { model, refusals }
@@ -118,6 +119,7 @@ struct Ready {
     version: String,
     batches: Batches,
     is_loaded: Arc<AtomicBool>,
+    has_engine: Arc<AtomicBool>,
     memory_bytes: u64,
 }
 
@@ -148,7 +150,7 @@ fn own_model(
     let version = version::version(manifest);
     let Loaded { engine, refusals } =
         checks::load(manifest, runtime, mode, &mut residence.kept, &mut report);
-    let Some(engine) = engine else {
+    let Some(mut engine) = engine else {
         // The caller may be gone, which is fine.
         let _ = ready.send((None, refusals));
         return;
@@ -178,10 +180,11 @@ fn own_model(
             duration_ms = started.elapsed().as_millis() as u64,
             "Loaded model {identity}"
         );
+        residence.order_engine(&mut engine);
     }
-    let is_loaded = residence.is_loaded();
+    let (is_loaded, has_engine) = (residence.is_loaded(), residence.has_engine());
     let own = batches.clone();
-    let facts = Ready { identity, task, version, batches, is_loaded, memory_bytes };
+    let facts = Ready { identity, task, version, batches, is_loaded, has_engine, memory_bytes };
     if ready.send((Some(facts), refusals)).is_ok() {
         thread::serve(engine, residence, manifest, runtime, inbox, own);
     }

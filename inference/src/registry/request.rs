@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::batches::Announcement;
+use super::engine::Candidate;
 use crate::painter::{PaintError, Painting};
 use crate::segment_anything::{Features, ObjectMask, Prompt};
 use crate::session::SessionError;
@@ -71,6 +72,8 @@ pub enum Work {
     },
     /// Look whether another model needs the memory. Nobody waits for an answer.
     GiveWay,
+    /// Serve with this one from now on. Nobody waits for an answer.
+    Swap(Box<Candidate>),
 }
 
 impl Work {
@@ -83,6 +86,7 @@ impl Work {
             Self::FindFeatures { answer, .. } => answer.is_closed(),
             Self::FindMask { answer, .. } => answer.is_closed(),
             Self::GiveWay => true,
+            Self::Swap(_) => false,
         }
     }
 
@@ -95,7 +99,7 @@ impl Work {
             Self::CheckSafety { answer, .. } => drop(answer.send(Err(error))),
             Self::FindFeatures { answer, .. } => drop(answer.send(Err(error))),
             Self::FindMask { answer, .. } => drop(answer.send(Err(error))),
-            Self::GiveWay => {}
+            Self::GiveWay | Self::Swap(_) => {}
         }
     }
 }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tracing::{Span, info, warn};
 
-use super::checks;
-use super::engine::Engine;
+use super::candidate::{self, Order};
+use super::checks::{self, Reference};
+use super::engine::{Candidate, Engine};
 use super::kept::Kept;
 use super::request::{Request, Work};
 use crate::device::Device;
@@ -36,6 +37,9 @@ pub struct Residence {
     /// How long the last load took.
     load_time: Duration,
     is_loaded: Arc<AtomicBool>,
+    has_engine: Arc<AtomicBool>,
+    /// Leads to the model's thread.
+    requests: mpsc::WeakSender<Request>,
 }
 
 /// Why a model was not loaded again.
@@ -53,9 +57,10 @@ impl Residence {
         runtime: &Runtime,
         requests: mpsc::WeakSender<Request>,
     ) -> Self {
+        let own = requests.clone();
         let wake = move || {
             // A full queue needs no waking: the thread looks before each request.
-            if let Some(requests) = requests.upgrade() {
+            if let Some(requests) = own.upgrade() {
                 let work = Work::GiveWay;
                 let _ =
                     requests.try_send(Request { work, sent: Instant::now(), span: Span::none() });
@@ -70,7 +75,69 @@ impl Residence {
             runtime: runtime.clone(),
             load_time: Duration::ZERO,
             is_loaded: Arc::default(),
+            has_engine: Arc::default(),
+            requests,
         }
+    }
+
+    /// Builds the engine of the model in the background if the settings say so. `engine` serves until then.
+    pub fn order_engine(&self, engine: &mut Engine) {
+        let waits = self.runtime.engines().is_some_and(|engines| engines.in_background);
+        let (true, Engine::Net(session), Some(task)) = (waits, engine, self.manifest.task.net())
+        else {
+            return;
+        };
+        let name = &self.manifest.name;
+        match Reference::record(session, task) {
+            Ok(reference) => Order {
+                manifest: self.manifest.clone(),
+                runtime: self.runtime.opening_engines(true),
+                has_open_batch: self.kept.has_open_batch,
+                needed: self.needed,
+                reference,
+                requests: self.requests.clone(),
+            }
+            .start(),
+            Err(reason) => {
+                warn!(model.name = name, reason, "Building no engine for {name}: {reason}");
+            }
+        }
+    }
+
+    /// Makes the model an engine from now on, loaded in place of `own` or, if that has given way, when it is loaded again.
+    pub fn swap(&mut self, own: &mut Option<Engine>, candidate: Candidate) {
+        let Candidate { engine, runtime, tenant } = candidate;
+        // Both are in memory until here.
+        if own.is_some() {
+            *own = Some(engine);
+            self.has_engine.store(true, Ordering::Release);
+        } else {
+            drop(engine);
+        }
+        drop(tenant);
+        let builder = runtime.engines().map_or("", |engines| engines.builder.as_str());
+        self.runtime = runtime;
+        let name = &self.manifest.name;
+        info!(model.name = name, "Model {name} runs on {builder} from now on");
+        candidate::count("swapped", name);
+    }
+
+    /// Opens the model without an engine, from now on: the engine fails for `reason`.
+    ///
+    /// # Errors
+    /// Why it cannot be opened, in one sentence.
+    pub fn open_without_engine(&mut self, reason: &str) -> Result<Engine, String> {
+        let name = &self.manifest.name;
+        warn!(model.name = name, reason, "Model {name} runs without its engine again: {reason}");
+        candidate::count("abandoned", name);
+        self.runtime = self.runtime.opening_engines(false);
+        self.has_engine.store(false, Ordering::Release);
+        checks::load_again(&self.manifest, &self.runtime, &mut self.kept)
+    }
+
+    /// Returns whether the model is in memory as an engine, now and later.
+    pub fn has_engine(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.has_engine)
     }
 
     /// Waits for the memory of the first load, which the caller then does between [`Self::before`] and [`Self::settle`],
@@ -87,9 +154,11 @@ impl Residence {
         self.manifest.memory_bytes.is_none()
     }
 
-    /// Reads the memory in use before the first load.
+    /// Reads the memory in use before the first load; `None` if that is not possible, or an engine is being built, whose
+    /// memory would count for the model.
     pub fn before(&self) -> Option<u64> {
-        self.runtime.read_memory(Reading::Used)
+        let memory = self.runtime.memory();
+        (!memory.is_building()).then(|| self.runtime.read_memory(Reading::Used))?
     }
 
     /// Takes the measure of the model after its first load, which included a run of one input. Ends the load. Returns how
@@ -182,6 +251,7 @@ impl Residence {
     pub fn unload(&self, engine: Engine) {
         drop(engine);
         self.is_loaded.store(false, Ordering::Release);
+        self.has_engine.store(false, Ordering::Release);
         self.tenant.release();
         let model = self.manifest.name.clone();
         info!(model.name = model, "Unloaded model {model}: others need its memory");
@@ -205,11 +275,16 @@ impl Residence {
             Ok(Wait::Abandoned) => return Err(NotLoaded::Abandoned),
             Err(error) => return Err(NotLoaded::Failed(error.to_string())),
         }
-        let load = self.runtime.memory().begin_load(false);
+        let memory = self.runtime.memory().clone();
+        let load = memory.begin_load(false);
         let started = Instant::now();
-        let name = &self.manifest.name;
-        let opened = checks::load_again(&self.manifest, &self.runtime, &mut self.kept);
+        let mut opened = checks::load_again(&self.manifest, &self.runtime, &mut self.kept);
+        if let (Err(reason), true) = (&opened, self.was_swapped()) {
+            let reason = reason.clone();
+            opened = self.open_without_engine(&reason);
+        }
         drop(load);
+        let name = &self.manifest.name;
         match opened {
             Ok(engine) => {
                 self.load_time = started.elapsed();
@@ -217,6 +292,7 @@ impl Residence {
                     self.tenant.correct(self.needed);
                 }
                 self.is_loaded.store(true, Ordering::Release);
+                self.has_engine.store(self.was_swapped(), Ordering::Release);
                 let duration_ms = self.load_time.as_millis() as u64;
                 info!(model.name = name, duration_ms, "Loaded model {name} again");
                 Ok(engine)
@@ -226,6 +302,12 @@ impl Residence {
                 Err(NotLoaded::Failed(format!("model {name} cannot be loaded again: {reason}")))
             }
         }
+    }
+
+    /// Returns whether an engine has replaced what served first.
+    fn was_swapped(&self) -> bool {
+        let in_background = self.runtime.engines().is_some_and(|engines| engines.in_background);
+        in_background && self.runtime.opens_engines()
     }
 
     /// Lets other models load beside this one again.

@@ -3,6 +3,7 @@
 //! its model is unloaded.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ndarray::{Array4, Axis, concatenate};
@@ -71,6 +72,13 @@ impl Thread<'_> {
             }
             let Request { work, sent, span } = request;
             let _entered = span.entered();
+            let work = match work {
+                Work::Swap(candidate) => {
+                    self.residence.swap(&mut self.engine, *candidate);
+                    continue;
+                }
+                work => work,
+            };
             if let Err(error) = self.load(|| !work.is_abandoned()) {
                 work.refuse(error);
                 continue;
@@ -99,7 +107,7 @@ impl Thread<'_> {
                         |own: &mut Self| own.point_at(|model| model.mask(&features, &prompt));
                     let _ = answer.send(self.with_room(is_full, find));
                 }
-                Work::GiveWay => {}
+                Work::GiveWay | Work::Swap(_) => {}
             }
             self.idle_since = Instant::now();
         }
@@ -245,14 +253,37 @@ impl Thread<'_> {
         }
     }
 
-    /// Runs a batch. Returns the output of each input, and its share of the duration.
+    /// Runs a batch. Returns the output of each input, and its share of the duration. If it fails on an engine that was
+    /// built in the background, runs it again without.
     fn run(&mut self, batch: &[Item]) -> Result<(Vec<Array4<f32>>, Duration), SessionError> {
+        let first = self.run_once(batch);
+        let Err(SessionError::Failed(reason)) = &first else { return first };
+        if !self.residence.has_engine().load(Ordering::Acquire) {
+            return first;
+        }
+        match self.residence.open_without_engine(reason) {
+            Ok(engine) => {
+                self.engine = Some(engine);
+                self.run_once(batch)
+            }
+            Err(error) => {
+                self.unload();
+                Err(SessionError::Failed(error))
+            }
+        }
+    }
+
+    fn run_once(&mut self, batch: &[Item]) -> Result<(Vec<Array4<f32>>, Duration), SessionError> {
+        let has_engine = self.residence.has_engine().load(Ordering::Acquire);
         let (Some(Engine::Net(session)), Some(net)) = (&mut self.engine, self.task.net()) else {
             return Err(self.unsupported("run a tensor"));
         };
         let run = self.runtime.runs().start(self.name);
         let started = Instant::now();
         let outputs = inject_fault(self.runtime, &run)
+            .and_then(
+                |()| if has_engine { self.runtime.faults().inject_into_engine() } else { Ok(()) },
+            )
             .and_then(|()| run_batch(session, net.tensors(), batch));
         let share = started.elapsed() / batch.len() as u32;
         Ok((note_device_loss(self.runtime, outputs)?, share))

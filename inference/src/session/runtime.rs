@@ -9,6 +9,7 @@ use ort::session::Session as OrtSession;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use tracing::{info, warn};
 
+use super::engines::EngineSettings;
 use super::error::classify;
 use super::io_binding::ShapeBindings;
 use super::kept::Keeping;
@@ -17,7 +18,9 @@ use crate::device::Device;
 use crate::diffusion::Opener;
 use crate::faults::RunFaults;
 use crate::memory::{Memory, MemorySettings, Reading};
+use crate::onnx;
 use crate::runs::Runs;
+use crate::shapes::InputShapes;
 
 /// A file in which a model's graph keeps tensors.
 #[derive(Clone, Debug)]
@@ -36,6 +39,12 @@ pub struct Runtime {
     device: Device,
     runs: Runs,
     memory: Memory,
+    /// How engines for the device are built, if they are.
+    engines: Option<EngineSettings>,
+    /// Whether nets are opened as engines.
+    opens_engines: bool,
+    /// The shapes of the net to open.
+    shapes: Option<InputShapes>,
 }
 
 impl Runtime {
@@ -44,13 +53,44 @@ impl Runtime {
     /// A process loads one library, once: a second call with another path keeps the first.
     ///
     /// # Errors
-    /// If the library is missing or has another version, or the policy is [`DevicePolicy::Cuda`] and CUDA does not
-    /// work. The message names the missing library.
+    /// If the library is missing or has another version, the policy is [`DevicePolicy::Cuda`] and CUDA does not work, or
+    /// engines are wanted and their builder does not work. The message names the missing library.
     pub fn start(settings: RuntimeSettings) -> Result<Self, SessionError> {
         let environment = environment(&settings.library)?;
         let device = select_device(&environment, &settings)?;
+        let engines = settings.gpu.engines.clone();
+        let engines = engines.filter(|engines| engines.builder.device() == device);
+        if let Some(engines) = &engines {
+            engines.probe(&environment)?;
+        } else if settings.gpu.engines.is_some() {
+            info!("Building no engines: models do not run on CUDA");
+        }
         let memory = Memory::new(memory_limit(&settings, device));
-        Ok(Self { environment, settings, device, runs: Runs::default(), memory })
+        let opens_engines = engines.as_ref().is_some_and(|engines| !engines.in_background);
+        let (runs, shapes) = (Runs::default(), None);
+        Ok(Self { environment, settings, device, runs, memory, engines, opens_engines, shapes })
+    }
+
+    /// Returns how engines are built, now or in the background.
+    pub const fn engines(&self) -> Option<&EngineSettings> {
+        self.engines.as_ref()
+    }
+
+    /// Returns whether [`Self::open_net`] opens engines.
+    pub const fn opens_engines(&self) -> bool {
+        self.opens_engines
+    }
+
+    /// Returns this runtime, but with [`Self::open_net`] opening engines or not.
+    #[must_use]
+    pub fn opening_engines(&self, opens_engines: bool) -> Self {
+        Self { opens_engines: opens_engines && self.engines.is_some(), ..self.clone() }
+    }
+
+    /// Returns this runtime for opening a net whose input has these shapes. An engine is built for them.
+    #[must_use]
+    pub fn for_shapes(&self, shapes: InputShapes) -> Self {
+        Self { shapes: Some(shapes), ..self.clone() }
     }
 
     /// Returns the memory that the models on this runtime share.
@@ -60,7 +100,7 @@ impl Runtime {
 
     /// Reads the memory of the device; `None` if that is not possible.
     pub fn read_memory(&self, reading: Reading) -> Option<u64> {
-        (self.settings.memory.probe)(self.device, reading)
+        self.settings.memory.probe.read(self.device, reading)
     }
 
     /// Returns the runs in progress on this runtime.
@@ -111,6 +151,7 @@ impl Runtime {
     /// may still be unable to use them: see [`Self::device`].
     pub fn providers(&self) -> Vec<&'static str> {
         let known = [
+            (ep::NVRTX::NAME, ep::NVRTX::is_available()),
             (ep::TensorRT::NAME, ep::TensorRT::is_available()),
             (ep::CUDA::NAME, ep::CUDA::is_available()),
             (ep::CPU::NAME, ep::CPU::is_available()),
@@ -137,13 +178,19 @@ impl Runtime {
         Ok(Session { inner, bindings: None })
     }
 
-    /// Opens a net with one input and one output, whose tensors may stay on the device between runs.
+    /// Opens a net with one input and one output, whose tensors may stay on the device between runs. Builds its engine if
+    /// this runtime [opens engines](Self::opens_engines) and it is not in the folder yet, which takes minutes.
     ///
     /// # Errors
     /// Same as [`Self::open`].
     pub fn open_net(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
-        let (inner, keeping) =
-            self.open_keeping(|has_graphs| self.build(model, extra, has_graphs))?;
+        let (inner, keeping) = match &self.engines {
+            Some(engines) if self.opens_engines => {
+                let kept = if self.keeps_tensors() { Keeping::Tensors } else { Keeping::Nothing };
+                (self.build_engine(engines, model, extra)?, kept)
+            }
+            _ => self.open_keeping(|has_graphs| self.build(model, extra, has_graphs))?,
+        };
         Ok(Session { inner, bindings: ShapeBindings::new(self.device, keeping) })
     }
 
@@ -153,9 +200,8 @@ impl Runtime {
         open: impl Fn(bool) -> ort::Result<OrtSession>,
     ) -> Result<(OrtSession, Keeping), SessionError> {
         let gpu = &self.settings.gpu;
-        let is_kept = gpu.keep_tensors.unwrap_or(self.device == Device::Cuda);
-        let has_graphs = gpu.graphs && gpu.tensorrt_cache.is_none() && self.device == Device::Cuda;
-        if is_kept && has_graphs {
+        let is_kept = self.keeps_tensors();
+        if gpu.graphs && is_kept && self.device == Device::Cuda {
             match open(true) {
                 Ok(session) => return Ok((session, Keeping::Graphs)),
                 // One operator without a CUDA kernel rules graphs out.
@@ -164,6 +210,10 @@ impl Runtime {
         }
         let session = open(false).map_err(|error| classify(&error))?;
         Ok((session, if is_kept { Keeping::Tensors } else { Keeping::Nothing }))
+    }
+
+    fn keeps_tensors(&self) -> bool {
+        self.settings.gpu.keep_tensors.unwrap_or(self.device == Device::Cuda)
     }
 
     /// Opens a model with ONNX Runtime's defaults and this runtime's device and threads, to compare speeds.
@@ -186,14 +236,45 @@ impl Runtime {
     }
 
     fn build(&self, model: &[u8], extra: &[ExtraFile], graphs: bool) -> ort::Result<OrtSession> {
-        let mut builder = self.builder(graphs)?;
-        for ExtraFile { name, bytes } in extra {
-            builder = builder.with_external_initializer_file_in_memory(name, Arc::clone(bytes))?;
-        }
-        builder.commit_from_memory(model)
+        commit(self.builder(graphs)?, model, extra)
+    }
+
+    /// Builds an engine, or reads it from the folder. What the engine cannot run is left to the device's own kernels.
+    fn build_engine(
+        &self,
+        engines: &EngineSettings,
+        model: &[u8],
+        extra: &[ExtraFile],
+    ) -> Result<OrtSession, SessionError> {
+        let profile = match &self.shapes {
+            Some(shapes) => {
+                let axes = onnx::input_axes(model, &shapes.name).map_err(SessionError::Failed)?;
+                shapes.profile(&axes)
+            }
+            None => None,
+        };
+        let build = || {
+            let builder = match engines.builder.provider(&engines.folder, profile) {
+                Some(provider) => {
+                    let own = execution_providers(self.device, &self.settings.gpu, false);
+                    let providers: Vec<_> = [provider].into_iter().chain(own).collect();
+                    self.builder_on(providers)?
+                }
+                None => self
+                    .builder(false)?
+                    .with_intra_threads(1)?
+                    .with_optimization_level(GraphOptimizationLevel::Level1)?,
+            };
+            commit(builder, model, extra)
+        };
+        build().map_err(|error| classify(&error))
     }
 
     fn builder(&self, graphs: bool) -> ort::Result<SessionBuilder> {
+        self.builder_on(execution_providers(self.device, &self.settings.gpu, graphs))
+    }
+
+    fn builder_on(&self, providers: Vec<ExecutionProviderDispatch>) -> ort::Result<SessionBuilder> {
         let builder = OrtSession::builder(&self.environment)?
             .with_intra_threads(self.settings.intra_threads)?
             .with_inter_threads(1)?
@@ -202,11 +283,7 @@ impl Runtime {
             .with_intra_op_spinning(true)?
             .with_config_entry("session.force_spinning_stop", "1")?
             .with_optimization_level(GraphOptimizationLevel::All)?
-            .with_execution_providers(execution_providers(
-                self.device,
-                &self.settings.gpu,
-                graphs,
-            ))?;
+            .with_execution_providers(providers)?;
         Ok(builder)
     }
 }
@@ -224,6 +301,17 @@ impl Opener for Runtime {
     fn device(&self) -> Device {
         self.device
     }
+}
+
+fn commit(
+    mut builder: SessionBuilder,
+    model: &[u8],
+    extra: &[ExtraFile],
+) -> ort::Result<OrtSession> {
+    for ExtraFile { name, bytes } in extra {
+        builder = builder.with_external_initializer_file_in_memory(name, Arc::clone(bytes))?;
+    }
+    builder.commit_from_memory(model)
 }
 
 fn environment(library: &Path) -> Result<ort::environment::Environment, SessionError> {
@@ -256,11 +344,11 @@ fn environment(library: &Path) -> Result<ort::environment::Environment, SessionE
 
 /// Returns the limit for the memory of all models.
 fn memory_limit(settings: &RuntimeSettings, device: Device) -> Option<u64> {
-    let MemorySettings { limit_bytes, probe } = settings.memory;
+    let MemorySettings { limit_bytes, probe } = &settings.memory;
     if limit_bytes.is_some() || device == Device::Cpu {
-        return limit_bytes;
+        return *limit_bytes;
     }
-    let limit = probe(device, Reading::Free).map(|free| free / 10 * 9);
+    let limit = probe.read(device, Reading::Free).map(|free| free / 10 * 9);
     if let Some(limit) = limit {
         info!("Loaded models may take {} MiB of the GPU together", limit >> 20);
     } else {
@@ -325,18 +413,6 @@ fn execution_providers(
     match device {
         Device::Cpu => vec![ep::CPU::default().build()],
         Device::Cuda => {
-            let tensorrt = gpu.tensorrt_cache.as_deref().map(|folder| {
-                ep::TensorRT::default()
-                    .with_device_id(0)
-                    // Most of TensorRT's gain comes from half precision; golden images measure its cost.
-                    .with_fp16(true)
-                    .with_engine_cache(true)
-                    .with_engine_cache_path(folder.display())
-                    .with_timing_cache(true)
-                    .with_timing_cache_path(folder.display())
-                    .build()
-                    .error_on_failure()
-            });
             let cuda = ep::CUDA::default()
                 .with_device_id(0)
                 // An exhaustive search would try every algorithm in the first run of every shape.
@@ -351,7 +427,7 @@ fn execution_providers(
                 Some(limit) => cuda.with_memory_limit(limit),
                 None => cuda,
             };
-            tensorrt.into_iter().chain([cuda.build().error_on_failure()]).collect()
+            vec![cuda.build().error_on_failure()]
         }
     }
 }

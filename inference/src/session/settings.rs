@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::engines::EngineSettings;
 use crate::faults::RunFaults;
 use crate::memory::MemorySettings;
 
@@ -48,14 +49,13 @@ pub struct RuntimeSettings {
 pub struct GpuSettings {
     /// The size limit of one model's GPU memory arena, in bytes; `None` for no limit.
     pub memory_limit_bytes: Option<usize>,
-    /// The folder where `TensorRT` caches its engines; building one takes a few minutes per model and GPU. `None` runs
-    /// models on CUDA without `TensorRT`.
-    pub tensorrt_cache: Option<PathBuf>,
+    /// How engines are built; `None` runs nets with the device's own kernels.
+    pub engines: Option<EngineSettings>,
     /// Whether a net's tensors stay on the device between runs of the same shape. `None` means yes on a GPU and no on a
     /// CPU, where it gains nothing.
     pub keep_tensors: Option<bool>,
-    /// Whether CUDA records the kernels of a run and launches them as one graph. Requires kept tensors and no
-    /// `TensorRT`.
+    /// Whether CUDA records the kernels of a run and launches them as one graph. Requires kept tensors. An
+    /// engine runs without it.
     pub graphs: bool,
     /// Whether products of 32-bit floats are rounded to 10 bits of mantissa (TF32), several times as fast.
     pub tf32: bool,
@@ -67,7 +67,7 @@ impl Default for GpuSettings {
     fn default() -> Self {
         Self {
             memory_limit_bytes: None,
-            tensorrt_cache: None,
+            engines: None,
             keep_tensors: None,
             graphs: false,
             tf32: true,

@@ -43,7 +43,12 @@ impl Doctor {
             policy: self.models.device,
             runtime_starts: runtime.is_ok(),
             library_path: &self.library_path,
-            tensorrt_cache: self.models.tensorrt_cache.as_deref(),
+            cuda: &self.models.cuda,
+            engines: self
+                .models
+                .tensorrt_cache
+                .as_deref()
+                .map(|folder| (folder, self.models.tensorrt)),
         };
         report.area("GPU", gpu::check(&requirements));
         let library = runtime.iter().map(|runtime| Finding::good(providers(runtime)));

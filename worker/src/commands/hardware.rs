@@ -2,48 +2,81 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
 use retouch_inference::device::Device;
-use retouch_inference::memory::Reading;
+use retouch_inference::memory::{Probe, Reading};
+use tracing::warn;
+
+use super::cuda_card::{CudaArgs, FirstDevice};
 
 /// Returns a description such as `NVIDIA H200, driver 580.65.06` or `AMD EPYC 9B14, 2 cores`.
-pub fn describe(device: Device) -> String {
+pub fn describe(device: Device, cuda: &CudaArgs) -> String {
     match device {
-        Device::Cuda => first_gpu().unwrap_or_else(|| {
+        Device::Cuda => {
             let driver = driver_version().unwrap_or_else(|| "unknown".to_owned());
-            format!("NVIDIA, driver {driver}")
-        }),
+            let name = cuda.first_device().map_or_else(
+                |_| "NVIDIA".to_owned(),
+                |FirstDevice { card, slice }| match slice {
+                    Some(_) => format!("{}, MIG slice", card.name),
+                    None => card.name,
+                },
+            );
+            format!("{name}, driver {driver}")
+        }
         Device::Cpu => cpu(),
     }
 }
 
-/// Reads the memory of a device in bytes: of the first GPU, or of this process.
-pub fn read_memory(device: Device, reading: Reading) -> Option<u64> {
-    match (device, reading) {
-        (Device::Cuda, Reading::Free) => gpu_memory_mib("memory.free").map(|mib| mib << 20),
-        // Sessions on a GPU keep what they once took.
-        (Device::Cuda, Reading::Used | Reading::Peak) => {
-            gpu_memory_mib("memory.used").map(|mib| mib << 20)
+/// Returns what reads the memory of CUDA's device 0, or of this process. `nvidia-smi` does not report what is free of a
+/// MIG slice.
+pub fn probe(cuda: CudaArgs) -> Probe {
+    let first = OnceLock::new();
+    Probe::new(move |device, reading| match device {
+        Device::Cpu => own_memory(reading),
+        Device::Cuda => {
+            let first = first.get_or_init(|| {
+                let first = cuda.first_device();
+                first.map_err(|reason| warn!(reason, "CUDA's device 0 is not known")).ok()
+            });
+            let FirstDevice { card, slice } = first.as_ref()?;
+            slice.is_none().then(|| gpu_memory(&card.uuid, reading))?
         }
-        (Device::Cpu, Reading::Free) => None,
-        (Device::Cpu, Reading::Used) => {
-            // The peak starts again from here. Where the kernel forbids that, it starts from an earlier one.
-            let _ = fs::write("/proc/self/clear_refs", "5");
-            kib_in(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:").map(|kib| kib << 10)
-        }
-        (Device::Cpu, Reading::Peak) => {
-            kib_in(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:").map(|kib| kib << 10)
-        }
-    }
+    })
 }
 
-fn gpu_memory_mib(field: &str) -> Option<u64> {
+/// Reads the memory of a GPU in bytes.
+fn gpu_memory(uuid: &str, reading: Reading) -> Option<u64> {
+    let field = match reading {
+        Reading::Free => "memory.free",
+        // Sessions on a GPU keep what they once took.
+        Reading::Used | Reading::Peak => "memory.used",
+    };
     let output = Command::new("nvidia-smi")
-        .args(["--id=0", &format!("--query-gpu={field}"), "--format=csv,noheader,nounits"])
+        .args([
+            &format!("--id={uuid}"),
+            &format!("--query-gpu={field}"),
+            "--format=csv,noheader,nounits",
+        ])
         .output()
         .ok()?;
-    String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?.trim().parse().ok()
+    let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    text.trim().parse::<u64>().ok().map(|mib| mib << 20)
+}
+
+/// Reads the memory of this process in bytes.
+fn own_memory(reading: Reading) -> Option<u64> {
+    let field = match reading {
+        Reading::Free => return None,
+        Reading::Used => {
+            // The peak starts again from here. Where the kernel forbids that, it starts from an earlier one.
+            let _ = fs::write("/proc/self/clear_refs", "5");
+            "VmRSS:"
+        }
+        Reading::Peak => "VmHWM:",
+    };
+    kib_in(&fs::read_to_string("/proc/self/status").ok()?, field).map(|kib| kib << 10)
 }
 
 /// Finds a field of `/proc/self/status`, in KiB.
@@ -56,17 +89,6 @@ fn kib_in(status: &str, field: &str) -> Option<u64> {
 pub fn driver_version() -> Option<String> {
     let text = fs::read_to_string("/proc/driver/nvidia/version").ok()?;
     version_in(&text)
-}
-
-/// Describes the first GPU that this process sees, which is the one it uses.
-fn first_gpu() -> Option<String> {
-    let output = Command::new("nvidia-smi")
-        .args(["--query-gpu=name,driver_version", "--format=csv,noheader"])
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
-    let (name, driver) = text.lines().next()?.split_once(',')?;
-    Some(format!("{}, driver {}", name.trim(), driver.trim()))
 }
 
 fn cpu() -> String {
@@ -105,9 +127,9 @@ mod tests {
     fn the_peak_of_memory_starts_again_with_each_reading() {
         let text = "VmPeak:\t  9 kB\nVmHWM:\t    4312 kB\nVmRSS:\t    4100 kB\n";
         assert_eq!((kib_in(text, "VmHWM:"), kib_in(text, "VmRSS:")), (Some(4312), Some(4100)));
-        let before = read_memory(Device::Cpu, Reading::Used).unwrap();
+        let before = own_memory(Reading::Used).unwrap();
         drop(std::hint::black_box(vec![1_u8; 64 << 20]));
-        let peak = read_memory(Device::Cpu, Reading::Peak).unwrap();
+        let peak = own_memory(Reading::Peak).unwrap();
         assert!(peak >= before + (60 << 20), "{peak} after {before}");
     }
 
@@ -116,6 +138,7 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: AMD EPYC 9B14\nprocessor\t: 1\nmodel name\t: AMD EPYC 9B14\n";
         assert_eq!(cpu_name_in(text), Some("AMD EPYC 9B14"));
         assert_eq!(cpu_name_in("CPU part\t: 0xd40\n"), None);
-        assert!(describe(Device::Cpu).contains(" core"), "{}", describe(Device::Cpu));
+        let found = describe(Device::Cpu, &CudaArgs::default());
+        assert!(found.contains(" core"), "{found}");
     }
 }

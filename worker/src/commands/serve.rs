@@ -49,7 +49,7 @@ impl Serve {
         let config = self.config;
         let _telemetry = telemetry::start(&config.telemetry, "retouch-worker")?;
         let credentials = Credentials::open(&config.credentials, Clock::system().now())?;
-        let registry = Arc::new(self.models.registry()?);
+        let registry = Arc::new(self.models.registry_for_serving()?);
         let runs = registry.runs().clone();
         Watchdog {
             runs: runs.clone(),
@@ -65,7 +65,8 @@ impl Serve {
             storage: storage_probe.clone(),
             credentials: credentials.clone(),
         };
-        let worker = describe(&config, &state)?;
+        let hardware = hardware::describe(registry.device(), &self.models.cuda);
+        let worker = describe(&config, &state, hardware)?;
         let classes: Vec<JobClass> = registry.classes();
         anyhow::ensure!(!classes.is_empty(), "tools.toml binds no model on {}", registry.device());
         tracing::info!(worker.id = %worker.id, device = worker.device, slots = worker.slots, "Starting");
@@ -222,7 +223,7 @@ fn describe_anew(
 }
 
 /// Describes this worker for its row in the database.
-fn describe(config: &ServeConfig, state: &State) -> anyhow::Result<Worker> {
+fn describe(config: &ServeConfig, state: &State, hardware: String) -> anyhow::Result<Worker> {
     let name = match &config.worker_name {
         Some(name) => name.clone(),
         None => std::fs::read_to_string("/proc/sys/kernel/hostname")
@@ -234,7 +235,7 @@ fn describe(config: &ServeConfig, state: &State) -> anyhow::Result<Worker> {
         id: WorkerId::new(),
         name,
         device: state.registry.device().to_string(),
-        hardware: hardware::describe(state.registry.device()),
+        hardware,
         models: served_models(&state.registry),
         problems: state.problems(),
         slots: i32::try_from(config.jobs_in_flight).unwrap_or(i32::MAX),

@@ -278,7 +278,7 @@ impl Plan {
         }
         let row_bytes = u64::from(size.0) * u64::from(factor).pow(2) * channels.count() as u64;
         let max_rows = (BAND_BYTES / row_bytes).clamp(u64::from(tiling.smallest), 1 << 20) as u32;
-        let first_side = side_for(&tiling, padding, settings.tile_memory_bytes);
+        let first_side = tiling.side_within(padding, settings.tile_memory_bytes);
         Ok(Self {
             size,
             channels,
@@ -323,14 +323,6 @@ impl Plan {
     const fn out_size(&self) -> (u32, u32) {
         (self.size.0 * self.layout.factor, self.size.1 * self.layout.factor)
     }
-}
-
-/// Returns the largest side of a tile, in input pixels, that fits into memory with its padding and overlap.
-fn side_for(tiling: &Tiling, padding: u32, memory_bytes: u64) -> u32 {
-    let pixels = memory_bytes / u64::from(tiling.memory_bytes_per_pixel.max(1));
-    let around = 2 * u64::from(padding) + u64::from(tiling.blend);
-    let side = pixels.isqrt().saturating_sub(around);
-    side.clamp(u64::from(tiling.smallest), u64::from(tiling.largest)) as u32
 }
 
 /// The upscale of one picture.

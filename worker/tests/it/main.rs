@@ -7,6 +7,7 @@ mod credentials;
 mod cutouts;
 mod demo;
 mod diffusion;
+mod engines;
 mod following;
 mod hot_swap;
 mod jobs;

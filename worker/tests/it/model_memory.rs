@@ -38,9 +38,12 @@ fn limited(mib: u64, faults: RunFaults) -> Runtime {
     Runtime::start(RuntimeSettings { memory, ..settings(Batching::NONE, faults) }).unwrap()
 }
 
-/// Same, with a device whose memory is what `probe` says.
-fn probed(mib: u64, probe: Probe) -> Runtime {
-    let memory = MemorySettings { limit_bytes: Some(mib << 20), probe };
+/// What a device says about its memory.
+type Read = fn(Device, Reading) -> Option<u64>;
+
+/// Same, with a device whose memory is what `read` says.
+fn probed(mib: u64, read: Read) -> Runtime {
+    let memory = MemorySettings { limit_bytes: Some(mib << 20), probe: Probe::new(read) };
     let settings = settings(Batching::NONE, RunFaults::default());
     Runtime::start(RuntimeSettings { memory, ..settings }).unwrap()
 }
@@ -113,7 +116,7 @@ async fn a_measurement_has_a_bound_and_refuses_no_model_whose_files_fit() {
     let models = TempDir::new().unwrap();
     Model::new(1.0).write(models.path(), "measured");
     // The growth, the limit, and what the model counts for; all in MiB.
-    let cases: [(Probe, u64, u64); 3] = [
+    let cases: [(Read, u64, u64); 3] = [
         (|_, reading| Some(grown(reading, 60)), 100, 60),
         (|_, reading| Some(grown(reading, 200)), 100, 100),
         (|_, reading| Some(grown(reading, 50 << 10)), 100 << 10, 1 << 10),

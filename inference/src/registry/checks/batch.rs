@@ -77,7 +77,7 @@ pub fn open_known(
 }
 
 /// Returns two inputs that have little in common.
-fn samples(task: NetTask<'_>) -> [Array4<f32>; 2] {
+pub fn samples(task: NetTask<'_>) -> [Array4<f32>; 2] {
     match task {
         NetTask::Segmentation(segmentation) => [disc_on_gradient(SAMPLE_SIDE), noise(SAMPLE_SIDE)]
             .map(|picture| segmentation.input.to_tensor(&picture)),

@@ -5,7 +5,7 @@ use retouch_pixels::Picture;
 use retouch_pixels::band::{self, Band, BandTile};
 use retouch_pixels::tile::{self, OutputLayout, Region};
 
-use crate::manifest::{NetTask, Upscale};
+use crate::manifest::{NetTask, Tiling, Upscale};
 use crate::session::Session;
 
 /// Runs a net on its input tensor.
@@ -17,7 +17,7 @@ pub fn run(
     session.run(task.tensors(), input).map_err(|error| error.to_string())
 }
 
-/// Enlarges a whole picture: as one tile, or as tiles of the size that the net takes. Returns R, G, B of every pixel,
+/// Enlarges a whole picture: as one tile, or as tiles of the size that the net takes, or the largest that it gets. Returns R, G, B of every pixel,
 /// `scale` times as wide and high.
 pub fn enlarge_picture(
     session: &mut Session,
@@ -25,10 +25,8 @@ pub fn enlarge_picture(
     picture: &Picture,
 ) -> Result<Vec<u8>, String> {
     let size = (picture.width, picture.height);
-    let (largest, overlap) = match upscale.fixed_region(upscale.tiling.padding) {
-        Some(region) => (region, upscale.tiling.blend),
-        None => (size.0.max(size.1), 0),
-    };
+    let Tiling { padding, largest, blend: overlap, .. } = upscale.tiling;
+    let largest = upscale.fixed_region(padding).unwrap_or(largest);
     let scale = upscale.upscale.scale;
     let (mut done, mut above) = (Vec::new(), Vec::new());
     for y in band::split_evenly(size.1, largest) {

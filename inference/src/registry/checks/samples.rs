@@ -4,10 +4,8 @@ use retouch_catalog::FixMode;
 use retouch_pixels::patch::{Canvas, Fit};
 use retouch_pixels::{Picture, resize};
 
+pub use crate::manifest::SAMPLE_SIDE;
 use crate::painter::Painting;
-
-/// The side of the sample picture, in pixels.
-pub const SAMPLE_SIDE: u32 = 128;
 
 /// Draws a disc on a gradient, a subject that every segmentation model should notice. `side` is at most
 /// [`SAMPLE_SIDE`].

@@ -30,22 +30,28 @@ struct Sample {
     memory_mib: f64,
 }
 
-/// Samples the first GPU until dropped.
+/// Samples a GPU until dropped.
 pub struct Sampler {
     process: Child,
     samples: Arc<Mutex<Vec<(Instant, Sample)>>>,
 }
 
 impl Sampler {
-    /// Starts `nvidia-smi` from `PATH`. Returns `None` if it cannot be started.
-    pub fn start() -> Option<Self> {
-        Self::start_program(Path::new("nvidia-smi"))
+    /// Starts `nvidia-smi` from `PATH` for the card with this UUID. Returns `None` if it cannot be started.
+    pub fn start(uuid: &str) -> Option<Self> {
+        Self::start_program(Path::new("nvidia-smi"), uuid)
     }
 
-    fn start_program(program: &Path) -> Option<Self> {
+    fn start_program(program: &Path, uuid: &str) -> Option<Self> {
         let query = "--query-gpu=utilization.gpu,power.draw,memory.used";
         let mut process = Command::new(program)
-            .args(["--id=0", query, "--format=csv,noheader,nounits", "-lms", INTERVAL])
+            .args([
+                &format!("--id={uuid}"),
+                query,
+                "--format=csv,noheader,nounits",
+                "-lms",
+                INTERVAL,
+            ])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -116,11 +122,13 @@ mod tests {
     fn samples_since_a_moment_are_averaged() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("nvidia-smi");
-        let script = "#!/bin/sh\necho '50, 100, 1000'\necho '100, 300, 2000'\nsleep 60\n";
+        // Another card has other samples.
+        let script = "#!/bin/sh\n[ \"$1\" = --id=GPU-1 ] || echo '7, 7, 7'\n\
+                      echo '50, 100, 1000'\necho '100, 300, 2000'\nsleep 60\n";
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let start = Instant::now();
-        let sampler = Sampler::start_program(&program).unwrap();
+        let sampler = Sampler::start_program(&program, "GPU-1").unwrap();
         let until = start + Duration::from_secs(20);
         let both = CardUse { busy: 0.75, watts: 200.0, memory_mib: 2000.0 };
         while sampler.since(start) != Some(both) && Instant::now() < until {
@@ -128,6 +136,6 @@ mod tests {
         }
         assert_eq!(sampler.since(start), Some(both));
         assert_eq!(sampler.since(Instant::now()), None);
-        assert!(Sampler::start_program(&folder.path().join("missing")).is_none());
+        assert!(Sampler::start_program(&folder.path().join("missing"), "GPU-1").is_none());
     }
 }

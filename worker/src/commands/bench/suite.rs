@@ -70,8 +70,8 @@ impl SuiteArgs {
         let device = runtime.device();
         let library = runtime.library().file_name().unwrap_or_default().to_string_lossy();
         let machine = Machine {
-            device: hardware::describe(device),
-            cpu: hardware::describe(Device::Cpu),
+            device: hardware::describe(device, &self.models.cuda),
+            cpu: hardware::describe(Device::Cpu, &self.models.cuda),
             onnxruntime: library.into_owned(),
             worker: env!("CARGO_PKG_VERSION").to_owned(),
         };

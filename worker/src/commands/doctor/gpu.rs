@@ -4,17 +4,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retouch_inference::session::DevicePolicy;
+use retouch_inference::session::{DevicePolicy, EngineBuilder};
 
 use super::finding::Finding;
+use crate::commands::cuda_card::{CudaArgs, FirstDevice};
 use crate::commands::hardware;
 
 /// The oldest driver that supports CUDA 13.
 const OLDEST_DRIVER: u32 = 580;
 /// The lowest compute capability that CUDA 13 supports (Turing).
 const OLDEST_CAPABILITY: f32 = 7.5;
-/// The library that the `TensorRT` execution provider of ONNX Runtime 1.31 loads.
-const TENSORRT: &str = "libnvinfer.so.10";
+
+/// Returns the library with which ONNX Runtime 1.31 builds engines.
+const fn engine_library(builder: EngineBuilder) -> &'static str {
+    match builder {
+        EngineBuilder::Rtx => "libtensorrt_rtx.so.1",
+        EngineBuilder::Trt | EngineBuilder::StandIn => "libnvinfer.so.10",
+    }
+}
 
 /// The libraries that the CUDA execution provider of ONNX Runtime 1.31 loads, with the Python wheels that contain them.
 const LIBRARIES: [(&str, &str); 7] = [
@@ -43,8 +50,10 @@ pub struct Requirements<'a> {
     pub runtime_starts: bool,
     /// The folders that the dynamic linker searches first, separated by colons.
     pub library_path: &'a str,
-    /// Where `TensorRT` caches its engines.
-    pub tensorrt_cache: Option<&'a Path>,
+    /// What the operator tells CUDA about its cards.
+    pub cuda: &'a CudaArgs,
+    /// Where engines are kept, and what builds them.
+    pub engines: Option<(&'a Path, EngineBuilder)>,
 }
 
 pub fn check(requirements: &Requirements<'_>) -> Vec<Finding> {
@@ -70,12 +79,13 @@ pub fn check(requirements: &Requirements<'_>) -> Vec<Finding> {
         Finding::bad(text, format!("install driver {OLDEST_DRIVER} or newer on the host"))
     }];
     findings.extend(gpus());
+    findings.push(first_device(requirements.cuda.first_device(), &requirements.cuda.visible()));
     let folders = requirements.library_path.split(':').filter(|folder| !folder.is_empty());
     let folders: Vec<_> =
         folders.map(PathBuf::from).chain(USUAL_FOLDERS.map(PathBuf::from)).collect();
     findings.extend(libraries(requirements.runtime_starts, &folders));
-    if let Some(cache) = requirements.tensorrt_cache {
-        findings.extend(tensorrt(cache, &folders));
+    if let Some((cache, builder)) = requirements.engines {
+        findings.extend(engines(cache, builder, &folders));
     }
     findings
 }
@@ -110,6 +120,21 @@ fn gpus() -> Vec<Finding> {
     }
 }
 
+/// Says which card is CUDA's device 0. `visible` is the setting that selects it.
+fn first_device(first: Result<FirstDevice, String>, visible: &str) -> Finding {
+    match first {
+        Ok(FirstDevice { card, slice }) => {
+            let slice = slice.map_or(String::new(), |slice| format!(", slice {slice}"));
+            let text =
+                format!("models run on GPU {} ({}{slice}): {visible}", card.index, card.uuid);
+            Finding::good(text)
+        }
+        Err(reason) => Finding::note(format!(
+            "it is not known which card models run on, so its memory is not measured: {visible}: {reason}"
+        )),
+    }
+}
+
 /// Parses a line of `nvidia-smi` such as `0, NVIDIA H200, 9.0, 143771 MiB, 4 MiB`, and checks the compute capability.
 fn gpu(line: &str) -> Finding {
     let mut fields = line.split(',').map(str::trim);
@@ -129,23 +154,32 @@ fn gpu(line: &str) -> Finding {
     Finding::good(text)
 }
 
-/// Checks the library that builds `TensorRT` engines and the folder that caches them.
-fn tensorrt(cache: &Path, folders: &[PathBuf]) -> Vec<Finding> {
-    let library = match find(TENSORRT, folders) {
-        Some(file) => Finding::good(format!("{TENSORRT}: {}", file.display())),
+/// Checks the library that builds engines and the folder that keeps them.
+fn engines(cache: &Path, builder: EngineBuilder, folders: &[PathBuf]) -> Vec<Finding> {
+    let (name, file) = (builder.as_str(), engine_library(builder));
+    let library = match find(file, folders) {
+        Some(found) => Finding::good(format!("{file}: {}", found.display())),
         None => Finding::bad(
             format!(
-                "RETOUCH_TENSORRT_CACHE is set, but {TENSORRT} is not in any of {} folders",
+                "RETOUCH_TENSORRT_CACHE is set, but {file} is not in any of {} folders",
                 folders.len()
             ),
-            "build the image with its TensorRT stage, add the library's folder to LD_LIBRARY_PATH, or unset \
-             RETOUCH_TENSORRT_CACHE",
+            match builder {
+                EngineBuilder::Rtx => {
+                    "our images have no TensorRT-RTX: install it with an ONNX Runtime that was built for it, and set \
+                     ORT_DYLIB_PATH and LD_LIBRARY_PATH; or set RETOUCH_TENSORRT=trt"
+                }
+                EngineBuilder::Trt | EngineBuilder::StandIn => {
+                    "build the image with its TensorRT stage, add the library's folder to LD_LIBRARY_PATH, or unset \
+                     RETOUCH_TENSORRT_CACHE"
+                }
+            },
         ),
     };
     let folder = match tempfile::tempfile_in(cache) {
-        Ok(_) => Finding::good(format!("TensorRT engines are cached in {}", cache.display())),
+        Ok(_) => Finding::good(format!("engines of {name} are kept in {}", cache.display())),
         Err(error) => Finding::bad(
-            format!("cannot write TensorRT engines to {}: {error}", cache.display()),
+            format!("cannot write engines of {name} to {}: {error}", cache.display()),
             "set RETOUCH_TENSORRT_CACHE to a persistent folder that this process can write to",
         ),
     };
@@ -190,7 +224,11 @@ pub fn advice(error: &str) -> String {
             }
         };
     }
-    if error.contains("there is no ONNX Runtime library") {
+    if error.contains("RETOUCH_TENSORRT_CACHE") {
+        "use an ONNX Runtime library with that execution provider, set RETOUCH_TENSORRT, or unset \
+         RETOUCH_TENSORRT_CACHE"
+            .to_owned()
+    } else if error.contains("there is no ONNX Runtime library") {
         "run `scripts/models runtime`, or set ORT_DYLIB_PATH".to_owned()
     } else if error.contains("not enabled in this build") {
         "this library was built without CUDA; use libonnxruntime.so from the wheel onnxruntime-gpu 1.31.1"
@@ -212,6 +250,7 @@ fn missing_library(error: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::cuda_card::Card;
 
     #[test]
     fn old_drivers_and_gpus_are_rejected() {
@@ -226,19 +265,40 @@ mod tests {
     }
 
     #[test]
-    fn tensorrt_needs_its_library_and_a_writable_cache() {
-        let folder = tempfile::tempdir().unwrap();
-        let folders = [folder.path().to_owned()];
-        let check = |cache: &Path| {
-            let findings = tensorrt(cache, &folders);
-            findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n")
+    fn the_card_that_models_run_on_is_named() {
+        let card = Card {
+            index: 1,
+            name: "NVIDIA H200".to_owned(),
+            uuid: "GPU-1c3d".to_owned(),
+            slices: Vec::new(),
         };
-        let nothing = check(&folder.path().join("absent"));
-        assert_eq!(nothing.matches("WRONG").count(), 2, "{nothing}");
-        fs::write(folder.path().join(TENSORRT), "").unwrap();
-        let all = check(folder.path());
-        assert_eq!(all.matches("ok").count(), 2, "{all}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no file is left behind");
+        let visible = "CUDA_VISIBLE_DEVICES=1";
+        let whole = first_device(Ok(FirstDevice { card: card.clone(), slice: None }), visible);
+        let text = "models run on GPU 1 (GPU-1c3d): CUDA_VISIBLE_DEVICES=1";
+        assert_eq!(whole, Finding::good(text));
+        let slice = Some("MIG-77".to_owned());
+        let slice = first_device(Ok(FirstDevice { card, slice }), visible).to_string();
+        assert!(slice.contains("GPU 1 (GPU-1c3d, slice MIG-77)"), "{slice}");
+        let unknown = first_device(Err("there is no card 1".to_owned()), visible).to_string();
+        assert!(unknown.contains("CUDA_VISIBLE_DEVICES=1: there is no card 1"), "{unknown}");
+    }
+
+    #[test]
+    fn engines_need_the_library_of_their_builder_and_a_writable_folder() {
+        for builder in [EngineBuilder::Trt, EngineBuilder::Rtx] {
+            let folder = tempfile::tempdir().unwrap();
+            let folders = [folder.path().to_owned()];
+            let check = |cache: &Path| {
+                let findings = engines(cache, builder, &folders);
+                findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n")
+            };
+            let nothing = check(&folder.path().join("absent"));
+            assert_eq!(nothing.matches("WRONG").count(), 2, "{nothing}");
+            fs::write(folder.path().join(engine_library(builder)), "").unwrap();
+            let all = check(folder.path());
+            assert_eq!(all.matches("ok").count(), 2, "{all}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no file is left behind");
+        }
     }
 
     #[test]
@@ -249,6 +309,8 @@ mod tests {
         assert!(advice(error).contains("nvidia-cudnn-cu13"), "{}", advice(error));
         let other = "x: libfoo.so.1: cannot open shared object file: No such file or directory";
         assert!(advice(other).contains("libfoo.so.1"));
+        let engines = "RETOUCH_TENSORRT_CACHE is set, but TensorRT-RTX does not work: it is not enabled in this build";
+        assert!(advice(engines).contains("set RETOUCH_TENSORRT,"), "{}", advice(engines));
         assert!(
             advice("CUDA execution provider is not enabled in this build")
                 .contains("onnxruntime-gpu")

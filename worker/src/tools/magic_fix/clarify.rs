@@ -26,7 +26,7 @@ const EMPTY_OCTAVE: f32 = 0.3;
 const MARGIN: u32 = Upscale::MARGIN;
 
 /// The largest side of a tile, in input pixels.
-const MAX_STEP: u32 = 256;
+const MAX_STEP: u32 = Upscale::LARGEST_AREA;
 
 /// Restores detail in a whole crop. Returns the crop, its new R, G, B, and how long the model ran.
 pub async fn clarify(

@@ -99,7 +99,8 @@ impl CaseArgs {
     pub async fn execute(self) -> anyhow::Result<()> {
         let folder = self.models.models_dir.join(&self.model);
         let manifest = Manifest::read(&folder)?;
-        let card = Sampler::start();
+        let first = self.models.cuda.first_device();
+        let card = first.ok().and_then(|first| Sampler::start(&first.card.uuid));
         match &manifest.task {
             Task::SdInpaint(_) | Task::Flux2Klein(_) => self.pipeline(&folder, card.as_ref()),
             _ => self.model(&manifest, card.as_ref()).await,

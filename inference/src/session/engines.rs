@@ -1,0 +1,119 @@
+//! Engines: nets that `TensorRT` or `TensorRT`-RTX has compiled for one card and a range of shapes. Building one takes
+//! minutes; afterwards it is read from a folder.
+
+use std::path::{Path, PathBuf};
+
+use ort::environment::Environment;
+use ort::ep::{self, ExecutionProviderDispatch};
+use ort::session::Session as OrtSession;
+
+use super::error::{SessionError, classify};
+use crate::device::Device;
+
+/// How engines are built.
+#[derive(Clone, Debug)]
+pub struct EngineSettings {
+    /// What builds them.
+    pub builder: EngineBuilder,
+    /// The folder where they are kept.
+    pub folder: PathBuf,
+    /// Whether a model serves without its engine until that is built and compared. Otherwise opening a net waits for its
+    /// engine.
+    pub in_background: bool,
+}
+
+/// What builds engines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum EngineBuilder {
+    /// `TensorRT`, in half precision.
+    #[default]
+    Trt,
+    /// `TensorRT`-RTX, in the precision of the model, for RTX cards.
+    Rtx,
+    /// Sessions on the CPU with one thread and few optimizations. They stand in for engines in tests without a GPU.
+    #[value(skip)]
+    StandIn,
+}
+
+impl EngineSettings {
+    /// Loads the libraries that build engines.
+    ///
+    /// # Errors
+    /// If they do not work. The message names a missing one.
+    pub(super) fn probe(&self, environment: &Environment) -> Result<(), SessionError> {
+        let Some(provider) = self.builder.provider(&self.folder, None) else { return Ok(()) };
+        let attach = || -> ort::Result<()> {
+            OrtSession::builder(environment)?.with_execution_providers([provider])?;
+            Ok(())
+        };
+        attach().map_err(|error| {
+            let (name, error) = (self.builder.as_str(), classify(&error));
+            SessionError::Failed(format!(
+                "RETOUCH_TENSORRT_CACHE is set, but {name} does not work: {error}"
+            ))
+        })
+    }
+}
+
+impl EngineBuilder {
+    /// Returns the name, for messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trt => "TensorRT",
+            Self::Rtx => "TensorRT-RTX",
+            Self::StandIn => "a stand-in for TensorRT",
+        }
+    }
+
+    /// Returns the device that it builds engines for.
+    pub const fn device(self) -> Device {
+        match self {
+            Self::Trt | Self::Rtx => Device::Cuda,
+            Self::StandIn => Device::Cpu,
+        }
+    }
+
+    /// Returns the execution provider, for inputs from the least to the largest shape of `profile`; `None` for a stand-in.
+    pub(super) fn provider(
+        self,
+        folder: &Path,
+        profile: Option<[String; 2]>,
+    ) -> Option<ExecutionProviderDispatch> {
+        let folder = folder.display();
+        let provider = match self {
+            Self::Trt => {
+                let provider = ep::TensorRT::default()
+                    .with_device_id(0)
+                    // Most of TensorRT's gain comes from half precision; golden images measure its cost.
+                    .with_fp16(true)
+                    .with_engine_cache(true)
+                    .with_engine_cache_path(&folder)
+                    .with_timing_cache(true)
+                    .with_timing_cache_path(&folder);
+                match profile {
+                    // Most runs of a busy worker have the largest shape, so kernels are chosen for it.
+                    Some([least, most]) => provider
+                        .with_profile_min_shapes(least)
+                        .with_profile_opt_shapes(&most)
+                        .with_profile_max_shapes(most),
+                    None => provider,
+                }
+                .build()
+            }
+            Self::Rtx => {
+                let provider =
+                    ep::NVRTX::default().with_device_id(0).with_runtime_cache_path(folder);
+                match profile {
+                    Some([least, most]) => provider
+                        .with_profile_min_shapes(least)
+                        .with_profile_opt_shapes(&most)
+                        .with_profile_max_shapes(most),
+                    None => provider,
+                }
+                .build()
+            }
+            Self::StandIn => return None,
+        };
+        Some(provider.error_on_failure())
+    }
+}
