@@ -3,4 +3,5 @@
 pub mod batch_axis;
 pub mod external_data;
 pub mod graph;
+pub mod half_precision;
 mod wire;

@@ -15,7 +15,7 @@ pub use self::error::SessionError;
 pub(crate) use self::error::classify;
 use self::io_binding::ShapeBindings;
 pub use self::runtime::{ExtraFile, Runtime};
-pub use self::settings::{Batching, DevicePolicy, GpuSettings, RuntimeSettings};
+pub use self::settings::{Batching, DevicePolicy, GpuSettings, PrecisionPolicy, RuntimeSettings};
 use self::values::{input_value, read_flat, read_output};
 use crate::tensor::{Element, Format, Tensors};
 

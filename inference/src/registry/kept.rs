@@ -7,7 +7,7 @@ use std::io::{self, Seek};
 use std::path::Path;
 
 use super::snapshot::{Stamp, Stamps};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Precision};
 
 /// The files of one load. Without a limit for the memory of models, nothing is kept.
 #[derive(Default)]
@@ -17,6 +17,8 @@ pub struct Kept {
     files: BTreeMap<String, File>,
     /// The files of a pipeline, which ONNX Runtime opens by their paths, when their checksums were right.
     stamps: Stamps,
+    /// How precisely the net computes.
+    pub precision: Precision,
     /// Whether the net's batch axis was opened.
     pub has_open_batch: bool,
 }

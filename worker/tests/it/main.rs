@@ -19,6 +19,7 @@ mod onnx;
 mod passed_checks;
 mod pipeline_swap;
 mod pointing;
+mod precision;
 mod process;
 mod run_pictures;
 mod sample;
