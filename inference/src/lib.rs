@@ -12,7 +12,7 @@ pub mod diffusion;
 pub mod faults;
 pub mod manifest;
 pub mod memory;
-mod onnx;
+pub mod onnx;
 pub mod painter;
 pub mod registry;
 pub mod runs;

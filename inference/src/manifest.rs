@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use crate::tensor::Tensors;
 
-pub use contract::{Element, Layout, NetOutput, Output};
+pub use contract::{Element, Layout, NetOutput, Output, Precision};
 pub use input_shapes::SAMPLE_SIDE;
 pub use paint::{Exemplar, Fill, FillImage, FillMask, Inpaint, ReferenceHole, Sampling};
 pub use safety::{ChannelOrder, Safety, SafetyInput};

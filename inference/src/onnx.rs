@@ -3,6 +3,7 @@
 pub mod batch_axis;
 pub mod external_data;
 pub mod graph;
+pub mod half_precision;
 mod wire;
 
 use graph::Model;

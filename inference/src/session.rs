@@ -22,7 +22,7 @@ use self::io_binding::ShapeBindings;
 pub use self::kept::Keeping;
 pub(crate) use self::kept::check_same;
 pub use self::runtime::{ExtraFile, Runtime};
-pub use self::settings::{Batching, DevicePolicy, GpuSettings, RuntimeSettings};
+pub use self::settings::{Batching, DevicePolicy, GpuSettings, PrecisionPolicy, RuntimeSettings};
 use self::values::{input_value, read_flat, read_output};
 use crate::tensor::{Element, Format, Tensors};
 

@@ -32,6 +32,27 @@ impl Element {
     }
 }
 
+/// How precisely a net computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// As its file says, mostly in 32 bits.
+    #[default]
+    F32,
+    /// In 16 bits, except where these overflow or lose too much.
+    F16,
+}
+
+impl Precision {
+    /// Returns the name in manifests.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+        }
+    }
+}
+
 /// The order of a tensor's axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

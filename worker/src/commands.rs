@@ -24,8 +24,8 @@ use retouch_inference::manifest::Task;
 use retouch_inference::memory::MemorySettings;
 use retouch_inference::registry::{ModelHandle, Registry};
 use retouch_inference::session::{
-    Batching, DevicePolicy, EngineBuilder, EngineSettings, GpuSettings, Runtime, RuntimeSettings,
-    SessionError,
+    Batching, DevicePolicy, EngineBuilder, EngineSettings, GpuSettings, PrecisionPolicy, Runtime,
+    RuntimeSettings, SessionError,
 };
 use retouch_pixels::Limits;
 use tracing_subscriber::EnvFilter;
@@ -80,6 +80,10 @@ pub struct ModelArgs {
     /// Round products of 32-bit floats to TF32 on a GPU, several times as fast.
     #[arg(long, env = "RETOUCH_TF32", value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub tf32: bool,
+    /// Which cutout nets and upscalers compute in 16 bits: on a GPU those whose manifest says so, none, or all that can.
+    /// On a CPU, `f16` shows what a GPU would return, and is slower.
+    #[arg(long, env = "RETOUCH_PRECISION", value_enum, default_value = "manifest")]
+    pub precision: PrecisionPolicy,
     /// Keep the channels of convolutions innermost on a GPU.
     #[arg(long, env = "RETOUCH_CHANNELS_LAST", value_name = "BOOL", default_value_t = false, action = clap::ArgAction::Set)]
     pub channels_last: bool,
@@ -126,6 +130,7 @@ impl ModelArgs {
                 keep_tensors: self.keep_tensors,
                 graphs: self.cuda_graphs,
                 tf32: self.tf32,
+                precision: self.precision,
                 channels_last: self.channels_last,
             },
             batching: Batching {

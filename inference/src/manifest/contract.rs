@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-pub use crate::tensor::{Element, Layout};
+pub use crate::tensor::{Element, Layout, Precision};
 
 /// The output to fetch from a model.
 #[derive(Clone, Debug, Deserialize)]

@@ -7,7 +7,9 @@ use retouch_pixels::tensor::{self, Divisor};
 use retouch_pixels::{Picture, PixelError};
 use serde::{Deserialize, Deserializer};
 
-use super::contract::{Element, Layout, NetOutput, check_normalization, check_picture_layout};
+use super::contract::{
+    Element, Layout, NetOutput, Precision, check_normalization, check_picture_layout,
+};
 
 /// The largest width and height of an input or output, in pixels.
 const MAX_SIDE: u32 = 8192;
@@ -16,6 +18,9 @@ const MAX_SIDE: u32 = 8192;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Segmentation {
+    /// How precisely it computes on a GPU.
+    #[serde(default)]
+    pub precision: Precision,
     /// How a picture becomes the input tensor.
     pub input: PictureInput,
     /// The output to fetch: `[1, classes, height, width]`, in the order of its layout.
@@ -211,7 +216,7 @@ impl Segmentation {
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
-        let Self { input, output, postprocess } = self;
+        let Self { input, output, postprocess, .. } = self;
         input.check()?;
         output.check()?;
         postprocess.check()?;

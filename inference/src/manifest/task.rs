@@ -9,7 +9,7 @@ use super::segment_anything::SegmentAnything;
 use super::segmentation::Segmentation;
 use super::text::readable;
 use super::upscale::Upscale;
-use crate::tensor::{Format, Tensors};
+use crate::tensor::{Format, Precision, Tensors};
 
 /// A model's task, with its contract.
 #[derive(Clone, Debug)]
@@ -55,6 +55,14 @@ impl<'a> NetTask<'a> {
         match self {
             Self::Segmentation(segmentation) => &segmentation.output.name,
             Self::Upscale(upscale) => &upscale.output.name,
+        }
+    }
+
+    /// Returns how precisely the net computes on a GPU.
+    pub const fn precision(self) -> Precision {
+        match self {
+            Self::Segmentation(segmentation) => segmentation.precision,
+            Self::Upscale(upscale) => upscale.precision,
         }
     }
 

@@ -4,7 +4,9 @@ use retouch_pixels::tensor::Normalization;
 use retouch_pixels::tile::{OutputLayout, TileSize};
 use serde::Deserialize;
 
-use super::contract::{Element, Layout, NetOutput, check_normalization, check_picture_layout};
+use super::contract::{
+    Element, Layout, NetOutput, Precision, check_normalization, check_picture_layout,
+};
 
 /// The smallest side of a region that a tile of fixed size may leave, in input pixels.
 const SMALLEST_REGION: u32 = 8;
@@ -14,6 +16,9 @@ const SMALLEST_REGION: u32 = 8;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upscale {
+    /// How precisely it computes on a GPU.
+    #[serde(default)]
+    pub precision: Precision,
     /// How pixels become the input tensor, `[1, 3, height, width]` in the order of its layout.
     pub input: TileInput,
     /// The output to fetch: `[1, 3, scale * height, scale * width]` in the order of its layout, R, G and B in
@@ -154,7 +159,7 @@ impl Upscale {
 
     /// Checks the fields, and fills in those that a fixed size of the input implies.
     pub(super) fn complete(&mut self) -> Result<(), String> {
-        let Self { input, output, upscale, tiling } = self;
+        let Self { input, output, upscale, tiling, .. } = self;
         check_normalization(input.element, Some(input.divide_by), &input.mean, &input.std)?;
         check_picture_layout("input.layout", input.layout)?;
         check_picture_layout("output.layout", output.layout)?;

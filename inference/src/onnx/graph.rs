@@ -137,6 +137,13 @@ impl<'a> Graph<'a> {
         found
     }
 
+    /// Returns whether it has constants that are stored as sparse tensors.
+    pub fn has_sparse_constants(&self) -> bool {
+        const SPARSE_INITIALIZER: u64 = 15;
+        let mut fields = self.rest.iter().flat_map(|raw| Fields(raw));
+        fields.any(|field| field.is_ok_and(|field| field.number == SPARSE_INITIALIZER))
+    }
+
     /// Adds a constant of 64-bit integers along one axis.
     pub fn add_integers(&mut self, name: &str, values: &[i64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -167,6 +174,22 @@ impl<'a> Node<'a> {
         put_number(&mut attribute, 20, INT);
         self.attributes.push(Cow::Owned(attribute));
         self
+    }
+
+    /// Returns the domain of the operator; empty for ONNX's own.
+    pub fn domain(&self) -> &'a str {
+        const DOMAIN: u64 = 7;
+        let mut fields = self.rest.iter().flat_map(|raw| Fields(raw));
+        let domain = fields.find_map(|field| match field.ok()?.pair() {
+            (DOMAIN, Value::Bytes(domain)) => text(domain).ok(),
+            _ => None,
+        });
+        domain.filter(|domain| *domain != "ai.onnx").unwrap_or_default()
+    }
+
+    /// Returns the attribute of a name, as a message.
+    pub fn attribute(&self, name: &str) -> Option<&Cow<'a, [u8]>> {
+        self.attributes.iter().find(|own| attribute_name(own) == name)
     }
 
     fn read(message: &'a [u8]) -> Result<Self, Malformed> {
@@ -227,6 +250,12 @@ impl<'a> Port<'a> {
         axes.map(size).collect()
     }
 
+    /// Returns the element type, by its number in onnx.proto.
+    pub fn element_type(&self) -> Option<u64> {
+        let tensor = bytes_in(bytes_in(&self.message, 2)?, 1)?;
+        number_in(tensor, 1)
+    }
+
     /// Opens the first axis if its size is 1, under a name for its size. Returns whether it did.
     pub fn open_first_axis(&mut self, size_name: &str) -> bool {
         let Some(message) = with_open_axis(&self.message, &[2, 1, 2], size_name) else {
@@ -276,14 +305,24 @@ fn text(bytes: &[u8]) -> Result<&str, Malformed> {
     std::str::from_utf8(bytes).map_err(|_| Malformed::NotProtobuf)
 }
 
-fn bytes_in(message: &[u8], wanted: u64) -> Option<&[u8]> {
+/// Returns the first field of bytes, text, or a message that has a number.
+pub fn bytes_in(message: &[u8], wanted: u64) -> Option<&[u8]> {
     Fields(message).find_map(|field| match field.ok()?.pair() {
         (number, Value::Bytes(bytes)) if number == wanted => Some(bytes),
         _ => None,
     })
 }
 
-fn tensor_name(tensor: &[u8]) -> Option<&str> {
+/// Returns the first field of a number that has a number.
+pub fn number_in(message: &[u8], wanted: u64) -> Option<u64> {
+    Fields(message).find_map(|field| match field.ok()?.pair() {
+        (number, Value::Number(value)) if number == wanted => Some(value),
+        _ => None,
+    })
+}
+
+/// Returns the name of a tensor.
+pub fn tensor_name(tensor: &[u8]) -> Option<&str> {
     bytes_in(tensor, 8).and_then(|name| text(name).ok())
 }
 

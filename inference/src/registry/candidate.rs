@@ -8,6 +8,7 @@ use tracing::{Span, info, warn};
 
 use super::checks::{self, Reference};
 use super::engine::{Candidate, Engine};
+use super::kept::Rewrites;
 use super::request::{Request, Work};
 use crate::manifest::Manifest;
 use crate::memory::Tenant;
@@ -21,7 +22,7 @@ pub struct Order {
     pub manifest: Manifest,
     /// Opens engines.
     pub runtime: Runtime,
-    pub has_open_batch: bool,
+    pub rewrites: Rewrites,
     /// What the model needs, in bytes; its engine counts for as much until it replaces the other session.
     pub needed: u64,
     pub reference: Reference,
@@ -83,8 +84,8 @@ impl Order {
     /// Why it must not serve; `None` if others need its memory.
     fn build(&self, tenant: &Tenant) -> Result<Engine, Option<String>> {
         let may_go_on = || !tenant.is_asked() && self.is_wanted();
-        let Self { manifest, runtime, has_open_batch, reference, .. } = self;
-        checks::load_engine(manifest, runtime, *has_open_batch, reference, may_go_on)
+        let Self { manifest, runtime, rewrites, reference, .. } = self;
+        checks::load_engine(manifest, runtime, *rewrites, reference, may_go_on)
     }
 
     fn deliver(&self, engine: Engine, tenant: Tenant) {

@@ -1,15 +1,17 @@
 //! The checks of a load, task by task, as lists of the steps that [`LoadStep`] names. Each step is a file here.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use retouch_catalog::FixMode;
 use retouch_pixels::patch::Canvas;
 
 use super::engine::Engine;
-use super::kept::Kept;
+use super::kept::{Kept, Rewrites};
 use super::steps::{CheckMode, LoadStep, Outcome, Refusal, StepReport};
 use crate::manifest::{
-    self, Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Safety, Task, TilingMode,
+    self, Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Precision, Safety, Task,
+    TilingMode,
 };
 use crate::painter::{ExemplarPainter, FillPainter, InpaintPainter, Painter};
 use crate::safety::SafetyChecker;
@@ -24,6 +26,7 @@ mod external_files;
 mod golden;
 mod passed;
 mod placeholder;
+mod precision;
 mod reference;
 mod run;
 mod samples;
@@ -54,11 +57,19 @@ pub fn load(
 ) -> Loaded {
     let passed = Passed::of(manifest, runtime);
     let is_known = mode == CheckMode::FailFast && passed.is_known();
-    let is_again = false;
-    let mut steps = Steps { mode, is_known, is_again, kept, report, refusals: Vec::new() };
+    let mut steps = Steps {
+        mode,
+        is_known,
+        is_again: false,
+        gave_up_half: false,
+        kept,
+        report,
+        refusals: Vec::new(),
+    };
     let engine = steps.load(manifest, runtime);
-    if engine.is_some() && steps.refusals.is_empty() && mode != CheckMode::WithoutRuns && !is_known
-    {
+    let has_passed = engine.is_some() && steps.refusals.is_empty();
+    // A record would say that 16 bits have passed.
+    if has_passed && mode != CheckMode::WithoutRuns && !is_known && !steps.gave_up_half {
         passed.record();
     }
     Loaded { engine, refusals: steps.refusals }
@@ -74,8 +85,15 @@ pub fn load_again(
     kept: &mut Kept,
 ) -> Result<Engine, String> {
     let (mode, report) = (CheckMode::FailFast, |_| {});
-    let mut steps =
-        Steps { mode, is_known: true, is_again: true, kept, report, refusals: Vec::new() };
+    let mut steps = Steps {
+        mode,
+        is_known: true,
+        is_again: true,
+        gave_up_half: false,
+        kept,
+        report,
+        refusals: Vec::new(),
+    };
     let engine = steps.load(manifest, runtime);
     let reason = steps.refusals.pop().map(|refusal| refusal.reason);
     engine.ok_or_else(|| reason.unwrap_or_else(|| "a step failed without a reason".to_owned()))
@@ -88,13 +106,13 @@ pub fn load_again(
 pub fn load_engine(
     manifest: &Manifest,
     runtime: &Runtime,
-    has_open_batch: bool,
+    rewrites: Rewrites,
     reference: &Reference,
     may_go_on: impl Fn() -> bool,
 ) -> Result<Engine, Option<String>> {
     // The model's thread reads the kept files at the same time, so these are opened anew, and compared with their checksums.
     let mut kept = Kept::new(false);
-    kept.has_open_batch = has_open_batch;
+    kept.rewrites = rewrites;
     let mut engine = load_again(manifest, runtime, &mut kept).map_err(Some)?;
     if let (Engine::Net(session), Some(task)) = (&mut engine, manifest.task.net()) {
         engine::compare(session, (manifest, task), runtime, reference, may_go_on)?;
@@ -108,6 +126,8 @@ struct Steps<'a, R> {
     is_known: bool,
     /// Whether this process has loaded the model before, from what is kept.
     is_again: bool,
+    /// Whether a net was to compute in 16 bits, and failed a check then.
+    gave_up_half: bool,
     kept: &'a mut Kept,
     report: R,
     refusals: Vec<Refusal>,
@@ -139,15 +159,18 @@ impl<R: FnMut(StepReport)> Steps<'_, R> {
         task: NetTask<'_>,
         runtime: &Runtime,
     ) -> Option<Engine> {
-        let mode = self.mode;
         let shapes = task.input_shapes(runtime.batching().0, runtime.tile_memory_bytes());
         let runtime = &runtime.for_shapes(shapes);
-        let has_open_batch = self.kept.has_open_batch;
+        let Rewrites { precision, has_open_batch } = self.kept.rewrites;
         let open = |runtime: &Runtime, model: &[u8], extra: &[ExtraFile]| {
+            let mut model = Cow::Borrowed(model);
+            if precision == Precision::F16 {
+                model = Cow::Owned(precision::convert_known(runtime, &model)?);
+            }
             if has_open_batch {
-                batch::open_known(runtime, task, model, extra)
+                batch::open_known(runtime, task, &model, extra)
             } else {
-                runtime.open_net(model, extra)
+                runtime.open_net(&model, extra)
             }
         };
         let (mut session, files) = self.open(manifest, runtime, open)?;
@@ -156,15 +179,85 @@ impl<R: FnMut(StepReport)> Steps<'_, R> {
         }
         self.take(LoadStep::Contract, || contract::check(&session, task))?;
         self.may_run()?;
+        if runtime.precision(task.precision()) == Precision::F16 {
+            let (opened, in_half) = self.take(LoadStep::Precision, || {
+                precision::open(&manifest.name, session, task, &files, runtime)
+            })?;
+            session = opened;
+            if let Some(model) = in_half {
+                let in_half = Files { model, extra: files.extra.clone() };
+                match self.prove_in_half(manifest, task, runtime, session, in_half) {
+                    Ok(session) => return Some(Engine::Net(Box::new(session))),
+                    Err(reason) => {
+                        (session, _) = self.take(LoadStep::Precision, || {
+                            precision::open_in_full(&manifest.name, &reason, &files, runtime)
+                        })?;
+                    }
+                }
+            }
+        }
+        let session = self.prove(manifest, task, runtime, session, files)?;
+        Some(Engine::Net(Box::new(session)))
+    }
+
+    /// Takes the steps that run a net, for one that computes in 16 bits. Reports them if none fails.
+    ///
+    /// # Errors
+    /// Why one failed: then the net must compute as its file says.
+    fn prove_in_half(
+        &mut self,
+        manifest: &Manifest,
+        task: NetTask<'_>,
+        runtime: &Runtime,
+        session: Session,
+        files: Files,
+    ) -> Result<Session, String> {
+        let mut reports = Vec::new();
+        self.kept.rewrites.precision = Precision::F16;
+        let mut trial = Steps {
+            mode: self.mode,
+            is_known: self.is_known,
+            is_again: false,
+            gave_up_half: false,
+            kept: &mut *self.kept,
+            report: |report| reports.push(report),
+            refusals: Vec::new(),
+        };
+        let proven = trial.prove(manifest, task, runtime, session, files);
+        let refusals = trial.refusals;
+        match proven {
+            Some(session) if refusals.is_empty() => {
+                reports.into_iter().for_each(&mut self.report);
+                Ok(session)
+            }
+            _ => {
+                self.kept.rewrites = Rewrites::default();
+                self.gave_up_half = true;
+                let reasons: Vec<_> = refusals.into_iter().map(|refusal| refusal.reason).collect();
+                Err(reasons.join("; "))
+            }
+        }
+    }
+
+    /// Takes the steps that run a net.
+    fn prove(
+        &mut self,
+        manifest: &Manifest,
+        task: NetTask<'_>,
+        runtime: &Runtime,
+        mut session: Session,
+        files: Files,
+    ) -> Option<Session> {
+        let mode = self.mode;
         if runtime.batching().0 > 1 && !session.takes_batches(task.input()) {
             session = self.take(LoadStep::Batch, || {
                 batch::open(&manifest.name, session, task, &files, runtime)
             })?;
-            self.kept.has_open_batch = session.takes_batches(task.input());
+            self.kept.rewrites.has_open_batch = session.takes_batches(task.input());
         }
         drop(files);
         if self.is_known {
-            return Some(Engine::Net(Box::new(session)));
+            return Some(session);
         }
         self.take(LoadStep::WarmUp, || warm_up::run_net(&mut session, task))?;
         let is_due =
@@ -177,10 +270,12 @@ impl<R: FnMut(StepReport)> Steps<'_, R> {
         if let (NetTask::Upscale(upscale), CheckMode::Thorough) = (task, mode)
             && upscale.tiling.mode == TilingMode::Exact
         {
-            let device = runtime.device();
-            self.take(LoadStep::Tiling, || tiling::compare(&mut session, upscale, device))?;
+            let (device, precision) = (runtime.device(), self.kept.rewrites.precision);
+            self.take(LoadStep::Tiling, || {
+                tiling::compare(&mut session, upscale, device, precision)
+            })?;
         }
-        Some(Engine::Net(Box::new(session)))
+        Some(session)
     }
 
     fn load_safety_net(

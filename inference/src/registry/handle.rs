@@ -12,7 +12,7 @@ use super::batches::{Announcement, Batches};
 use super::identity::ModelIdentity;
 use super::request::{Inference, PaintControl, PaintResult, Request, Work};
 use super::version;
-use crate::manifest::{Manifest, Task};
+use crate::manifest::{Manifest, Precision, Task};
 use crate::painter::{PaintError, Painting};
 use crate::segment_anything::{Features, ObjectMask, Prompt};
 use crate::session::SessionError;
@@ -26,6 +26,7 @@ pub struct ModelHandle {
     pub(super) version: Arc<str>,
     pub(super) requests: mpsc::Sender<Request>,
     pub(super) batches: Batches,
+    pub(super) precision: Precision,
     pub(super) is_loaded: Arc<AtomicBool>,
     pub(super) has_engine: Arc<AtomicBool>,
     pub(super) memory_bytes: u64,
@@ -40,6 +41,11 @@ impl ModelHandle {
     /// Returns the model's task, with its contract.
     pub fn task(&self) -> &Task {
         &self.task
+    }
+
+    /// Returns how precisely the model computes: in 16 bits only if that was asked for, and proved to be enough.
+    pub const fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// Returns whether the model is in memory. One that gave way to others is loaded again for the next request.

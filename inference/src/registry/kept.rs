@@ -7,7 +7,7 @@ use std::io::{self, Seek};
 use std::path::Path;
 
 use super::snapshot::{Stamp, Stamps};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, Precision};
 
 /// The files of one load. Without a limit for the memory of models, nothing is kept.
 #[derive(Default)]
@@ -17,7 +17,16 @@ pub struct Kept {
     files: BTreeMap<String, File>,
     /// The files of a pipeline, which ONNX Runtime opens by their paths, when their checksums were right.
     stamps: Stamps,
-    /// Whether the net's batch axis was opened.
+    /// How the net's graph was rewritten.
+    pub rewrites: Rewrites,
+}
+
+/// How a net's graph was rewritten after it was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rewrites {
+    /// How precisely the net computes.
+    pub precision: Precision,
+    /// Whether its batch axis was opened.
     pub has_open_batch: bool,
 }
 

@@ -17,7 +17,7 @@ use super::request::Request;
 use super::residence::Residence;
 use super::steps::{CheckMode, LoadStep, Refusal, StepReport};
 use super::{thread, version};
-use crate::manifest::{Manifest, Task};
+use crate::manifest::{Manifest, Precision, Task};
 use crate::memory::{TooLarge, Wait};
 use crate::session::Runtime;
 
@@ -105,6 +105,7 @@ async fn start(
         version: ready.version.into(),
         requests,
         batches: ready.batches,
+        precision: ready.precision,
         is_loaded: ready.is_loaded,
         has_engine: ready.has_engine,
         memory_bytes: ready.memory_bytes,
@@ -118,6 +119,7 @@ struct Ready {
     task: Task,
     version: String,
     batches: Batches,
+    precision: Precision,
     is_loaded: Arc<AtomicBool>,
     has_engine: Arc<AtomicBool>,
     memory_bytes: u64,
@@ -168,6 +170,7 @@ fn own_model(
     };
     let most = if takes_several { runtime.batching().0 } else { 1 };
     let most = residence.settle(load, before, most, started.elapsed());
+    let precision = residence.kept.rewrites.precision;
     let batches = Batches::new(runtime, &task, most);
     let memory_bytes = residence.needed();
     if refusals.is_empty() {
@@ -176,6 +179,7 @@ fn own_model(
             model.sha256 = identity.sha256,
             device = identity.device.as_str(),
             batch = batches.max_inputs(),
+            precision = precision.as_str(),
             memory_mib = memory_bytes >> 20,
             duration_ms = started.elapsed().as_millis() as u64,
             "Loaded model {identity}"
@@ -184,7 +188,8 @@ fn own_model(
     }
     let (is_loaded, has_engine) = (residence.is_loaded(), residence.has_engine());
     let own = batches.clone();
-    let facts = Ready { identity, task, version, batches, is_loaded, has_engine, memory_bytes };
+    let facts =
+        Ready { identity, task, version, batches, precision, is_loaded, has_engine, memory_bytes };
     if ready.send((Some(facts), refusals)).is_ok() {
         thread::serve(engine, residence, manifest, runtime, inbox, own);
     }

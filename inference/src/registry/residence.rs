@@ -92,7 +92,7 @@ impl Residence {
             Ok(reference) => Order {
                 manifest: self.manifest.clone(),
                 runtime: self.runtime.opening_engines(true),
-                has_open_batch: self.kept.has_open_batch,
+                rewrites: self.kept.rewrites,
                 needed: self.needed,
                 reference,
                 requests: self.requests.clone(),

@@ -20,6 +20,8 @@ pub enum LoadStep {
     Open,
     /// Inputs and outputs have the names, types, ranks and sizes of the manifest.
     Contract,
+    /// A net that is to compute in 16 bits does so, if that gives nearly the same outputs.
+    Precision,
     /// A net whose graph fixes its batch at 1 takes several inputs at a time, if that gives the same outputs. Taken
     /// only where inputs run together.
     Batch,
@@ -43,6 +45,7 @@ impl LoadStep {
             Self::Files => "files",
             Self::Open => "open",
             Self::Contract => "contract",
+            Self::Precision => "precision",
             Self::Batch => "batch",
             Self::WarmUp => "warm-up",
             Self::Golden => "golden",

@@ -13,7 +13,9 @@ use super::engines::EngineSettings;
 use super::error::classify;
 use super::io_binding::ShapeBindings;
 use super::kept::Keeping;
-use super::{Batching, DevicePolicy, GpuSettings, RuntimeSettings, Session, SessionError};
+use super::{
+    Batching, DevicePolicy, GpuSettings, PrecisionPolicy, RuntimeSettings, Session, SessionError,
+};
 use crate::device::Device;
 use crate::diffusion::Opener;
 use crate::faults::RunFaults;
@@ -21,6 +23,7 @@ use crate::memory::{Memory, MemorySettings, Reading};
 use crate::onnx;
 use crate::runs::Runs;
 use crate::shapes::InputShapes;
+use crate::tensor::Precision;
 
 /// A file in which a model's graph keeps tensors.
 #[derive(Clone, Debug)]
@@ -116,6 +119,15 @@ impl Runtime {
             Device::Cuda => 8,
         };
         (max_inputs.unwrap_or(default).max(1), wait)
+    }
+
+    /// Returns how precisely a net computes here, if its manifest states `stated`.
+    pub const fn precision(&self, stated: Precision) -> Precision {
+        match (self.settings.gpu.precision, self.device) {
+            (PrecisionPolicy::Manifest, Device::Cuda) => stated,
+            (PrecisionPolicy::Manifest, Device::Cpu) | (PrecisionPolicy::F32, _) => Precision::F32,
+            (PrecisionPolicy::F16, _) => Precision::F16,
+        }
     }
 
     /// Returns the most memory of one run of an upscaler, in bytes.

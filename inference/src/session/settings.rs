@@ -44,6 +44,18 @@ pub struct RuntimeSettings {
     pub faults: RunFaults,
 }
 
+/// Which nets compute in 16 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum PrecisionPolicy {
+    /// On a GPU those whose manifest says so, on a CPU none: it is slower in 16 bits.
+    #[default]
+    Manifest,
+    /// None.
+    F32,
+    /// All that can. On a CPU, they compute in 32 bits and round like a GPU, to show what it would return.
+    F16,
+}
+
 /// How sessions use a GPU.
 #[derive(Clone, Debug)]
 pub struct GpuSettings {
@@ -59,6 +71,8 @@ pub struct GpuSettings {
     pub graphs: bool,
     /// Whether products of 32-bit floats are rounded to 10 bits of mantissa (TF32), several times as fast.
     pub tf32: bool,
+    /// Which nets compute in 16 bits. The only setting that also applies to a CPU.
+    pub precision: PrecisionPolicy,
     /// Whether convolutions keep channels innermost, as tensor cores want them. Gains most in 16 bits.
     pub channels_last: bool,
 }
@@ -71,6 +85,7 @@ impl Default for GpuSettings {
             keep_tensors: None,
             graphs: false,
             tf32: true,
+            precision: PrecisionPolicy::Manifest,
             channels_last: false,
         }
     }

@@ -21,6 +21,7 @@ mod paintings;
 mod passed_checks;
 mod pipeline_swap;
 mod pointing;
+mod precision;
 mod process;
 mod run_pictures;
 mod sample;

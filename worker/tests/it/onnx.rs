@@ -33,6 +33,10 @@ pub enum Tail {
     Mixes,
     /// Drops the batch axis and adds it again.
     Squeezes,
+    /// Multiplies the map by 1.6 billion, which 16 bits cannot hold, and divides it by that.
+    Overflows,
+    /// Adds 16 to the map and subtracts it, which rounds to 1/64 in 16 bits.
+    Rounds,
 }
 
 impl Model {
@@ -107,6 +111,16 @@ impl Model {
                 node("Squeeze", &["map", "first"], "squeezed"),
                 node("Unsqueeze", &["squeezed", "first"], "mask"),
             ],
+            Tail::Overflows => vec![
+                node("Mul", &["map", "thousands"], "large"),
+                node("Mul", &["large", "thousands"], "larger"),
+                node("Div", &["larger", "thousands"], "smaller"),
+                node("Div", &["smaller", "thousands"], "mask"),
+            ],
+            Tail::Rounds => vec![
+                node("Add", &["map", "sixteen"], "raised"),
+                node("Sub", &["raised", "sixteen"], "mask"),
+            ],
         };
         let constants = vec![
             integers("one", &[1]),
@@ -118,6 +132,8 @@ impl Model {
             integers("first", &[0]),
             float("white", 1.0),
             float("half", 0.5),
+            float("thousands", 40_000.0),
+            float("sixteen", 16.0),
         ];
         (nodes, constants)
     }

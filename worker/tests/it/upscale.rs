@@ -9,7 +9,7 @@ use image::{DynamicImage, ExtendedColorType, GrayImage, ImageEncoder, RgbImage, 
 use ndarray::Array4;
 use retouch_catalog::{Count, CountUnit, Factor};
 use retouch_inference::manifest::{
-    Element, Enlargement, Layout, NetOutput, TileInput, Tiling, TilingMode, Upscale,
+    Element, Enlargement, Layout, NetOutput, Precision, TileInput, Tiling, TilingMode, Upscale,
 };
 use retouch_inference::registry::{Announcement, Inference};
 use retouch_inference::session::SessionError;
@@ -58,7 +58,7 @@ impl Stub {
         };
         let output = NetOutput::plain("output");
         let upscale = Enlargement { scale, resample: true };
-        let contract = Upscale { input, output, upscale, tiling };
+        let contract = Upscale { precision: Precision::F32, input, output, upscale, tiling };
         Self {
             contract,
             radius: radius as usize,

@@ -5,8 +5,7 @@ use ndarray::{Array4, Axis, concatenate};
 use tracing::warn;
 
 use super::checksum::Files;
-use super::run::{run, side_in_one_tile, tile_tensor, whole_of};
-use super::samples::{SAMPLE_SIDE, disc_on_gradient, noise};
+use super::run::{run, sample_inputs};
 use crate::manifest::NetTask;
 use crate::onnx::batch_axis;
 use crate::registry::steps::Outcome;
@@ -29,7 +28,7 @@ pub fn open(
         warn!(model.name = name, reason, "Model {name} takes one input at a time: {reason}");
         Outcome::passed(format!("takes one input at a time: {reason}"), session)
     };
-    let inputs = samples(task);
+    let inputs = sample_inputs(task);
     let prepared = batch_axis::open(&files.model, task.input()).and_then(|opened| {
         let single = |input| run(&mut original, task, input);
         Ok((opened, inputs.iter().map(single).collect::<Result<Vec<_>, _>>()?))
@@ -74,19 +73,6 @@ pub fn open_known(
 ) -> Result<Session, SessionError> {
     let opened = batch_axis::open(model, task.input()).map_err(SessionError::Failed)?;
     runtime.open_net(&opened, extra)
-}
-
-/// Returns two inputs that have little in common.
-pub fn samples(task: NetTask<'_>) -> [Array4<f32>; 2] {
-    match task {
-        NetTask::Segmentation(segmentation) => [disc_on_gradient(SAMPLE_SIDE), noise(SAMPLE_SIDE)]
-            .map(|picture| segmentation.input.to_tensor(&picture)),
-        NetTask::Upscale(upscale) => {
-            let side = side_in_one_tile(upscale, SAMPLE_SIDE);
-            [disc_on_gradient(side), noise(side)]
-                .map(|picture| tile_tensor(&picture, &whole_of(&picture), upscale))
-        }
-    }
 }
 
 /// Runs a batch, and its first input alone. Returns the largest difference from `singles`.

@@ -2,9 +2,8 @@
 
 use ndarray::{Array4, Axis, concatenate};
 
-use super::batch::samples;
 use super::golden;
-use super::run::run;
+use super::run::{run, sample_inputs};
 use crate::manifest::{Manifest, NetTask};
 use crate::registry::steps::Outcome;
 use crate::session::{Runtime, Session};
@@ -28,7 +27,7 @@ impl Reference {
     /// # Errors
     /// If a run fails.
     pub fn record(session: &mut Session, task: NetTask<'_>) -> Result<Self, String> {
-        let inputs = samples(task);
+        let inputs = sample_inputs(task);
         let outputs = [run(session, task, &inputs[0])?, run(session, task, &inputs[1])?];
         Ok(Self { inputs, outputs })
     }

@@ -5,6 +5,7 @@ use retouch_pixels::Picture;
 use retouch_pixels::band::{self, Band, BandTile};
 use retouch_pixels::tile::{self, OutputLayout, Region};
 
+use super::samples::{SAMPLE_SIDE, disc_on_gradient, noise};
 use crate::manifest::{NetTask, Tiling, Upscale};
 use crate::session::Session;
 
@@ -15,6 +16,19 @@ pub fn run(
     input: &Array4<f32>,
 ) -> Result<Array4<f32>, String> {
     session.run(task.tensors(), input).map_err(|error| error.to_string())
+}
+
+/// Returns two inputs that have little in common.
+pub fn sample_inputs(task: NetTask<'_>) -> [Array4<f32>; 2] {
+    match task {
+        NetTask::Segmentation(segmentation) => [disc_on_gradient(SAMPLE_SIDE), noise(SAMPLE_SIDE)]
+            .map(|picture| segmentation.input.to_tensor(&picture)),
+        NetTask::Upscale(upscale) => {
+            let side = side_in_one_tile(upscale, SAMPLE_SIDE);
+            [disc_on_gradient(side), noise(side)]
+                .map(|picture| tile_tensor(&picture, &whole_of(&picture), upscale))
+        }
+    }
 }
 
 /// Enlarges a whole picture: as one tile, or as tiles of the size that the net takes, or the largest that it gets. Returns R, G, B of every pixel,

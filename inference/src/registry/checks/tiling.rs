@@ -5,7 +5,7 @@ use retouch_pixels::tile::Region;
 use super::run::{enlarge, side_in_one_tile, whole_of};
 use super::samples::noise;
 use crate::device::Device;
-use crate::manifest::{Element, Upscale};
+use crate::manifest::{Element, Precision, Upscale};
 use crate::registry::steps::Outcome;
 use crate::session::Session;
 
@@ -14,9 +14,15 @@ const PICTURE_SIDE: u32 = 33;
 
 /// Compares two tiles with the whole picture: the top left one, with neighbors at the right and below, and the bottom
 /// right one, with neighbors at the left and above.
-pub fn compare(session: &mut Session, upscale: &Upscale, device: Device) -> Outcome<()> {
+pub fn compare(
+    session: &mut Session,
+    upscale: &Upscale,
+    device: Device,
+    precision: Precision,
+) -> Outcome<()> {
     // Other shapes may be summed in another order, and on a GPU or in half precision with half as many digits.
-    let is_half = [upscale.input.element, upscale.output.element].contains(&Element::F16);
+    let is_half = precision == Precision::F16
+        || [upscale.input.element, upscale.output.element].contains(&Element::F16);
     let accepted = match device {
         Device::Cpu if !is_half => 1,
         Device::Cpu | Device::Cuda => 4,

@@ -11,9 +11,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use ndarray::Array4;
 use retouch_inference::device::Device;
-use retouch_inference::manifest::{Manifest, Task};
+use retouch_inference::manifest::{Manifest, Precision, Task};
 use retouch_inference::registry::{ModelHandle, PaintControl, Registry, sample_painting};
-use retouch_inference::session::Runtime;
+use retouch_inference::session::{PrecisionPolicy, Runtime};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -160,6 +160,14 @@ impl CaseArgs {
         work: Work,
         card: Option<&Sampler>,
     ) -> anyhow::Result<()> {
+        if self.models.precision == PrecisionPolicy::F16 && work.model.precision() == Precision::F32
+        {
+            for load in &self.loads {
+                let reason = "16 bits are not enough for the net".to_owned();
+                say(&Line::Load(*load, Outcome::Meaningless(reason)))?;
+            }
+            return Ok(());
+        }
         let started = Instant::now();
         let mut png = Vec::new();
         work.process(0, |part| png.extend_from_slice(&part)).await?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use retouch_catalog::{Factor, Tier, Tool};
 use retouch_inference::bindings::Bindings;
 use retouch_inference::device::Device;
-use retouch_inference::manifest::{Manifest, ManifestError, Task};
+use retouch_inference::manifest::{Manifest, ManifestError, NetTask, Precision, Task};
 use serde::{Deserialize, Serialize};
 
 /// The kind of work that a case measures.
@@ -62,10 +62,12 @@ const ON_CPU: [Setting; 2] = [
     setting("CPU, batches of 8", &["--device=cpu", "--batch=8"]),
 ];
 
-const ON_CUDA: [Setting; 7] = [
+const ON_CUDA: [Setting; 9] = [
     setting("CUDA", &["--device=cuda"]),
     setting("CUDA, one by one", &["--device=cuda", "--batch=1"]),
     setting("CUDA, without TF32", &["--device=cuda", "--tf32=false"]),
+    setting("CUDA, f16", &["--device=cuda", "--precision=f16"]),
+    setting("CUDA, f32", &["--device=cuda", "--precision=f32"]),
     setting("CUDA, channels last", &["--device=cuda", "--channels-last=true"]),
     setting("CUDA, tensors not kept", &["--device=cuda", "--keep-tensors=false"]),
     setting("CUDA graphs", &["--device=cuda", "--cuda-graphs=true"]),
@@ -85,6 +87,14 @@ impl Setting {
     /// Returns whether it only changes how many inputs run together.
     pub fn is_about_batches(&self) -> bool {
         self.args.iter().any(|arg| arg.starts_with("--batch="))
+    }
+
+    /// Returns how precisely it makes nets compute; `None` for as their manifests say.
+    pub fn precision(&self) -> Option<Precision> {
+        [Precision::F32, Precision::F16].into_iter().find(|precision| {
+            let argument = format!("--precision={}", precision.as_str());
+            self.args.contains(&argument.as_str())
+        })
     }
 }
 
@@ -181,8 +191,14 @@ pub fn cases(
     }
     cases.extend(measured.iter().map(|own| case(own, default, &loads)));
     for setting in others {
-        let is_telling =
-            |own: &&&(Kind, Manifest)| own.0.has_sizes() || !setting.is_about_batches();
+        let is_telling = |own: &&&(Kind, Manifest)| {
+            let (kind, manifest) = **own;
+            let stated = manifest.task.net().map(NetTask::precision);
+            match setting.precision() {
+                Some(precision) => stated.is_some_and(|stated| stated != precision),
+                None => kind.has_sizes() || !setting.is_about_batches(),
+            }
+        };
         cases.extend(with_nets.iter().filter(is_telling).map(|own| case(own, *setting, &loads)));
     }
     Ok(cases)
@@ -242,6 +258,17 @@ mod tests {
             names.dedup();
             assert!(count > 1 && names.len() == count, "{names:?}");
         }
+    }
+
+    #[test]
+    fn a_net_is_measured_in_the_precision_that_its_manifest_does_not_state() {
+        let cases = cases_on(Device::Cuda);
+        let of = |precision| {
+            let own = cases.iter().filter(move |case| case.setting.precision() == Some(precision));
+            own.map(|case| case.model.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Precision::F16), ["segment", "upscale"]);
+        assert!(of(Precision::F32).is_empty());
     }
 
     #[test]
