@@ -112,8 +112,8 @@ impl Model {
                 node("Unsqueeze", &["squeezed", "first"], "mask"),
             ],
             Tail::Overflows => vec![
-                node("Mul", &["map", "thousands"], "large"),
-                node("Mul", &["large", "thousands"], "larger"),
+                node("Mul", &["map", "thousands"], "scaled"),
+                node("Mul", &["scaled", "thousands"], "larger"),
                 node("Div", &["larger", "thousands"], "smaller"),
                 node("Div", &["smaller", "thousands"], "mask"),
             ],
