@@ -202,7 +202,7 @@ def worker_service(settings, shared, runtime):
         "RETOUCH_MODELS_DIR": settings.get("RETOUCH_MODELS_DIR", str(REPO / "models")),
         "ORT_DYLIB_PATH": runtime,
         "RETOUCH_DEVICE": settings.get("RETOUCH_DEVICE", "auto"),
-        # As in the image: large pages save a tenth of the CPU time of a picture.
+        # As in the image: large pages save up to a tenth of the CPU time of a picture.
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     }
     if metrics := settings.get("RETOUCH_METRICS_LISTEN"):
