@@ -8,8 +8,8 @@ use crate::tensor::Tensors;
 pub const SAMPLE_SIDE: u32 = 128;
 
 impl NetTask<'_> {
-    /// Returns the shapes of the net's input when at most `inputs` run together. Of tiles, no more run together than fit
-    /// into `tile_memory_bytes` when they are the largest.
+    /// Returns the shapes of the net's input when at most `inputs` run together. A batch of tiles holds at most as many as
+    /// fit into `tile_memory_bytes` at their largest size.
     pub fn input_shapes(self, inputs: usize, tile_memory_bytes: u64) -> InputShapes {
         let Tensors { input, input_format, .. } = self.tensors();
         // Height and width of the smallest and the largest input.

@@ -305,7 +305,7 @@ fn text(bytes: &[u8]) -> Result<&str, Malformed> {
     std::str::from_utf8(bytes).map_err(|_| Malformed::NotProtobuf)
 }
 
-/// Returns the first field of bytes, text, or a message that has a number.
+/// Returns the content of the first field with this number: bytes, a text, or a message.
 pub fn bytes_in(message: &[u8], wanted: u64) -> Option<&[u8]> {
     Fields(message).find_map(|field| match field.ok()?.pair() {
         (number, Value::Bytes(bytes)) if number == wanted => Some(bytes),
@@ -313,7 +313,7 @@ pub fn bytes_in(message: &[u8], wanted: u64) -> Option<&[u8]> {
     })
 }
 
-/// Returns the first field of a number that has a number.
+/// Returns the value of the first varint field with this number.
 pub fn number_in(message: &[u8], wanted: u64) -> Option<u64> {
     Fields(message).find_map(|field| match field.ok()?.pair() {
         (number, Value::Number(value)) if number == wanted => Some(value),

@@ -26,7 +26,7 @@ pub struct Order {
     /// What the model needs, in bytes; its engine counts for as much until it replaces the other session.
     pub needed: u64,
     pub reference: Reference,
-    /// Leads to the model's thread.
+    /// Sends to the model's thread.
     pub requests: mpsc::WeakSender<Request>,
 }
 

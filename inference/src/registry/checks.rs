@@ -57,15 +57,7 @@ pub fn load(
 ) -> Loaded {
     let passed = Passed::of(manifest, runtime);
     let is_known = mode == CheckMode::FailFast && passed.is_known();
-    let mut steps = Steps {
-        mode,
-        is_known,
-        is_again: false,
-        gave_up_half: false,
-        kept,
-        report,
-        refusals: Vec::new(),
-    };
+    let mut steps = Steps::new(mode, is_known, kept, report);
     let engine = steps.load(manifest, runtime);
     let has_passed = engine.is_some() && steps.refusals.is_empty();
     // A record would say that 16 bits have passed.
@@ -85,15 +77,7 @@ pub fn load_again(
     kept: &mut Kept,
 ) -> Result<Engine, String> {
     let (mode, report) = (CheckMode::FailFast, |_| {});
-    let mut steps = Steps {
-        mode,
-        is_known: true,
-        is_again: true,
-        gave_up_half: false,
-        kept,
-        report,
-        refusals: Vec::new(),
-    };
+    let mut steps = Steps { is_again: true, ..Steps::new(mode, true, kept, report) };
     let engine = steps.load(manifest, runtime);
     let reason = steps.refusals.pop().map(|refusal| refusal.reason);
     engine.ok_or_else(|| reason.unwrap_or_else(|| "a step failed without a reason".to_owned()))
@@ -102,7 +86,7 @@ pub fn load_again(
 /// Opens the engine of a net that serves without it, on a runtime that opens engines, and compares both.
 ///
 /// # Errors
-/// Why the engine must not serve; `None` if `may_go_on` says that it may not go on.
+/// Why the engine must not serve; `None` if `may_go_on` returned false.
 pub fn load_engine(
     manifest: &Manifest,
     runtime: &Runtime,
@@ -133,7 +117,12 @@ struct Steps<'a, R> {
     refusals: Vec<Refusal>,
 }
 
-impl<R: FnMut(StepReport)> Steps<'_, R> {
+impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
+    const fn new(mode: CheckMode, is_known: bool, kept: &'a mut Kept, report: R) -> Self {
+        let refusals = Vec::new();
+        Self { mode, is_known, is_again: false, gave_up_half: false, kept, report, refusals }
+    }
+
     fn load(&mut self, manifest: &Manifest, runtime: &Runtime) -> Option<Engine> {
         match &manifest.task {
             Task::Segmentation(contract) => {
@@ -214,15 +203,8 @@ impl<R: FnMut(StepReport)> Steps<'_, R> {
     ) -> Result<Session, String> {
         let mut reports = Vec::new();
         self.kept.rewrites.precision = Precision::F16;
-        let mut trial = Steps {
-            mode: self.mode,
-            is_known: self.is_known,
-            is_again: false,
-            gave_up_half: false,
-            kept: &mut *self.kept,
-            report: |report| reports.push(report),
-            refusals: Vec::new(),
-        };
+        let report = |report| reports.push(report);
+        let mut trial = Steps::new(self.mode, self.is_known, &mut *self.kept, report);
         let proven = trial.prove(manifest, task, runtime, session, files);
         let refusals = trial.refusals;
         match proven {

@@ -38,7 +38,7 @@ pub struct Residence {
     load_time: Duration,
     is_loaded: Arc<AtomicBool>,
     has_engine: Arc<AtomicBool>,
-    /// Leads to the model's thread.
+    /// Sends to the model's thread.
     requests: mpsc::WeakSender<Request>,
 }
 

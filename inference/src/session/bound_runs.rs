@@ -9,7 +9,7 @@ use ort::memory::MemoryType;
 use ort::session::{IoBinding, RunOptions, Session as OrtSession};
 use ort::value::{DynTensor, TensorElementType};
 
-use super::kept::{Keeping, Kept, Memory};
+use super::kept::{Keeping, KeptShapes, Memory};
 use crate::device::Device;
 
 /// Runs whose output is compared with that of an unbound run. With graphs the first one records, and the second one
@@ -40,13 +40,13 @@ impl HeldInputs {
 /// The kept tensors of a net, by the shapes of its inputs.
 pub struct BoundRuns {
     memory: Memory,
-    kept: Kept<BoundRun>,
+    kept: KeptShapes<BoundRun>,
 }
 
 impl BoundRuns {
     /// Creates the empty bindings of a net on `device`; `None` if its session keeps nothing.
     pub fn new(device: Device, keeping: Keeping) -> Option<Self> {
-        Some(Self { memory: Memory(device), kept: Kept::new(keeping)? })
+        Some(Self { memory: Memory(device), kept: KeptShapes::new(keeping)? })
     }
 
     /// Returns the number of sets of shapes with kept tensors.

@@ -12,7 +12,7 @@ use ort::memory::MemoryType;
 use ort::session::{IoBinding, RunOptions, Session as OrtSession};
 use ort::value::DynTensor;
 
-use super::kept::{Keeping, Kept, MAX_SHAPES, Memory, check_same};
+use super::kept::{Keeping, KeptShapes, MAX_SHAPES, Memory, check_same};
 use super::values::{onnx_type, read_output, write_input};
 use crate::device::Device;
 use crate::tensor::Tensors;
@@ -20,7 +20,7 @@ use crate::tensor::Tensors;
 /// The kept tensors of a net, by shape.
 pub struct ShapeBindings {
     memory: Memory,
-    kept: Kept<ShapeBinding>,
+    kept: KeptShapes<ShapeBinding>,
     /// Recent shapes without kept tensors, the newest last.
     seen: VecDeque<[usize; 4]>,
 }
@@ -42,7 +42,11 @@ impl ShapeBindings {
     /// Creates the empty bindings of a net on `device`; `None` if its session keeps nothing. On a CPU both sides are
     /// host memory: the same steps run, without gain.
     pub fn new(device: Device, keeping: Keeping) -> Option<Self> {
-        Some(Self { memory: Memory(device), kept: Kept::new(keeping)?, seen: VecDeque::new() })
+        Some(Self {
+            memory: Memory(device),
+            kept: KeptShapes::new(keeping)?,
+            seen: VecDeque::new(),
+        })
     }
 
     /// Returns the number of shapes with kept tensors.

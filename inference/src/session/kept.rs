@@ -31,7 +31,7 @@ pub enum Keeping {
 }
 
 /// The bindings of a net, one per shape.
-pub struct Kept<B> {
+pub struct KeptShapes<B> {
     has_graphs: bool,
     /// Recorded CUDA graphs. An id is never reused: CUDA would replay the first recording.
     graphs: i32,
@@ -39,7 +39,7 @@ pub struct Kept<B> {
     bindings: Vec<B>,
 }
 
-impl<B> Kept<B> {
+impl<B> KeptShapes<B> {
     /// Creates the empty bindings of a net; `None` if its session keeps nothing.
     pub const fn new(keeping: Keeping) -> Option<Self> {
         let has_graphs = match keeping {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_binding_used_last_moves_to_the_end() {
-        let mut kept = Kept { has_graphs: false, graphs: 0, bindings: vec!['a', 'b', 'c'] };
+        let mut kept = KeptShapes { has_graphs: false, graphs: 0, bindings: vec!['a', 'b', 'c'] };
         assert_eq!(kept.find(|name| *name == 'x'), None);
         assert_eq!(kept.find(|name| *name == 'a'), Some(&mut 'a'));
         assert_eq!(kept.bindings, ['b', 'c', 'a']);

@@ -52,7 +52,7 @@ impl Reference {
 /// that it has taken all its memory. `may_go_on` is asked before each run.
 ///
 /// # Errors
-/// Why the engine must not serve, or `None` if it may not go on.
+/// Why the engine must not serve; `None` if `may_go_on` returned false.
 pub fn compare(
     engine: &mut Session,
     (manifest, task): (&Manifest, NetTask<'_>),

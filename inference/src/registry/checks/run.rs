@@ -31,8 +31,8 @@ pub fn sample_inputs(task: NetTask<'_>) -> [Array4<f32>; 2] {
     }
 }
 
-/// Enlarges a whole picture: as one tile, or as tiles of the size that the net takes, or the largest that it gets. Returns R, G, B of every pixel,
-/// `scale` times as wide and high.
+/// Enlarges a whole picture, in tiles of the size that the net takes, or of the largest size that tools send it. Returns
+/// R, G, B of every pixel, `scale` times as wide and high.
 pub fn enlarge_picture(
     session: &mut Session,
     upscale: &Upscale,

@@ -142,8 +142,8 @@ pub struct Case {
     pub loads: Vec<Load>,
 }
 
-/// Returns the cases for the models that are bound on a device and pictures of some sizes, models of paid jobs first: every model under the default
-/// setting, then the results to compare with, then the other settings.
+/// Returns the cases for the models that are bound on a device and pictures of some sizes, models of paid jobs first: every
+/// model under the default setting, then the results to compare with, then the other settings.
 ///
 /// # Errors
 /// If a bound model's manifest is invalid.
