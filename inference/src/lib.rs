@@ -13,6 +13,7 @@ pub mod faults;
 pub mod manifest;
 pub mod memory;
 pub mod onnx;
+pub mod output;
 pub mod painter;
 pub mod registry;
 pub mod runs;

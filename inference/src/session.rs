@@ -5,126 +5,45 @@ mod engines;
 mod error;
 mod io_binding;
 mod kept;
+mod picture_net;
+mod reading;
 mod runtime;
 mod settings;
 mod values;
 
 use ndarray::Array4;
 use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession};
-use ort::value::{Outlet, TensorElementType, ValueType};
-use tracing::warn;
+use ort::value::{Outlet, ValueType};
 
 pub(crate) use self::bound_runs::{BoundRuns, HeldInputs};
 pub use self::engines::{EngineBuilder, EngineSettings};
 pub use self::error::SessionError;
 pub(crate) use self::error::classify;
-use self::io_binding::ShapeBindings;
 pub use self::kept::Keeping;
 pub(crate) use self::kept::check_same;
+pub use self::picture_net::PictureNet;
 pub use self::runtime::{ExtraFile, Runtime};
 pub use self::settings::{Batching, DevicePolicy, GpuSettings, PrecisionPolicy, RuntimeSettings};
 use self::values::{input_value, read_flat, read_output};
-use crate::tensor::{Element, Format, Tensors};
+pub use crate::tensor::Port;
+use crate::tensor::{Element, Format};
 
-/// One opened model.
-pub struct Session {
-    inner: OrtSession,
-    /// Tensors kept on the device; `None` if the session does not keep any.
-    bindings: Option<ShapeBindings>,
-}
-
-/// An input or output tensor, as the model's graph declares it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Port {
-    /// The tensor's name.
-    pub name: String,
-    /// Whether its elements are 32-bit floats.
-    pub is_f32: bool,
-    /// The element type, as ONNX names it.
-    pub element: String,
-    /// The size of each axis; `None` where any size is allowed.
-    pub shape: Vec<Option<u64>>,
-}
+/// One opened model whose tensors are converted here.
+pub struct Session(OrtSession);
 
 impl Session {
     /// Returns the model's inputs.
     pub fn inputs(&self) -> Vec<Port> {
-        self.inner.inputs().iter().map(port).collect()
-    }
-
-    /// Returns whether the input's first axis has an open size, so that one run can take a batch.
-    pub fn takes_batches(&self, input_name: &str) -> bool {
-        let inputs = self.inputs();
-        inputs.iter().any(|port| port.name == input_name && port.shape.first() == Some(&None))
+        self.0.inputs().iter().map(port).collect()
     }
 
     /// Returns the model's outputs.
     pub fn outputs(&self) -> Vec<Port> {
-        self.inner.outputs().iter().map(port).collect()
+        self.0.outputs().iter().map(port).collect()
     }
 
-    /// Returns the number of shapes whose tensors are kept on the device, at most 8.
-    pub fn kept_shapes(&self) -> usize {
-        self.bindings.as_ref().map_or(0, ShapeBindings::len)
-    }
-
-    /// Runs the model on one input, `[batch, channel, row, column]`, and returns one output in the same order. Other
-    /// outputs are not fetched.
-    ///
-    /// # Errors
-    /// ONNX Runtime's message if it refuses the input or fails.
-    pub fn run(
-        &mut self,
-        tensors: Tensors<'_>,
-        input: &Array4<f32>,
-    ) -> Result<Array4<f32>, SessionError> {
-        let run = self.run_bound(tensors, input);
-        if let Some(output) = run.map_err(|error| classify(&error))? {
-            return Ok(output);
-        }
-        let output = self.run_unbound(tensors, input).map_err(|error| classify(&error))?;
-        if let Some(bindings) = &mut self.bindings
-            && let Err(error) = bindings.keep(&mut self.inner, tensors, input, &output)
-        {
-            self.bindings = None;
-            match classify(&error) {
-                lost @ SessionError::DeviceLost(_) => return Err(lost),
-                error => warn!(%error, "Running a model without tensors kept on the device"),
-            }
-        }
-        Ok(output)
-    }
-
-    fn run_bound(
-        &mut self,
-        tensors: Tensors<'_>,
-        input: &Array4<f32>,
-    ) -> ort::Result<Option<Array4<f32>>> {
-        match &mut self.bindings {
-            Some(bindings) => bindings.run(&mut self.inner, tensors, input),
-            None => Ok(None),
-        }
-    }
-
-    fn run_unbound(
-        &mut self,
-        tensors: Tensors<'_>,
-        input: &Array4<f32>,
-    ) -> ort::Result<Array4<f32>> {
-        let bindings = self.bindings.as_ref();
-        let options = bindings.map_or_else(RunOptions::new, ShapeBindings::unbound_options)?;
-        let options: RunOptions<HasSelectedOutputs> =
-            options.with_outputs(OutputSelector::no_default().with(tensors.output));
-        let input = input_value(input, tensors.input_format)?;
-        let outputs =
-            self.inner.run_with_options(ort::inputs![tensors.input => input], &options)?;
-        read_output(&outputs[tensors.output], &tensors)
-    }
-}
-
-impl Session {
     /// Runs the model on a picture, `[batch, channel, row, column]`, and returns the values of one output in row-major
-    /// order, whatever its shape. The output holds f32 or f16.
+    /// order, whatever its shape. The output holds f32, f16 or bytes.
     ///
     /// # Errors
     /// ONNX Runtime's message if it refuses the input or fails.
@@ -136,7 +55,7 @@ impl Session {
     ) -> Result<Vec<f32>, SessionError> {
         let mut run = || -> ort::Result<Vec<f32>> {
             let input = input_value(input, format)?;
-            let outputs = self.inner.run(ort::inputs![input_name => input])?;
+            let outputs = self.0.run(ort::inputs![input_name => input])?;
             read_flat(&outputs[output_name])
         };
         run().map_err(|error| classify(&error))
@@ -160,9 +79,8 @@ impl Session {
             let [(first, a), (second, b)] = inputs;
             let (a, b) = (input_value(a, format)?, input_value(b, format)?);
             let outputs =
-                self.inner.run_with_options(ort::inputs![first => a, second => b], &options)?;
-            let tensors = Tensors { output_format: format, ..Tensors::plain(first, output) };
-            read_output(&outputs[output], &tensors)
+                self.0.run_with_options(ort::inputs![first => a, second => b], &options)?;
+            read_output(&outputs[output], output, format)
         };
         run().map_err(|error| classify(&error))
     }
@@ -185,13 +103,11 @@ fn port(outlet: &Outlet) -> Port {
     match outlet.dtype() {
         ValueType::Tensor { ty, shape, .. } => Port {
             name: outlet.name().to_owned(),
-            is_f32: *ty == TensorElementType::Float32,
             element: ty.to_string(),
             shape: shape.iter().map(|size| u64::try_from(*size).ok()).collect(),
         },
         other => Port {
             name: outlet.name().to_owned(),
-            is_f32: false,
             element: match other {
                 ValueType::Sequence(_) => "a sequence",
                 ValueType::Map { .. } => "a map",

@@ -1,8 +1,10 @@
-//! How the tensors of a net store pictures and maps. Everything outside a session computes with f32 `[batch, channel, row,
-//! column]`; a session converts from and to the format of its graph.
+//! How the tensors of a net store pictures and maps. Outside a session, a picture is bytes `[batch, row, column, channel]`
+//! and a map f32 `[batch, channel, row, column]`. The graph of a picture net converts from and to the format of its
+//! tensors; for other nets the session does, from and to f32.
 
 use half::f16;
-use ndarray::{Array, Array4, ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Ix4, Zip};
+use ndarray::{Array, Array4, ArrayD, ArrayViewD, Axis, Dimension, Ix4, Zip};
+use retouch_pixels::tensor::Normalization;
 use serde::Deserialize;
 
 /// The type of a tensor's elements.
@@ -95,27 +97,43 @@ pub struct Format {
     pub layout: Layout,
 }
 
-/// The tensors of a net with one input and one output.
+/// An input or output tensor, as a graph declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// The tensor's name.
+    pub name: String,
+    /// The element type, as ONNX Runtime names it.
+    pub element: String,
+    /// The size of each axis; `None` where any size is allowed.
+    pub shape: Vec<Option<u64>>,
+}
+
+/// The tensors of a picture net, which has one input, a picture, and one output.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensors<'a> {
     /// The input's name in the graph.
     pub input: &'a str,
     /// How the input stores a picture.
     pub input_format: Format,
+    /// How samples become values of the input.
+    pub normalization: Normalization,
     /// The output's name in the graph.
     pub output: &'a str,
     /// How the output stores a picture or map.
     pub output_format: Format,
-    /// The output is divided by this, so that white is 1.
+    /// The value of white in the output.
     pub white: f32,
+    /// What the output is.
+    pub returns: Returns,
 }
 
-impl<'a> Tensors<'a> {
-    /// Returns tensors in f32 `[batch, channel, row, column]`.
-    pub fn plain(input: &'a str, output: &'a str) -> Self {
-        let format = Format::default();
-        Self { input, input_format: format, output, output_format: format, white: 1.0 }
-    }
+/// What a picture net returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// A map of what the picture shows, in one or more channels.
+    Map,
+    /// Another picture: R, G and B.
+    Picture,
 }
 
 /// An element type that values are converted to and from.
@@ -156,31 +174,19 @@ impl Sample for u8 {
     }
 }
 
-/// Writes a picture into a tensor of this layout.
-///
-/// # Panics
-/// If the tensor has another shape than [`Layout::arrange`] gives.
-pub fn write<T: Sample>(picture: &Array4<f32>, layout: Layout, mut tensor: ArrayViewMutD<'_, T>) {
-    Zip::from(&mut tensor).and(&arranged(picture, layout)).for_each(|to, from| *to = T::of(*from));
-}
-
 /// Returns a picture as a tensor of this layout.
 pub fn encode<T: Sample>(picture: &Array4<f32>, layout: Layout) -> ArrayD<T> {
-    let shape = arranged(picture, layout).raw_dim();
-    let mut tensor = ArrayD::default(shape);
-    write(picture, layout, tensor.view_mut());
+    let arranged = arranged(picture, layout);
+    let mut tensor = ArrayD::default(arranged.raw_dim());
+    Zip::from(&mut tensor).and(&arranged).for_each(|to, from| *to = T::of(*from));
     tensor
 }
 
-/// Returns a tensor of this layout as f32 `[batch, channel, row, column]`, divided by `white`.
+/// Returns a tensor of this layout as f32 `[batch, channel, row, column]`.
 ///
 /// # Errors
 /// If the tensor has another number of axes.
-pub fn decode<T: Sample>(
-    tensor: ArrayViewD<'_, T>,
-    layout: Layout,
-    white: f32,
-) -> Result<Array4<f32>, String> {
+pub fn decode<T: Sample>(tensor: ArrayViewD<'_, T>, layout: Layout) -> Result<Array4<f32>, String> {
     let shape = tensor.shape().to_vec();
     let wrong = || format!("it has shape {shape:?}, which is not {}", layout.as_str());
     let rank = layout.arrange([(); 4]).len();
@@ -194,7 +200,7 @@ pub fn decode<T: Sample>(
         Layout::Nchw | Layout::Nhw => tensor,
     };
     let mut values = Array4::zeros(tensor.raw_dim());
-    Zip::from(&mut values).and(&tensor).for_each(|to, from| *to = from.value() / white);
+    Zip::from(&mut values).and(&tensor).for_each(|to, from| *to = from.value());
     Ok(values)
 }
 
@@ -249,11 +255,11 @@ mod tests {
             let of_f16 = encode::<f16>(&picture(), layout);
             let of_u8 = encode::<u8>(&picture(), layout);
             assert_eq!(of_u8.shape(), layout.arrange([2, 3, 2, 2]));
-            assert_eq!(decode(of_f32.view(), layout, 1.0), Ok(picture()));
-            assert_eq!(decode(of_f16.view(), layout, 1.0), Ok(picture()));
-            let halved = decode(of_u8.view(), layout, 2.0);
-            assert_eq!(halved, Ok(picture().mapv(|value| value / 2.0)));
-            assert!(halved.is_ok_and(|values| values.is_standard_layout()));
+            assert_eq!(decode(of_f32.view(), layout), Ok(picture()));
+            assert_eq!(decode(of_f16.view(), layout), Ok(picture()));
+            let of_bytes = decode(of_u8.view(), layout);
+            assert_eq!(of_bytes, Ok(picture()));
+            assert!(of_bytes.is_ok_and(|values| values.is_standard_layout()));
         }
         let last = encode::<u8>(&picture(), Layout::Nhwc);
         assert_eq!(last.iter().take(6).copied().collect::<Vec<_>>(), [0, 10, 20, 1, 11, 21]);
@@ -262,9 +268,9 @@ mod tests {
     #[test]
     fn a_map_without_channels_gets_one() {
         let map = ArrayD::<f32>::zeros(vec![1, 4, 5]);
-        let read = decode(map.view(), Layout::Nhw, 1.0).unwrap();
+        let read = decode(map.view(), Layout::Nhw).unwrap();
         assert_eq!(read.shape(), [1, 1, 4, 5]);
-        let error = decode(map.view(), Layout::Nchw, 1.0).unwrap_err();
+        let error = decode(map.view(), Layout::Nchw).unwrap_err();
         assert_eq!(error, "it has shape [1, 4, 5], which is not nchw");
     }
 

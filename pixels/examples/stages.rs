@@ -15,7 +15,7 @@ use retouch_pixels::foreground::EdgeColors;
 use retouch_pixels::framing::Framing;
 use retouch_pixels::preview::Preview;
 use retouch_pixels::result::encode;
-use retouch_pixels::tensor::{Divisor, to_tensor};
+use retouch_pixels::tensor::to_bytes;
 
 const ROUNDS: usize = 15;
 
@@ -79,8 +79,8 @@ fn main() {
         let [decoding, preprocessing, postprocessing, estimating, encoding, previewing] =
             &mut stages;
         let picture = decoding.run(|| decode(&file, &Limits::default()).expect("a picture"));
-        let (framing, divisor) = (Framing::Stretch, Divisor::Constant(255.0));
-        preprocessing.run(|| to_tensor(&picture, input, framing, divisor, [0.5; 3], [0.5; 3]));
+        let framing = Framing::Stretch;
+        preprocessing.run(|| to_bytes(&picture, input, framing));
         let frame = framing.frame((picture.width, picture.height), input);
         let alpha = postprocessing.run(|| {
             to_alpha(&map, MapRange::Clip, 0, &frame, &picture, Edges::OfPicture).expect("alpha")

@@ -1,4 +1,4 @@
-//! Converts a picture to the input tensor of a model.
+//! Converts a picture to the input of a model.
 
 use ndarray::Array4;
 
@@ -18,8 +18,8 @@ pub enum Divisor {
 /// Normalizes each channel: `(sample / divide_by - mean) / std`, with samples 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Normalization {
-    /// The first divisor, above 0.
-    pub divide_by: f32,
+    /// The first divisor.
+    pub divide_by: Divisor,
     /// The mean of R, G and B after the first division.
     pub mean: [f32; 3],
     /// The standard deviation of R, G and B, above 0.
@@ -27,12 +27,17 @@ pub struct Normalization {
 }
 
 impl Normalization {
-    /// Returns the normalized value of each 8-bit sample of a channel.
-    pub(crate) fn table(&self, channel: usize) -> [f32; 256] {
-        std::array::from_fn(|sample| {
-            (sample as f32 / self.divide_by - self.mean[channel]) / self.std[channel]
-        })
-    }
+    /// Leaves samples as they are.
+    pub const NONE: Self =
+        Self { divide_by: Divisor::Constant(1.0), mean: [0.0; 3], std: [1.0; 3] };
+}
+
+/// Resizes a picture to `size` (width, height) as `framing` says, to bytes `[1, height, width, 3]`. Ignores alpha.
+pub fn to_bytes(picture: &Picture, size: (u32, u32), framing: Framing) -> Array4<u8> {
+    let resized = framed(picture, size, framing);
+    let mut bytes = Array4::zeros((1, size.1 as usize, size.0 as usize, 3));
+    bytes.iter_mut().zip(&resized).for_each(|(to, from)| *to = *from);
+    bytes
 }
 
 /// Resizes a picture to `size` (width, height) as `framing` says, and normalizes it to f32 `[1, 3, height, width]`.
@@ -41,21 +46,21 @@ pub fn to_tensor(
     picture: &Picture,
     size: (u32, u32),
     framing: Framing,
-    divide_by: Divisor,
-    mean: [f32; 3],
-    std: [f32; 3],
+    normalization: &Normalization,
 ) -> Array4<f32> {
     let (width, height) = (size.0 as usize, size.1 as usize);
+    let Normalization { divide_by, mean, std: deviation } = normalization;
     let resized = framed(picture, size, framing);
     let divide_by = match divide_by {
-        Divisor::Constant(constant) => constant,
+        Divisor::Constant(constant) => *constant,
         // At least 1, so that a black picture stays black.
         Divisor::Max => f32::from(resized.iter().copied().max().unwrap_or(1).max(1)),
     };
-    let normalization = Normalization { divide_by, mean, std };
     let mut tensor = Array4::zeros((1, 3, height, width));
     for channel in 0..3 {
-        let table = normalization.table(channel);
+        let table: [f32; 256] = std::array::from_fn(|sample| {
+            (sample as f32 / divide_by - mean[channel]) / deviation[channel]
+        });
         let plane = tensor.slice_mut(ndarray::s![0, channel, .., ..]);
         for (value, pixel) in plane.into_iter().zip(resized.chunks_exact(3)) {
             *value = table[usize::from(pixel[channel])];
@@ -92,7 +97,8 @@ mod tests {
         let picture =
             Picture { width: 2, height: 1, rgb: rgb.to_vec(), alpha: None, gray: false, icc: None };
         let (mean, std) = ([0.5, 0.0, 0.0], [0.5, 1.0, 2.0]);
-        to_tensor(&picture, (2, 1), Framing::Stretch, Divisor::Max, mean, std)
+        let normalization = Normalization { divide_by: Divisor::Max, mean, std };
+        to_tensor(&picture, (2, 1), Framing::Stretch, &normalization)
     }
 
     #[test]
@@ -100,8 +106,10 @@ mod tests {
         let picture =
             Picture { width: 2, height: 1, rgb: vec![9; 6], alpha: None, gray: false, icc: None };
         let framing = Framing::Letterbox { color: [1, 2, 3], align: Align::Center };
-        let divisor = Divisor::Constant(1.0);
-        let tensor = to_tensor(&picture, (4, 4), framing, divisor, [0.0; 3], [1.0; 3]);
+        let tensor = to_tensor(&picture, (4, 4), framing, &Normalization::NONE);
+        let bytes = to_bytes(&picture, (4, 4), framing);
+        let floats = bytes.permuted_axes([0, 3, 1, 2]).mapv(f32::from);
+        assert_eq!(tensor, floats);
         for (channel, border) in [(0, 1.0), (1, 2.0), (2, 3.0)] {
             let plane = tensor.slice(ndarray::s![0, channel, .., 0]);
             assert_eq!(plane.to_vec(), [border, 9.0, 9.0, border]);

@@ -1,5 +1,5 @@
-//! Tiles: cuts a region with its padding out of a picture, converts it to a tensor, and converts the model's output back
-//! to pixels.
+//! Tiles: cuts a region with its padding out of a picture, as the input of a model, and takes the region out of the model's
+//! output.
 //!
 //! **Padding** is what a tile shows the model of its surroundings and what is discarded afterwards. Beyond the border
 //! the picture continues mirrored, so the model never sees a black frame and every tile has full padding.
@@ -10,14 +10,13 @@ use std::ops::Range;
 
 use ndarray::Array4;
 
-use crate::tensor::Normalization;
-use crate::{Picture, PixelError, lanczos};
+use crate::{Picture, lanczos};
 
 mod alpha;
 mod compose;
 
 pub use alpha::{Alpha, FILL_RADIUS};
-pub use compose::compose;
+pub use compose::{compose, region_of};
 
 /// A rectangle of a picture, in pixels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,35 +148,22 @@ fn crop<const N: usize>(samples: &[u8], width: usize, margin: usize) -> Vec<u8> 
         .collect()
 }
 
-/// Converts R, G and B of a tile to f32 `[1, 3, height, width]`.
-pub fn to_tensor(tile: &PaddedTile, normalization: &Normalization) -> Array4<f32> {
-    let mut tensor = Array4::zeros((1, 3, tile.height, tile.width));
-    for channel in 0..3 {
-        let table = normalization.table(channel);
-        let plane = tensor.slice_mut(ndarray::s![0, channel, .., ..]);
-        for (value, pixel) in plane.into_iter().zip(tile.rgb.chunks_exact(3)) {
-            *value = table[usize::from(pixel[channel])];
-        }
+impl PaddedTile {
+    /// Returns R, G and B as bytes `[1, height, width, 3]`.
+    pub fn colors(&self) -> Array4<u8> {
+        let mut bytes = Array4::zeros((1, self.height, self.width, 3));
+        bytes.iter_mut().zip(&self.rgb).for_each(|(to, from)| *to = *from);
+        bytes
     }
-    tensor
-}
 
-/// Converts a tile's alpha to f32 `[1, 3, height, width]` with equal channels, so that the model enlarges alpha like a
-/// gray picture and its edges match those of the colors.
-pub fn alpha_to_tensor(
-    tile: &PaddedTile,
-    alpha: &[u8],
-    normalization: &Normalization,
-) -> Array4<f32> {
-    let mut tensor = Array4::zeros((1, 3, tile.height, tile.width));
-    for channel in 0..3 {
-        let table = normalization.table(channel);
-        let plane = tensor.slice_mut(ndarray::s![0, channel, .., ..]);
-        for (value, sample) in plane.into_iter().zip(alpha) {
-            *value = table[usize::from(*sample)];
-        }
+    /// Returns samples of alpha, one per pixel, as bytes `[1, height, width, 3]` with equal channels, so that the model
+    /// enlarges alpha like a gray picture and its edges match those of the colors.
+    pub fn gray(&self, alpha: &[u8]) -> Array4<u8> {
+        let mut bytes = Array4::zeros((1, self.height, self.width, 3));
+        let samples = alpha.iter().flat_map(|sample| [*sample; 3]);
+        bytes.iter_mut().zip(samples).for_each(|(to, from)| *to = from);
+        bytes
     }
-    tensor
 }
 
 /// How a model's output relates to the region it was computed for.
@@ -196,54 +182,6 @@ impl OutputLayout {
     pub const fn resampling_padding(scale: u32, factor: u32) -> u32 {
         (lanczos::reach(scale as usize, factor as usize) as u32).div_ceil(scale)
     }
-}
-
-/// Returns the red, green and blue plane of a region from a model's output, f32 `[1, 3, h, w]`: drops the padding,
-/// clamps to 0..=1 and resamples from `layout.scale` to `layout.factor`. Each plane has `region.width() *
-/// layout.factor` columns.
-///
-/// # Errors
-/// [`PixelError::InvalidOutput`] if the output is too small, is not contiguous, or contains NaN or infinities.
-pub fn planes(
-    output: &Array4<f32>,
-    region: &Region,
-    layout: OutputLayout,
-) -> Result<[Vec<f32>; 3], PixelError> {
-    let wrong = |problem: String| PixelError::InvalidOutput(problem);
-    let (_, channels, height, width) = output.dim();
-    let needed = |length: u32| ((length + 2 * layout.padding) * layout.scale) as usize;
-    if channels != 3 || height < needed(region.height()) || width < needed(region.width()) {
-        return Err(wrong(format!("it has the shape {:?}", output.shape())));
-    }
-    let samples = output.as_slice().ok_or_else(|| wrong("it is not contiguous".to_owned()))?;
-    let offset = (layout.padding * layout.scale) as usize;
-    let size =
-        ((region.width() * layout.factor) as usize, (region.height() * layout.factor) as usize);
-    // Half precision overflows to infinities, which a clamp would turn into white. As integers, the bits of an infinity
-    // are larger than those of every number, and those of NaN larger still.
-    let largest = samples.iter().fold(0, |largest, value| value.abs().to_bits().max(largest));
-    if largest >= f32::INFINITY.to_bits() {
-        return Err(wrong("it contains NaN or infinite values".to_owned()));
-    }
-    let plane = |channel: usize| {
-        let plane = &samples[channel * height * width..(channel + 1) * height * width];
-        if layout.factor == layout.scale {
-            let rows = plane.chunks_exact(width).skip(offset).take(size.1);
-            rows.flat_map(|row| {
-                row[offset..offset + size.0].iter().map(|value| value.clamp(0.0, 1.0))
-            })
-            .collect()
-        } else {
-            let ratio = (layout.scale as usize, layout.factor as usize);
-            lanczos::resample(plane, width, offset, size, ratio)
-        }
-    };
-    Ok([plane(0), plane(1), plane(2)])
-}
-
-/// Converts a value of 0..=1 to a sample, rounded; clamps other values.
-pub fn to_byte(value: f32) -> u8 {
-    (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8
 }
 
 #[cfg(test)]
@@ -280,14 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_not_finite_are_an_invalid_output() {
-        let mut output = Array4::zeros((1, 3, 4, 4));
-        let (region, layout) =
-            (Region { x: 0..1, y: 0..1 }, OutputLayout { padding: 0, scale: 4, factor: 4 });
-        assert!(planes(&output, &region, layout).is_ok());
-        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            output[[0, 1, 3, 3]] = value;
-            assert!(matches!(planes(&output, &region, layout), Err(PixelError::InvalidOutput(_))));
-        }
+    fn colors_and_alpha_become_inputs() {
+        let rgb = vec![1, 2, 3, 4, 5, 6];
+        let tile = PaddedTile { width: 2, height: 1, rgb, alpha: Alpha::Opaque };
+        assert_eq!(tile.colors().shape(), [1, 1, 2, 3]);
+        assert_eq!(tile.colors().iter().copied().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(tile.gray(&[7, 9]).iter().copied().collect::<Vec<_>>(), [7, 7, 7, 9, 9, 9]);
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{NetTask, Upscale};
 use crate::shapes::InputShapes;
-use crate::tensor::Tensors;
 
 /// The side of the pictures in the checks, in pixels.
 pub const SAMPLE_SIDE: u32 = 128;
@@ -11,7 +10,6 @@ impl NetTask<'_> {
     /// Returns the shapes of the net's input when at most `inputs` run together. A batch of tiles holds at most as many as
     /// fit into `tile_memory_bytes` at their largest size.
     pub fn input_shapes(self, inputs: usize, tile_memory_bytes: u64) -> InputShapes {
-        let Tensors { input, input_format, .. } = self.tensors();
         // Height and width of the smallest and the largest input.
         let (least, most, inputs) = match self {
             Self::Segmentation(segmentation) => {
@@ -33,14 +31,9 @@ impl NetTask<'_> {
             }
         };
         let shape = |inputs: usize, (height, width): (u32, u32)| {
-            [inputs, 3, height as usize, width as usize]
+            [inputs, height as usize, width as usize, 3]
         };
-        InputShapes {
-            name: input.to_owned(),
-            layout: input_format.layout,
-            least: shape(1, least),
-            most: shape(inputs.max(1), most),
-        }
+        InputShapes { least: shape(1, least), most: shape(inputs.max(1), most) }
     }
 }
 
@@ -82,7 +75,7 @@ mod tests {
     #[test]
     fn only_the_batch_of_a_net_of_one_size_varies() {
         let isnet = shapes("isnet", 8, 4 << 30);
-        assert_eq!((isnet.least, isnet.most), ([1, 3, 1024, 1024], [8, 3, 1024, 1024]));
+        assert_eq!((isnet.least, isnet.most), ([1, 1024, 1024, 3], [8, 1024, 1024, 3]));
         let fixed = shapes("tiny/upscale-fixed", 8, 4 << 30);
         assert_eq!(fixed.least[1..], fixed.most[1..]);
         assert_eq!((fixed.least[0], fixed.most[0]), (1, 8));
@@ -91,20 +84,20 @@ mod tests {
     #[test]
     fn tiles_vary_from_one_row_to_the_largest_with_their_surroundings() {
         let small = shapes("realesr-animevideov3-x4", 8, 4 << 30);
-        assert_eq!(small.least, [1, 3, 1 + 2 * 18, 1 + 2 * 18]);
-        let side = small.most[2];
+        assert_eq!(small.least, [1, 1 + 2 * 18, 1 + 2 * 18, 3]);
+        let side = small.most[1];
         assert!((384 + 2 * 18..384 + 2 * 24).contains(&side), "{side}");
-        assert_eq!(small.most, [8, 3, side, side]);
+        assert_eq!(small.most, [8, side, side, 3]);
     }
 
     #[test]
     fn memory_limits_the_side_of_tiles_and_then_their_number() {
         let large = shapes("realesrgan-x4plus", 8, 4 << 30);
-        assert_eq!(large.most[0], 1, "one tile of {} fills 4 GiB", large.most[2]);
+        assert_eq!(large.most[0], 1, "one tile of {} fills 4 GiB", large.most[1]);
         let plenty = shapes("realesrgan-x4plus", 8, 64 << 30);
-        assert_eq!(plenty.most, [8, 3, large.most[2], large.most[3]]);
+        assert_eq!(plenty.most, [8, large.most[1], large.most[2], 3]);
         let little = shapes("realesrgan-x4plus", 8, 1 << 30);
-        assert!(little.most[2] < large.most[2], "{little:?}");
+        assert!(little.most[1] < large.most[1], "{little:?}");
         assert_eq!(little.most[0], 1);
     }
 }

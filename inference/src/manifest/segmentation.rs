@@ -3,7 +3,7 @@
 use ndarray::Array4;
 use retouch_pixels::alpha::{self, Edges, MapRange};
 use retouch_pixels::framing::{Align, Framing};
-use retouch_pixels::tensor::{self, Divisor};
+use retouch_pixels::tensor::{self, Divisor, Normalization};
 use retouch_pixels::{Picture, PixelError};
 use serde::{Deserialize, Deserializer};
 
@@ -119,10 +119,21 @@ const fn one() -> u32 {
 }
 
 impl PictureInput {
-    /// Converts a picture to the input tensor, f32 `[1, 3, height, width]`; the session stores it as the graph does.
+    /// Converts a picture to the size of the input, bytes `[1, height, width, 3]`. The net normalizes them.
+    pub fn to_bytes(&self, picture: &Picture) -> Array4<u8> {
+        let (Resize::Bilinear, size) = (self.resize, (self.width, self.height));
+        tensor::to_bytes(picture, size, self.framing())
+    }
+
+    /// Converts a picture to normalized values, f32 `[1, 3, height, width]`, for a net that does not normalize.
     pub fn to_tensor(&self, picture: &Picture) -> Array4<f32> {
         let (Resize::Bilinear, size) = (self.resize, (self.width, self.height));
-        tensor::to_tensor(picture, size, self.framing(), self.divide_by, self.mean, self.std)
+        tensor::to_tensor(picture, size, self.framing(), &self.normalization())
+    }
+
+    /// Returns the conversion of 8-bit samples to values of the input.
+    pub const fn normalization(&self) -> Normalization {
+        Normalization { divide_by: self.divide_by, mean: self.mean, std: self.std }
     }
 
     /// Returns how a picture lies in the input.

@@ -9,7 +9,7 @@ use super::segment_anything::SegmentAnything;
 use super::segmentation::Segmentation;
 use super::text::readable;
 use super::upscale::Upscale;
-use crate::tensor::{Format, Precision, Tensors};
+use crate::tensor::{Format, Precision, Returns, Tensors};
 
 /// A model's task, with its contract.
 #[derive(Clone, Debug)]
@@ -66,20 +66,24 @@ impl<'a> NetTask<'a> {
         }
     }
 
-    /// Returns both tensors, with the formats that the manifest states.
+    /// Returns both tensors, as the manifest describes them.
     pub fn tensors(self) -> Tensors<'a> {
-        let (element, layout, output) = match self {
+        let (element, layout, normalization, output, returns) = match self {
             Self::Segmentation(Segmentation { input, output, .. }) => {
-                (input.element, input.layout, output)
+                (input.element, input.layout, input.normalization(), output, Returns::Map)
             }
-            Self::Upscale(Upscale { input, output, .. }) => (input.element, input.layout, output),
+            Self::Upscale(Upscale { input, output, .. }) => {
+                (input.element, input.layout, input.normalization(), output, Returns::Picture)
+            }
         };
         Tensors {
             input: self.input(),
             input_format: Format { element, layout },
+            normalization,
             output: self.output(),
             output_format: Format { element: output.element, layout: output.layout },
             white: output.white(),
+            returns,
         }
     }
 }

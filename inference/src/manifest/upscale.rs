@@ -1,6 +1,6 @@
 //! The contract of an upscaler: its tensors, its scale, and how pictures are tiled (padding and tile overlap).
 
-use retouch_pixels::tensor::Normalization;
+use retouch_pixels::tensor::{Divisor, Normalization};
 use retouch_pixels::tile::{OutputLayout, TileSize};
 use serde::Deserialize;
 
@@ -100,9 +100,10 @@ pub enum TilingMode {
 }
 
 impl TileInput {
-    /// Returns the conversion of 8-bit samples to tensor values.
+    /// Returns the conversion of 8-bit samples to values of the input.
     pub const fn normalization(&self) -> Normalization {
-        Normalization { divide_by: self.divide_by, mean: self.mean, std: self.std }
+        let divide_by = Divisor::Constant(self.divide_by);
+        Normalization { divide_by, mean: self.mean, std: self.std }
     }
 }
 

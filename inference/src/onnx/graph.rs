@@ -6,6 +6,12 @@ use std::collections::BTreeMap;
 
 use super::wire::{Fields, Malformed, Value, put_bytes, put_head, put_number};
 
+/// The element type of 32-bit floats.
+pub const FLOAT: u64 = 1;
+/// The element type of bytes.
+pub const UINT8: u64 = 2;
+/// The element type of 16-bit floats.
+pub const FLOAT16: u64 = 10;
 /// The element type of 64-bit integers.
 const INT64: u64 = 7;
 
@@ -70,6 +76,21 @@ impl<'a> Model<'a> {
             }
         }
         Ok(Self { rest, graph })
+    }
+
+    /// Returns the version of ONNX's own operators; 1 if the file does not state it.
+    pub fn opset(&self) -> i64 {
+        const OPSET_IMPORT: u64 = 8;
+        let fields = self.rest.iter().flat_map(|raw| Fields(raw));
+        let mut versions = fields.filter_map(|field| match field.ok()?.pair() {
+            (OPSET_IMPORT, Value::Bytes(import)) => {
+                let domain = bytes_in(import, 1).unwrap_or_default();
+                let is_own = domain.is_empty() || domain == b"ai.onnx";
+                number_in(import, 2).filter(|_| is_own)
+            }
+            _ => None,
+        });
+        versions.next().map_or(1, |version| version as i64)
     }
 
     /// Returns the bytes of the file.
@@ -147,12 +168,14 @@ impl<'a> Graph<'a> {
     /// Adds a constant of 64-bit integers along one axis.
     pub fn add_integers(&mut self, name: &str, values: &[i64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let mut tensor = Vec::new();
-        put_number(&mut tensor, 1, values.len() as u64);
-        put_number(&mut tensor, 2, INT64);
-        put_bytes(&mut tensor, 8, name.as_bytes());
-        put_bytes(&mut tensor, 9, &bytes);
+        let tensor = tensor(&[values.len() as u64], INT64, name, &bytes);
         self.initializers.push(Cow::Owned(tensor));
+    }
+
+    /// Adds a constant of 32-bit floats of this shape; without axes, of one value.
+    pub fn add_floats(&mut self, name: &str, dims: &[u64], values: &[f32]) {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.initializers.push(Cow::Owned(tensor(dims, FLOAT, name, &bytes)));
     }
 }
 
@@ -172,6 +195,20 @@ impl<'a> Node<'a> {
         put_bytes(&mut attribute, 1, name.as_bytes());
         put_number(&mut attribute, 3, value as u64);
         put_number(&mut attribute, 20, INT);
+        self.attributes.push(Cow::Owned(attribute));
+        self
+    }
+
+    /// Adds an attribute that is a list of numbers.
+    #[must_use]
+    pub fn with_integers(mut self, name: &str, values: &[i64]) -> Self {
+        const INTS: u64 = 7;
+        let mut attribute = Vec::new();
+        put_bytes(&mut attribute, 1, name.as_bytes());
+        for value in values {
+            put_number(&mut attribute, 8, *value as u64);
+        }
+        put_number(&mut attribute, 20, INTS);
         self.attributes.push(Cow::Owned(attribute));
         self
     }
@@ -228,6 +265,27 @@ impl<'a> Node<'a> {
 }
 
 impl<'a> Port<'a> {
+    /// Creates a port. `axes` holds the size of each axis, `None` where any is allowed; without axes, it declares no shape.
+    pub fn new(name: &'a str, element: u64, axes: &[Option<usize>]) -> Self {
+        let mut shape = Vec::new();
+        for size in axes {
+            let mut dimension = Vec::new();
+            if let Some(size) = size {
+                put_number(&mut dimension, 1, *size as u64);
+            }
+            put_bytes(&mut shape, 1, &dimension);
+        }
+        let (mut tensor, mut kind, mut message) = (Vec::new(), Vec::new(), Vec::new());
+        put_number(&mut tensor, 1, element);
+        if !axes.is_empty() {
+            put_bytes(&mut tensor, 2, &shape);
+        }
+        put_bytes(&mut kind, 1, &tensor);
+        put_bytes(&mut message, 1, name.as_bytes());
+        put_bytes(&mut message, 2, &kind);
+        Self { name, message: Cow::Owned(message) }
+    }
+
     fn read(message: &'a [u8]) -> Result<Self, Malformed> {
         let name = bytes_in(message, 1).unwrap_or_default();
         Ok(Self { name: text(name)?, message: Cow::Borrowed(message) })
@@ -319,6 +377,18 @@ pub fn number_in(message: &[u8], wanted: u64) -> Option<u64> {
         (number, Value::Number(value)) if number == wanted => Some(value),
         _ => None,
     })
+}
+
+/// Returns a constant as a message. `bytes` holds its values, the lowest byte of each first.
+pub fn tensor(dims: &[u64], element: u64, name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut message = Vec::with_capacity(bytes.len() + name.len() + 64);
+    for size in dims {
+        put_number(&mut message, 1, *size);
+    }
+    put_number(&mut message, 2, element);
+    put_bytes(&mut message, 8, name.as_bytes());
+    put_bytes(&mut message, 9, bytes);
+    message
 }
 
 /// Returns the name of a tensor.
@@ -423,6 +493,24 @@ mod tests {
         assert_eq!(found["raw"], [1, -1, 64]);
         assert_eq!(found["typed"], [5, -1]);
         assert_eq!(found["constant"], [5, -1]);
+    }
+
+    #[test]
+    fn a_port_declares_what_it_was_made_of() {
+        let axes = [None, Some(32), None, Some(3)];
+        let port = Port::new("picture", UINT8, &axes);
+        assert_eq!((port.element_type(), port.axes().as_slice()), (Some(UINT8), &axes[..]));
+        let port = Port::new("result", FLOAT, &[]);
+        assert_eq!((port.element_type(), port.axes().len()), (Some(FLOAT), 0));
+        let read = Port::read(&port.message).unwrap();
+        assert_eq!((read.name, read.element_type()), ("result", Some(FLOAT)));
+    }
+
+    #[test]
+    fn the_version_of_the_operators_is_read() {
+        let file = model();
+        assert!((11..30).contains(&Model::read(&file).unwrap().opset()));
+        assert_eq!(Model::read(&[]).unwrap().opset(), 1);
     }
 
     #[test]

@@ -13,8 +13,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use self::operators::{Arithmetic, Operator, Others, Output};
-use self::tensors::{FLOAT, FLOAT16};
-use super::graph::{Graph, Model, Node, attribute_name, bytes_in, number_in, tensor_name};
+use super::graph::{
+    FLOAT, FLOAT16, Graph, Model, Node, attribute_name, bytes_in, number_in, tensor_name,
+};
 use super::wire::Malformed;
 
 /// How a value of 16 bits is kept.

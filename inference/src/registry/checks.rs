@@ -13,10 +13,11 @@ use crate::manifest::{
     self, Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Precision, Safety, Task,
     TilingMode,
 };
+use crate::onnx;
 use crate::painter::{ExemplarPainter, FillPainter, InpaintPainter, Painter};
 use crate::safety::SafetyChecker;
 use crate::segment_anything::SegmentAnything;
-use crate::session::{ExtraFile, Runtime, Session, SessionError};
+use crate::session::{PictureNet, Runtime, Session, SessionError};
 
 mod batch;
 mod checksum;
@@ -98,8 +99,8 @@ pub fn load_engine(
     let mut kept = Kept::new(false);
     kept.rewrites = rewrites;
     let mut engine = load_again(manifest, runtime, &mut kept).map_err(Some)?;
-    if let (Engine::Net(session), Some(task)) = (&mut engine, manifest.task.net()) {
-        engine::compare(session, (manifest, task), runtime, reference, may_go_on)?;
+    if let (Engine::Net(net), Some(task)) = (&mut engine, manifest.task.net()) {
+        engine::compare(net, (manifest, task), runtime, reference, may_go_on)?;
     }
     Ok(engine)
 }
@@ -141,52 +142,54 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         }
     }
 
-    /// A net with one input tensor and one output tensor.
+    /// A net that takes a picture, with one output.
     fn load_net(
         &mut self,
         manifest: &Manifest,
         task: NetTask<'_>,
         runtime: &Runtime,
     ) -> Option<Engine> {
-        let shapes = task.input_shapes(runtime.batching().0, runtime.tile_memory_bytes());
-        let runtime = &runtime.for_shapes(shapes);
+        let files = self.read_files(manifest)?;
+        // A file that cannot be read is refused when it is opened.
+        if let (false, Ok(ports)) = (self.is_again, onnx::ports(&files.model)) {
+            self.take(LoadStep::Contract, || contract::check(&ports, task))?;
+        }
         let Rewrites { precision, has_open_batch } = self.kept.rewrites;
-        let open = |runtime: &Runtime, model: &[u8], extra: &[ExtraFile]| {
-            let mut model = Cow::Borrowed(model);
+        let open = || {
+            let mut model = Cow::Borrowed(files.model.as_slice());
             if precision == Precision::F16 {
                 model = Cow::Owned(precision::convert_known(runtime, &model)?);
             }
             if has_open_batch {
-                batch::open_known(runtime, task, &model, extra)
+                batch::open_known(runtime, task, &model, &files.extra)
             } else {
-                runtime.open_net(&model, extra)
+                run::open(runtime, task, &model, &files.extra)
             }
         };
-        let (mut session, files) = self.open(manifest, runtime, open)?;
+        let mut net = self.open(manifest, runtime, open)?;
         if self.is_again {
-            return Some(Engine::Net(Box::new(session)));
+            return Some(Engine::Net(Box::new(net)));
         }
-        self.take(LoadStep::Contract, || contract::check(&session, task))?;
         self.may_run()?;
         if runtime.precision(task.precision()) == Precision::F16 {
             let (opened, in_half) = self.take(LoadStep::Precision, || {
-                precision::open(&manifest.name, session, task, &files, runtime)
+                precision::open(&manifest.name, net, task, &files, runtime)
             })?;
-            session = opened;
+            net = opened;
             if let Some(model) = in_half {
                 let in_half = Files { model, extra: files.extra.clone() };
-                match self.prove_in_half(manifest, task, runtime, session, in_half) {
-                    Ok(session) => return Some(Engine::Net(Box::new(session))),
+                match self.prove_in_half(manifest, task, runtime, net, in_half) {
+                    Ok(net) => return Some(Engine::Net(Box::new(net))),
                     Err(reason) => {
-                        (session, _) = self.take(LoadStep::Precision, || {
-                            precision::open_in_full(&manifest.name, &reason, &files, runtime)
+                        (net, _) = self.take(LoadStep::Precision, || {
+                            precision::open_in_full(&manifest.name, &reason, task, &files, runtime)
                         })?;
                     }
                 }
             }
         }
-        let session = self.prove(manifest, task, runtime, session, files)?;
-        Some(Engine::Net(Box::new(session)))
+        let net = self.prove(manifest, task, runtime, net, files)?;
+        Some(Engine::Net(Box::new(net)))
     }
 
     /// Takes the steps that run a net, for one that computes in 16 bits. Reports them if none fails.
@@ -198,19 +201,19 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         manifest: &Manifest,
         task: NetTask<'_>,
         runtime: &Runtime,
-        session: Session,
+        net: PictureNet,
         files: Files,
-    ) -> Result<Session, String> {
+    ) -> Result<PictureNet, String> {
         let mut reports = Vec::new();
         self.kept.rewrites.precision = Precision::F16;
         let report = |report| reports.push(report);
         let mut trial = Steps::new(self.mode, self.is_known, &mut *self.kept, report);
-        let proven = trial.prove(manifest, task, runtime, session, files);
+        let proven = trial.prove(manifest, task, runtime, net, files);
         let refusals = trial.refusals;
         match proven {
-            Some(session) if refusals.is_empty() => {
+            Some(net) if refusals.is_empty() => {
                 reports.into_iter().for_each(&mut self.report);
-                Ok(session)
+                Ok(net)
             }
             _ => {
                 self.kept.rewrites = Rewrites::default();
@@ -227,37 +230,35 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         manifest: &Manifest,
         task: NetTask<'_>,
         runtime: &Runtime,
-        mut session: Session,
+        mut net: PictureNet,
         files: Files,
-    ) -> Option<Session> {
+    ) -> Option<PictureNet> {
         let mode = self.mode;
-        if runtime.batching().0 > 1 && !session.takes_batches(task.input()) {
-            session = self.take(LoadStep::Batch, || {
-                batch::open(&manifest.name, session, task, &files, runtime)
+        if runtime.batching().0 > 1 && !net.takes_batches() {
+            net = self.take(LoadStep::Batch, || {
+                batch::open(&manifest.name, net, task, &files, runtime)
             })?;
-            self.kept.rewrites.has_open_batch = session.takes_batches(task.input());
+            self.kept.rewrites.has_open_batch = net.takes_batches();
         }
         drop(files);
         if self.is_known {
-            return Some(session);
+            return Some(net);
         }
-        self.take(LoadStep::WarmUp, || warm_up::run_net(&mut session, task))?;
+        self.take(LoadStep::WarmUp, || warm_up::run_net(&mut net, task))?;
         let is_due =
             |golden: &&Golden| mode == CheckMode::Thorough || golden.when == GoldenWhen::Load;
         for golden in manifest.golden.iter().filter(is_due) {
             self.take(LoadStep::Golden, || {
-                golden::compare(&mut session, task, &manifest.folder, golden)
+                golden::compare(&mut net, task, &manifest.folder, golden)
             })?;
         }
         if let (NetTask::Upscale(upscale), CheckMode::Thorough) = (task, mode)
             && upscale.tiling.mode == TilingMode::Exact
         {
             let (device, precision) = (runtime.device(), self.kept.rewrites.precision);
-            self.take(LoadStep::Tiling, || {
-                tiling::compare(&mut session, upscale, device, precision)
-            })?;
+            self.take(LoadStep::Tiling, || tiling::compare(&mut net, upscale, device, precision))?;
         }
-        Some(session)
+        Some(net)
     }
 
     fn load_safety_net(
@@ -266,7 +267,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         contract: &Safety,
         runtime: &Runtime,
     ) -> Option<Engine> {
-        let (session, _) = self.open(manifest, runtime, Runtime::open)?;
+        let session = self.open_session(manifest, runtime)?;
         let mut checker =
             self.take(LoadStep::Contract, || match SafetyChecker::new(session, contract) {
                 Ok(checker) => Outcome::passed("picture → probabilities".to_owned(), checker),
@@ -291,7 +292,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         contract: &Fill,
         runtime: &Runtime,
     ) -> Option<Engine> {
-        let (session, _) = self.open(manifest, runtime, Runtime::open)?;
+        let session = self.open_session(manifest, runtime)?;
         let painter =
             self.take(LoadStep::Contract, || match FillPainter::new(session, contract) {
                 Ok(painter) => Outcome::passed("picture and mask → picture".to_owned(), painter),
@@ -376,29 +377,39 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         Some(Engine::Painter(painter))
     }
 
-    /// The steps until one ONNX file is open. The session is opened from the bytes whose checksum was checked.
-    fn open(
-        &mut self,
-        manifest: &Manifest,
-        runtime: &Runtime,
-        open: impl FnOnce(&Runtime, &[u8], &[ExtraFile]) -> Result<Session, SessionError>,
-    ) -> Option<(Session, Files)> {
+    /// The steps until the files of one graph are read.
+    fn read_files(&mut self, manifest: &Manifest) -> Option<Files> {
         let mode = self.mode;
         let files =
             self.take_kept(LoadStep::Checksum, |kept| checksum::read(manifest, mode, kept))?;
         if !self.is_again {
             self.take(LoadStep::Files, || external_files::check(manifest, &files))?;
         }
-        let session = self.take(LoadStep::Open, || match open(runtime, &files.model, &files.extra) {
-            Ok(session) => Outcome::passed(format!("opened on {}", runtime.device()), session),
+        Some(files)
+    }
+
+    /// The steps until one ONNX file is open whose tensors the session converts.
+    fn open_session(&mut self, manifest: &Manifest, runtime: &Runtime) -> Option<Session> {
+        let files = self.read_files(manifest)?;
+        self.open(manifest, runtime, || runtime.open(&files.model, &files.extra))
+    }
+
+    /// Opens a model from the bytes whose checksum was checked.
+    fn open<T>(
+        &mut self,
+        manifest: &Manifest,
+        runtime: &Runtime,
+        open: impl FnOnce() -> Result<T, SessionError>,
+    ) -> Option<T> {
+        self.take(LoadStep::Open, || match open() {
+            Ok(opened) => Outcome::passed(format!("opened on {}", runtime.device()), opened),
             Err(error) => {
                 let file = manifest.files.first().map_or("", |own| own.file.as_str());
                 Outcome::refused(format!(
                     "{file} cannot be opened: {error}; if it is not a complete ONNX model, get it or export it again"
                 ))
             }
-        })?;
-        Some((session, files))
+        })
     }
 
     /// Returns `None` if the load ends before the first run.

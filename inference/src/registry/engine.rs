@@ -4,12 +4,12 @@ use crate::memory::Tenant;
 use crate::painter::Painter;
 use crate::safety::SafetyChecker;
 use crate::segment_anything::SegmentAnything;
-use crate::session::{Runtime, Session};
+use crate::session::{PictureNet, Runtime};
 
 /// An opened model, by the kind of work that it does.
 pub enum Engine {
-    /// A net with one input tensor and one output tensor.
-    Net(Box<Session>),
+    /// A net that takes a picture, with one output.
+    Net(Box<PictureNet>),
     /// A painter of crops.
     Painter(Box<dyn Painter>),
     /// A safety net.

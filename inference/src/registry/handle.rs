@@ -75,11 +75,12 @@ impl ModelHandle {
         self.requests.same_channel(&other.requests)
     }
 
-    /// Runs the model on one input, after earlier requests. Dropping the future before the run starts skips the run.
+    /// Runs the model on one picture, bytes `[1, row, column, 3]`, after earlier requests. Dropping the future before the
+    /// run starts skips the run.
     ///
     /// # Errors
     /// [`SessionError::OutOfMemory`] if a smaller input may fit; otherwise ONNX Runtime's message.
-    pub async fn infer(&self, input: Array4<f32>) -> Result<Inference, SessionError> {
+    pub async fn infer(&self, input: Array4<u8>) -> Result<Inference, SessionError> {
         self.infer_announced(self.announce(), input).await
     }
 
@@ -95,7 +96,7 @@ impl ModelHandle {
     pub async fn infer_announced(
         &self,
         announcement: Announcement,
-        input: Array4<f32>,
+        input: Array4<u8>,
     ) -> Result<Inference, SessionError> {
         let (answer, answered) = oneshot::channel();
         self.send(Work::Infer { input, answer, announcement: Some(announcement) }).await?;

@@ -163,10 +163,10 @@ fn own_model(
         device: runtime.device(),
     };
     let task = manifest.task.clone();
-    let takes_several = match (&engine, task.net()) {
-        (Engine::Net(session), Some(net)) => session.takes_batches(net.input()),
-        (Engine::Painter(painter), _) => painter.takes_batches(),
-        _ => false,
+    let takes_several = match &engine {
+        Engine::Net(net) => net.takes_batches(),
+        Engine::Painter(painter) => painter.takes_batches(),
+        Engine::SafetyChecker(_) | Engine::SegmentAnything(_) => false,
     };
     let most = if takes_several { runtime.batching().0 } else { 1 };
     let most = residence.settle(load, before, most, started.elapsed());

@@ -11,6 +11,7 @@ use tracing::Span;
 
 use super::batches::Announcement;
 use super::engine::Candidate;
+use crate::output::Output;
 use crate::painter::{PaintError, Painting};
 use crate::segment_anything::{Features, ObjectMask, Prompt};
 use crate::session::SessionError;
@@ -27,10 +28,10 @@ pub struct Request {
 
 /// The work of a request, and the channel for its result.
 pub enum Work {
-    /// Run a net on one tensor.
+    /// Run a net on one picture.
     Infer {
-        /// The tensor, a batch of one.
-        input: Array4<f32>,
+        /// The picture, bytes `[1, row, column, 3]`.
+        input: Array4<u8>,
         /// Sends the result back.
         answer: oneshot::Sender<Result<Inference, SessionError>>,
         /// Ends when the thread takes the request.
@@ -126,8 +127,8 @@ pub struct PaintResult {
 /// The result of one run of a net.
 #[derive(Debug)]
 pub struct Inference {
-    /// The output tensor.
-    pub output: Array4<f32>,
+    /// The output for the picture.
+    pub output: Output,
     /// How long the input waited for the model.
     pub waited: Duration,
     /// How long the model ran; the share of this input if it ran in a batch.

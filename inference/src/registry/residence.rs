@@ -83,12 +83,11 @@ impl Residence {
     /// Builds the engine of the model in the background if the settings say so. `engine` serves until then.
     pub fn order_engine(&self, engine: &mut Engine) {
         let waits = self.runtime.engines().is_some_and(|engines| engines.in_background);
-        let (true, Engine::Net(session), Some(task)) = (waits, engine, self.manifest.task.net())
-        else {
+        let (true, Engine::Net(net), Some(task)) = (waits, engine, self.manifest.task.net()) else {
             return;
         };
         let name = &self.manifest.name;
-        match Reference::record(session, task) {
+        match Reference::record(net, task) {
             Ok(reference) => Order {
                 manifest: self.manifest.clone(),
                 runtime: self.runtime.opening_engines(true),

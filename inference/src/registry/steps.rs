@@ -16,10 +16,11 @@ pub enum LoadStep {
     Checksum,
     /// The graph keeps its tensors only in files that the manifest lists.
     Files,
+    /// Inputs and outputs have the names, types, ranks and sizes of the manifest. Taken after [`Self::Open`] for models
+    /// that are no picture nets.
+    Contract,
     /// ONNX Runtime opens the model on the device.
     Open,
-    /// Inputs and outputs have the names, types, ranks and sizes of the manifest.
-    Contract,
     /// A net that is to compute in 16 bits does so, if that gives nearly the same outputs.
     Precision,
     /// A net whose graph fixes its batch at 1 takes several inputs at a time, if that gives the same outputs. Taken

@@ -16,11 +16,11 @@ use super::engine::Engine;
 use super::request::{Inference, PaintResult, Request, Work};
 use super::residence::{NotLoaded, Residence};
 use crate::manifest::{Manifest, Task};
+use crate::output::Output;
 use crate::painter::{PaintError, Painting};
 use crate::runs::Run;
 use crate::segment_anything::SegmentAnything;
-use crate::session::{Runtime, Session, SessionError};
-use crate::tensor::Tensors;
+use crate::session::{PictureNet, Runtime, SessionError};
 
 /// How often a thread polls for more inputs while a batch fills.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
@@ -30,7 +30,7 @@ const ABANDONED: &str = "no caller waits for the model anymore";
 
 /// One input of a batch, and the channel for its output.
 struct Item {
-    input: Array4<f32>,
+    input: Array4<u8>,
     answer: oneshot::Sender<Result<Inference, SessionError>>,
     waited: Duration,
 }
@@ -218,7 +218,7 @@ impl Thread<'_> {
     /// Collects a batch: `first`, and inputs of the same shape that are waiting. Waits a moment for those that are on
     /// their way, and for no others.
     fn gather(&mut self, first: Item) -> Vec<Item> {
-        let (_, _, rows, columns) = first.input.dim();
+        let (_, rows, columns, _) = first.input.dim();
         let largest = self.batches.largest(rows, columns);
         let mut batch = vec![first];
         let until = Instant::now() + self.batches.wait();
@@ -255,7 +255,7 @@ impl Thread<'_> {
 
     /// Runs a batch. Returns the output of each input, and its share of the duration. If it fails on an engine that was
     /// built in the background, runs it again without.
-    fn run(&mut self, batch: &[Item]) -> Result<(Vec<Array4<f32>>, Duration), SessionError> {
+    fn run(&mut self, batch: &[Item]) -> Result<(Vec<Output>, Duration), SessionError> {
         let first = self.run_once(batch);
         let Err(SessionError::Failed(reason)) = &first else { return first };
         if !self.residence.has_engine().load(Ordering::Acquire) {
@@ -273,10 +273,10 @@ impl Thread<'_> {
         }
     }
 
-    fn run_once(&mut self, batch: &[Item]) -> Result<(Vec<Array4<f32>>, Duration), SessionError> {
+    fn run_once(&mut self, batch: &[Item]) -> Result<(Vec<Output>, Duration), SessionError> {
         let has_engine = self.residence.has_engine().load(Ordering::Acquire);
-        let (Some(Engine::Net(session)), Some(net)) = (&mut self.engine, self.task.net()) else {
-            return Err(self.unsupported("run a tensor"));
+        let Some(Engine::Net(net)) = &mut self.engine else {
+            return Err(self.unsupported("run on a picture"));
         };
         let run = self.runtime.runs().start(self.name);
         let started = Instant::now();
@@ -284,7 +284,7 @@ impl Thread<'_> {
             .and_then(
                 |()| if has_engine { self.runtime.faults().inject_into_engine() } else { Ok(()) },
             )
-            .and_then(|()| run_batch(session, net.tensors(), batch));
+            .and_then(|()| run_batch(net, batch));
         let share = started.elapsed() / batch.len() as u32;
         Ok((note_device_loss(self.runtime, outputs)?, share))
     }
@@ -409,21 +409,17 @@ fn note_device_loss<T>(
     result
 }
 
-fn run_batch(
-    session: &mut Session,
-    tensors: Tensors<'_>,
-    batch: &[Item],
-) -> Result<Vec<Array4<f32>>, SessionError> {
+fn run_batch(net: &mut PictureNet, batch: &[Item]) -> Result<Vec<Output>, SessionError> {
     if let [only] = batch {
-        return Ok(vec![session.run(tensors, &only.input)?]);
+        return Ok(vec![net.run(&only.input)?]);
     }
     let views: Vec<_> = batch.iter().map(|item| item.input.view()).collect();
     let failed = |error: &dyn std::fmt::Display| SessionError::Failed(format!("batch: {error}"));
     let together = concatenate(Axis(0), &views).map_err(|error| failed(&error))?;
-    let outputs = session.run(tensors, &together)?;
-    if outputs.len_of(Axis(0)) != batch.len() {
-        let (inputs, outputs) = (batch.len(), outputs.len_of(Axis(0)));
+    let outputs = net.run(&together)?.split();
+    if outputs.len() != batch.len() {
+        let (inputs, outputs) = (batch.len(), outputs.len());
         return Err(failed(&format!("{inputs} inputs gave {outputs} outputs")));
     }
-    Ok(outputs.axis_chunks_iter(Axis(0), 1).map(|one| one.to_owned()).collect())
+    Ok(outputs)
 }

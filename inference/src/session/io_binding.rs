@@ -1,5 +1,5 @@
-//! Input and output tensors that stay on the device between runs (ONNX Runtime's I/O binding), for nets with one input
-//! and one output. [`super::bound_runs`] does the same for nets with several inputs.
+//! Input and output tensors of picture nets that stay on the device between runs (ONNX Runtime's I/O binding).
+//! [`super::bound_runs`] does the same for nets with several inputs.
 //!
 //! By default, ONNX Runtime allocates the output in every run and copies input and output through pageable host memory.
 //! Here each shape has its input and output on the device and staging buffers in pinned host memory, all allocated
@@ -10,12 +10,13 @@ use std::collections::VecDeque;
 use ndarray::Array4;
 use ort::memory::MemoryType;
 use ort::session::{IoBinding, RunOptions, Session as OrtSession};
-use ort::value::DynTensor;
+use ort::value::{DynTensor, TensorElementType};
 
-use super::kept::{Keeping, KeptShapes, MAX_SHAPES, Memory, check_same};
-use super::values::{onnx_type, read_output, write_input};
+use super::kept::{Keeping, KeptShapes, MAX_SHAPES, Memory, check_same_output};
+use super::reading::Reading;
 use crate::device::Device;
-use crate::tensor::Tensors;
+use crate::onnx::pictures::PICTURE;
+use crate::output::Output;
 
 /// The kept tensors of a net, by shape.
 pub struct ShapeBindings {
@@ -28,14 +29,17 @@ pub struct ShapeBindings {
 /// The kept tensors of one shape.
 struct ShapeBinding {
     shape: [usize; 4],
-    input: String,
-    output: String,
     binding: IoBinding,
     options: RunOptions,
     host_input: DynTensor,
     device_input: DynTensor,
-    device_output: DynTensor,
-    host_output: DynTensor,
+    /// In the order of [`Reading::names`].
+    outputs: Vec<KeptOutput>,
+}
+
+struct KeptOutput {
+    on_device: DynTensor,
+    on_host: DynTensor,
 }
 
 impl ShapeBindings {
@@ -66,13 +70,14 @@ impl ShapeBindings {
     pub fn run(
         &mut self,
         session: &mut OrtSession,
-        tensors: Tensors<'_>,
-        input: &Array4<f32>,
-    ) -> ort::Result<Option<Array4<f32>>> {
-        let Some(binding) = self.kept.find(|binding| binding.fits(tensors, input)) else {
+        reading: Reading,
+        input: &Array4<u8>,
+    ) -> ort::Result<Option<Output>> {
+        let shape = input.shape();
+        let Some(binding) = self.kept.find(|binding| binding.shape == shape) else {
             return Ok(None);
         };
-        let output = binding.run(session, tensors, input);
+        let output = binding.run(session, reading, input);
         if output.is_err() {
             self.kept.clear();
         }
@@ -87,19 +92,19 @@ impl ShapeBindings {
     pub fn keep(
         &mut self,
         session: &mut OrtSession,
-        tensors: Tensors<'_>,
-        input: &Array4<f32>,
-        output: &Array4<f32>,
+        reading: Reading,
+        input: &Array4<u8>,
+        output: &Output,
     ) -> ort::Result<()> {
         if !self.is_repeated(input.dim().into()) {
             return Ok(());
         }
         let memory = self.memory;
-        let make = |options| ShapeBinding::new(session, memory, tensors, (input, output), options);
+        let make = |options| ShapeBinding::new(session, memory, reading, (input, output), options);
         let Some(binding) = self.kept.add(make)? else { return Ok(()) };
         // Twice: with graphs, the first run records and the second one replays.
         for _ in 0..2 {
-            check_same(output, &binding.run(session, tensors, input)?)?;
+            check_same_output(output, &binding.run(session, reading, input)?)?;
         }
         Ok(())
     }
@@ -124,47 +129,53 @@ impl ShapeBinding {
     fn new(
         session: &OrtSession,
         memory: Memory,
-        tensors: Tensors<'_>,
-        (input, output): (&Array4<f32>, &Array4<f32>),
+        reading: Reading,
+        (input, output): (&Array4<u8>, &Output),
         options: RunOptions,
     ) -> ort::Result<Self> {
-        let (from, to) = (tensors.input_format, tensors.output_format);
-        let (given, made) = (onnx_type(from.element), onnx_type(to.element));
-        let given_shape = || from.layout.arrange(input.dim().into());
-        let made_shape = || to.layout.arrange(output.dim().into());
-        let device_input = memory.on_device(session, given, given_shape())?;
-        let mut device_output = memory.on_device(session, made, made_shape())?;
+        const BYTES: TensorElementType = TensorElementType::Uint8;
+        const FLOATS: TensorElementType = TensorElementType::Float32;
         let mut binding = session.create_binding()?;
-        binding.bind_input(tensors.input, &device_input)?;
-        binding.bind_output(tensors.output, &mut device_output)?;
+        let shape = || input.shape().to_vec();
+        let device_input = memory.on_device(session, BYTES, shape())?;
+        binding.bind_input(PICTURE, &device_input)?;
+        let made = match output {
+            Output::Maps(maps) => vec![(FLOATS, maps.shape().to_vec())],
+            Output::Pictures { samples, magnitudes } => {
+                vec![(BYTES, samples.shape().to_vec()), (FLOATS, vec![magnitudes.len()])]
+            }
+        };
+        let mut outputs = Vec::new();
+        for (name, (element, shape)) in reading.names().iter().zip(made) {
+            let mut on_device = memory.on_device(session, element, shape.clone())?;
+            binding.bind_output(*name, &mut on_device)?;
+            let on_host = memory.on_host(session, MemoryType::CPUOutput, element, shape)?;
+            outputs.push(KeptOutput { on_device, on_host });
+        }
         Ok(Self {
             shape: input.dim().into(),
-            input: tensors.input.to_owned(),
-            output: tensors.output.to_owned(),
             binding,
             options,
-            host_input: memory.on_host(session, MemoryType::CPUInput, given, given_shape())?,
+            host_input: memory.on_host(session, MemoryType::CPUInput, BYTES, shape())?,
             device_input,
-            device_output,
-            host_output: memory.on_host(session, MemoryType::CPUOutput, made, made_shape())?,
+            outputs,
         })
-    }
-
-    fn fits(&self, tensors: Tensors<'_>, input: &Array4<f32>) -> bool {
-        self.shape == input.shape() && self.input == tensors.input && self.output == tensors.output
     }
 
     fn run(
         &mut self,
         session: &mut OrtSession,
-        tensors: Tensors<'_>,
-        input: &Array4<f32>,
-    ) -> ort::Result<Array4<f32>> {
-        write_input(input, &tensors, &mut self.host_input)?;
+        reading: Reading,
+        input: &Array4<u8>,
+    ) -> ort::Result<Output> {
+        self.host_input.try_extract_array_mut::<u8>()?.assign(input);
         self.host_input.copy_into(&mut self.device_input)?;
-        // The returned values alias the bound output.
+        // The returned values alias the bound outputs.
         drop(session.run_binding_with_options(&self.binding, &self.options)?);
-        self.device_output.copy_into(&mut self.host_output)?;
-        read_output(&self.host_output, &tensors)
+        for KeptOutput { on_device, on_host } in &mut self.outputs {
+            on_device.copy_into(on_host)?;
+        }
+        let outputs: Vec<_> = self.outputs.iter().map(|output| &output.on_host).collect();
+        reading.read(&outputs)
     }
 }

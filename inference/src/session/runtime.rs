@@ -14,16 +14,18 @@ use super::error::classify;
 use super::io_binding::ShapeBindings;
 use super::kept::Keeping;
 use super::{
-    Batching, DevicePolicy, GpuSettings, PrecisionPolicy, RuntimeSettings, Session, SessionError,
+    Batching, DevicePolicy, GpuSettings, PictureNet, PrecisionPolicy, RuntimeSettings, Session,
+    SessionError,
 };
 use crate::device::Device;
 use crate::diffusion::Opener;
 use crate::faults::RunFaults;
 use crate::memory::{Memory, MemorySettings, Reading};
-use crate::onnx;
+use crate::onnx::pictures::PICTURE;
+use crate::onnx::{self, pictures};
 use crate::runs::Runs;
 use crate::shapes::InputShapes;
-use crate::tensor::Precision;
+use crate::tensor::{Precision, Tensors};
 
 /// A file in which a model's graph keeps tensors.
 #[derive(Clone, Debug)]
@@ -46,8 +48,6 @@ pub struct Runtime {
     engines: Option<EngineSettings>,
     /// Whether nets are opened as engines.
     opens_engines: bool,
-    /// The shapes of the net to open.
-    shapes: Option<InputShapes>,
 }
 
 impl Runtime {
@@ -70,8 +70,8 @@ impl Runtime {
         }
         let memory = Memory::new(memory_limit(&settings, device));
         let opens_engines = engines.as_ref().is_some_and(|engines| !engines.in_background);
-        let (runs, shapes) = (Runs::default(), None);
-        Ok(Self { environment, settings, device, runs, memory, engines, opens_engines, shapes })
+        let runs = Runs::default();
+        Ok(Self { environment, settings, device, runs, memory, engines, opens_engines })
     }
 
     /// Returns how engines are built, now or in the background.
@@ -88,12 +88,6 @@ impl Runtime {
     #[must_use]
     pub fn opening_engines(&self, opens_engines: bool) -> Self {
         Self { opens_engines: opens_engines && self.engines.is_some(), ..self.clone() }
-    }
-
-    /// Returns this runtime for opening a net whose input has these shapes. An engine is built for them.
-    #[must_use]
-    pub fn for_shapes(&self, shapes: InputShapes) -> Self {
-        Self { shapes: Some(shapes), ..self.clone() }
     }
 
     /// Returns the memory that the models on this runtime share.
@@ -186,24 +180,32 @@ impl Runtime {
     /// # Errors
     /// If the bytes are not a model, or the device refuses it.
     pub fn open(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
-        let inner = self.build(model, extra, false).map_err(|error| classify(&error))?;
-        Ok(Session { inner, bindings: None })
+        let session = self.build(model, extra, false).map_err(|error| classify(&error))?;
+        Ok(Session(session))
     }
 
-    /// Opens a net with one input and one output, whose tensors may stay on the device between runs. Builds its engine if
-    /// this runtime [opens engines](Self::opens_engines) and it is not in the folder yet, which takes minutes.
+    /// Opens a net that takes pictures, with these tensors. Its tensors may stay on the device between runs. Builds its
+    /// engine for inputs of these shapes if this runtime [opens engines](Self::opens_engines) and it is not in the folder
+    /// yet, which takes minutes.
     ///
     /// # Errors
     /// Same as [`Self::open`].
-    pub fn open_net(&self, model: &[u8], extra: &[ExtraFile]) -> Result<Session, SessionError> {
+    pub fn open_net(
+        &self,
+        model: &[u8],
+        extra: &[ExtraFile],
+        tensors: &Tensors<'_>,
+        shapes: &InputShapes,
+    ) -> Result<PictureNet, SessionError> {
+        let model = &pictures::take_bytes(model, tensors).map_err(SessionError::Failed)?;
         let (inner, keeping) = match &self.engines {
             Some(engines) if self.opens_engines => {
                 let kept = if self.keeps_tensors() { Keeping::Tensors } else { Keeping::Nothing };
-                (self.build_engine(engines, model, extra)?, kept)
+                (self.build_engine(engines, model, extra, shapes)?, kept)
             }
             _ => self.open_keeping(|has_graphs| self.build(model, extra, has_graphs))?,
         };
-        Ok(Session { inner, bindings: ShapeBindings::new(self.device, keeping) })
+        Ok(PictureNet::new(inner, tensors, ShapeBindings::new(self.device, keeping)))
     }
 
     /// Opens a session, with CUDA graphs if the settings say so and the model allows it.
@@ -243,8 +245,7 @@ impl Runtime {
                 ))?
                 .commit_from_file(model)
         };
-        let inner = open().map_err(|error| classify(&error))?;
-        Ok(Session { inner, bindings: None })
+        open().map(Session).map_err(|error| classify(&error))
     }
 
     fn build(&self, model: &[u8], extra: &[ExtraFile], graphs: bool) -> ort::Result<OrtSession> {
@@ -257,14 +258,10 @@ impl Runtime {
         engines: &EngineSettings,
         model: &[u8],
         extra: &[ExtraFile],
+        shapes: &InputShapes,
     ) -> Result<OrtSession, SessionError> {
-        let profile = match &self.shapes {
-            Some(shapes) => {
-                let axes = onnx::input_axes(model, &shapes.name).map_err(SessionError::Failed)?;
-                shapes.profile(&axes)
-            }
-            None => None,
-        };
+        let axes = onnx::input_axes(model, PICTURE).map_err(SessionError::Failed)?;
+        let profile = shapes.profile(PICTURE, &axes);
         let build = || {
             let builder = match engines.builder.provider(&engines.folder, profile) {
                 Some(provider) => {

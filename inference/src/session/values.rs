@@ -3,9 +3,9 @@
 use half::f16;
 use ndarray::Array4;
 use ort::session::SessionInputValue;
-use ort::value::{DynTensor, Tensor, TensorElementType, TensorRef, TensorValueTypeMarker, Value};
+use ort::value::{Tensor, TensorRef, TensorValueTypeMarker, Value};
 
-use crate::tensor::{self, Element, Format, Layout, Tensors};
+use crate::tensor::{self, Element, Format, Layout};
 
 /// Returns an input for a run. Borrows the picture if the graph stores it in the same way.
 pub fn input_value(
@@ -20,31 +20,16 @@ pub fn input_value(
     })
 }
 
-/// Writes a picture into an input that is kept between runs.
-pub fn write_input(
-    picture: &Array4<f32>,
-    tensors: &Tensors<'_>,
-    kept: &mut DynTensor,
-) -> ort::Result<()> {
-    let Format { element, layout } = tensors.input_format;
-    match element {
-        Element::F32 => tensor::write(picture, layout, kept.try_extract_array_mut::<f32>()?),
-        Element::F16 => tensor::write(picture, layout, kept.try_extract_array_mut::<f16>()?),
-        Element::U8 => tensor::write(picture, layout, kept.try_extract_array_mut::<u8>()?),
-    }
-    Ok(())
-}
-
 /// Returns the values of an output.
 pub fn read_output<T: TensorValueTypeMarker + ?Sized>(
     output: &Value<T>,
-    tensors: &Tensors<'_>,
+    name: &str,
+    Format { element, layout }: Format,
 ) -> ort::Result<Array4<f32>> {
-    let Tensors { output: name, output_format: Format { element, layout }, white, .. } = *tensors;
     let values = match element {
-        Element::F32 => tensor::decode(output.try_extract_array::<f32>()?, layout, white),
-        Element::F16 => tensor::decode(output.try_extract_array::<f16>()?, layout, white),
-        Element::U8 => tensor::decode(output.try_extract_array::<u8>()?, layout, white),
+        Element::F32 => tensor::decode(output.try_extract_array::<f32>()?, layout),
+        Element::F16 => tensor::decode(output.try_extract_array::<f16>()?, layout),
+        Element::U8 => tensor::decode(output.try_extract_array::<u8>()?, layout),
     };
     values.map_err(|reason| ort::Error::new(format!("output {name:?}: {reason}")))
 }
@@ -54,14 +39,8 @@ pub fn read_flat<T: TensorValueTypeMarker + ?Sized>(output: &Value<T>) -> ort::R
     if let Ok(values) = output.try_extract_array::<f16>() {
         return Ok(values.iter().map(|value| value.to_f32()).collect());
     }
-    Ok(output.try_extract_array::<f32>()?.iter().copied().collect())
-}
-
-/// Returns the element type as ONNX Runtime names it.
-pub const fn onnx_type(element: Element) -> TensorElementType {
-    match element {
-        Element::F32 => TensorElementType::Float32,
-        Element::F16 => TensorElementType::Float16,
-        Element::U8 => TensorElementType::Uint8,
+    if let Ok(values) = output.try_extract_array::<u8>() {
+        return Ok(values.iter().map(|value| f32::from(*value)).collect());
     }
+    Ok(output.try_extract_array::<f32>()?.iter().copied().collect())
 }

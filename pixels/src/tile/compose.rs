@@ -1,10 +1,10 @@
-//! Combines the model's outputs for a tile's colors and alpha into samples.
+//! Takes the region of a tile out of the model's outputs, and combines those for its colors and alpha.
 
 use ndarray::Array4;
 
-use super::{Alpha, OutputLayout, PaddedTile, Region, alpha, planes, to_byte};
-use crate::PixelError;
+use super::{Alpha, OutputLayout, PaddedTile, Region, alpha};
 use crate::encode::Channels;
+use crate::{PixelError, lanczos};
 
 /// Returns the interleaved samples of a region, from the model's output for the colors and, if alpha is mixed, for
 /// alpha.
@@ -12,56 +12,138 @@ use crate::encode::Channels;
 /// A gray sample is the mean of the three output channels. Transparent pixels become black, which compresses best.
 ///
 /// # Errors
-/// Same as [`planes`].
+/// Same as [`region_of`].
 pub fn compose(
-    output: &Array4<f32>,
-    alpha_output: Option<&Array4<f32>>,
+    output: &Array4<u8>,
+    alpha_output: Option<&Array4<u8>>,
     tile: &PaddedTile,
     region: &Region,
     layout: OutputLayout,
     channels: Channels,
 ) -> Result<Vec<u8>, PixelError> {
-    let [red, green, blue] = planes(output, region, layout)?;
-    let count = red.len();
+    let colors = region_of(output, region, layout)?;
     let alpha = match (&tile.alpha, alpha_output) {
-        (Alpha::Opaque, _) => vec![u8::MAX; count],
+        (Alpha::Opaque, _) if channels == Channels::Rgb => return Ok(colors),
+        (Alpha::Opaque, _) => vec![u8::MAX; colors.len() / 3],
         (Alpha::Mixed(alpha), Some(output)) => mixed(alpha, output, tile, region, layout)?,
-        (Alpha::Clear | Alpha::Mixed(_), _) => vec![0; count],
+        (Alpha::Clear | Alpha::Mixed(_), _) => vec![0; colors.len() / 3],
     };
-    let mean = |at: usize| (red[at] + green[at] + blue[at]) / 3.0;
-    let mut samples = Vec::with_capacity(count * channels.count());
-    for at in 0..count {
-        let is_visible = alpha[at] > 0;
-        let byte = |value: f32| if is_visible { to_byte(value) } else { 0 };
+    let mut samples = Vec::with_capacity(alpha.len() * channels.count());
+    for (pixel, alpha) in colors.as_chunks::<3>().0.iter().zip(alpha) {
+        let pixel = if alpha > 0 { *pixel } else { [0; 3] };
         match channels {
-            Channels::Gray => samples.push(byte(mean(at))),
-            Channels::GrayAlpha => samples.extend([byte(mean(at)), alpha[at]]),
-            Channels::Rgb => samples.extend([red[at], green[at], blue[at]].map(byte)),
+            Channels::Gray => samples.push(mean(pixel)),
+            Channels::GrayAlpha => samples.extend([mean(pixel), alpha]),
+            Channels::Rgb => samples.extend(pixel),
             Channels::Rgba => {
-                samples.extend([red[at], green[at], blue[at]].map(byte));
-                samples.push(alpha[at]);
+                samples.extend(pixel);
+                samples.push(alpha);
             }
         }
     }
     Ok(samples)
 }
 
+/// Returns R, G and B of every pixel of a region from a model's output, bytes `[1, h, w, 3]`: drops the padding and
+/// resamples from `layout.scale` to `layout.factor`. The result has `region.width() * layout.factor` columns.
+///
+/// # Errors
+/// [`PixelError::InvalidOutput`] if the output is too small or not contiguous.
+pub fn region_of(
+    output: &Array4<u8>,
+    region: &Region,
+    layout: OutputLayout,
+) -> Result<Vec<u8>, PixelError> {
+    let (_, height, width, channels) = output.dim();
+    let needed = |length: u32| ((length + 2 * layout.padding) * layout.scale) as usize;
+    if channels != 3 || height < needed(region.height()) || width < needed(region.width()) {
+        return Err(PixelError::InvalidOutput(format!("it has the shape {:?}", output.shape())));
+    }
+    let samples = output
+        .as_slice()
+        .ok_or_else(|| PixelError::InvalidOutput("it is not contiguous".to_owned()))?;
+    let offset = (layout.padding * layout.scale) as usize;
+    let (columns, rows) =
+        ((region.width() * layout.factor) as usize, (region.height() * layout.factor) as usize);
+    if layout.factor == layout.scale {
+        let mut pixels = Vec::with_capacity(columns * rows * 3);
+        for row in samples.chunks_exact(width * 3).skip(offset).take(rows) {
+            pixels.extend_from_slice(&row[offset * 3..(offset + columns) * 3]);
+        }
+        return Ok(pixels);
+    }
+    let ratio = (layout.scale as usize, layout.factor as usize);
+    let mut pixels = vec![0; columns * rows * 3];
+    for channel in 0..3 {
+        let plane =
+            samples.as_chunks::<3>().0.iter().map(|pixel| f32::from(pixel[channel]) / 255.0);
+        let plane: Vec<f32> = plane.collect();
+        let plane = lanczos::resample(&plane, width, offset, (columns, rows), ratio);
+        for (pixel, value) in pixels.as_chunks_mut::<3>().0.iter_mut().zip(plane) {
+            pixel[channel] = to_byte(value);
+        }
+    }
+    Ok(pixels)
+}
+
 fn mixed(
     own: &[u8],
-    output: &Array4<f32>,
+    output: &Array4<u8>,
     tile: &PaddedTile,
     region: &Region,
     layout: OutputLayout,
 ) -> Result<Vec<u8>, PixelError> {
-    let [red, green, blue] = planes(output, region, layout)?;
+    let computed = region_of(output, region, layout)?;
     let certain = alpha::certain_values(own, tile.width);
     let (factor, padding) = (layout.factor as usize, layout.padding as usize);
     let width = region.width() as usize * factor;
-    Ok((0..red.len())
-        .map(|at| {
-            let (x, y) = (at % width / factor + padding, at / width / factor + padding);
-            certain[y * tile.width + x]
-                .unwrap_or_else(|| to_byte((red[at] + green[at] + blue[at]) / 3.0))
-        })
-        .collect())
+    let samples = computed.as_chunks::<3>().0.iter().enumerate().map(|(at, pixel)| {
+        let (x, y) = (at % width / factor + padding, at / width / factor + padding);
+        certain[y * tile.width + x].unwrap_or_else(|| mean(*pixel))
+    });
+    Ok(samples.collect())
+}
+
+/// Returns the mean of a pixel's samples, rounded.
+fn mean(pixel: [u8; 3]) -> u8 {
+    let sum: u16 = pixel.into_iter().map(u16::from).sum();
+    ((sum + 1) / 3) as u8
+}
+
+/// Converts a value of 0..=1 to a sample, rounded; clamps other values.
+fn to_byte(value: f32) -> u8 {
+    (value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REGION: Region = Region { x: 0..2, y: 0..1 };
+
+    fn output() -> Array4<u8> {
+        Array4::from_shape_fn((1, 3, 4, 3), |(_, y, x, channel)| (y * 60 + x * 10 + channel) as u8)
+    }
+
+    #[test]
+    fn a_region_is_the_output_without_its_padding() {
+        let layout = OutputLayout { padding: 1, scale: 1, factor: 1 };
+        assert_eq!(region_of(&output(), &REGION, layout).unwrap(), [70, 71, 72, 80, 81, 82]);
+        let small = output().slice(ndarray::s![.., .., ..3, ..]).to_owned();
+        assert!(matches!(region_of(&small, &REGION, layout), Err(PixelError::InvalidOutput(_))));
+    }
+
+    #[test]
+    fn a_flat_picture_stays_flat_when_it_is_resampled() {
+        let layout = OutputLayout { padding: 3, scale: 4, factor: 2 };
+        let flat = Array4::from_elem((1, 28, 32, 3), 77);
+        assert_eq!(region_of(&flat, &REGION, layout).unwrap(), [77; 4 * 2 * 3]);
+    }
+
+    #[test]
+    fn a_gray_sample_is_the_rounded_mean() {
+        for (pixel, expected) in [([1, 1, 2], 1), ([1, 2, 2], 2), ([255; 3], 255), ([0, 0, 1], 0)] {
+            assert_eq!(mean(pixel), expected, "{pixel:?}");
+        }
+    }
 }

@@ -196,14 +196,14 @@ impl Search<'_> {
             return Ok(map);
         }
         let (scene, contract) = (self.known.scene().clone(), self.contract.clone());
-        let tensor = self
+        let input = self
             .pixels
             .run(move || {
                 let side = contract.input.width.max(contract.input.height);
-                contract.input.to_tensor(&scene.cut(region, side))
+                contract.input.to_bytes(&scene.cut(region, side))
             })
             .await?;
-        let output = self.model.infer(tensor).await?.output;
+        let output = self.model.infer(input).await?.output.into_maps()?;
         let contract = self.contract.clone();
         let values = self
             .pixels

@@ -65,13 +65,13 @@ pub async fn remove_background(
 
     let picture = steps.on_pixels(Stage::Decode, move || Ok(decode(&input, &limits)?)).await?;
     let announcement = model.announce();
-    let (contract, picture, tensor) = steps
+    let (contract, picture, input) = steps
         .on_pixels(Stage::Preprocess, move || {
-            let tensor = contract.input.to_tensor(&picture);
-            Ok((contract, picture, tensor))
+            let input = contract.input.to_bytes(&picture);
+            Ok((contract, picture, input))
         })
         .await?;
-    let map = steps.on_model(model, announcement, tensor).await?;
+    let map = steps.on_model(model, announcement, input).await?.into_maps()?;
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
             let alpha = contract.to_alpha(&map, &picture, Edges::OfPicture)?;

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
+use retouch_inference::output::Output;
 use retouch_inference::registry::{Announcement, ModelHandle};
 
 /// A stage of a tool, in order.
@@ -129,9 +130,9 @@ impl<'a, P: Fn(Stage)> Steps<'a, P> {
         &mut self,
         model: &ModelHandle,
         announcement: Announcement,
-        tensor: ndarray::Array4<f32>,
-    ) -> Result<ndarray::Array4<f32>, ToolError> {
-        let run = async { Ok(model.infer_announced(announcement, tensor).await?) };
+        input: ndarray::Array4<u8>,
+    ) -> Result<Output, ToolError> {
+        let run = async { Ok(model.infer_announced(announcement, input).await?) };
         let inference = self.unless_canceled(Stage::Infer, run).await?;
         self.times.add(Stage::Infer, inference.ran);
         Ok(inference.output)

@@ -80,11 +80,11 @@ pub trait Net: Sync {
         1
     }
 
-    /// Runs the net on f32 `[1, 3, height, width]`.
+    /// Runs the net on bytes `[1, height, width, 3]`.
     fn enlarge(
         &self,
         announcement: Option<Announcement>,
-        tile: Array4<f32>,
+        tile: Array4<u8>,
     ) -> impl Future<Output = Result<Inference, SessionError>> + Send;
 }
 
@@ -129,7 +129,7 @@ impl Net for Upscaler {
     async fn enlarge(
         &self,
         announcement: Option<Announcement>,
-        tile: Array4<f32>,
+        tile: Array4<u8>,
     ) -> Result<Inference, SessionError> {
         match announcement {
             Some(announcement) => self.model.infer_announced(announcement, tile).await,
@@ -428,12 +428,11 @@ impl<N: Net> Run<'_, N> {
         let Plan { layout, tile_size, channels, .. } = self.plan;
         let announcement = self.net.announce();
         let (picture, region) = (self.picture.clone(), tile.region.clone());
-        let normalization = self.net.contract().input.normalization();
         let prepare = move || {
             let cut = tile::cut(&picture, &region, layout.padding, tile_size);
-            let colors = tile::to_tensor(&cut, &normalization);
+            let colors = cut.colors();
             let alpha = match &cut.alpha {
-                Alpha::Mixed(alpha) => Some(tile::alpha_to_tensor(&cut, alpha, &normalization)),
+                Alpha::Mixed(alpha) => Some(cut.gray(alpha)),
                 Alpha::Opaque | Alpha::Clear => None,
             };
             (cut, colors, alpha)
@@ -454,11 +453,11 @@ impl<N: Net> Run<'_, N> {
     async fn enlarge(
         &self,
         announcement: Option<Announcement>,
-        tensor: Array4<f32>,
-    ) -> Result<Array4<f32>, ToolError> {
-        let inference = self.net.enlarge(announcement, tensor).await?;
+        input: Array4<u8>,
+    ) -> Result<Array4<u8>, ToolError> {
+        let inference = self.net.enlarge(announcement, input).await?;
         self.add(Stage::Infer, inference.ran);
-        Ok(inference.output)
+        Ok(inference.output.into_pictures()?)
     }
 
     async fn timed<T: Send + 'static>(

@@ -12,7 +12,6 @@ use image::{DynamicImage, RgbImage};
 use retouch_catalog::Factor;
 use retouch_inference::manifest::{Manifest, Task};
 use retouch_inference::session::{GpuSettings, Runtime, RuntimeSettings};
-use retouch_inference::tensor::{Element, Format, Layout, Tensors};
 use retouch_pixels::Limits;
 use retouch_pixels::alpha::Edges;
 use retouch_pixels::decode::decode;
@@ -44,7 +43,8 @@ async fn alpha(name: &str) -> DynamicImage {
     let model = load(&folder(name)).await.unwrap();
     let Task::Segmentation(contract) = model.task() else { panic!("{name} is no segmentation") };
     let picture = decode(&read(&folder(name).join("golden.png")), &Limits::default()).unwrap();
-    let map = model.infer(contract.input.to_tensor(&picture)).await.unwrap().output;
+    let output = model.infer(contract.input.to_bytes(&picture)).await.unwrap().output;
+    let map = output.into_maps().unwrap();
     let alpha = contract.to_alpha(&map, &picture, Edges::OfMap).unwrap();
     image::GrayImage::from_raw(picture.width, picture.height, alpha).unwrap().into()
 }
@@ -106,32 +106,25 @@ async fn an_upscale_is_right_for_every_contract_of_an_upscaler() {
 #[tokio::test]
 async fn every_format_gives_the_same_with_tensors_kept_on_the_device() {
     let gpu = GpuSettings { keep_tensors: Some(true), ..GpuSettings::default() };
-    let formats = [
-        ("upscale-f16", Element::F16, Layout::Nhwc, 1.0, 1.0),
-        ("upscale-bytes", Element::U8, Layout::Nchw, 255.0, 255.0),
-    ];
-    for (name, element, layout, brightest, white) in formats {
-        let format = Format { element, layout };
-        let tensors = Tensors {
-            input_format: format,
-            output_format: format,
-            white,
-            ..Tensors::plain("input", "output")
-        };
+    for name in ["upscale-f16", "upscale-bytes"] {
+        let manifest = Manifest::read(&folder(name)).unwrap();
+        let task = manifest.task.net().unwrap();
+        let shapes = task.input_shapes(2, 1 << 30);
         let open = |gpu| {
             let defaults = settings(super::Batching::NONE, super::RunFaults::default());
             let runtime = Runtime::start(RuntimeSettings { gpu, ..defaults }).unwrap();
-            runtime.open_net(&read(&folder(name).join(format!("{name}.onnx"))), &[]).unwrap()
+            let file = read(&folder(name).join(format!("{name}.onnx")));
+            runtime.open_net(&file, &[], &task.tensors(), &shapes).unwrap()
         };
         let (mut kept, mut alone) = (open(gpu.clone()), open(GpuSettings::default()));
         for seed in 0..4 {
-            let input = ndarray::Array4::from_shape_fn((2, 3, 6, 5), |(n, c, y, x)| {
-                (((seed * 7 + n * 13 + c * 5 + y * 3 + x) % 17) as f32 / 16.0 * brightest).round()
+            let input = ndarray::Array4::from_shape_fn((2, 6, 5, 3), |(n, y, x, c)| {
+                ((seed * 7 + n * 13 + c * 5 + y * 3 + x) % 17 * 15) as u8
             });
-            let expected = alone.run(tensors, &input).unwrap();
-            assert_eq!(kept.run(tensors, &input).unwrap(), expected, "{name}, seed {seed}");
-            let off = (expected[[1, 2, 0, 0]] - input[[1, 2, 0, 0]] / brightest).abs();
-            assert!(off < 1e-6, "{name}, seed {seed}");
+            let expected = alone.run(&input).unwrap();
+            assert_eq!(kept.run(&input).unwrap(), expected, "{name}, seed {seed}");
+            let made = expected.into_pictures().unwrap();
+            assert_eq!(made[[1, 0, 0, 2]], input[[1, 0, 0, 2]], "{name}, seed {seed}");
         }
         assert_eq!((kept.kept_shapes(), alone.kept_shapes()), (1, 0), "{name}");
     }
@@ -282,13 +275,19 @@ async fn a_graph_that_differs_from_its_manifest_is_refused_with_the_field_to_cha
             "upscale-x3",
             "scale = 3",
             "scale = 4",
-            "[1, 3, 384, 384], but the manifest expects [1, 3, 512, 512] (batch, channels, height, width); set upscale.scale",
+            "[1, 384, 384, 3], but the manifest expects [1, 512, 512, 3] (batch, height, width, channels); set upscale.scale",
         ),
         (
             "upscale-fixed",
             "white = 255",
             "",
-            "but must be -1 to 2 after division by output.white; set output.white to the value of white, such as 255",
+            "but must be at most 1.5 after division by output.white; set output.white to the value of white, such as 255",
+        ),
+        (
+            "upscale-x3",
+            "divide_by = 255",
+            "divide_by = 1e-38",
+            "some output values are not finite; check input.divide_by",
         ),
         (
             "segment-letterbox",

@@ -53,12 +53,12 @@ async fn load(folder: &Path, runtime: &Runtime) -> ModelHandle {
     load_model(Manifest::read(folder).unwrap(), runtime.clone(), |_| {}).await.unwrap()
 }
 
-fn input() -> Array4<f32> {
-    Array4::from_shape_fn((1, 3, 32, 32), |(_, c, y, x)| (c * 5 + y * 3 + x) as f32 / 130.0 - 0.5)
+fn input() -> Array4<u8> {
+    Array4::from_shape_fn((1, 32, 32, 3), |(_, y, x, c)| (c * 5 + y * 3 + x) as u8)
 }
 
 async fn infer(model: &ModelHandle) -> Array4<f32> {
-    model.infer(input()).await.unwrap().output
+    model.infer(input()).await.unwrap().output.values()
 }
 
 async fn until_swapped(model: &ModelHandle) {
@@ -189,7 +189,7 @@ fn an_engine_takes_every_tile_that_pictures_are_cut_into() {
                 }
                 for (rows, columns) in tile_shapes(size, factor, contract, &settings).unwrap() {
                     assert!(
-                        shapes.hold([1, 3, rows, columns]),
+                        shapes.hold([1, rows, columns, 3]),
                         "{model} {size:?}: {rows} × {columns} {shapes:?}"
                     );
                     checked += 1;

@@ -6,30 +6,33 @@ use std::fs;
 
 use ndarray::Array4;
 use retouch_inference::faults::RunFaults;
-use retouch_inference::session::{Batching, GpuSettings, Runtime, RuntimeSettings, Session};
-use retouch_inference::tensor::Tensors;
+use retouch_inference::manifest::Manifest;
+use retouch_inference::output::Output;
+use retouch_inference::session::{Batching, GpuSettings, PictureNet, Runtime, RuntimeSettings};
 
 use crate::{repository, settings};
 
-fn open(gpu: GpuSettings) -> Session {
+fn open(gpu: GpuSettings) -> PictureNet {
     let settings = settings(Batching::NONE, RunFaults::default());
     let runtime = Runtime::start(RuntimeSettings { gpu, ..settings }).unwrap();
-    let model = repository().join("models/tiny/upscale/upscale.onnx");
-    runtime.open_net(&fs::read(model).unwrap(), &[]).unwrap()
+    let folder = repository().join("models/tiny/upscale");
+    let manifest = Manifest::read(&folder).unwrap();
+    let (task, file) =
+        (manifest.task.net().unwrap(), fs::read(folder.join("upscale.onnx")).unwrap());
+    runtime.open_net(&file, &[], &task.tensors(), &task.input_shapes(1, 1 << 30)).unwrap()
 }
 
-fn keeping() -> Session {
+fn keeping() -> PictureNet {
     open(GpuSettings { keep_tensors: Some(true), graphs: true, ..GpuSettings::default() })
 }
 
-fn run(session: &mut Session, input: &Array4<f32>) -> Array4<f32> {
-    let (from, to) = (session.inputs()[0].name.clone(), session.outputs()[0].name.clone());
-    session.run(Tensors::plain(&from, &to), input).unwrap()
+fn run(net: &mut PictureNet, input: &Array4<u8>) -> Output {
+    net.run(input).unwrap()
 }
 
-fn input(seed: usize, (batch, rows, columns): (usize, usize, usize)) -> Array4<f32> {
-    Array4::from_shape_fn((batch, 3, rows, columns), |(n, c, y, x)| {
-        ((seed * 7 + n * 13 + c * 5 + y * 3 + x) % 17) as f32 / 17.0
+fn input(seed: usize, (batch, rows, columns): (usize, usize, usize)) -> Array4<u8> {
+    Array4::from_shape_fn((batch, rows, columns, 3), |(n, y, x, c)| {
+        ((seed * 7 + n * 13 + c * 5 + y * 3 + x) % 17 * 15) as u8
     })
 }
 
@@ -75,8 +78,6 @@ fn a_session_still_works_after_a_refused_input() {
     let good = input(1, (1, 16, 16));
     let output = run(&mut kept, &good);
     assert_eq!((run(&mut kept, &good), kept.kept_shapes()), (output.clone(), 1));
-    let (from, to) = (kept.inputs()[0].name.clone(), kept.outputs()[0].name.clone());
-    let five_channels = Array4::zeros((1, 5, 16, 16));
-    kept.run(Tensors::plain(&from, &to), &five_channels).unwrap_err();
+    kept.run(&Array4::zeros((1, 16, 16, 5))).unwrap_err();
     assert_eq!(run(&mut kept, &good), output);
 }

@@ -69,12 +69,12 @@ async fn load_each(models: &Path, names: &[&str], runtime: &Runtime) -> Vec<Mode
     loaded
 }
 
-fn input() -> Array4<f32> {
-    Array4::from_shape_fn((1, 3, 32, 32), |(_, c, y, x)| (c * 5 + y * 3 + x) as f32 / 130.0 - 0.5)
+fn input() -> Array4<u8> {
+    Array4::from_shape_fn((1, 32, 32, 3), |(_, y, x, c)| (c * 5 + y * 3 + x) as u8)
 }
 
 async fn infer(model: &ModelHandle) -> Array4<f32> {
-    model.infer(input()).await.unwrap().output
+    model.infer(input()).await.unwrap().output.values()
 }
 
 #[tokio::test]

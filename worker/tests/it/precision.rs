@@ -55,14 +55,14 @@ fn findings(steps: &[(LoadStep, String)]) -> Vec<&str> {
 }
 
 /// Returns an input of a net. Nets of any size get 32 × 32 pixels.
-fn input_of(task: &Task) -> Array4<f32> {
+fn input_of(task: &Task) -> Array4<u8> {
     let (width, height) = match task {
         Task::Segmentation(net) => (net.input.width, net.input.height),
         Task::Upscale(net) => (net.input.width.unwrap_or(32), net.input.height.unwrap_or(32)),
         other => panic!("{} is no net", other.as_str()),
     };
-    Array4::from_shape_fn((1, 3, height as usize, width as usize), |(_, c, y, x)| {
-        ((c * 5 + y * 3 + x) % 11) as f32 / 11.0
+    Array4::from_shape_fn((1, height as usize, width as usize, 3), |(_, y, x, c)| {
+        ((c * 5 + y * 3 + x) % 11 * 23) as u8
     })
 }
 
@@ -85,8 +85,8 @@ async fn nets_compute_in_16_bits_if_their_outputs_stay_nearly_the_same() {
         assert!(findings(&steps)[0].starts_with("computes in 16 bits"), "{name}: {steps:?}");
         assert_eq!((full.precision(), half.precision()), (Precision::F32, Precision::F16));
         let input = input_of(full.task());
-        let expected = full.infer(input.clone()).await.unwrap().output;
-        let found = half.infer(input.clone()).await.unwrap().output;
+        let expected = full.infer(input.clone()).await.unwrap().output.values();
+        let found = half.infer(input.clone()).await.unwrap().output.values();
         let difference = mean_difference(&expected, &found);
         assert!(difference < 0.01, "{name}: {difference}");
 
@@ -94,8 +94,10 @@ async fn nets_compute_in_16_bits_if_their_outputs_stay_nearly_the_same() {
         let manifest = Manifest::read(&folder).unwrap();
         let file = fs::read(folder.join(&manifest.files[0].file)).unwrap();
         let stored = convert(&file, Form::Stored).unwrap().file;
-        let mut session = crate::runtime().open_net(&stored, &[]).unwrap();
-        let found = session.run(manifest.task.net().unwrap().tensors(), &input).unwrap();
+        let task = manifest.task.net().unwrap();
+        let (tensors, shapes) = (task.tensors(), task.input_shapes(1, 1 << 30));
+        let mut net = crate::runtime().open_net(&stored, &[], &tensors, &shapes).unwrap();
+        let found = net.run(&input).unwrap().values();
         let difference = mean_difference(&expected, &found);
         assert!(difference < 0.01, "{name}, stored in 16 bits: {difference}");
     }
@@ -139,7 +141,8 @@ async fn write_exacting(models: &Path) -> std::path::PathBuf {
     let golden = fs::read(folder.join("golden.png")).unwrap();
     let picture = decode::decode(&golden, &Limits::default()).unwrap();
     let Task::Segmentation(net) = full.task() else { panic!("another task") };
-    let map = full.infer(net.input.to_tensor(&picture)).await.unwrap().output;
+    let output = full.infer(net.input.to_bytes(&picture)).await.unwrap().output;
+    let map = output.into_maps().unwrap();
     let alpha = net.to_alpha(&map, &picture, Edges::OfMap).unwrap();
     let alpha = GrayImage::from_raw(picture.width, picture.height, alpha).unwrap();
     alpha.save(folder.join("golden-alpha.png")).unwrap();

@@ -11,6 +11,7 @@ use retouch_catalog::{Count, CountUnit, Factor};
 use retouch_inference::manifest::{
     Element, Enlargement, Layout, NetOutput, Precision, TileInput, Tiling, TilingMode, Upscale,
 };
+use retouch_inference::output::Output;
 use retouch_inference::registry::{Announcement, Inference};
 use retouch_inference::session::SessionError;
 use retouch_pixels::Limits;
@@ -84,11 +85,11 @@ impl Net for Stub {
     async fn enlarge(
         &self,
         _: Option<Announcement>,
-        tile: Array4<f32>,
+        tile: Array4<u8>,
     ) -> Result<Inference, SessionError> {
         tokio::time::sleep(self.delay).await;
         let brightening = (self.runs.fetch_add(1, Ordering::Relaxed) % 2) as f32 * self.brightening;
-        let (_, channels, height, width) = tile.dim();
+        let (_, height, width, channels) = tile.dim();
         let TileInput { width: only_width, height: only_height, .. } = self.contract.input;
         for (side, only) in [(width, only_width), (height, only_height)] {
             assert!(only.is_none_or(|only| only as usize == side), "a tile of {width} × {height}");
@@ -99,22 +100,54 @@ impl Net for Stub {
         }
         let radius = self.radius;
         let area = ((2 * radius + 1) * (2 * radius + 1)) as f32;
-        let mut soft = Array4::<f32>::zeros(tile.dim());
-        for ((_, channel, y, x), value) in soft.indexed_iter_mut() {
-            let mut sum = 0.0;
-            for ny in y.saturating_sub(radius)..(y + radius + 1).min(height) {
-                for nx in x.saturating_sub(radius)..(x + radius + 1).min(width) {
-                    sum += tile[[0, channel, ny, nx]];
-                }
-            }
-            *value = sum / area;
-        }
         let scale = self.contract.upscale.scale as usize;
-        let output = Array4::from_shape_fn((1, channels, height * scale, width * scale), |at| {
-            soft[[0, at.1, at.2 / scale, at.3 / scale]] + brightening
-        });
+        let sums = sums_around(&tile, radius);
+        let mut samples = Vec::new();
+        for sums in sums.chunks_exact(width * channels) {
+            let soft = |sum: &u32| {
+                let value = *sum as f32 / area + brightening * 255.0;
+                value.clamp(0.0, 255.0).round() as u8
+            };
+            let row: Vec<u8> = sums.iter().map(soft).collect();
+            let row: Vec<u8> =
+                row.chunks_exact(channels).flat_map(|pixel| pixel.repeat(scale)).collect();
+            samples.extend(row.repeat(scale));
+        }
+        let shape = (1, height * scale, width * scale, channels);
+        let samples = Array4::from_shape_vec(shape, samples).expect("each sample was repeated");
+        let output = Output::Pictures { samples, magnitudes: vec![0.5] };
         Ok(Inference { output, waited: Duration::ZERO, ran: Duration::from_millis(1) })
     }
+}
+
+/// Returns the sum of the samples at most `radius` rows and columns away, for each sample of `[1, row, column, channel]`.
+/// Tests are not optimized, so it does not add them anew for each.
+fn sums_around(tile: &Array4<u8>, radius: usize) -> Vec<u32> {
+    let (_, height, width, channels) = tile.dim();
+    let stride = (width + 1) * channels;
+    // The sum of everything above and to the left.
+    let mut before = vec![0_u32; stride * (height + 1)];
+    for (at, sample) in tile.iter().enumerate() {
+        let at = (at / (width * channels) + 1) * stride + at % (width * channels) + channels;
+        let (above, left) = (before[at - stride], before[at - channels]);
+        before[at] = above + left + u32::from(*sample) - before[at - stride - channels];
+    }
+    let mut sums = Vec::with_capacity(tile.len());
+    for y in 0..height {
+        let top = y.saturating_sub(radius) * stride;
+        let bottom = (y + radius + 1).min(height) * stride;
+        for at in 0..width * channels {
+            let (x, channel) = (at / channels, at % channels);
+            let left = x.saturating_sub(radius) * channels + channel;
+            let right = (x + radius + 1).min(width) * channels + channel;
+            sums.push(
+                before[bottom + right] + before[top + left]
+                    - before[top + right]
+                    - before[bottom + left],
+            );
+        }
+    }
+    sums
 }
 
 fn settings() -> Settings {

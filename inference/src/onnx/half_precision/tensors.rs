@@ -2,13 +2,8 @@
 
 use half::f16;
 
-use crate::onnx::graph::{bytes_in, number_in};
-use crate::onnx::wire::{Fields, Value, put_bytes, put_number};
-
-/// The element type of 32-bit floats.
-pub const FLOAT: u64 = 1;
-/// The element type of 16-bit floats.
-pub const FLOAT16: u64 = 10;
+use crate::onnx::graph::{self, FLOAT, FLOAT16, bytes_in, number_in};
+use crate::onnx::wire::{Fields, Value, put_bytes};
 
 /// The smallest number above 0 in 16 bits, 2⁻²⁴.
 const SMALLEST: f16 = f16::from_bits(1);
@@ -36,7 +31,7 @@ pub fn halve(tensor: &[u8], name: &str) -> Result<(Vec<u8>, usize), String> {
     if dims.iter().product::<u64>() != halves.len() as u64 / 2 {
         return Err("a constant does not have the size that it states".to_owned());
     }
-    Ok((write(&dims, FLOAT16, name, &halves), clamped))
+    Ok((graph::tensor(&dims, FLOAT16, name, &halves), clamped))
 }
 
 /// Returns the nearest number in 16 bits. One that is too large becomes the largest, and one that would be lost the
@@ -65,18 +60,7 @@ pub fn renamed(tensor: &[u8], name: &str) -> Vec<u8> {
 
 /// Returns a tensor of 32-bit floats.
 pub fn of_floats(name: &str, dims: &[u64], bytes: &[u8]) -> Vec<u8> {
-    write(dims, FLOAT, name, bytes)
-}
-
-fn write(dims: &[u64], element: u64, name: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut message = Vec::with_capacity(bytes.len() + name.len() + 64);
-    for size in dims {
-        put_number(&mut message, 1, *size);
-    }
-    put_number(&mut message, 2, element);
-    put_bytes(&mut message, 8, name.as_bytes());
-    put_bytes(&mut message, 9, bytes);
-    message
+    graph::tensor(dims, FLOAT, name, bytes)
 }
 
 /// Returns the bytes of a tensor of 32-bit floats, however they are stored.
@@ -131,6 +115,7 @@ fn dims(tensor: &[u8]) -> Result<Vec<u64>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::onnx::wire::put_number;
 
     fn values(tensor: &[u8]) -> Vec<f32> {
         let raw = bytes_in(tensor, 9).unwrap();

@@ -6,7 +6,7 @@ use super::golden;
 use super::run::{run, sample_inputs};
 use crate::manifest::{Manifest, NetTask};
 use crate::registry::steps::Outcome;
-use crate::session::{Runtime, Session};
+use crate::session::{PictureNet, Runtime};
 use crate::tensor::{mean_difference, relative_difference};
 
 /// The largest accepted mean difference, relative to the largest value: what golden images accept of half precision.
@@ -15,46 +15,49 @@ const MEAN_TOLERANCE: f32 = 0.01;
 /// precision can move some values far.
 const TOLERANCE: f32 = 0.2;
 
-/// Inputs with the outputs of the session that serves.
+/// An input, and the values of its output.
+type Pair = (Array4<u8>, Array4<f32>);
+
+/// Inputs with the outputs of the net that serves.
 pub struct Reference {
-    inputs: [Array4<f32>; 2],
+    inputs: [Array4<u8>; 2],
+    /// The values of the outputs.
     outputs: [Array4<f32>; 2],
 }
 
 impl Reference {
-    /// Runs the session that serves on samples.
+    /// Runs the net that serves on samples.
     ///
     /// # Errors
     /// If a run fails.
-    pub fn record(session: &mut Session, task: NetTask<'_>) -> Result<Self, String> {
+    pub fn record(net: &mut PictureNet, task: NetTask<'_>) -> Result<Self, String> {
         let inputs = sample_inputs(task);
-        let outputs = [run(session, task, &inputs[0])?, run(session, task, &inputs[1])?];
+        let outputs = [run(net, &inputs[0])?.values(), run(net, &inputs[1])?.values()];
         Ok(Self { inputs, outputs })
     }
 
     /// Returns the pairs to compare: each input alone and, if the engine takes batches, both together.
-    fn pairs(&self, has_batches: bool) -> Result<Vec<[Array4<f32>; 2]>, String> {
-        let alone = self.inputs.iter().zip(&self.outputs);
-        let mut pairs: Vec<_> =
-            alone.map(|(input, output)| [input.clone(), output.clone()]).collect();
+    fn pairs(&self, has_batches: bool) -> Result<Vec<Pair>, String> {
+        let alone = self.inputs.iter().cloned().zip(self.outputs.iter().cloned());
+        let mut pairs: Vec<_> = alone.collect();
         if has_batches {
-            let joined = |tensors: &[Array4<f32>; 2]| {
-                concatenate(Axis(0), &[tensors[0].view(), tensors[1].view()])
-                    .map_err(|error| error.to_string())
-            };
-            pairs.push([joined(&self.inputs)?, joined(&self.outputs)?]);
+            pairs.push((joined(&self.inputs)?, joined(&self.outputs)?));
         }
         Ok(pairs)
     }
 }
 
-/// Compares an engine with the session that serves and with every golden image, and runs it on the largest shape, so
+fn joined<T: Clone>(both: &[Array4<T>; 2]) -> Result<Array4<T>, String> {
+    concatenate(Axis(0), &[both[0].view(), both[1].view()]).map_err(|error| error.to_string())
+}
+
+/// Compares an engine with the net that serves and with every golden image, and runs it on the largest shape, so
 /// that it has taken all its memory. `may_go_on` is asked before each run.
 ///
 /// # Errors
 /// Why the engine must not serve; `None` if `may_go_on` returned false.
 pub fn compare(
-    engine: &mut Session,
+    engine: &mut PictureNet,
     (manifest, task): (&Manifest, NetTask<'_>),
     runtime: &Runtime,
     reference: &Reference,
@@ -63,19 +66,19 @@ pub fn compare(
     let proceed = || may_go_on().then_some(()).ok_or(None);
     let shapes = task.input_shapes(runtime.batching().0, runtime.tile_memory_bytes());
     let [most, ..] = shapes.most;
-    let has_batches = most > 1 && engine.takes_batches(task.input());
-    for [input, expected] in reference.pairs(has_batches).map_err(Some)? {
+    let has_batches = most > 1 && engine.takes_batches();
+    for (input, expected) in reference.pairs(has_batches).map_err(Some)? {
         proceed()?;
-        let mut output = run(engine, task, &input).map_err(Some)?;
+        let mut output = run(engine, &input).map_err(Some)?.values();
         if runtime.faults().are_engines_wrong() {
             output.map_inplace(|value| *value += 0.5);
         }
         differ(&expected, &output).map_or(Ok(()), |reason| Err(Some(reason)))?;
     }
     proceed()?;
-    let [_, channels, rows, columns] = shapes.most;
-    let largest = (if has_batches { most } else { 1 }, channels, rows, columns);
-    run(engine, task, &Array4::zeros(largest)).map_err(Some)?;
+    let [_, rows, columns, channels] = shapes.most;
+    let largest = (if has_batches { most } else { 1 }, rows, columns, channels);
+    run(engine, &Array4::zeros(largest)).map_err(Some)?;
     for golden in &manifest.golden {
         proceed()?;
         let Outcome { reasons, .. } = golden::compare(engine, task, &manifest.folder, golden);

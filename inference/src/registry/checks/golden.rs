@@ -10,11 +10,11 @@ use retouch_pixels::{Limits, Picture};
 use super::run::{enlarge_picture, run};
 use crate::manifest::{Golden, NetTask};
 use crate::registry::steps::Outcome;
-use crate::session::Session;
+use crate::session::PictureNet;
 
 /// Compares the result for one golden image with the expected one.
 pub fn compare(
-    session: &mut Session,
+    net: &mut PictureNet,
     task: NetTask<'_>,
     folder: &Path,
     golden: &Golden,
@@ -24,7 +24,7 @@ pub fn compare(
         Some(_) => "the manifest accepts",
         None => "without golden.tolerance, these element types accept",
     };
-    let (finding, reasons) = match mean_error(session, task, folder, golden) {
+    let (finding, reasons) = match mean_error(net, task, folder, golden) {
         Ok(error) => (
             format!("{name}: mean error {error:.5}, accepted {tolerance}"),
             Vec::from_iter((error.is_nan() || error > tolerance).then(|| {
@@ -42,7 +42,7 @@ pub fn compare(
 /// # Errors
 /// Everything that prevents the comparison, one sentence each, starting with the file name.
 fn mean_error(
-    session: &mut Session,
+    net: &mut PictureNet,
     task: NetTask<'_>,
     folder: &Path,
     golden: &Golden,
@@ -68,7 +68,7 @@ fn mean_error(
             golden.image.display()
         )]);
     }
-    let made = result_samples(session, task, &picture)
+    let made = result_samples(net, task, &picture)
         .map_err(|reason| vec![format!("{}: {reason}", golden.image.display())])?;
     // A gray picture has three equal samples per pixel; the first is enough.
     let step = match task {
@@ -89,15 +89,18 @@ fn read_picture(folder: &Path, path: &Path) -> Result<Picture, String> {
 
 /// Runs the model on a picture. Returns alpha per pixel, or R, G, B per pixel of the larger picture.
 fn result_samples(
-    session: &mut Session,
+    net: &mut PictureNet,
     task: NetTask<'_>,
     picture: &Picture,
 ) -> Result<Vec<u8>, String> {
     match task {
         NetTask::Segmentation(segmentation) => {
-            let map = run(session, task, &segmentation.input.to_tensor(picture))?;
-            segmentation.to_alpha(&map, picture, Edges::OfMap).map_err(|error| error.to_string())
+            let output = run(net, &segmentation.input.to_bytes(picture))?;
+            let alpha = output
+                .into_maps()
+                .and_then(|map| segmentation.to_alpha(&map, picture, Edges::OfMap));
+            alpha.map_err(|error| error.to_string())
         }
-        NetTask::Upscale(upscale) => enlarge_picture(session, upscale, picture),
+        NetTask::Upscale(upscale) => enlarge_picture(net, upscale, picture),
     }
 }

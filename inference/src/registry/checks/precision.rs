@@ -5,32 +5,33 @@ use ndarray::Array4;
 use tracing::warn;
 
 use super::checksum::Files;
-use super::run::{run, sample_inputs};
+use super::run::{self, run, sample_inputs};
 use crate::device::Device;
 use crate::manifest::NetTask;
 use crate::onnx::half_precision::{self, Converted, Form};
 use crate::registry::steps::Outcome;
-use crate::session::{Runtime, Session, SessionError};
+use crate::session::{PictureNet, Runtime, SessionError};
 use crate::tensor::mean_difference;
 
 /// The largest accepted mean difference from the outputs in 32 bits, relative to the largest value. A net that overflows
 /// or loses its subject differs by far more; golden images judge what remains.
 const TOLERANCE: f32 = 0.01;
 
-/// A session, with the bytes that it was opened from if they differ from those of the file.
-type Opened = (Session, Option<Vec<u8>>);
+/// A net, with the bytes that it was opened from if they differ from those of the file.
+type Opened = (PictureNet, Option<Vec<u8>>);
 
-/// Returns a session that computes in 16 bits, or `original`, or an equal one, if that is not possible.
+/// Returns a net that computes in 16 bits, or `original`, or an equal one, if that is not possible.
 pub fn open(
     name: &str,
-    mut original: Session,
+    mut original: PictureNet,
     task: NetTask<'_>,
     files: &Files,
     runtime: &Runtime,
 ) -> Outcome<Opened> {
     let inputs = sample_inputs(task);
     let prepared = convert(runtime, &files.model).and_then(|converted| {
-        let outputs = inputs.iter().map(|input| run(&mut original, task, input));
+        let outputs =
+            inputs.iter().map(|input| Ok::<_, String>(run(&mut original, input)?.values()));
         Ok((converted, outputs.collect::<Result<Vec<_>, _>>()?))
     });
     let (Converted { file, clamped }, expected) = match prepared {
@@ -41,14 +42,13 @@ pub fn open(
     };
     // The weights are not in memory twice.
     drop(original);
-    let proven = runtime.open_net(&file, &files.extra).map_err(|error| error.to_string()).and_then(
-        |mut session| {
-            let difference = difference(&mut session, task, &inputs, &expected)?;
-            Ok((session, difference))
-        },
-    );
+    let opened = run::open(runtime, task, &file, &files.extra);
+    let proven = opened.map_err(|error| error.to_string()).and_then(|mut net| {
+        let difference = difference(&mut net, &inputs, &expected)?;
+        Ok((net, difference))
+    });
     match proven {
-        Ok((session, difference)) => {
+        Ok((net, difference)) => {
             let clamped = match clamped {
                 0 => String::new(),
                 count => format!("; {count} weights were clamped to what 16 bits hold"),
@@ -57,16 +57,22 @@ pub fn open(
                 "computes in 16 bits; the outputs differ by {difference:.5} of the largest value on average, accepted \
                  {TOLERANCE}{clamped}"
             );
-            Outcome::passed(finding, (session, Some(file)))
+            Outcome::passed(finding, (net, Some(file)))
         }
-        Err(reason) => open_in_full(name, &reason, files, runtime),
+        Err(reason) => open_in_full(name, &reason, task, files, runtime),
     }
 }
 
 /// Opens the file as it is, because 16 bits are not enough.
-pub fn open_in_full(name: &str, reason: &str, files: &Files, runtime: &Runtime) -> Outcome<Opened> {
-    match runtime.open_net(&files.model, &files.extra) {
-        Ok(session) => Outcome::passed(in_full(name, reason), (session, None)),
+pub fn open_in_full(
+    name: &str,
+    reason: &str,
+    task: NetTask<'_>,
+    files: &Files,
+    runtime: &Runtime,
+) -> Outcome<Opened> {
+    match run::open(runtime, task, &files.model, &files.extra) {
+        Ok(net) => Outcome::passed(in_full(name, reason), (net, None)),
         Err(error) => Outcome::refused(format!("it cannot be opened again: {error}")),
     }
 }
@@ -99,18 +105,17 @@ fn in_full(name: &str, reason: &str) -> String {
 /// # Errors
 /// If it is too large or not a number, or a run fails.
 fn difference(
-    session: &mut Session,
-    task: NetTask<'_>,
-    inputs: &[Array4<f32>],
+    net: &mut PictureNet,
+    inputs: &[Array4<u8>],
     expected: &[Array4<f32>],
 ) -> Result<f32, String> {
     let mut largest = 0.0_f32;
     for (input, expected) in inputs.iter().zip(expected) {
-        let found = run(session, task, input)?;
-        if found.iter().any(|value| !value.is_finite()) {
+        let found = run(net, input)?;
+        if !found.is_finite() {
             return Err("some outputs are not finite then".to_owned());
         }
-        let difference = mean_difference(expected, &found);
+        let difference = mean_difference(expected, &found.values());
         if difference.is_nan() || difference > TOLERANCE {
             return Err(format!(
                 "the outputs would differ by {difference} of the largest value on average, but at most {TOLERANCE} is \

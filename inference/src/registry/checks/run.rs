@@ -1,4 +1,4 @@
-//! Runs of a net for the checks: on a tensor, or on part of a picture as one tile.
+//! Opens and runs a net for the checks: on an input, or on part of a picture as one tile.
 
 use ndarray::Array4;
 use retouch_pixels::Picture;
@@ -7,26 +7,37 @@ use retouch_pixels::tile::{self, OutputLayout, Region};
 
 use super::samples::{SAMPLE_SIDE, disc_on_gradient, noise};
 use crate::manifest::{NetTask, Tiling, Upscale};
-use crate::session::Session;
+use crate::output::Output;
+use crate::session::{ExtraFile, PictureNet, Runtime, SessionError};
 
-/// Runs a net on its input tensor.
-pub fn run(
-    session: &mut Session,
+/// Opens a net from the bytes of its file.
+///
+/// # Errors
+/// Same as [`Runtime::open_net`].
+pub fn open(
+    runtime: &Runtime,
     task: NetTask<'_>,
-    input: &Array4<f32>,
-) -> Result<Array4<f32>, String> {
-    session.run(task.tensors(), input).map_err(|error| error.to_string())
+    model: &[u8],
+    extra: &[ExtraFile],
+) -> Result<PictureNet, SessionError> {
+    let shapes = task.input_shapes(runtime.batching().0, runtime.tile_memory_bytes());
+    runtime.open_net(model, extra, &task.tensors(), &shapes)
+}
+
+/// Runs a net on pictures.
+pub fn run(net: &mut PictureNet, input: &Array4<u8>) -> Result<Output, String> {
+    net.run(input).map_err(|error| error.to_string())
 }
 
 /// Returns two inputs that have little in common.
-pub fn sample_inputs(task: NetTask<'_>) -> [Array4<f32>; 2] {
+pub fn sample_inputs(task: NetTask<'_>) -> [Array4<u8>; 2] {
     match task {
         NetTask::Segmentation(segmentation) => [disc_on_gradient(SAMPLE_SIDE), noise(SAMPLE_SIDE)]
-            .map(|picture| segmentation.input.to_tensor(&picture)),
+            .map(|picture| segmentation.input.to_bytes(&picture)),
         NetTask::Upscale(upscale) => {
             let side = side_in_one_tile(upscale, SAMPLE_SIDE);
             [disc_on_gradient(side), noise(side)]
-                .map(|picture| tile_tensor(&picture, &whole_of(&picture), upscale))
+                .map(|picture| tile_input(&picture, &whole_of(&picture), upscale))
         }
     }
 }
@@ -34,7 +45,7 @@ pub fn sample_inputs(task: NetTask<'_>) -> [Array4<f32>; 2] {
 /// Enlarges a whole picture, in tiles of the size that the net takes, or of the largest size that tools send it. Returns
 /// R, G, B of every pixel, `scale` times as wide and high.
 pub fn enlarge_picture(
-    session: &mut Session,
+    net: &mut PictureNet,
     upscale: &Upscale,
     picture: &Picture,
 ) -> Result<Vec<u8>, String> {
@@ -48,9 +59,7 @@ pub fn enlarge_picture(
         let rows = tiles.first().map_or(0, |tile| tile.region.height());
         let mut band = Band::new(size.0 * scale, rows * scale, 3);
         for BandTile { region, fade } in tiles {
-            let [red, green, blue] = enlarge(session, upscale, picture, &region)?;
-            let pixels = red.into_iter().zip(green).zip(blue);
-            let samples: Vec<_> = pixels.flat_map(|((r, g), b)| [r, g, b]).collect();
+            let samples = enlarge(net, upscale, picture, &region)?;
             let x = region.x.start * scale..region.x.end * scale;
             band.paste(&samples, x, fade * scale);
         }
@@ -61,25 +70,23 @@ pub fn enlarge_picture(
     Ok(done)
 }
 
-/// Enlarges a region as one tile. Returns the samples of R, G and B, `scale` times as wide and high.
+/// Enlarges a region as one tile. Returns R, G and B of every pixel, `scale` times as wide and high.
 pub fn enlarge(
-    session: &mut Session,
+    net: &mut PictureNet,
     upscale: &Upscale,
     picture: &Picture,
     region: &Region,
-) -> Result<[Vec<u8>; 3], String> {
-    let tensor = tile_tensor(picture, region, upscale);
-    let output = run(session, NetTask::Upscale(upscale), &tensor)?;
+) -> Result<Vec<u8>, String> {
+    let output = run(net, &tile_input(picture, region, upscale))?;
     let (padding, scale) = (upscale.tiling.padding, upscale.upscale.scale);
-    let planes = tile::planes(&output, region, OutputLayout { padding, scale, factor: scale })
-        .map_err(|error| error.to_string())?;
-    Ok(planes.map(|plane| plane.into_iter().map(tile::to_byte).collect()))
+    let layout = OutputLayout { padding, scale, factor: scale };
+    let pixels = output.into_pictures().and_then(|output| tile::region_of(&output, region, layout));
+    pixels.map_err(|error| error.to_string())
 }
 
-/// Cuts out a region with its padding, as f32 `[1, 3, height, width]`.
-pub fn tile_tensor(picture: &Picture, region: &Region, upscale: &Upscale) -> Array4<f32> {
-    let cut = tile::cut(picture, region, upscale.tiling.padding, upscale.tile_size());
-    tile::to_tensor(&cut, &upscale.input.normalization())
+/// Cuts out a region with its padding, as bytes `[1, height, width, 3]`.
+pub fn tile_input(picture: &Picture, region: &Region, upscale: &Upscale) -> Array4<u8> {
+    tile::cut(picture, region, upscale.tiling.padding, upscale.tile_size()).colors()
 }
 
 /// Returns the side of a picture that fits into one tile, at most `side`.

@@ -7,7 +7,7 @@ use super::samples::noise;
 use crate::device::Device;
 use crate::manifest::{Element, Precision, Upscale};
 use crate::registry::steps::Outcome;
-use crate::session::Session;
+use crate::session::PictureNet;
 
 /// The side of the test picture. It is odd, as in real pictures.
 const PICTURE_SIDE: u32 = 33;
@@ -15,7 +15,7 @@ const PICTURE_SIDE: u32 = 33;
 /// Compares two tiles with the whole picture: the top left one, with neighbors at the right and below, and the bottom
 /// right one, with neighbors at the left and above.
 pub fn compare(
-    session: &mut Session,
+    net: &mut PictureNet,
     upscale: &Upscale,
     device: Device,
     precision: Precision,
@@ -27,7 +27,7 @@ pub fn compare(
         Device::Cpu if !is_half => 1,
         Device::Cpu | Device::Cuda => 4,
     };
-    let levels = match largest_difference(session, upscale) {
+    let levels = match largest_difference(net, upscale) {
         Ok(levels) => levels,
         Err(reason) => return Outcome::refused(reason),
     };
@@ -44,23 +44,21 @@ pub fn compare(
 }
 
 /// Returns the largest difference of a sample, in levels of 0..=255.
-fn largest_difference(session: &mut Session, upscale: &Upscale) -> Result<u8, String> {
+fn largest_difference(net: &mut PictureNet, upscale: &Upscale) -> Result<u8, String> {
     let picture_side = side_in_one_tile(upscale, PICTURE_SIDE);
     let cut = picture_side / 2 + 1;
     let picture = noise(picture_side);
-    let whole = enlarge(session, upscale, &picture, &whole_of(&picture))?;
+    let whole = enlarge(net, upscale, &picture, &whole_of(&picture))?;
     let scale = upscale.upscale.scale as usize;
     let mut largest = 0;
     for side in [0..cut, cut..picture_side] {
         let region = Region { x: side.clone(), y: side };
-        let tile = enlarge(session, upscale, &picture, &region)?;
+        let tile = enlarge(net, upscale, &picture, &region)?;
         let (start, width) = (region.x.start as usize * scale, region.width() as usize * scale);
-        for (whole, tile) in whole.iter().zip(&tile) {
-            let rows = whole.chunks_exact(picture_side as usize * scale).skip(start);
-            let same = rows.flat_map(|row| &row[start..start + width]);
-            let differences = same.zip(tile).map(|(a, b)| a.abs_diff(*b));
-            largest = differences.fold(largest, u8::max);
-        }
+        let rows = whole.chunks_exact(picture_side as usize * scale * 3).skip(start);
+        let same = rows.flat_map(|row| &row[start * 3..(start + width) * 3]);
+        let differences = same.zip(&tile).map(|(a, b)| a.abs_diff(*b));
+        largest = differences.fold(largest, u8::max);
     }
     Ok(largest)
 }

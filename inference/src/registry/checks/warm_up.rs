@@ -8,31 +8,29 @@ use retouch_pixels::alpha::MapRange;
 use retouch_pixels::patch::Canvas;
 use tokio_util::sync::CancellationToken;
 
-use super::run::{run, side_in_one_tile, tile_tensor, whole_of};
+use super::run::{run, sample_inputs};
 use super::samples::{SAMPLE_SIDE, disc_on_gradient, sample_painting};
 use crate::manifest::{self, NetTask};
+use crate::output::Output;
 use crate::painter::{Painter, Watch};
 use crate::registry::steps::Outcome;
 use crate::safety::SafetyChecker;
 use crate::segment_anything::{Prompt, SegmentAnything};
-use crate::session::Session;
+use crate::session::PictureNet;
+
+/// The largest accepted mean of an upscaler's absolute values, 1 for white. Generative ones overshoot; more means another
+/// range, or noise.
+const MOST_MAGNITUDE: f32 = 1.5;
 
 /// Runs a net on a disc on a gradient.
-pub fn run_net(session: &mut Session, task: NetTask<'_>) -> Outcome<()> {
-    let input = match task {
-        NetTask::Segmentation(segmentation) => {
-            segmentation.input.to_tensor(&disc_on_gradient(SAMPLE_SIDE))
-        }
-        NetTask::Upscale(upscale) => {
-            let picture = disc_on_gradient(side_in_one_tile(upscale, SAMPLE_SIDE));
-            tile_tensor(&picture, &whole_of(&picture), upscale)
-        }
-    };
-    let output = match run(session, task, &input) {
+pub fn run_net(net: &mut PictureNet, task: NetTask<'_>) -> Outcome<()> {
+    let [input, _] = sample_inputs(task);
+    let output = match run(net, &input) {
         Ok(output) => output,
         Err(reason) => return Outcome::refused(reason),
     };
-    let (low, high) = output
+    let values = output.values();
+    let (low, high) = values
         .iter()
         .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
     let finding = format!("output in {low:.3}..{high:.3}");
@@ -44,42 +42,59 @@ pub fn run_net(session: &mut Session, task: NetTask<'_>) -> Outcome<()> {
 /// Describes the first defect of an output; `low` and `high` are its smallest and largest value.
 fn find_defect(
     task: NetTask<'_>,
-    input: &Array4<f32>,
-    output: &Array4<f32>,
+    input: &Array4<u8>,
+    output: &Output,
     low: f32,
     high: f32,
 ) -> Option<String> {
-    let expected = match task {
+    let (_, rows, columns, _) = input.dim();
+    let (axes, expected, advice) = match task {
         NetTask::Segmentation(segmentation) => {
             let (width, height) = segmentation.map_size();
-            [1, segmentation.postprocess.classes as usize, height as usize, width as usize]
+            let classes = segmentation.postprocess.classes as usize;
+            (
+                "batch, channels, height, width",
+                [1, classes, height as usize, width as usize],
+                "set output.width, output.height, and postprocess.classes to what it has",
+            )
         }
         NetTask::Upscale(upscale) => {
             let scale = upscale.upscale.scale as usize;
-            [1, 3, input.shape()[2] * scale, input.shape()[3] * scale]
+            (
+                "batch, height, width, channels",
+                [1, rows * scale, columns * scale, 3],
+                "set upscale.scale to output pixels per input pixel",
+            )
         }
     };
     if output.shape() != expected {
         let shape = output.shape();
-        let advice = match task {
-            NetTask::Segmentation(_) => {
-                "set output.width, output.height, and postprocess.classes to what it has"
-            }
-            NetTask::Upscale(_) => "set upscale.scale to output pixels per input pixel",
-        };
         return Some(format!(
-            "the output has shape {shape:?}, but the manifest expects {expected:?} (batch, channels, height, width); \
-             {advice}"
+            "the output has shape {shape:?}, but the manifest expects {expected:?} ({axes}); {advice}"
         ));
     }
-    let count = |is: fn(f32) -> bool| output.iter().filter(|value| is(**value)).count();
-    let (nan, infinite) = (count(f32::is_nan), count(f32::is_infinite));
-    if nan + infinite > 0 {
+    if !output.is_finite() {
+        let found = match output {
+            Output::Maps(maps) => {
+                let count = |is: fn(f32) -> bool| maps.iter().filter(|value| is(**value)).count();
+                let (nan, infinite) = (count(f32::is_nan), count(f32::is_infinite));
+                let (count, all) = (nan + infinite, maps.len());
+                format!(
+                    "{count} of {all} output values are not finite: {nan} are NaN and {infinite} infinite"
+                )
+            }
+            Output::Pictures { .. } => "some output values are not finite".to_owned(),
+        };
         return Some(format!(
-            "{} of {} output values are not finite: {nan} are NaN and {infinite} infinite; check input.divide_by, \
-             input.mean, and input.std, or export the model in f32 if it overflows in f16",
-            nan + infinite,
-            output.len()
+            "{found}; check input.divide_by, input.mean, and input.std, or export the model in f32 if it overflows in f16"
+        ));
+    }
+    if let Output::Pictures { magnitudes, .. } = output
+        && let Some(magnitude) = magnitudes.iter().find(|mean| **mean > MOST_MAGNITUDE)
+    {
+        return Some(format!(
+            "output values are {magnitude} in the mean, sign aside, but must be at most {MOST_MAGNITUDE} after division \
+             by output.white; set output.white to the value of white, such as 255"
         ));
     }
     // The picture has a subject and colors, so no working model returns a single value.
@@ -89,25 +104,16 @@ fn find_defect(
              input.mean, and input.std"
         ));
     }
-    let (least, most) = match task {
-        NetTask::Segmentation(segmentation) => match segmentation.postprocess.range {
-            // Overshoot of half a unit is tolerated, because it is clipped.
-            MapRange::Clip => (-0.5, 1.5),
-            MapRange::Minmax | MapRange::Sigmoid | MapRange::Softmax => (-1e4, 1e4),
-        },
-        // Generative upscalers overshoot. Values far from 0..1 mean another range, or noise.
-        NetTask::Upscale(_) => (-1.0, 2.0),
-    };
-    let advice = match task {
-        NetTask::Segmentation(_) => {
-            "set postprocess.range = \"sigmoid\" if these are logits, or output.white to the largest value"
-        }
-        NetTask::Upscale(_) => "set output.white to the value of white, such as 255",
+    let NetTask::Segmentation(segmentation) = task else { return None };
+    let (least, most) = match segmentation.postprocess.range {
+        // Overshoot of half a unit is tolerated, because it is clipped.
+        MapRange::Clip => (-0.5, 1.5),
+        MapRange::Minmax | MapRange::Sigmoid | MapRange::Softmax => (-1e4, 1e4),
     };
     (low < least || high > most).then(|| {
         format!(
             "output values range from {low} to {high}, but must be {least} to {most} after division by output.white; \
-             {advice}"
+             set postprocess.range = \"sigmoid\" if these are logits, or output.white to the largest value"
         )
     })
 }

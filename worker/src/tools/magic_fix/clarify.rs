@@ -56,7 +56,7 @@ pub async fn clarify(
             Ok::<_, ToolError>((crop, picture, reduction))
         })
         .await??;
-    let (normalization, tile_size) = (contract.input.normalization(), contract.tile_size());
+    let tile_size = contract.tile_size();
     let (scale, own_padding) = (contract.upscale.scale, contract.tiling.padding);
     // A tile of fixed size has no room to spare.
     let (step, padding) = match contract.fixed_region(own_padding.max(MARGIN)) {
@@ -77,21 +77,17 @@ pub async fn clarify(
             Region { x: x..(x + step).min(picture.width), y: y..(y + step).min(picture.height) };
         // Tiles do not overlap here; the padding makes them match at their borders.
         let (source, part) = (std::sync::Arc::clone(&picture), region.clone());
-        let tensor = pixels
-            .run(move || {
-                tile::to_tensor(&tile::cut(&source, &part, padding, tile_size), &normalization)
-            })
-            .await?;
+        let input =
+            pixels.run(move || tile::cut(&source, &part, padding, tile_size).colors()).await?;
         let inference = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ToolError::Canceled),
-            inference = net.enlarge(None, tensor) => inference?,
+            inference = net.enlarge(None, input) => inference?,
         };
         ran += inference.ran;
-        let part = region.clone();
-        let tile = pixels
-            .run(move || resize_back(&inference.output, &part, padding, scale, factor))
-            .await??;
+        let (part, output) = (region.clone(), inference.output.into_pictures()?);
+        let tile =
+            pixels.run(move || resize_back(&output, &part, padding, scale, factor)).await??;
         paste(&mut clarified, size.0, &region, factor, &tile);
         progress(Count { unit: CountUnit::Tiles, done: index + 1, total: columns * rows });
     }
@@ -108,7 +104,7 @@ pub async fn clarify(
 
 /// Resizes the model's output for a region from `scale` to `factor` pixels per input pixel along a side; returns R, G, B.
 fn resize_back(
-    output: &ndarray::Array4<f32>,
+    output: &ndarray::Array4<u8>,
     region: &Region,
     padding: u32,
     scale: u32,
@@ -116,13 +112,7 @@ fn resize_back(
 ) -> Result<Vec<u8>, ToolError> {
     let around = Region { x: 0..region.width() + 2 * MARGIN, y: 0..region.height() + 2 * MARGIN };
     let layout = OutputLayout { padding: padding - MARGIN, scale, factor: scale };
-    let [red, green, blue] = tile::planes(output, &around, layout)?;
-    let large: Vec<u8> = red
-        .iter()
-        .zip(&green)
-        .zip(&blue)
-        .flat_map(|((r, g), b)| [*r, *g, *b].map(tile::to_byte))
-        .collect();
+    let large = tile::region_of(output, &around, layout)?;
     let size = (around.width() * factor, around.height() * factor);
     let small = resample(large, (around.width() * scale, around.height() * scale), size)?;
     let margin = (MARGIN * factor) as usize;

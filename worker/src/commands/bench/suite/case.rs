@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::super::super::models::sample_input;
+use super::super::super::models::{run_plain, sample_input};
 use super::super::super::{LimitArgs, ModelArgs};
 use super::super::card::Sampler;
 use super::super::overlap::{Amount, Pipeline, Work, cpu_seconds, generate_photo};
@@ -280,11 +280,10 @@ impl CaseArgs {
             return None;
         }
         let mut session = runtime.open_plain(&manifest.folder.join(&file.file)).ok()?;
-        let input = Array4::zeros(sample_input(net).0);
-        session.run(net.tensors(), &input).ok()?;
+        run_plain(&mut session, net).ok()?;
         let (started, mut runs) = (Instant::now(), 0);
         while runs == 0 || started.elapsed().as_secs_f64() < self.seconds / 2.0 {
-            session.run(net.tensors(), &input).ok()?;
+            run_plain(&mut session, net).ok()?;
             runs += 1;
         }
         Some(f64::from(runs) / started.elapsed().as_secs_f64())
@@ -297,7 +296,7 @@ impl CaseArgs {
                 tile_shapes(size, factor, contract, &work.settings)?
             }
             (task, _) => {
-                let Some(((_, _, rows, columns), _)) = task.net().map(sample_input) else {
+                let Some(((_, rows, columns, _), _)) = task.net().map(sample_input) else {
                     bail!("a tool for pictures needs a net");
                 };
                 vec![(rows, columns)]
@@ -312,7 +311,7 @@ impl CaseArgs {
         let started = Instant::now();
         let mut lanes = JoinSet::new();
         for _ in 0..2 * batch {
-            let (model, shape) = (work.model.clone(), (1, 3, largest.0, largest.1));
+            let (model, shape) = (work.model.clone(), (1, largest.0, largest.1, 3));
             lanes.spawn(async move {
                 let mut runs = 0_u32;
                 while runs == 0 || Instant::now() < until {

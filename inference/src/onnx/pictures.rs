@@ -1,0 +1,343 @@
+//! Moves the conversion between pictures and tensors into a net's graph. The net then takes a picture in bytes, a quarter
+//! of its 32-bit floats, and an upscaler returns one. So less crosses the bus of a GPU, and the device does the arithmetic.
+//!
+//! The graph computes what [`crate::tensor::Tensors`] states, with the same operations in the same order as
+//! [`retouch_pixels::tensor::to_tensor`], so a CPU gives the same floats.
+
+use retouch_pixels::tensor::Divisor;
+
+use super::graph::{FLOAT, FLOAT16, Graph, Model, Node, Port, UINT8};
+use super::wire::Malformed;
+use crate::tensor::{Element, Format, Layout, Returns, Tensors};
+
+/// The input: bytes `[batch, row, column, 3]`, R, G and B.
+pub const PICTURE: &str = "retouch_picture";
+/// The output. A map is f32 `[batch, class, row, column]`, 1 for white; a picture is bytes `[batch, row, column, 3]`.
+pub const RESULT: &str = "retouch_result";
+/// The second output of a net that returns pictures: f32 `[batch]`, the sum of the absolute values that the net computed
+/// for each. Bytes cannot say that some of these were not finite; this sum does.
+pub const MAGNITUDE: &str = "retouch_magnitude";
+
+/// The prefix of all other names that are added.
+const ADDED: &str = "retouch_added_";
+
+/// Since this version of ONNX, `Unsqueeze` takes its axes as an input.
+const AXES_OF_UNSQUEEZE: i64 = 13;
+/// Since this version of ONNX, `ReduceL1` and `ReduceMax` take their axes as an input.
+const AXES_OF_REDUCE: i64 = 18;
+
+/// From `[batch, row, column, channel]` to `[batch, channel, row, column]`.
+const CHANNELS_FIRST: [i64; 4] = [0, 3, 1, 2];
+/// The way back.
+const CHANNELS_LAST: [i64; 4] = [0, 2, 3, 1];
+/// Every axis but the batch.
+const AXES: [i64; 3] = [1, 2, 3];
+
+/// Returns the model with [`PICTURE`] as its input and [`RESULT`] as its output, with [`MAGNITUDE`] if it returns
+/// pictures. Its other outputs are dropped, so they are not computed.
+///
+/// # Errors
+/// Why it cannot be rewritten, in a few words.
+pub fn take_bytes(file: &[u8], tensors: &Tensors<'_>) -> Result<Vec<u8>, String> {
+    let malformed = |error: Malformed| format!("it is not an ONNX file: {error}");
+    let mut model = Model::read(file).map_err(malformed)?;
+    if model.graph.nodes.is_empty() {
+        return Err("it is an ONNX file without a graph".to_owned());
+    }
+    let opset = model.opset();
+    let mut rewrite = Rewrite { graph: &mut model.graph, opset, added: 0 };
+    rewrite.convert_input(tensors)?;
+    rewrite.convert_output(tensors);
+    Ok(model.write())
+}
+
+struct Rewrite<'g, 'a> {
+    graph: &'g mut Graph<'a>,
+    /// The version of ONNX's own operators.
+    opset: i64,
+    /// The number of names that were added.
+    added: usize,
+}
+
+impl<'a> Rewrite<'_, 'a> {
+    /// Puts the conversion of the input before all other nodes.
+    fn convert_input(&mut self, tensors: &Tensors<'a>) -> Result<(), String> {
+        let Format { element, layout } = tensors.input_format;
+        let inputs = &mut self.graph.inputs;
+        let port = inputs.iter_mut().find(|port| port.name == tensors.input);
+        let port = port.ok_or_else(|| format!("it has no input {:?}", tensors.input))?;
+        let axes = match (layout, port.axes().as_slice()) {
+            (Layout::Nchw, [batch, _, rows, columns])
+            | (Layout::Nhwc, [batch, rows, columns, _]) => [*batch, *rows, *columns],
+            _ => [None; 3],
+        };
+        let [batch, rows, columns] = axes;
+        *port = Port::new(PICTURE, UINT8, &[batch, rows, columns, Some(3)]);
+        let own = std::mem::take(&mut self.graph.nodes);
+        let mut values = PICTURE.to_owned();
+        if layout != Layout::Nhwc {
+            values = self.transpose(&values, CHANNELS_FIRST);
+        }
+        if element != Element::U8 {
+            values = self.cast(&values, FLOAT);
+            values = self.normalize(values, tensors, layout);
+        }
+        if element == Element::F16 {
+            values = self.cast(&values, FLOAT16);
+        }
+        self.name_last(&values, tensors.input);
+        self.graph.nodes.extend(own);
+        Ok(())
+    }
+
+    /// `(sample / divide_by - mean) / std` for each channel.
+    fn normalize(&mut self, mut values: String, tensors: &Tensors<'_>, layout: Layout) -> String {
+        let normalization = tensors.normalization;
+        match normalization.divide_by {
+            Divisor::Constant(constant) if is(constant, 1.0) => {}
+            Divisor::Constant(constant) => {
+                values = self.apply("Div", &values, &[], &[constant]);
+            }
+            Divisor::Max => {
+                let largest = self.reduce("ReduceMax", &values, true);
+                // At least 1, so that a black picture stays black.
+                let largest = self.apply("Max", &largest, &[], &[1.0]);
+                values = self.node("Div", &[&values, &largest]);
+            }
+        }
+        let dims: &[u64] = if layout == Layout::Nhwc { &[3] } else { &[3, 1, 1] };
+        if !normalization.mean.iter().all(|mean| is(*mean, 0.0)) {
+            values = self.apply("Sub", &values, dims, &normalization.mean);
+        }
+        if !normalization.std.iter().all(|std| is(*std, 1.0)) {
+            values = self.apply("Div", &values, dims, &normalization.std);
+        }
+        values
+    }
+
+    /// Puts the conversion of the output behind all other nodes.
+    fn convert_output(&mut self, tensors: &Tensors<'_>) {
+        let Format { element, layout } = tensors.output_format;
+        let mut values = tensors.output.to_owned();
+        if element != Element::F32 {
+            values = self.cast(&values, FLOAT);
+        }
+        match tensors.returns {
+            Returns::Map => {
+                if !is(tensors.white, 1.0) {
+                    values = self.apply("Div", &values, &[], &[tensors.white]);
+                }
+                values = match layout {
+                    Layout::Nchw => values,
+                    Layout::Nhwc => self.transpose(&values, CHANNELS_FIRST),
+                    Layout::Nhw => self.add_channel(&values),
+                };
+                self.name_last(&values, RESULT);
+                self.graph.outputs = vec![Port::new(RESULT, FLOAT, &[])];
+            }
+            Returns::Picture => {
+                let magnitude = self.reduce("ReduceL1", &values, false);
+                self.name_last(&magnitude, MAGNITUDE);
+                let level = 255.0 / tensors.white;
+                if !is(level, 1.0) {
+                    values = self.apply("Mul", &values, &[], &[level]);
+                }
+                values = self.apply("Max", &values, &[], &[0.0]);
+                values = self.apply("Min", &values, &[], &[255.0]);
+                // The cast drops decimals.
+                values = self.apply("Add", &values, &[], &[0.5]);
+                values = self.cast(&values, UINT8);
+                if layout != Layout::Nhwc {
+                    values = self.transpose(&values, CHANNELS_LAST);
+                }
+                self.name_last(&values, RESULT);
+                self.graph.outputs =
+                    vec![Port::new(RESULT, UINT8, &[]), Port::new(MAGNITUDE, FLOAT, &[])];
+            }
+        }
+    }
+
+    fn add_channel(&mut self, values: &str) -> String {
+        let name = self.name();
+        let node = if self.opset >= AXES_OF_UNSQUEEZE {
+            let axes = self.name();
+            self.graph.add_integers(&axes, &[1]);
+            Node::new("Unsqueeze", &[values, &axes], &name)
+        } else {
+            Node::new("Unsqueeze", &[values], &name).with_integers("axes", &[1])
+        };
+        self.graph.nodes.push(node);
+        name
+    }
+
+    /// Reduces each input of a batch to one value.
+    fn reduce(&mut self, kind: &'static str, values: &str, keeps_axes: bool) -> String {
+        let name = self.name();
+        let node = if self.opset >= AXES_OF_REDUCE {
+            let axes = self.name();
+            self.graph.add_integers(&axes, &AXES);
+            Node::new(kind, &[values, &axes], &name)
+        } else {
+            Node::new(kind, &[values], &name).with_integers("axes", &AXES)
+        };
+        self.graph.nodes.push(node.with_integer("keepdims", keeps_axes.into()));
+        name
+    }
+
+    fn transpose(&mut self, values: &str, order: [i64; 4]) -> String {
+        let name = self.name();
+        let node = Node::new("Transpose", &[values], &name).with_integers("perm", &order);
+        self.graph.nodes.push(node);
+        name
+    }
+
+    fn cast(&mut self, values: &str, element: u64) -> String {
+        let name = self.name();
+        let node = Node::new("Cast", &[values], &name).with_integer("to", element as i64);
+        self.graph.nodes.push(node);
+        name
+    }
+
+    /// Adds an operator of two inputs whose second is a constant.
+    fn apply(
+        &mut self,
+        kind: &'static str,
+        values: &str,
+        dims: &[u64],
+        constant: &[f32],
+    ) -> String {
+        let name = self.name();
+        self.graph.add_floats(&name, dims, constant);
+        self.node(kind, &[values, &name])
+    }
+
+    fn node(&mut self, kind: &'static str, inputs: &[&str]) -> String {
+        let name = self.name();
+        self.graph.nodes.push(Node::new(kind, inputs, &name));
+        name
+    }
+
+    /// Gives the last value another name.
+    fn name_last(&mut self, values: &str, name: &str) {
+        let last = self.graph.nodes.last_mut().and_then(|node| node.outputs.first_mut());
+        match last {
+            Some(output) if *output == values && values.starts_with(ADDED) => {
+                *output = name.to_owned().into();
+            }
+            // Nothing was added.
+            _ => self.graph.nodes.push(Node::new("Identity", &[values], name)),
+        }
+    }
+
+    fn name(&mut self) -> String {
+        self.added += 1;
+        format!("{ADDED}{}", self.added)
+    }
+}
+
+/// Returns whether a step with this constant changes nothing.
+fn is(constant: f32, neutral: f32) -> bool {
+    (constant - neutral).abs() < f32::EPSILON
+}
+
+#[cfg(test)]
+mod tests {
+    use retouch_pixels::tensor::Normalization;
+
+    use super::super::ports;
+    use super::*;
+
+    fn tensors(element: Element, layout: Layout, returns: Returns) -> Tensors<'static> {
+        let format = Format { element, layout };
+        let divide_by = Divisor::Constant(255.0);
+        let normalization = Normalization { divide_by, mean: [0.5; 3], std: [1.0; 3] };
+        Tensors {
+            input: "in",
+            input_format: format,
+            normalization,
+            output: "out",
+            output_format: format,
+            white: 1.0,
+            returns,
+        }
+    }
+
+    /// Returns a graph of one operator, with a side output.
+    fn graph() -> Graph<'static> {
+        let mut graph = Graph::default();
+        let axes = [Some(1), Some(3), None, Some(8)];
+        graph.inputs.push(Port::new("in", FLOAT, &axes));
+        graph.outputs.extend(["side", "out"].map(|name| Port::new(name, FLOAT, &axes)));
+        graph.nodes.push(Node::new("Relu", &["in"], "out"));
+        graph.nodes.push(Node::new("Neg", &["in"], "side"));
+        graph
+    }
+
+    fn rewritten(tensors: &Tensors<'static>, opset: i64) -> Graph<'static> {
+        let mut graph = graph();
+        let mut rewrite = Rewrite { graph: &mut graph, opset, added: 0 };
+        rewrite.convert_input(tensors).unwrap();
+        rewrite.convert_output(tensors);
+        graph
+    }
+
+    fn operators<'a>(graph: &Graph<'a>) -> Vec<&'a str> {
+        graph.nodes.iter().map(|node| node.kind).collect()
+    }
+
+    #[test]
+    fn the_input_becomes_bytes_with_the_sizes_of_the_graph() {
+        let graph = rewritten(&tensors(Element::F32, Layout::Nchw, Returns::Picture), 17);
+        let [picture] = graph.inputs.as_slice() else { panic!("one input") };
+        assert_eq!((picture.name, picture.element_type()), (PICTURE, Some(UINT8)));
+        assert_eq!(picture.axes(), [Some(1), None, Some(8), Some(3)]);
+        assert_eq!(operators(&graph)[..4], ["Transpose", "Cast", "Div", "Sub"]);
+        assert_eq!(graph.nodes[3].outputs, ["in"]);
+    }
+
+    #[test]
+    fn only_the_result_and_the_magnitude_of_a_picture_are_outputs() {
+        let graph = rewritten(&tensors(Element::F32, Layout::Nchw, Returns::Picture), 17);
+        let names: Vec<_> = graph.outputs.iter().map(|port| port.name).collect();
+        assert_eq!(names, [RESULT, MAGNITUDE]);
+        let graph = rewritten(&tensors(Element::F32, Layout::Nchw, Returns::Map), 17);
+        assert_eq!(graph.outputs.len(), 1);
+        assert_eq!(graph.nodes.last().unwrap().outputs, [RESULT]);
+    }
+
+    #[test]
+    fn bytes_with_channels_last_pass_as_they_are() {
+        let graph = rewritten(&tensors(Element::U8, Layout::Nhwc, Returns::Picture), 17);
+        assert_eq!(operators(&graph)[..2], ["Identity", "Relu"]);
+        let map = tensors(Element::F32, Layout::Nchw, Returns::Map);
+        assert_eq!(operators(&rewritten(&map, 17)).last(), Some(&"Identity"));
+    }
+
+    #[test]
+    fn axes_are_given_as_the_version_of_onnx_has_it() {
+        let map = tensors(Element::F32, Layout::Nhw, Returns::Map);
+        let picture = tensors(Element::F32, Layout::Nchw, Returns::Picture);
+        for (tensors, kind, since) in
+            [(map, "Unsqueeze", AXES_OF_UNSQUEEZE), (picture, "ReduceL1", AXES_OF_REDUCE)]
+        {
+            for (opset, is_input) in [(since - 1, false), (since, true)] {
+                let graph = rewritten(&tensors, opset);
+                let node = graph.nodes.iter().find(|node| node.kind == kind).unwrap();
+                assert_eq!(node.inputs.len() == 2, is_input, "{kind} of version {opset}");
+                assert_eq!(node.attribute("axes").is_none(), is_input, "{kind} of {opset}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_without_the_input_is_refused() {
+        let tensors = tensors(Element::F32, Layout::Nchw, Returns::Map);
+        assert!(take_bytes(b"\x03", &tensors).unwrap_err().contains("not an ONNX file"));
+        assert_eq!(take_bytes(&[], &tensors).unwrap_err(), "it is an ONNX file without a graph");
+        assert!(ports(&[]).is_err());
+        let mut graph = graph();
+        graph.inputs.clear();
+        let mut rewrite = Rewrite { graph: &mut graph, opset: 17, added: 0 };
+        assert_eq!(rewrite.convert_input(&tensors).unwrap_err(), "it has no input \"in\"");
+    }
+}

@@ -1,0 +1,77 @@
+//! Nets that take pictures: their graphs convert bytes, as [`crate::onnx::pictures`] says.
+
+use ndarray::Array4;
+use ort::session::{RunOptions, Session as OrtSession};
+use ort::value::TensorRef;
+use tracing::warn;
+
+use super::error::{SessionError, classify};
+use super::io_binding::ShapeBindings;
+use super::port;
+use super::reading::Reading;
+use crate::onnx::pictures::PICTURE;
+use crate::output::Output;
+use crate::tensor::Tensors;
+
+/// A net with one input, a picture, and one output.
+pub struct PictureNet {
+    inner: OrtSession,
+    reading: Reading,
+    /// Tensors kept on the device; `None` if the session does not keep any.
+    bindings: Option<ShapeBindings>,
+}
+
+impl PictureNet {
+    pub(super) fn new(
+        inner: OrtSession,
+        tensors: &Tensors<'_>,
+        bindings: Option<ShapeBindings>,
+    ) -> Self {
+        let reading = Reading { returns: tensors.returns, white: tensors.white };
+        Self { inner, reading, bindings }
+    }
+
+    /// Returns whether one run can take a batch: the first axis of the input has an open size.
+    pub fn takes_batches(&self) -> bool {
+        self.inner.inputs().iter().any(|input| port(input).shape.first() == Some(&None))
+    }
+
+    /// Returns the number of shapes whose tensors are kept on the device, at most 8.
+    pub fn kept_shapes(&self) -> usize {
+        self.bindings.as_ref().map_or(0, ShapeBindings::len)
+    }
+
+    /// Runs the net on pictures, bytes `[batch, row, column, 3]`: R, G and B.
+    ///
+    /// # Errors
+    /// ONNX Runtime's message if it refuses the input or fails.
+    pub fn run(&mut self, pictures: &Array4<u8>) -> Result<Output, SessionError> {
+        let run = match &mut self.bindings {
+            Some(bindings) => bindings.run(&mut self.inner, self.reading, pictures),
+            None => Ok(None),
+        };
+        if let Some(output) = run.map_err(|error| classify(&error))? {
+            return Ok(output);
+        }
+        let output = self.run_unbound(pictures).map_err(|error| classify(&error))?;
+        if let Some(bindings) = &mut self.bindings
+            && let Err(error) = bindings.keep(&mut self.inner, self.reading, pictures, &output)
+        {
+            self.bindings = None;
+            match classify(&error) {
+                lost @ SessionError::DeviceLost(_) => return Err(lost),
+                error => warn!(%error, "Running a model without tensors kept on the device"),
+            }
+        }
+        Ok(output)
+    }
+
+    fn run_unbound(&mut self, pictures: &Array4<u8>) -> ort::Result<Output> {
+        let bindings = self.bindings.as_ref();
+        let options = bindings.map_or_else(RunOptions::new, ShapeBindings::unbound_options)?;
+        let input = TensorRef::from_array_view(pictures.view())?;
+        let outputs = self.inner.run_with_options(ort::inputs![PICTURE => input], &options)?;
+        let outputs: Vec<_> = self.reading.names().iter().map(|name| &outputs[*name]).collect();
+        self.reading.read(&outputs)
+    }
+}
