@@ -18,7 +18,7 @@ use crate::tensor::Port;
 /// # Errors
 /// Why the file or the input cannot be read, in a few words.
 pub fn input_axes(file: &[u8], input: &str) -> Result<Vec<Option<usize>>, String> {
-    let model = Model::read(file).map_err(|error| format!("it is not an ONNX file: {error}"))?;
+    let model = Model::read(file)?;
     let port = model.graph.inputs.iter().find(|port| port.name == input);
     port.map(graph::Port::axes).ok_or_else(|| format!("it has no input {input:?}"))
 }
@@ -36,7 +36,7 @@ pub struct Ports {
 /// # Errors
 /// Why the file cannot be read, in a few words.
 pub fn ports(file: &[u8]) -> Result<Ports, String> {
-    let model = Model::read(file).map_err(|error| format!("it is not an ONNX file: {error}"))?;
+    let model = Model::read(file)?;
     let graph = model.graph;
     if graph.nodes.is_empty() {
         return Err("it is an ONNX file without a graph".to_owned());

@@ -12,9 +12,23 @@ pub enum Output {
     Pictures {
         /// Bytes `[batch, row, column, 3]`: R, G and B.
         samples: Array4<u8>,
-        /// The mean absolute value that the net computed for each picture, 1 for white. Not finite if one of them was not.
-        magnitudes: Vec<f32>,
+        /// The extremes of each picture; `None` if a value was not finite.
+        extremes: Vec<Option<Extremes>>,
     },
+}
+
+/// The least and the largest value that a net computed for a picture, before it became bytes; 1 for white.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extremes {
+    /// The least value.
+    pub least: f32,
+    /// The largest value.
+    pub largest: f32,
+}
+
+impl Extremes {
+    /// Those of a picture with a value that was not finite.
+    pub const UNKNOWN: Self = Self { least: f32::NAN, largest: f32::NAN };
 }
 
 impl Output {
@@ -32,13 +46,10 @@ impl Output {
             Self::Maps(maps) => {
                 maps.axis_chunks_iter(Axis(0), 1).map(|one| Self::Maps(one.to_owned())).collect()
             }
-            Self::Pictures { samples, magnitudes } => samples
+            Self::Pictures { samples, extremes } => samples
                 .axis_chunks_iter(Axis(0), 1)
-                .zip(magnitudes)
-                .map(|(one, magnitude)| Self::Pictures {
-                    samples: one.to_owned(),
-                    magnitudes: vec![*magnitude],
-                })
+                .zip(extremes)
+                .map(|(one, own)| Self::Pictures { samples: one.to_owned(), extremes: vec![*own] })
                 .collect(),
         }
     }
@@ -58,7 +69,7 @@ impl Output {
     pub fn is_finite(&self) -> bool {
         match self {
             Self::Maps(maps) => maps.iter().all(|value| value.is_finite()),
-            Self::Pictures { magnitudes, .. } => magnitudes.iter().all(|value| value.is_finite()),
+            Self::Pictures { extremes, .. } => extremes.iter().all(Option::is_some),
         }
     }
 
@@ -85,7 +96,7 @@ impl Output {
             Self::Pictures { samples, .. } if is_finite => Ok(samples),
             // Half precision overflows to infinities, which became white.
             Self::Pictures { .. } => {
-                Err(PixelError::InvalidOutput("it contained NaN or infinite values".to_owned()))
+                Err(PixelError::InvalidOutput("it contains NaN or infinite values".to_owned()))
             }
             Self::Maps(_) => {
                 Err(PixelError::InvalidOutput("it is a map, not a picture".to_owned()))
@@ -98,23 +109,23 @@ impl Output {
 mod tests {
     use super::*;
 
-    fn pictures(magnitudes: &[f32]) -> Output {
-        let samples = Array4::from_shape_fn((magnitudes.len(), 1, 1, 3), |at| at.0 as u8 * 51);
-        Output::Pictures { samples, magnitudes: magnitudes.to_vec() }
+    const FINITE: Option<Extremes> = Some(Extremes { least: 0.0, largest: 0.2 });
+
+    fn pictures(extremes: &[Option<Extremes>]) -> Output {
+        let samples = Array4::from_shape_fn((extremes.len(), 1, 1, 3), |at| at.0 as u8 * 51);
+        Output::Pictures { samples, extremes: extremes.to_vec() }
     }
 
     #[test]
     fn a_batch_is_split_into_its_pictures() {
-        let [first, second] = &pictures(&[0.1, 0.2]).split()[..] else { panic!("two pictures") };
-        assert_eq!(first, &pictures(&[0.1]));
-        assert_eq!(
-            second,
-            &Output::Pictures {
-                samples: Array4::from_elem((1, 1, 1, 3), 51),
-                magnitudes: vec![0.2],
-            }
-        );
-        assert!((second.values()[[0, 0, 0, 2]] - 0.2).abs() < 1e-6);
+        let [first, second] = &pictures(&[FINITE, None]).split()[..] else {
+            panic!("two pictures")
+        };
+        assert_eq!(first, &pictures(&[FINITE]));
+        let samples = Array4::from_elem((1, 1, 1, 3), 51);
+        assert_eq!(second, &Output::Pictures { samples: samples.clone(), extremes: vec![None] });
+        let finite = Output::Pictures { samples, extremes: vec![FINITE] };
+        assert!((finite.values()[[0, 0, 0, 2]] - 0.2).abs() < 1e-6);
         let maps = Output::Maps(Array4::zeros((3, 2, 4, 4)));
         assert_eq!(maps.split().len(), 3);
         assert_eq!(maps.split()[0].shape(), [1, 2, 4, 4]);
@@ -122,13 +133,11 @@ mod tests {
 
     #[test]
     fn a_picture_of_values_that_were_not_finite_is_an_invalid_output() {
-        assert!(pictures(&[0.1]).into_pictures().is_ok());
-        for magnitude in [f32::NAN, f32::INFINITY] {
-            let output = pictures(&[magnitude]);
-            assert!(output.values().iter().all(|value| value.is_nan()));
-            assert!(matches!(output.into_pictures(), Err(PixelError::InvalidOutput(_))));
-        }
-        assert!(pictures(&[0.1]).into_maps().is_err());
+        assert!(pictures(&[FINITE]).into_pictures().is_ok());
+        let output = pictures(&[None]);
+        assert!(output.values().iter().all(|value| value.is_nan()));
+        assert!(matches!(output.into_pictures(), Err(PixelError::InvalidOutput(_))));
+        assert!(pictures(&[FINITE]).into_maps().is_err());
         assert!(Output::Maps(Array4::zeros((1, 1, 1, 1))).into_pictures().is_err());
     }
 }

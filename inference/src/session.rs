@@ -5,8 +5,8 @@ mod engines;
 mod error;
 mod io_binding;
 mod kept;
+mod output_reader;
 mod picture_net;
-mod reading;
 mod runtime;
 mod settings;
 mod values;
@@ -28,7 +28,7 @@ use self::values::{input_value, read_flat, read_output};
 pub use crate::tensor::Port;
 use crate::tensor::{Element, Format};
 
-/// One opened model whose tensors are converted here.
+/// One opened model. Its inputs and outputs are f32 here, whatever the graph stores.
 pub struct Session(OrtSession);
 
 impl Session {

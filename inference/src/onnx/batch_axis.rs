@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::{Graph, Model, Node, attribute_name};
-use super::wire::Malformed;
 
 /// The name of the open size, and the prefix of what is added to the graph.
 const BATCH: &str = "retouch_batch";
@@ -18,8 +17,7 @@ const BATCH: &str = "retouch_batch";
 /// # Errors
 /// Why it cannot be rewritten, in a few words.
 pub fn open(file: &[u8], input: &str) -> Result<Vec<u8>, String> {
-    let malformed = |error: Malformed| format!("it is not an ONNX file: {error}");
-    let mut model = Model::read(file).map_err(malformed)?;
+    let mut model = Model::read(file)?;
     let graph = &mut model.graph;
     let port = graph.inputs.iter_mut().find(|port| port.name == input);
     if !port.is_some_and(|port| port.open_first_axis(BATCH)) {

@@ -64,8 +64,12 @@ impl<'a> Model<'a> {
     /// Reads a model.
     ///
     /// # Errors
-    /// [`Malformed`] if the bytes are not an ONNX file.
-    pub fn read(file: &'a [u8]) -> Result<Self, Malformed> {
+    /// Why the bytes are not an ONNX file, in a few words.
+    pub fn read(file: &'a [u8]) -> Result<Self, String> {
+        Self::parse(file).map_err(|error| format!("it is not an ONNX file: {error}"))
+    }
+
+    fn parse(file: &'a [u8]) -> Result<Self, Malformed> {
         const GRAPH: u64 = 7;
         let (mut rest, mut graph) = (Vec::new(), Graph::default());
         for field in Fields(file) {

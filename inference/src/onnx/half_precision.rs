@@ -16,7 +16,6 @@ use self::operators::{Arithmetic, Operator, Others, Output};
 use super::graph::{
     FLOAT, FLOAT16, Graph, Model, Node, attribute_name, bytes_in, number_in, tensor_name,
 };
-use super::wire::Malformed;
 
 /// How a value of 16 bits is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +40,7 @@ pub struct Converted {
 /// # Errors
 /// Why it cannot be rewritten, in a few words.
 pub fn convert(file: &[u8], form: Form) -> Result<Converted, String> {
-    let malformed = |error: Malformed| format!("it is not an ONNX file: {error}");
-    let mut model = Model::read(file).map_err(malformed)?;
+    let mut model = Model::read(file)?;
     let rewrite = Rewrite {
         form,
         values: HashMap::new(),

@@ -7,24 +7,26 @@
 use retouch_pixels::tensor::Divisor;
 
 use super::graph::{FLOAT, FLOAT16, Graph, Model, Node, Port, UINT8};
-use super::wire::Malformed;
 use crate::tensor::{Element, Format, Layout, Returns, Tensors};
 
 /// The input: bytes `[batch, row, column, 3]`, R, G and B.
 pub const PICTURE: &str = "retouch_picture";
 /// The output. A map is f32 `[batch, class, row, column]`, 1 for white; a picture is bytes `[batch, row, column, 3]`.
 pub const RESULT: &str = "retouch_result";
-/// The second output of a net that returns pictures: f32 `[batch]`, the sum of the absolute values that the net computed
-/// for each. Bytes cannot say that some of these were not finite; this sum does.
-pub const MAGNITUDE: &str = "retouch_magnitude";
+/// The second output of a net that returns pictures: f32 `[batch, 3, 1, 1]`, the sum of the values that the net computed for
+/// each, the least, and the largest. Bytes cannot hold values outside black and white. The sum is not finite if one of
+/// the values is not, which the least and the largest need not show.
+pub const EXTREMES: &str = "retouch_extremes";
 
 /// The prefix of all other names that are added.
 const ADDED: &str = "retouch_added_";
 
 /// Since this version of ONNX, `Unsqueeze` takes its axes as an input.
 const AXES_OF_UNSQUEEZE: i64 = 13;
-/// Since this version of ONNX, `ReduceL1` and `ReduceMax` take their axes as an input.
+/// Since this version of ONNX, `ReduceMax` and `ReduceMin` take their axes as an input.
 const AXES_OF_REDUCE: i64 = 18;
+/// The same for `ReduceSum`.
+const AXES_OF_SUM: i64 = 13;
 
 /// From `[batch, row, column, channel]` to `[batch, channel, row, column]`.
 const CHANNELS_FIRST: [i64; 4] = [0, 3, 1, 2];
@@ -33,17 +35,13 @@ const CHANNELS_LAST: [i64; 4] = [0, 2, 3, 1];
 /// Every axis but the batch.
 const AXES: [i64; 3] = [1, 2, 3];
 
-/// Returns the model with [`PICTURE`] as its input and [`RESULT`] as its output, with [`MAGNITUDE`] if it returns
+/// Returns the model with [`PICTURE`] as its input and [`RESULT`] as its output, with [`EXTREMES`] if it returns
 /// pictures. Its other outputs are dropped, so they are not computed.
 ///
 /// # Errors
 /// Why it cannot be rewritten, in a few words.
 pub fn take_bytes(file: &[u8], tensors: &Tensors<'_>) -> Result<Vec<u8>, String> {
-    let malformed = |error: Malformed| format!("it is not an ONNX file: {error}");
-    let mut model = Model::read(file).map_err(malformed)?;
-    if model.graph.nodes.is_empty() {
-        return Err("it is an ONNX file without a graph".to_owned());
-    }
+    let mut model = Model::read(file)?;
     let opset = model.opset();
     let mut rewrite = Rewrite { graph: &mut model.graph, opset, added: 0 };
     rewrite.convert_input(tensors)?;
@@ -94,22 +92,22 @@ impl<'a> Rewrite<'_, 'a> {
     fn normalize(&mut self, mut values: String, tensors: &Tensors<'_>, layout: Layout) -> String {
         let normalization = tensors.normalization;
         match normalization.divide_by {
-            Divisor::Constant(constant) if is(constant, 1.0) => {}
+            Divisor::Constant(constant) if changes_nothing(constant, 1.0) => {}
             Divisor::Constant(constant) => {
                 values = self.apply("Div", &values, &[], &[constant]);
             }
             Divisor::Max => {
-                let largest = self.reduce("ReduceMax", &values, true);
+                let largest = self.reduce("ReduceMax", AXES_OF_REDUCE, &values);
                 // At least 1, so that a black picture stays black.
                 let largest = self.apply("Max", &largest, &[], &[1.0]);
                 values = self.node("Div", &[&values, &largest]);
             }
         }
         let dims: &[u64] = if layout == Layout::Nhwc { &[3] } else { &[3, 1, 1] };
-        if !normalization.mean.iter().all(|mean| is(*mean, 0.0)) {
+        if !normalization.mean.iter().all(|mean| changes_nothing(*mean, 0.0)) {
             values = self.apply("Sub", &values, dims, &normalization.mean);
         }
-        if !normalization.std.iter().all(|std| is(*std, 1.0)) {
+        if !normalization.std.iter().all(|std| changes_nothing(*std, 1.0)) {
             values = self.apply("Div", &values, dims, &normalization.std);
         }
         values
@@ -124,7 +122,7 @@ impl<'a> Rewrite<'_, 'a> {
         }
         match tensors.returns {
             Returns::Map => {
-                if !is(tensors.white, 1.0) {
+                if !changes_nothing(tensors.white, 1.0) {
                     values = self.apply("Div", &values, &[], &[tensors.white]);
                 }
                 values = match layout {
@@ -136,10 +134,13 @@ impl<'a> Rewrite<'_, 'a> {
                 self.graph.outputs = vec![Port::new(RESULT, FLOAT, &[])];
             }
             Returns::Picture => {
-                let magnitude = self.reduce("ReduceL1", &values, false);
-                self.name_last(&magnitude, MAGNITUDE);
+                let sum = self.reduce("ReduceSum", AXES_OF_SUM, &values);
+                let least = self.reduce("ReduceMin", AXES_OF_REDUCE, &values);
+                let largest = self.reduce("ReduceMax", AXES_OF_REDUCE, &values);
+                let joined = Node::new("Concat", &[&sum, &least, &largest], EXTREMES);
+                self.graph.nodes.push(joined.with_integer("axis", 1));
                 let level = 255.0 / tensors.white;
-                if !is(level, 1.0) {
+                if !changes_nothing(level, 1.0) {
                     values = self.apply("Mul", &values, &[], &[level]);
                 }
                 values = self.apply("Max", &values, &[], &[0.0]);
@@ -152,7 +153,7 @@ impl<'a> Rewrite<'_, 'a> {
                 }
                 self.name_last(&values, RESULT);
                 self.graph.outputs =
-                    vec![Port::new(RESULT, UINT8, &[]), Port::new(MAGNITUDE, FLOAT, &[])];
+                    vec![Port::new(RESULT, UINT8, &[]), Port::new(EXTREMES, FLOAT, &[])];
             }
         }
     }
@@ -170,17 +171,17 @@ impl<'a> Rewrite<'_, 'a> {
         name
     }
 
-    /// Reduces each input of a batch to one value.
-    fn reduce(&mut self, kind: &'static str, values: &str, keeps_axes: bool) -> String {
+    /// Reduces each input of a batch to one value, `[batch, 1, 1, 1]`.
+    fn reduce(&mut self, kind: &'static str, takes_axes_since: i64, values: &str) -> String {
         let name = self.name();
-        let node = if self.opset >= AXES_OF_REDUCE {
+        let node = if self.opset >= takes_axes_since {
             let axes = self.name();
             self.graph.add_integers(&axes, &AXES);
             Node::new(kind, &[values, &axes], &name)
         } else {
             Node::new(kind, &[values], &name).with_integers("axes", &AXES)
         };
-        self.graph.nodes.push(node.with_integer("keepdims", keeps_axes.into()));
+        self.graph.nodes.push(node);
         name
     }
 
@@ -235,8 +236,7 @@ impl<'a> Rewrite<'_, 'a> {
     }
 }
 
-/// Returns whether a step with this constant changes nothing.
-fn is(constant: f32, neutral: f32) -> bool {
+fn changes_nothing(constant: f32, neutral: f32) -> bool {
     (constant - neutral).abs() < f32::EPSILON
 }
 
@@ -296,10 +296,10 @@ mod tests {
     }
 
     #[test]
-    fn only_the_result_and_the_magnitude_of_a_picture_are_outputs() {
+    fn only_the_result_and_the_extremes_of_a_picture_are_outputs() {
         let graph = rewritten(&tensors(Element::F32, Layout::Nchw, Returns::Picture), 17);
         let names: Vec<_> = graph.outputs.iter().map(|port| port.name).collect();
-        assert_eq!(names, [RESULT, MAGNITUDE]);
+        assert_eq!(names, [RESULT, EXTREMES]);
         let graph = rewritten(&tensors(Element::F32, Layout::Nchw, Returns::Map), 17);
         assert_eq!(graph.outputs.len(), 1);
         assert_eq!(graph.nodes.last().unwrap().outputs, [RESULT]);
@@ -317,9 +317,12 @@ mod tests {
     fn axes_are_given_as_the_version_of_onnx_has_it() {
         let map = tensors(Element::F32, Layout::Nhw, Returns::Map);
         let picture = tensors(Element::F32, Layout::Nchw, Returns::Picture);
-        for (tensors, kind, since) in
-            [(map, "Unsqueeze", AXES_OF_UNSQUEEZE), (picture, "ReduceL1", AXES_OF_REDUCE)]
-        {
+        for (tensors, kind, since) in [
+            (map, "Unsqueeze", AXES_OF_UNSQUEEZE),
+            (picture, "ReduceSum", AXES_OF_SUM),
+            (picture, "ReduceMin", AXES_OF_REDUCE),
+            (picture, "ReduceMax", AXES_OF_REDUCE),
+        ] {
             for (opset, is_input) in [(since - 1, false), (since, true)] {
                 let graph = rewritten(&tensors, opset);
                 let node = graph.nodes.iter().find(|node| node.kind == kind).unwrap();
@@ -333,11 +336,7 @@ mod tests {
     fn a_file_without_the_input_is_refused() {
         let tensors = tensors(Element::F32, Layout::Nchw, Returns::Map);
         assert!(take_bytes(b"\x03", &tensors).unwrap_err().contains("not an ONNX file"));
-        assert_eq!(take_bytes(&[], &tensors).unwrap_err(), "it is an ONNX file without a graph");
-        assert!(ports(&[]).is_err());
-        let mut graph = graph();
-        graph.inputs.clear();
-        let mut rewrite = Rewrite { graph: &mut graph, opset: 17, added: 0 };
-        assert_eq!(rewrite.convert_input(&tensors).unwrap_err(), "it has no input \"in\"");
+        assert_eq!(take_bytes(&[], &tensors).unwrap_err(), "it has no input \"in\"");
+        assert!(ports(&[]).is_err_and(|reason| reason.contains("without a graph")));
     }
 }

@@ -13,7 +13,7 @@ use ort::session::{IoBinding, RunOptions, Session as OrtSession};
 use ort::value::{DynTensor, TensorElementType};
 
 use super::kept::{Keeping, KeptShapes, MAX_SHAPES, Memory, check_same_output};
-use super::reading::Reading;
+use super::output_reader::OutputReader;
 use crate::device::Device;
 use crate::onnx::pictures::PICTURE;
 use crate::output::Output;
@@ -33,7 +33,7 @@ struct ShapeBinding {
     options: RunOptions,
     host_input: DynTensor,
     device_input: DynTensor,
-    /// In the order of [`Reading::names`].
+    /// In the order of [`OutputReader::names`].
     outputs: Vec<KeptOutput>,
 }
 
@@ -70,14 +70,14 @@ impl ShapeBindings {
     pub fn run(
         &mut self,
         session: &mut OrtSession,
-        reading: Reading,
+        reader: OutputReader,
         input: &Array4<u8>,
     ) -> ort::Result<Option<Output>> {
         let shape = input.shape();
         let Some(binding) = self.kept.find(|binding| binding.shape == shape) else {
             return Ok(None);
         };
-        let output = binding.run(session, reading, input);
+        let output = binding.run(session, reader, input);
         if output.is_err() {
             self.kept.clear();
         }
@@ -92,7 +92,7 @@ impl ShapeBindings {
     pub fn keep(
         &mut self,
         session: &mut OrtSession,
-        reading: Reading,
+        reader: OutputReader,
         input: &Array4<u8>,
         output: &Output,
     ) -> ort::Result<()> {
@@ -100,11 +100,11 @@ impl ShapeBindings {
             return Ok(());
         }
         let memory = self.memory;
-        let make = |options| ShapeBinding::new(session, memory, reading, (input, output), options);
+        let make = |options| ShapeBinding::new(session, memory, reader, (input, output), options);
         let Some(binding) = self.kept.add(make)? else { return Ok(()) };
         // Twice: with graphs, the first run records and the second one replays.
         for _ in 0..2 {
-            check_same_output(output, &binding.run(session, reading, input)?)?;
+            check_same_output(output, &binding.run(session, reader, input)?)?;
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl ShapeBinding {
     fn new(
         session: &OrtSession,
         memory: Memory,
-        reading: Reading,
+        reader: OutputReader,
         (input, output): (&Array4<u8>, &Output),
         options: RunOptions,
     ) -> ort::Result<Self> {
@@ -141,12 +141,12 @@ impl ShapeBinding {
         binding.bind_input(PICTURE, &device_input)?;
         let made = match output {
             Output::Maps(maps) => vec![(FLOATS, maps.shape().to_vec())],
-            Output::Pictures { samples, magnitudes } => {
-                vec![(BYTES, samples.shape().to_vec()), (FLOATS, vec![magnitudes.len()])]
+            Output::Pictures { samples, extremes } => {
+                vec![(BYTES, samples.shape().to_vec()), (FLOATS, vec![extremes.len(), 3, 1, 1])]
             }
         };
         let mut outputs = Vec::new();
-        for (name, (element, shape)) in reading.names().iter().zip(made) {
+        for (name, (element, shape)) in reader.names().iter().zip(made) {
             let mut on_device = memory.on_device(session, element, shape.clone())?;
             binding.bind_output(*name, &mut on_device)?;
             let on_host = memory.on_host(session, MemoryType::CPUOutput, element, shape)?;
@@ -165,7 +165,7 @@ impl ShapeBinding {
     fn run(
         &mut self,
         session: &mut OrtSession,
-        reading: Reading,
+        reader: OutputReader,
         input: &Array4<u8>,
     ) -> ort::Result<Output> {
         self.host_input.try_extract_array_mut::<u8>()?.assign(input);
@@ -176,6 +176,6 @@ impl ShapeBinding {
             on_device.copy_into(on_host)?;
         }
         let outputs: Vec<_> = self.outputs.iter().map(|output| &output.on_host).collect();
-        reading.read(&outputs)
+        reader.read(&outputs)
     }
 }

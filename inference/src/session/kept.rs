@@ -1,13 +1,13 @@
 //! What all nets with kept tensors have in common: memory on both sides, CUDA graphs, the number of shapes, and the
 //! comparison with an unbound run.
 
-use ndarray::{Array, Dimension};
+use ndarray::{Array, Array1, Dimension};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{RunOptions, Session as OrtSession};
 use ort::value::{DynTensor, TensorElementType};
 
 use crate::device::Device;
-use crate::output::Output;
+use crate::output::{Extremes, Output};
 use crate::tensor::relative_difference;
 
 /// Shapes whose tensors are kept at the same time.
@@ -123,15 +123,21 @@ pub fn check_same<D: Dimension>(unbound: &Array<f32, D>, bound: &Array<f32, D>) 
 /// Same as [`check_same`], for a picture net.
 ///
 /// # Errors
-/// If they differ by more than another order of summation explains.
+/// Same as [`check_same`].
 pub fn check_same_output(unbound: &Output, bound: &Output) -> ort::Result<()> {
     let levels = match (unbound, bound) {
-        (Output::Pictures { samples, .. }, Output::Pictures { samples: other, .. })
-            if samples.shape() == other.shape() =>
-        {
-            samples.iter().zip(other).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
-        }
         (Output::Maps(maps), Output::Maps(others)) => return check_same(maps, others),
+        (
+            Output::Pictures { samples, extremes },
+            Output::Pictures { samples: others, extremes: other_extremes },
+        ) if samples.shape() == others.shape() && extremes.len() == other_extremes.len() => {
+            let flat = |extremes: &[Option<Extremes>]| -> Array1<f32> {
+                let values = extremes.iter().map(|found| found.unwrap_or(Extremes::UNKNOWN));
+                values.flat_map(|Extremes { least, largest }| [least, largest]).collect()
+            };
+            check_same(&flat(extremes), &flat(other_extremes))?;
+            samples.iter().zip(others).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
+        }
         _ => u8::MAX,
     };
     if levels > LEVELS {

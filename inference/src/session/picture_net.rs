@@ -7,8 +7,8 @@ use tracing::warn;
 
 use super::error::{SessionError, classify};
 use super::io_binding::ShapeBindings;
+use super::output_reader::OutputReader;
 use super::port;
-use super::reading::Reading;
 use crate::onnx::pictures::PICTURE;
 use crate::output::Output;
 use crate::tensor::Tensors;
@@ -16,7 +16,7 @@ use crate::tensor::Tensors;
 /// A net with one input, a picture, and one output.
 pub struct PictureNet {
     inner: OrtSession,
-    reading: Reading,
+    reader: OutputReader,
     /// Tensors kept on the device; `None` if the session does not keep any.
     bindings: Option<ShapeBindings>,
 }
@@ -27,8 +27,8 @@ impl PictureNet {
         tensors: &Tensors<'_>,
         bindings: Option<ShapeBindings>,
     ) -> Self {
-        let reading = Reading { returns: tensors.returns, white: tensors.white };
-        Self { inner, reading, bindings }
+        let reader = OutputReader { returns: tensors.returns, white: tensors.white };
+        Self { inner, reader, bindings }
     }
 
     /// Returns whether one run can take a batch: the first axis of the input has an open size.
@@ -47,7 +47,7 @@ impl PictureNet {
     /// ONNX Runtime's message if it refuses the input or fails.
     pub fn run(&mut self, pictures: &Array4<u8>) -> Result<Output, SessionError> {
         let run = match &mut self.bindings {
-            Some(bindings) => bindings.run(&mut self.inner, self.reading, pictures),
+            Some(bindings) => bindings.run(&mut self.inner, self.reader, pictures),
             None => Ok(None),
         };
         if let Some(output) = run.map_err(|error| classify(&error))? {
@@ -55,7 +55,7 @@ impl PictureNet {
         }
         let output = self.run_unbound(pictures).map_err(|error| classify(&error))?;
         if let Some(bindings) = &mut self.bindings
-            && let Err(error) = bindings.keep(&mut self.inner, self.reading, pictures, &output)
+            && let Err(error) = bindings.keep(&mut self.inner, self.reader, pictures, &output)
         {
             self.bindings = None;
             match classify(&error) {
@@ -71,7 +71,7 @@ impl PictureNet {
         let options = bindings.map_or_else(RunOptions::new, ShapeBindings::unbound_options)?;
         let input = TensorRef::from_array_view(pictures.view())?;
         let outputs = self.inner.run_with_options(ort::inputs![PICTURE => input], &options)?;
-        let outputs: Vec<_> = self.reading.names().iter().map(|name| &outputs[*name]).collect();
-        self.reading.read(&outputs)
+        let outputs: Vec<_> = self.reader.names().iter().map(|name| &outputs[*name]).collect();
+        self.reader.read(&outputs)
     }
 }

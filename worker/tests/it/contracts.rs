@@ -281,7 +281,7 @@ async fn a_graph_that_differs_from_its_manifest_is_refused_with_the_field_to_cha
             "upscale-fixed",
             "white = 255",
             "",
-            "but must be at most 1.5 after division by output.white; set output.white to the value of white, such as 255",
+            "but must be -1 to 2 after division by output.white; set output.white to the value of white, such as 255",
         ),
         (
             "upscale-x3",

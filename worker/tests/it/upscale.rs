@@ -11,7 +11,7 @@ use retouch_catalog::{Count, CountUnit, Factor};
 use retouch_inference::manifest::{
     Element, Enlargement, Layout, NetOutput, Precision, TileInput, Tiling, TilingMode, Upscale,
 };
-use retouch_inference::output::Output;
+use retouch_inference::output::{Extremes, Output};
 use retouch_inference::registry::{Announcement, Inference};
 use retouch_inference::session::SessionError;
 use retouch_pixels::Limits;
@@ -115,7 +115,10 @@ impl Net for Stub {
         }
         let shape = (1, height * scale, width * scale, channels);
         let samples = Array4::from_shape_vec(shape, samples).expect("each sample was repeated");
-        let output = Output::Pictures { samples, magnitudes: vec![0.5] };
+        let output = Output::Pictures {
+            samples,
+            extremes: vec![Some(Extremes { least: 0.0, largest: 1.0 })],
+        };
         Ok(Inference { output, waited: Duration::ZERO, ran: Duration::from_millis(1) })
     }
 }

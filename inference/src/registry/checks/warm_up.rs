@@ -11,16 +11,12 @@ use tokio_util::sync::CancellationToken;
 use super::run::{run, sample_inputs};
 use super::samples::{SAMPLE_SIDE, disc_on_gradient, sample_painting};
 use crate::manifest::{self, NetTask};
-use crate::output::Output;
+use crate::output::{Extremes, Output};
 use crate::painter::{Painter, Watch};
 use crate::registry::steps::Outcome;
 use crate::safety::SafetyChecker;
 use crate::segment_anything::{Prompt, SegmentAnything};
 use crate::session::PictureNet;
-
-/// The largest accepted mean of an upscaler's absolute values, 1 for white. Generative ones overshoot; more means another
-/// range, or noise.
-const MOST_MAGNITUDE: f32 = 1.5;
 
 /// Runs a net on a disc on a gradient.
 pub fn run_net(net: &mut PictureNet, task: NetTask<'_>) -> Outcome<()> {
@@ -29,10 +25,7 @@ pub fn run_net(net: &mut PictureNet, task: NetTask<'_>) -> Outcome<()> {
         Ok(output) => output,
         Err(reason) => return Outcome::refused(reason),
     };
-    let values = output.values();
-    let (low, high) = values
-        .iter()
-        .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), v| (low.min(*v), high.max(*v)));
+    let (low, high) = range(&output);
     let finding = format!("output in {low:.3}..{high:.3}");
     let reasons = Vec::from_iter(find_defect(task, &input, &output, low, high));
     // A defect does not prevent comparing golden images, which may show more.
@@ -89,14 +82,6 @@ fn find_defect(
             "{found}; check input.divide_by, input.mean, and input.std, or export the model in f32 if it overflows in f16"
         ));
     }
-    if let Output::Pictures { magnitudes, .. } = output
-        && let Some(magnitude) = magnitudes.iter().find(|mean| **mean > MOST_MAGNITUDE)
-    {
-        return Some(format!(
-            "output values are {magnitude} in the mean, sign aside, but must be at most {MOST_MAGNITUDE} after division \
-             by output.white; set output.white to the value of white, such as 255"
-        ));
-    }
     // The picture has a subject and colors, so no working model returns a single value.
     if high <= low {
         return Some(format!(
@@ -104,18 +89,41 @@ fn find_defect(
              input.mean, and input.std"
         ));
     }
-    let NetTask::Segmentation(segmentation) = task else { return None };
-    let (least, most) = match segmentation.postprocess.range {
-        // Overshoot of half a unit is tolerated, because it is clipped.
-        MapRange::Clip => (-0.5, 1.5),
-        MapRange::Minmax | MapRange::Sigmoid | MapRange::Softmax => (-1e4, 1e4),
+    let (least, most) = match task {
+        NetTask::Segmentation(segmentation) => match segmentation.postprocess.range {
+            // Overshoot of half a unit is tolerated, because it is clipped.
+            MapRange::Clip => (-0.5, 1.5),
+            MapRange::Minmax | MapRange::Sigmoid | MapRange::Softmax => (-1e4, 1e4),
+        },
+        // Generative upscalers overshoot. Values far from 0..1 mean another range, or noise.
+        NetTask::Upscale(_) => (-1.0, 2.0),
+    };
+    let advice = match task {
+        NetTask::Segmentation(_) => {
+            "set postprocess.range = \"sigmoid\" if these are logits, or output.white to the largest value"
+        }
+        NetTask::Upscale(_) => "set output.white to the value of white, such as 255",
     };
     (low < least || high > most).then(|| {
         format!(
             "output values range from {low} to {high}, but must be {least} to {most} after division by output.white; \
-             set postprocess.range = \"sigmoid\" if these are logits, or output.white to the largest value"
+             {advice}"
         )
     })
+}
+
+/// Returns the least and the largest value of an output.
+fn range(output: &Output) -> (f32, f32) {
+    let wider =
+        |(low, high): (f32, f32), least: f32, largest: f32| (low.min(least), high.max(largest));
+    let empty = (f32::INFINITY, f32::NEG_INFINITY);
+    match output {
+        Output::Maps(maps) => maps.iter().fold(empty, |range, value| wider(range, *value, *value)),
+        Output::Pictures { extremes, .. } => extremes
+            .iter()
+            .flatten()
+            .fold(empty, |range, Extremes { least, largest }| wider(range, *least, *largest)),
+    }
 }
 
 /// Checks a disc on a gradient with a safety net.

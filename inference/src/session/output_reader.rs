@@ -1,27 +1,26 @@
 //! Reads the outputs of picture nets.
 
-use ndarray::Array4;
 use ort::value::{TensorValueTypeMarker, Value};
 
-use crate::onnx::pictures::{MAGNITUDE, RESULT};
-use crate::output::Output;
+use crate::onnx::pictures::{EXTREMES, RESULT};
+use crate::output::{Extremes, Output};
 use crate::tensor::Returns;
 
 /// How the outputs of a net are read.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub struct OutputReader {
     /// What the net returns.
     pub returns: Returns,
     /// The value of white that the net computes.
     pub white: f32,
 }
 
-impl Reading {
+impl OutputReader {
     /// Returns the names of the outputs to read.
     pub const fn names(self) -> &'static [&'static str] {
         match self.returns {
             Returns::Map => &[RESULT],
-            Returns::Picture => &[RESULT, MAGNITUDE],
+            Returns::Picture => &[RESULT, EXTREMES],
         }
     }
 
@@ -36,14 +35,18 @@ impl Reading {
                 let maps = maps.try_extract_array::<f32>()?.into_dimensionality();
                 Ok(Output::Maps(maps.map_err(|error| wrong(&error.to_string()))?.to_owned()))
             }
-            (Returns::Picture, [samples, magnitudes]) => {
+            (Returns::Picture, [samples, extremes]) => {
                 let samples = samples.try_extract_array::<u8>()?.into_dimensionality();
-                let samples: Array4<u8> =
-                    samples.map_err(|error| wrong(&error.to_string()))?.to_owned();
-                let values = samples.len() / samples.dim().0.max(1);
-                let mean = |sum: &f32| sum / (values as f32 * self.white);
-                let magnitudes = magnitudes.try_extract_array::<f32>()?.iter().map(mean).collect();
-                Ok(Output::Pictures { samples, magnitudes })
+                let samples = samples.map_err(|error| wrong(&error.to_string()))?.to_owned();
+                let extremes: Vec<_> =
+                    extremes.try_extract_array::<f32>()?.iter().copied().collect();
+                let of_white = |value: f32| value / self.white;
+                let extremes = extremes.as_chunks::<3>().0.iter().map(|[sum, least, largest]| {
+                    let is_finite = sum.is_finite();
+                    is_finite
+                        .then(|| Extremes { least: of_white(*least), largest: of_white(*largest) })
+                });
+                Ok(Output::Pictures { samples, extremes: extremes.collect() })
             }
             _ => Err(wrong("a net has another number of outputs")),
         }
