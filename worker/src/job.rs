@@ -23,7 +23,7 @@ use crate::lease::Leases;
 use crate::pixel_pool::PixelPool;
 use crate::storage_probe::StorageProbe;
 use crate::tools::ToolError;
-use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
+use crate::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
 use crate::tools::remove_background::{Cutout, remove_background};
 use crate::tools::stage::{self, StageTimes};
 use crate::tools::upscale::{self, Settings, Upscaler, upscale};
@@ -276,7 +276,7 @@ impl JobRunner {
         let may_clarify = mode == FixMode::Restore && self.registry.is_served(enhance);
         let clarifier =
             if may_clarify { Some(self.registry.model_for(enhance).await?) } else { None };
-        let engines = Engines { bound, clarifier, safety_checker: self.safety_checker.clone() };
+        let models = FixModels { bound, clarifier, safety_checker: self.safety_checker.clone() };
         // Two jobs with the same request get different results, a retried job gets the same one.
         let seed = job.id.uuid().as_u64_pair().1;
         // Takes the mode from the job: the rules may have changed since the prompt was accepted.
@@ -295,7 +295,7 @@ impl JobRunner {
             let _ = events.send(JobEvent::progress(id, progress));
         });
         let limits = &self.settings.limits;
-        Ok(magic_fix(input, request, &engines, &self.pixels, limits, cancel, &on_progress).await?)
+        Ok(magic_fix(input, request, &models, &self.pixels, limits, cancel, &on_progress).await?)
     }
 
     /// Stores a result that is in memory as a whole.

@@ -3,8 +3,8 @@
 //! Its memory is its own (`RETOUCH_SELECT_MEMORY_MIB`), and its inference queues up with that of jobs on the same model.
 
 mod cache;
-mod engine;
 mod known;
+mod models;
 mod pointing;
 
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::pixel_pool::PixelPool;
 use crate::requests::{self, Answerer};
 use crate::tools::ToolError;
 use cache::Cache;
-pub use engine::{Engine, Wanted};
 pub use known::Known;
+pub use models::{Models, Wanted};
 
 /// Everything needed to select.
 pub struct Selector {
@@ -42,17 +42,17 @@ impl Selector {
         if self.memory_mib == 0 {
             return;
         }
-        let engine = Engine::new(self.registry.clone(), self.pixels.clone());
-        let models = engine.clone();
+        let models = Models::new(self.registry.clone(), self.pixels.clone());
+        let served = models.clone();
         let cache = Cache::new(u64::from(self.memory_mib) << 20);
         let selecting = Selecting {
             storage: self.storage,
             pixels: self.pixels,
             limits: self.limits,
-            engine,
+            models,
             cache,
         };
-        requests::answer(selecting, queue, move || models.is_available(), stop).await;
+        requests::answer(selecting, queue, move || served.is_available(), stop).await;
     }
 }
 
@@ -60,7 +60,7 @@ struct Selecting {
     storage: Storage,
     pixels: PixelPool,
     limits: Limits,
-    engine: Engine,
+    models: Models,
     cache: Cache,
 }
 
@@ -92,7 +92,7 @@ impl Selecting {
             self.fetch(request).await?
         };
         let wanted = wanted(known.scene(), request);
-        let selected = self.engine.select(&mut known, wanted).await;
+        let selected = self.models.select(&mut known, wanted).await;
         // After an error too: the picture is fine.
         self.cache.put(request.image, known);
         match selected {

@@ -7,9 +7,9 @@ use tokio::sync::mpsc;
 use tracing::{Span, info, warn};
 
 use super::checks::{self, Reference};
-use super::engine::{Candidate, Engine};
 use super::kept::Rewrites;
-use super::request::{Request, Work};
+use super::message::Message;
+use super::opened::{Candidate, Opened};
 use crate::manifest::Manifest;
 use crate::memory::Tenant;
 use crate::session::Runtime;
@@ -27,7 +27,7 @@ pub struct Order {
     pub needed: u64,
     pub reference: Reference,
     /// Sends to the model's thread.
-    pub requests: mpsc::WeakSender<Request>,
+    pub messages: mpsc::WeakSender<Message>,
 }
 
 impl Order {
@@ -75,26 +75,24 @@ impl Order {
 
     /// Returns whether the model is still there.
     fn is_wanted(&self) -> bool {
-        self.requests.upgrade().is_some()
+        self.messages.upgrade().is_some()
     }
 
     /// Builds the engine and compares it.
     ///
     /// # Errors
     /// Why it must not serve; `None` if others need its memory.
-    fn build(&self, tenant: &Tenant) -> Result<Engine, Option<String>> {
+    fn build(&self, tenant: &Tenant) -> Result<Opened, Option<String>> {
         let may_go_on = || !tenant.is_asked() && self.is_wanted();
         let Self { manifest, runtime, rewrites, reference, .. } = self;
         checks::load_engine(manifest, runtime, *rewrites, reference, may_go_on)
     }
 
-    fn deliver(&self, engine: Engine, tenant: Tenant) {
-        let Some(requests) = self.requests.upgrade() else { return };
-        let candidate = Candidate { engine, runtime: self.runtime.clone(), tenant };
-        let work = Work::Swap(Box::new(candidate));
-        let request = Request { work, sent: Instant::now(), span: Span::none() };
+    fn deliver(&self, engine: Opened, tenant: Tenant) {
+        let Some(messages) = self.messages.upgrade() else { return };
+        let candidate = Candidate { opened: engine, runtime: self.runtime.clone(), tenant };
         // The thread may have ended, which is fine.
-        let _ = requests.blocking_send(request);
+        let _ = messages.blocking_send(Message::Swap(Box::new(candidate)));
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 use retouch_catalog::FixMode;
 use retouch_pixels::patch::Canvas;
 
-use super::engine::Engine;
 use super::kept::{Kept, Rewrites};
+use super::opened::Opened;
 use super::steps::{CheckMode, LoadStep, Outcome, Refusal, StepReport};
 use crate::manifest::{
     self, Exemplar, Fill, Golden, GoldenWhen, Inpaint, Manifest, NetTask, Precision, Safety, Task,
@@ -42,7 +42,7 @@ pub use samples::sample_painting;
 /// The result of a load.
 pub struct Loaded {
     /// The model, if it can run as its manifest says. With refusals, it must not serve.
-    pub engine: Option<Engine>,
+    pub opened: Option<Opened>,
     /// Every reason to refuse the model that the check mode looks for.
     pub refusals: Vec<Refusal>,
 }
@@ -59,13 +59,13 @@ pub fn load(
     let passed = Passed::of(manifest, runtime);
     let is_known = mode == CheckMode::FailFast && passed.is_known();
     let mut steps = Steps::new(mode, is_known, kept, report);
-    let engine = steps.load(manifest, runtime);
-    let has_passed = engine.is_some() && steps.refusals.is_empty();
+    let opened = steps.load(manifest, runtime);
+    let has_passed = opened.is_some() && steps.refusals.is_empty();
     // A record would say that 16 bits have passed.
     if has_passed && mode != CheckMode::WithoutRuns && !is_known && !steps.gave_up_half {
         passed.record();
     }
-    Loaded { engine, refusals: steps.refusals }
+    Loaded { opened, refusals: steps.refusals }
 }
 
 /// Opens a model again that has passed its checks. Its checksums are compared again; nothing runs it.
@@ -76,12 +76,12 @@ pub fn load_again(
     manifest: &Manifest,
     runtime: &Runtime,
     kept: &mut Kept,
-) -> Result<Engine, String> {
+) -> Result<Opened, String> {
     let (mode, report) = (CheckMode::FailFast, |_| {});
     let mut steps = Steps { is_again: true, ..Steps::new(mode, true, kept, report) };
-    let engine = steps.load(manifest, runtime);
+    let opened = steps.load(manifest, runtime);
     let reason = steps.refusals.pop().map(|refusal| refusal.reason);
-    engine.ok_or_else(|| reason.unwrap_or_else(|| "a step failed without a reason".to_owned()))
+    opened.ok_or_else(|| reason.unwrap_or_else(|| "a step failed without a reason".to_owned()))
 }
 
 /// Opens the engine of a net that serves without it, on a runtime that opens engines, and compares both.
@@ -94,12 +94,12 @@ pub fn load_engine(
     rewrites: Rewrites,
     reference: &Reference,
     may_go_on: impl Fn() -> bool,
-) -> Result<Engine, Option<String>> {
+) -> Result<Opened, Option<String>> {
     // The model's thread reads the kept files at the same time, so these are opened anew, and compared with their checksums.
     let mut kept = Kept::new(false);
     kept.rewrites = rewrites;
     let mut engine = load_again(manifest, runtime, &mut kept).map_err(Some)?;
-    if let (Engine::Net(net), Some(task)) = (&mut engine, manifest.task.net()) {
+    if let (Opened::Net(net), Some(task)) = (&mut engine, manifest.task.net()) {
         engine::compare(net, (manifest, task), runtime, reference, may_go_on)?;
     }
     Ok(engine)
@@ -124,7 +124,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         Self { mode, is_known, is_again: false, gave_up_half: false, kept, report, refusals }
     }
 
-    fn load(&mut self, manifest: &Manifest, runtime: &Runtime) -> Option<Engine> {
+    fn load(&mut self, manifest: &Manifest, runtime: &Runtime) -> Option<Opened> {
         match &manifest.task {
             Task::Segmentation(contract) => {
                 self.load_net(manifest, NetTask::Segmentation(contract), runtime)
@@ -148,7 +148,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         manifest: &Manifest,
         task: NetTask<'_>,
         runtime: &Runtime,
-    ) -> Option<Engine> {
+    ) -> Option<Opened> {
         let files = self.read_files(manifest)?;
         // A file that cannot be read is refused when it is opened.
         if let (false, Ok(ports)) = (self.is_again, onnx::ports(&files.model)) {
@@ -168,7 +168,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         };
         let mut net = self.open(manifest, runtime, open)?;
         if self.is_again {
-            return Some(Engine::Net(Box::new(net)));
+            return Some(Opened::Net(Box::new(net)));
         }
         self.may_run()?;
         if runtime.precision(task.precision()) == Precision::F16 {
@@ -179,7 +179,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
             if let Some(model) = in_half {
                 let in_half = Files { model, extra: files.extra.clone() };
                 match self.prove_in_half(manifest, task, runtime, net, in_half) {
-                    Ok(net) => return Some(Engine::Net(Box::new(net))),
+                    Ok(net) => return Some(Opened::Net(Box::new(net))),
                     Err(reason) => {
                         (net, _) = self.take(LoadStep::Precision, || {
                             precision::open_in_full(&manifest.name, &reason, task, &files, runtime)
@@ -189,7 +189,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
             }
         }
         let net = self.prove(manifest, task, runtime, net, files)?;
-        Some(Engine::Net(Box::new(net)))
+        Some(Opened::Net(Box::new(net)))
     }
 
     /// Takes the steps that run a net, for one that computes in 16 bits. Reports them if none fails.
@@ -266,7 +266,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         manifest: &Manifest,
         contract: &Safety,
         runtime: &Runtime,
-    ) -> Option<Engine> {
+    ) -> Option<Opened> {
         let session = self.open_session(manifest, runtime)?;
         let mut checker =
             self.take(LoadStep::Contract, || match SafetyChecker::new(session, contract) {
@@ -277,10 +277,10 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         if !self.is_known {
             self.take(LoadStep::WarmUp, || warm_up::run_safety_net(&mut checker))?;
         }
-        Some(Engine::SafetyChecker(Box::new(checker)))
+        Some(Opened::SafetyChecker(Box::new(checker)))
     }
 
-    fn load_exemplar(&mut self, contract: &Exemplar) -> Option<Engine> {
+    fn load_exemplar(&mut self, contract: &Exemplar) -> Option<Opened> {
         self.may_run()?;
         let painter = Box::new(ExemplarPainter::new(contract));
         self.warm_up_painter(painter, contract.canvas, FixMode::Remove)
@@ -291,7 +291,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         manifest: &Manifest,
         contract: &Fill,
         runtime: &Runtime,
-    ) -> Option<Engine> {
+    ) -> Option<Opened> {
         let session = self.open_session(manifest, runtime)?;
         let painter =
             self.take(LoadStep::Contract, || match FillPainter::new(session, contract) {
@@ -308,7 +308,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         manifest: &Manifest,
         contract: &Inpaint,
         runtime: &Runtime,
-    ) -> Option<Engine> {
+    ) -> Option<Opened> {
         let mode = self.mode;
         self.take_kept(LoadStep::Checksum, |kept| checksum::check(manifest, mode, kept))?;
         let painter = self.take(LoadStep::Open, || {
@@ -328,7 +328,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         })?;
         self.may_run()?;
         let fix_mode = contract.strength.keys().next().copied().unwrap_or(FixMode::Edit);
-        let engine = self.warm_up_painter(Box::new(painter), contract.canvas, fix_mode)?;
+        let opened = self.warm_up_painter(Box::new(painter), contract.canvas, fix_mode)?;
         let due = contract.reference.as_ref().filter(|_| mode == CheckMode::Thorough);
         if let Some(reference) = due {
             let reference = manifest.folder.join(reference);
@@ -336,7 +336,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
                 reference::compare(&manifest.folder, &reference, runtime)
             })?;
         }
-        Some(engine)
+        Some(opened)
     }
 
     /// An encoder of pictures and a decoder of clicks.
@@ -345,7 +345,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         manifest: &Manifest,
         contract: &manifest::SegmentAnything,
         runtime: &Runtime,
-    ) -> Option<Engine> {
+    ) -> Option<Opened> {
         let mode = self.mode;
         self.take_kept(LoadStep::Checksum, |kept| checksum::check(manifest, mode, kept))?;
         let mut model = self.take(LoadStep::Open, || {
@@ -362,7 +362,7 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         if !self.is_again {
             self.take(LoadStep::WarmUp, || warm_up::run_segment_anything(&mut model, contract))?;
         }
-        Some(Engine::SegmentAnything(Box::new(model)))
+        Some(Opened::SegmentAnything(Box::new(model)))
     }
 
     fn warm_up_painter(
@@ -370,11 +370,11 @@ impl<'a, R: FnMut(StepReport)> Steps<'a, R> {
         mut painter: Box<dyn Painter>,
         canvas: Canvas,
         mode: FixMode,
-    ) -> Option<Engine> {
+    ) -> Option<Opened> {
         if !self.is_known {
             self.take(LoadStep::WarmUp, || warm_up::run_painter(painter.as_mut(), canvas, mode))?;
         }
-        Some(Engine::Painter(painter))
+        Some(Opened::Painter(painter))
     }
 
     /// The steps until the files of one graph are read.

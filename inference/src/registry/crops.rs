@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::request::{PaintControl, PaintResult};
+use super::message::{PaintControl, PaintResult};
 use crate::painter::{PaintError, Painter, Painting, Watch};
 use crate::runs::Run;
 use crate::session::{Runtime, SessionError};

@@ -10,7 +10,7 @@ use tracing::Span;
 
 use super::batches::{Announcement, Batches};
 use super::identity::ModelIdentity;
-use super::request::{Inference, PaintControl, PaintResult, Request, Work};
+use super::message::{Inference, Message, PaintControl, PaintResult, Request, Work};
 use super::version;
 use crate::manifest::{Manifest, Precision, Task};
 use crate::painter::{PaintError, Painting};
@@ -24,7 +24,7 @@ pub struct ModelHandle {
     /// The contract at load time; the manifest may have changed since.
     pub(super) task: Arc<Task>,
     pub(super) version: Arc<str>,
-    pub(super) requests: mpsc::Sender<Request>,
+    pub(super) messages: mpsc::Sender<Message>,
     pub(super) batches: Batches,
     pub(super) precision: Precision,
     pub(super) is_loaded: Arc<AtomicBool>,
@@ -72,7 +72,7 @@ impl ModelHandle {
 
     /// Returns whether both are handles to the same load of the same model.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.requests.same_channel(&other.requests)
+        self.messages.same_channel(&other.messages)
     }
 
     /// Runs the model on one picture, bytes `[1, row, column, 3]`, after earlier requests. Dropping the future before the
@@ -165,7 +165,7 @@ impl ModelHandle {
 
     async fn send(&self, work: Work) -> Result<(), SessionError> {
         let request = Request { work, sent: Instant::now(), span: Span::current() };
-        self.requests.send(request).await.map_err(|_| self.stopped())
+        self.messages.send(Message::Request(request)).await.map_err(|_| self.stopped())
     }
 
     fn stopped(&self) -> SessionError {

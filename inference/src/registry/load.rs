@@ -9,11 +9,11 @@ use tracing::{Span, info};
 
 use super::batches::Batches;
 use super::checks::{self, Loaded};
-use super::engine::Engine;
 use super::error::LoadError;
 use super::handle::ModelHandle;
 use super::identity::ModelIdentity;
-use super::request::Request;
+use super::message::Message;
+use super::opened::Opened;
 use super::residence::Residence;
 use super::steps::{CheckMode, LoadStep, Refusal, StepReport};
 use super::{thread, version};
@@ -21,7 +21,7 @@ use crate::manifest::{Manifest, Precision, Task};
 use crate::memory::{TooLarge, Wait};
 use crate::session::Runtime;
 
-/// Requests that can wait for a model; further senders wait until there is room.
+/// Messages that can wait for a model; further senders wait until there is room.
 const QUEUE_CAPACITY: usize = 8;
 
 /// Loads one model on its own thread. Calls `report` after each step.
@@ -82,11 +82,11 @@ async fn start(
     mode: CheckMode,
     report: impl FnMut(StepReport) + Send + 'static,
 ) -> Inspection {
-    let (requests, inbox) = mpsc::channel(QUEUE_CAPACITY);
+    let (messages, inbox) = mpsc::channel(QUEUE_CAPACITY);
     let (ready, loaded) = oneshot::channel();
     let span = Span::current();
     let name = format!("model-{}", manifest.name);
-    let residence = Residence::new(&manifest, &runtime, requests.downgrade());
+    let residence = Residence::new(&manifest, &runtime, messages.downgrade());
     let own_model = move || own_model(&manifest, &runtime, mode, report, ready, inbox, residence);
     let started = std::thread::Builder::new().name(name).spawn(move || span.in_scope(own_model));
     let failed = |reason| {
@@ -103,7 +103,7 @@ async fn start(
         identity: ready.identity,
         task: Arc::new(ready.task),
         version: ready.version.into(),
-        requests,
+        messages,
         batches: ready.batches,
         precision: ready.precision,
         is_loaded: ready.is_loaded,
@@ -133,7 +133,7 @@ fn own_model(
     mode: CheckMode,
     mut report: impl FnMut(StepReport),
     ready: oneshot::Sender<(Option<Ready>, Vec<Refusal>)>,
-    inbox: mpsc::Receiver<Request>,
+    inbox: mpsc::Receiver<Message>,
     mut residence: Residence,
 ) {
     let started = Instant::now();
@@ -150,9 +150,9 @@ fn own_model(
     let (before, started) = (residence.before(), Instant::now());
     // Before any check: a golden image that changes meanwhile makes another version.
     let version = version::version(manifest);
-    let Loaded { engine, refusals } =
+    let Loaded { opened, refusals } =
         checks::load(manifest, runtime, mode, &mut residence.kept, &mut report);
-    let Some(mut engine) = engine else {
+    let Some(mut opened) = opened else {
         // The caller may be gone, which is fine.
         let _ = ready.send((None, refusals));
         return;
@@ -163,10 +163,10 @@ fn own_model(
         device: runtime.device(),
     };
     let task = manifest.task.clone();
-    let takes_several = match &engine {
-        Engine::Net(net) => net.takes_batches(),
-        Engine::Painter(painter) => painter.takes_batches(),
-        Engine::SafetyChecker(_) | Engine::SegmentAnything(_) => false,
+    let takes_several = match &opened {
+        Opened::Net(net) => net.takes_batches(),
+        Opened::Painter(painter) => painter.takes_batches(),
+        Opened::SafetyChecker(_) | Opened::SegmentAnything(_) => false,
     };
     let most = if takes_several { runtime.batching().0 } else { 1 };
     let most = residence.settle(load, before, most, started.elapsed());
@@ -184,14 +184,14 @@ fn own_model(
             duration_ms = started.elapsed().as_millis() as u64,
             "Loaded model {identity}"
         );
-        residence.order_engine(&mut engine);
+        residence.order_engine(&mut opened);
     }
     let (is_loaded, has_engine) = (residence.is_loaded(), residence.has_engine());
     let own = batches.clone();
     let facts =
         Ready { identity, task, version, batches, precision, is_loaded, has_engine, memory_bytes };
     if ready.send((Some(facts), refusals)).is_ok() {
-        thread::serve(engine, residence, manifest, runtime, inbox, own);
+        thread::serve(opened, residence, manifest, runtime, inbox, own);
     }
 }
 

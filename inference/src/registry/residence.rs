@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use tracing::{Span, info, warn};
+use tracing::{info, warn};
 
 use super::candidate::{self, Order};
 use super::checks::{self, Reference};
-use super::engine::{Candidate, Engine};
 use super::kept::Kept;
-use super::request::{Request, Work};
+use super::message::Message;
+use super::opened::{Candidate, Opened};
 use crate::device::Device;
 use crate::manifest::{Manifest, Task};
 use crate::memory::{Load, Reading, Tenant, TooLarge, Wait};
@@ -39,7 +39,7 @@ pub struct Residence {
     is_loaded: Arc<AtomicBool>,
     has_engine: Arc<AtomicBool>,
     /// Sends to the model's thread.
-    requests: mpsc::WeakSender<Request>,
+    messages: mpsc::WeakSender<Message>,
 }
 
 /// Why a model was not loaded again.
@@ -51,19 +51,17 @@ pub enum NotLoaded {
 }
 
 impl Residence {
-    /// Registers a model whose thread receives from `requests`. Reserves nothing yet.
+    /// Registers a model whose thread receives from `messages`. Reserves nothing yet.
     pub fn new(
         manifest: &Manifest,
         runtime: &Runtime,
-        requests: mpsc::WeakSender<Request>,
+        messages: mpsc::WeakSender<Message>,
     ) -> Self {
-        let own = requests.clone();
+        let own = messages.clone();
         let wake = move || {
             // A full queue needs no waking: the thread looks before each request.
-            if let Some(requests) = own.upgrade() {
-                let work = Work::GiveWay;
-                let _ =
-                    requests.try_send(Request { work, sent: Instant::now(), span: Span::none() });
+            if let Some(messages) = own.upgrade() {
+                let _ = messages.try_send(Message::GiveWay);
             }
         };
         let memory = runtime.memory();
@@ -76,14 +74,14 @@ impl Residence {
             load_time: Duration::ZERO,
             is_loaded: Arc::default(),
             has_engine: Arc::default(),
-            requests,
+            messages,
         }
     }
 
-    /// Builds the engine of the model in the background if the settings say so. `engine` serves until then.
-    pub fn order_engine(&self, engine: &mut Engine) {
+    /// Builds the engine of the model in the background if the settings say so. `opened` serves until then.
+    pub fn order_engine(&self, opened: &mut Opened) {
         let waits = self.runtime.engines().is_some_and(|engines| engines.in_background);
-        let (true, Engine::Net(net), Some(task)) = (waits, engine, self.manifest.task.net()) else {
+        let (true, Opened::Net(net), Some(task)) = (waits, opened, self.manifest.task.net()) else {
             return;
         };
         let name = &self.manifest.name;
@@ -94,7 +92,7 @@ impl Residence {
                 rewrites: self.kept.rewrites,
                 needed: self.needed,
                 reference,
-                requests: self.requests.clone(),
+                messages: self.messages.clone(),
             }
             .start(),
             Err(reason) => {
@@ -104,14 +102,14 @@ impl Residence {
     }
 
     /// Makes the model an engine from now on, loaded in place of `own` or, if that has given way, when it is loaded again.
-    pub fn swap(&mut self, own: &mut Option<Engine>, candidate: Candidate) {
-        let Candidate { engine, runtime, tenant } = candidate;
+    pub fn swap(&mut self, own: &mut Option<Opened>, candidate: Candidate) {
+        let Candidate { opened, runtime, tenant } = candidate;
         // Both are in memory until here.
         if own.is_some() {
-            *own = Some(engine);
+            *own = Some(opened);
             self.has_engine.store(true, Ordering::Release);
         } else {
-            drop(engine);
+            drop(opened);
         }
         drop(tenant);
         let builder = runtime.engines().map_or("", |engines| engines.builder.as_str());
@@ -125,7 +123,7 @@ impl Residence {
     ///
     /// # Errors
     /// Why it cannot be opened, in one sentence.
-    pub fn open_without_engine(&mut self, reason: &str) -> Result<Engine, String> {
+    pub fn open_without_engine(&mut self, reason: &str) -> Result<Opened, String> {
         let name = &self.manifest.name;
         warn!(model.name = name, reason, "Model {name} runs without its engine again: {reason}");
         candidate::count("abandoned", name);
@@ -247,8 +245,8 @@ impl Residence {
     }
 
     /// Unloads the model.
-    pub fn unload(&self, engine: Engine) {
-        drop(engine);
+    pub fn unload(&self, opened: Opened) {
+        drop(opened);
         self.is_loaded.store(false, Ordering::Release);
         self.has_engine.store(false, Ordering::Release);
         self.tenant.release();
@@ -266,7 +264,7 @@ impl Residence {
         &mut self,
         alone: bool,
         is_wanted: impl FnMut() -> bool,
-    ) -> Result<Engine, NotLoaded> {
+    ) -> Result<Opened, NotLoaded> {
         let limit = self.runtime.memory().limit().unwrap_or(self.needed);
         let bytes = if alone { limit } else { self.needed.min(limit) };
         match self.tenant.acquire(bytes, is_wanted) {
@@ -285,7 +283,7 @@ impl Residence {
         drop(load);
         let name = &self.manifest.name;
         match opened {
-            Ok(engine) => {
+            Ok(opened) => {
                 self.load_time = started.elapsed();
                 if !alone {
                     self.tenant.correct(self.needed);
@@ -294,7 +292,7 @@ impl Residence {
                 self.has_engine.store(self.was_swapped(), Ordering::Release);
                 let duration_ms = self.load_time.as_millis() as u64;
                 info!(model.name = name, duration_ms, "Loaded model {name} again");
-                Ok(engine)
+                Ok(opened)
             }
             Err(reason) => {
                 self.tenant.release();

@@ -12,8 +12,8 @@ use tracing::warn;
 
 use super::batches::Batches;
 use super::crops::{self, Crop};
-use super::engine::Engine;
-use super::request::{Inference, PaintResult, Request, Work};
+use super::message::{Inference, Message, PaintResult, Request, Work};
+use super::opened::Opened;
 use super::residence::{NotLoaded, Residence};
 use crate::manifest::{Manifest, Task};
 use crate::output::Output;
@@ -37,28 +37,28 @@ struct Item {
 
 /// Serves requests until every handle is dropped.
 pub fn serve(
-    engine: Engine,
+    opened: Opened,
     residence: Residence,
     manifest: &Manifest,
     runtime: &Runtime,
-    inbox: mpsc::Receiver<Request>,
+    inbox: mpsc::Receiver<Message>,
     batches: Batches,
 ) {
     let Manifest { name, task, .. } = manifest;
-    let (engine, deferred, idle_since) = (Some(engine), VecDeque::new(), Instant::now());
-    Thread { engine, residence, name, task, runtime, inbox, deferred, batches, idle_since }.serve();
+    let (opened, deferred, idle_since) = (Some(opened), VecDeque::new(), Instant::now());
+    Thread { opened, residence, name, task, runtime, inbox, deferred, batches, idle_since }.serve();
 }
 
 struct Thread<'a> {
     /// The opened model; `None` while it has given way to others.
-    engine: Option<Engine>,
+    opened: Option<Opened>,
     residence: Residence,
     name: &'a str,
     task: &'a Task,
     runtime: &'a Runtime,
-    inbox: mpsc::Receiver<Request>,
-    /// Requests that arrived while a batch was filling and do not fit into it.
-    deferred: VecDeque<Request>,
+    inbox: mpsc::Receiver<Message>,
+    /// Messages that arrived while a batch was filling and do not belong to it.
+    deferred: VecDeque<Message>,
     batches: Batches,
     /// When the last work ended.
     idle_since: Instant,
@@ -66,69 +66,68 @@ struct Thread<'a> {
 
 impl Thread<'_> {
     fn serve(mut self) {
-        while let Some(request) = self.next() {
-            if request.work.is_abandoned() {
-                continue;
+        while let Some(message) = self.next() {
+            match message {
+                Message::Request(request) => self.answer(request),
+                // `next` looks before each message.
+                Message::GiveWay => {}
+                Message::Swap(candidate) => self.residence.swap(&mut self.opened, *candidate),
             }
-            let Request { work, sent, span } = request;
-            let _entered = span.entered();
-            let work = match work {
-                Work::Swap(candidate) => {
-                    self.residence.swap(&mut self.engine, *candidate);
-                    continue;
-                }
-                work => work,
-            };
-            if let Err(error) = self.load(|| !work.is_abandoned()) {
-                work.refuse(error);
-                continue;
-            }
-            self.residence.touch();
-            let waited = sent.elapsed();
-            // A closed answer channel is fine: the caller is gone.
-            match work {
-                Work::Infer { input, answer, announcement } => {
-                    drop(announcement);
-                    self.infer(Item { input, answer, waited });
-                }
-                Work::Paint { painting, control, answer } => {
-                    self.paint(Crop { painting, control, answer, waited });
-                }
-                Work::CheckSafety { rgb, size, answer } => {
-                    let _ =
-                        answer.send(self.with_room(is_full, |own| own.check_safety(&rgb, size)));
-                }
-                Work::FindFeatures { picture, answer } => {
-                    let find = |own: &mut Self| own.point_at(|model| model.features(&picture));
-                    let _ = answer.send(self.with_room(is_full, find));
-                }
-                Work::FindMask { features, prompt, answer } => {
-                    let find =
-                        |own: &mut Self| own.point_at(|model| model.mask(&features, &prompt));
-                    let _ = answer.send(self.with_room(is_full, find));
-                }
-                Work::GiveWay | Work::Swap(_) => {}
-            }
-            self.idle_since = Instant::now();
         }
     }
 
-    /// Returns the next request. Before that, gives way to other models when it is time to.
-    fn next(&mut self) -> Option<Request> {
+    /// Does the work of a request, unless its caller is gone, and sends the result back.
+    fn answer(&mut self, Request { work, sent, span }: Request) {
+        if work.is_abandoned() {
+            return;
+        }
+        let _entered = span.entered();
+        if let Err(error) = self.load(|| !work.is_abandoned()) {
+            work.refuse(error);
+            return;
+        }
+        self.residence.touch();
+        let waited = sent.elapsed();
+        // A closed answer channel is fine: the caller is gone.
+        match work {
+            Work::Infer { input, answer, announcement } => {
+                drop(announcement);
+                self.infer(Item { input, answer, waited });
+            }
+            Work::Paint { painting, control, answer } => {
+                self.paint(Crop { painting, control, answer, waited });
+            }
+            Work::CheckSafety { rgb, size, answer } => {
+                let _ = answer.send(self.with_room(is_full, |own| own.check_safety(&rgb, size)));
+            }
+            Work::FindFeatures { picture, answer } => {
+                let find = |own: &mut Self| own.point_at(|model| model.features(&picture));
+                let _ = answer.send(self.with_room(is_full, find));
+            }
+            Work::FindMask { features, prompt, answer } => {
+                let find = |own: &mut Self| own.point_at(|model| model.mask(&features, &prompt));
+                let _ = answer.send(self.with_room(is_full, find));
+            }
+        }
+        self.idle_since = Instant::now();
+    }
+
+    /// Returns the next message. Before that, gives way to other models when it is time to.
+    fn next(&mut self) -> Option<Message> {
         loop {
-            let is_asked = self.engine.is_some() && self.residence.is_asked();
+            let is_asked = self.opened.is_some() && self.residence.is_asked();
             if is_asked && self.residence.must_yield(self.idle()) {
                 self.unload();
                 continue;
             }
-            if let Some(request) = self.deferred.pop_front() {
-                return Some(request);
+            if let Some(message) = self.deferred.pop_front() {
+                return Some(message);
             }
             if !is_asked {
                 return self.inbox.blocking_recv();
             }
             match self.inbox.try_recv() {
-                Ok(request) => return Some(request),
+                Ok(message) => return Some(message),
                 Err(mpsc::error::TryRecvError::Empty) => std::thread::sleep(POLL_INTERVAL),
                 Err(mpsc::error::TryRecvError::Disconnected) => return None,
             }
@@ -143,18 +142,18 @@ impl Thread<'_> {
     }
 
     fn unload(&mut self) {
-        if let Some(engine) = self.engine.take() {
-            self.residence.unload(engine);
+        if let Some(opened) = self.opened.take() {
+            self.residence.unload(opened);
         }
     }
 
     /// Loads the model again if it has given way.
     fn load(&mut self, is_wanted: impl FnMut() -> bool) -> Result<(), SessionError> {
-        if self.engine.is_some() {
+        if self.opened.is_some() {
             return Ok(());
         }
         match self.residence.load_again(false, is_wanted) {
-            Ok(engine) => self.engine = Some(engine),
+            Ok(opened) => self.opened = Some(opened),
             Err(NotLoaded::Abandoned) => return Err(SessionError::Failed(ABANDONED.to_owned())),
             Err(NotLoaded::Failed(reason)) => return Err(SessionError::Failed(reason)),
         }
@@ -175,7 +174,7 @@ impl Thread<'_> {
         warn!(model.name = self.name, "Out of memory; trying again without other models");
         self.unload();
         match self.residence.load_again(true, || true) {
-            Ok(engine) => self.engine = Some(engine),
+            Ok(opened) => self.opened = Some(opened),
             Err(NotLoaded::Abandoned | NotLoaded::Failed(_)) => return first,
         }
         let second = work(self);
@@ -226,7 +225,8 @@ impl Thread<'_> {
             // Before looking, because an announced input arrives before its announcement ends.
             let expects_more = self.batches.expects_more();
             match self.inbox.try_recv() {
-                Ok(request) => self.add(&mut batch, request),
+                Ok(Message::Request(request)) => self.add(&mut batch, request),
+                Ok(message) => self.deferred.push_back(message),
                 Err(mpsc::error::TryRecvError::Empty) if expects_more && Instant::now() < until => {
                     std::thread::sleep(POLL_INTERVAL);
                 }
@@ -248,7 +248,7 @@ impl Thread<'_> {
                     // It is here, so no batch needs to wait for it.
                     *announcement = None;
                 }
-                self.deferred.push_back(Request { work, ..request });
+                self.deferred.push_back(Message::Request(Request { work, ..request }));
             }
         }
     }
@@ -262,8 +262,8 @@ impl Thread<'_> {
             return first;
         }
         match self.residence.open_without_engine(reason) {
-            Ok(engine) => {
-                self.engine = Some(engine);
+            Ok(opened) => {
+                self.opened = Some(opened);
                 self.run_once(batch)
             }
             Err(error) => {
@@ -275,7 +275,7 @@ impl Thread<'_> {
 
     fn run_once(&mut self, batch: &[Item]) -> Result<(Vec<Output>, Duration), SessionError> {
         let has_engine = self.residence.has_engine().load(Ordering::Acquire);
-        let Some(Engine::Net(net)) = &mut self.engine else {
+        let Some(Opened::Net(net)) = &mut self.opened else {
             return Err(self.unsupported("run on a picture"));
         };
         let run = self.runtime.runs().start(self.name);
@@ -327,18 +327,21 @@ impl Thread<'_> {
     /// Collects a batch: `first`, and waiting crops that line up with it.
     fn gather_crops(&mut self, first: Crop) -> Vec<Crop> {
         let mut batch = vec![first];
-        for request in std::mem::take(&mut self.deferred) {
-            self.add_crop(&mut batch, request);
+        for message in std::mem::take(&mut self.deferred) {
+            self.add_crop(&mut batch, message);
         }
         while batch.len() < self.batches.max_inputs()
-            && let Ok(request) = self.inbox.try_recv()
+            && let Ok(message) = self.inbox.try_recv()
         {
-            self.add_crop(&mut batch, request);
+            self.add_crop(&mut batch, message);
         }
         batch
     }
 
-    fn add_crop(&mut self, batch: &mut Vec<Crop>, request: Request) {
+    fn add_crop(&mut self, batch: &mut Vec<Crop>, message: Message) {
+        let Message::Request(request) = message else {
+            return self.deferred.push_back(message);
+        };
         let waited = request.sent.elapsed();
         let has_room = batch.len() < self.batches.max_inputs();
         match request.work {
@@ -348,17 +351,17 @@ impl Thread<'_> {
             {
                 batch.push(Crop { painting, control, answer, waited });
             }
-            work => self.deferred.push_back(Request { work, ..request }),
+            work => self.deferred.push_back(Message::Request(Request { work, ..request })),
         }
     }
 
     fn lines_up(&self, first: &Painting, other: &Painting) -> bool {
-        matches!(&self.engine, Some(Engine::Painter(painter)) if painter.lines_up(first, other))
+        matches!(&self.opened, Some(Opened::Painter(painter)) if painter.lines_up(first, other))
     }
 
     fn paint_crops(&mut self, crops: &[Crop]) -> Vec<Result<PaintResult, PaintError>> {
         let unsupported = self.unsupported("paint");
-        let Some(Engine::Painter(painter)) = &mut self.engine else {
+        let Some(Opened::Painter(painter)) = &mut self.opened else {
             return crops.iter().map(|_| Err(unsupported.clone().into())).collect();
         };
         let run = self.runtime.runs().start(self.name);
@@ -366,7 +369,7 @@ impl Thread<'_> {
     }
 
     fn check_safety(&mut self, rgb: &[u8], size: (u32, u32)) -> Result<f32, SessionError> {
-        let Some(Engine::SafetyChecker(checker)) = &mut self.engine else {
+        let Some(Opened::SafetyChecker(checker)) = &mut self.opened else {
             return Err(self.unsupported("check safety"));
         };
         let _run = self.runtime.runs().start(self.name);
@@ -377,7 +380,7 @@ impl Thread<'_> {
         &mut self,
         work: impl FnOnce(&mut SegmentAnything) -> Result<T, SessionError>,
     ) -> Result<T, SessionError> {
-        let Some(Engine::SegmentAnything(model)) = &mut self.engine else {
+        let Some(Opened::SegmentAnything(model)) = &mut self.opened else {
             return Err(self.unsupported("segment what somebody points at"));
         };
         let run = self.runtime.runs().start(self.name);

@@ -55,7 +55,7 @@ pub struct FixRequest {
 
 /// The models that a fix may need.
 #[derive(Clone, Debug)]
-pub struct Engines {
+pub struct FixModels {
     /// The model bound to the fix mode.
     pub bound: ModelHandle,
     /// The model bound to `enhance`, which restores areas wider than a scratch; `None` if none is bound.
@@ -64,7 +64,7 @@ pub struct Engines {
     pub safety_checker: Option<ModelHandle>,
 }
 
-impl Engines {
+impl FixModels {
     /// Returns true if scratches and areas go to different models: a fill replaces a face instead of restoring it.
     fn splits_strokes_and_areas(&self, mode: FixMode) -> bool {
         let is_wordless = matches!(self.bound.task(), Task::Exemplar(_) | Task::Fill(_));
@@ -118,7 +118,7 @@ pub fn memory_bytes(width: u32, height: u32) -> u64 {
 pub async fn magic_fix(
     input: Bytes,
     request: FixRequest,
-    engines: &Engines,
+    models: &FixModels,
     pixels: &PixelPool,
     limits: &Limits,
     cancel: &CancellationToken,
@@ -134,7 +134,7 @@ pub async fn magic_fix(
     });
     let mode = request.mode;
     let drawing = request.mask.clone();
-    let splits = engines.splits_strokes_and_areas(mode);
+    let splits = models.splits_strokes_and_areas(mode);
     let (mut picture, strokes, areas) = steps
         .on_pixels(Stage::Decode, move || {
             let picture = decode(&input, &limits)?;
@@ -149,10 +149,10 @@ pub async fn magic_fix(
         .await?;
     let size = (picture.width, picture.height);
     let mut assignments = Vec::new();
-    for (mask, model) in [(strokes, Some(&engines.bound)), (areas, engines.clarifier.as_ref())] {
+    for (mask, model) in [(strokes, Some(&models.bound)), (areas, models.clarifier.as_ref())] {
         if let (Some(mask), Some(model)) = (mask, model) {
-            let engine = Engine::new(model)?;
-            assignments.push(Assignment::plan(&mut steps, mask, engine, &request, size).await?);
+            let model = FixModel::new(model)?;
+            assignments.push(Assignment::plan(&mut steps, mask, model, &request, size).await?);
         }
     }
     if picture.gray && picture.icc.is_none() && mode.needs_words() {
@@ -163,8 +163,8 @@ pub async fn magic_fix(
     is_painting.store(true, Ordering::Relaxed);
     on_progress(Stage::Infer, 0.0, None);
     let mut next_index = 0;
-    for Assignment { engine, mask, regions, is_seamless } in &mut assignments {
-        let canvas = engine.canvas;
+    for Assignment { model, mask, regions, is_seamless } in &mut assignments {
+        let canvas = model.canvas;
         for region in &*regions {
             let (region, owned, remaining) = (region.clone(), picture, mask.take());
             let (owned, remaining, crop) = steps
@@ -186,7 +186,7 @@ pub async fn magic_fix(
             };
             let seed = request.seed.wrapping_add(u64::from(index));
             let (crop, painted) =
-                engine.paint(&mut steps, crop, &request, seed, Arc::new(progress), cancel).await?;
+                model.paint(&mut steps, crop, &request, seed, Arc::new(progress), cancel).await?;
             let match_colors = !*is_seamless;
             (picture, *mask) = steps
                 .on_pixels(Stage::Postprocess, move || {
@@ -197,23 +197,23 @@ pub async fn magic_fix(
                 .await?;
         }
     }
-    if let Some(checker) = &engines.safety_checker {
+    if let Some(checker) = &models.safety_checker {
         for region in assignments.iter().flat_map(|assignment| &assignment.regions) {
             picture = check_safety(&steps, picture, region, checker).await?;
         }
     }
-    let engines: Vec<_> = assignments.into_iter().map(|assignment| assignment.engine).collect();
-    finish(steps, picture, &engines).await
+    let models: Vec<_> = assignments.into_iter().map(|assignment| assignment.model).collect();
+    finish(steps, picture, &models).await
 }
 
-/// The part of a fix that one engine does.
+/// The part of a fix that one model does.
 struct Assignment<'a> {
-    engine: Engine<'a>,
+    model: FixModel<'a>,
     /// The pixels still to change.
     mask: EffectiveMask,
-    /// The parts of the picture that the engine sees, one after the other.
+    /// The parts of the picture that the model sees, one after the other.
     regions: Vec<Region>,
-    /// Whether the engine's output fits its surroundings without fading and color matching.
+    /// Whether the model's output fits its surroundings without fading and color matching.
     is_seamless: bool,
 }
 
@@ -221,11 +221,11 @@ impl<'a> Assignment<'a> {
     async fn plan<P: Fn(Stage)>(
         steps: &mut Steps<'_, P>,
         mask: Mask,
-        engine: Engine<'a>,
+        model: FixModel<'a>,
         request: &FixRequest,
         size: (u32, u32),
     ) -> Result<Self, ToolError> {
-        let Engine { canvas, keeps_known, .. } = engine;
+        let FixModel { canvas, keeps_known, .. } = model;
         let (reach, is_mask_exact) = (Reach::of(request.mode).pixels(size), request.is_mask_exact);
         let (mask, regions, is_seamless) = steps
             .on_pixels(Stage::Preprocess, move || {
@@ -238,7 +238,7 @@ impl<'a> Assignment<'a> {
                 Ok((mask, regions, is_seamless))
             })
             .await?;
-        Ok(Self { engine, mask, regions, is_seamless })
+        Ok(Self { model, mask, regions, is_seamless })
     }
 }
 
@@ -265,7 +265,7 @@ async fn check_safety<P: Fn(Stage)>(
 async fn finish<P: Fn(Stage)>(
     mut steps: Steps<'_, P>,
     picture: Picture,
-    engines: &[Engine<'_>],
+    models: &[FixModel<'_>],
 ) -> Result<Fixed, ToolError> {
     let (width, height) = (picture.width, picture.height);
     let (png, thumbnail, preview) = steps
@@ -275,19 +275,19 @@ async fn finish<P: Fn(Stage)>(
             Ok((png?, thumbnail, preview))
         })
         .await?;
-    let models = engines.iter().map(|engine| engine.model.identity().clone());
-    let model = models
+    let identities = models.iter().map(|model| model.handle.identity().clone());
+    let model = identities
         .reduce(|one, other| one.and(&other))
         .ok_or_else(|| ToolError::Internal("no model was assigned to the mask".to_owned()))?;
-    let is_demo = engines.iter().any(|engine| engine.model.task().is_demo());
-    let has_net = engines.iter().any(|engine| engine.model.task().has_net());
+    let is_demo = models.iter().any(|model| model.handle.task().is_demo());
+    let has_net = models.iter().any(|model| model.handle.task().has_net());
     let stages = steps.times;
     Ok(Fixed { png, thumbnail, preview, width, height, stages, model, is_demo, has_net })
 }
 
 /// A model and how to use it for a fix.
-struct Engine<'a> {
-    model: &'a ModelHandle,
+struct FixModel<'a> {
+    handle: &'a ModelHandle,
     canvas: Canvas,
     /// Whether the output equals the input outside the hole, so that no fading or color matching is needed.
     keeps_known: bool,
@@ -299,19 +299,19 @@ enum Kind {
     Clarifier(Box<Upscaler>),
 }
 
-impl<'a> Engine<'a> {
-    fn new(model: &'a ModelHandle) -> Result<Self, ToolError> {
-        match model.task() {
+impl<'a> FixModel<'a> {
+    fn new(handle: &'a ModelHandle) -> Result<Self, ToolError> {
+        match handle.task() {
             Task::Upscale(_) => {
-                let kind = Kind::Clarifier(Box::new(Upscaler::new(model.clone())?));
-                Ok(Self { model, canvas: CLARIFY_CANVAS, keeps_known: false, kind })
+                let kind = Kind::Clarifier(Box::new(Upscaler::new(handle.clone())?));
+                Ok(Self { handle, canvas: CLARIFY_CANVAS, keeps_known: false, kind })
             }
             task => {
                 let canvas = task.canvas().ok_or_else(|| {
-                    ToolError::Model(format!("{} cannot paint", model.identity()))
+                    ToolError::Model(format!("{} cannot paint", handle.identity()))
                 })?;
                 let keeps_known = matches!(task, Task::Exemplar(_) | Task::Fill(_));
-                Ok(Self { model, canvas, keeps_known, kind: Kind::Painter })
+                Ok(Self { handle, canvas, keeps_known, kind: Kind::Painter })
             }
         }
     }
@@ -348,7 +348,7 @@ impl<'a> Engine<'a> {
                 let stop = cancel.child_token();
                 let _stop_on_drop = stop.clone().drop_guard();
                 let control = PaintControl { progress, cancel: stop };
-                let painting = self.model.paint(painting, control);
+                let painting = self.handle.paint(painting, control);
                 let painted = steps.on(Stage::Infer, async { Ok(painting.await?) }).await?;
                 steps.times.add(Stage::Infer, painted.ran);
                 Ok((crop, painted.rgb))

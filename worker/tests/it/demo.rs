@@ -12,7 +12,7 @@ use retouch_core::magic_fix::Prompt;
 use retouch_inference::registry::ModelHandle;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::magic_fix::{Engines, FixRequest, ProgressFn, magic_fix};
+use retouch_worker::tools::magic_fix::{FixModels, FixRequest, ProgressFn, magic_fix};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +48,7 @@ fn eval() -> PathBuf {
 async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
     let cases = fs::read(eval().join("cases.json")).expect("the cases can be read");
     let evaluation: Evaluation = serde_json::from_slice(&cases).expect("the cases can be parsed");
-    let engines = Engines { bound: model, clarifier: None, safety_checker: None };
+    let models = FixModels { bound: model, clarifier: None, safety_checker: None };
     let pixels = PixelPool::new(2).expect("threads");
     let (mut right, mut total) = (0, 0);
     for case in &evaluation.cases {
@@ -67,15 +67,8 @@ async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
             let (cancel, on_progress): (_, ProgressFn) =
                 (CancellationToken::new(), Arc::new(|_, _, _| {}));
             let limits = Limits::default();
-            let made = magic_fix(
-                photo.clone(),
-                request,
-                &engines,
-                &pixels,
-                &limits,
-                &cancel,
-                &on_progress,
-            );
+            let made =
+                magic_fix(photo.clone(), request, &models, &pixels, &limits, &cancel, &on_progress);
             let made = made.await.expect("it is painted").png;
             let made = image::load_from_memory(&made).expect("a picture").to_rgb8();
             right += usize::from(nearest_hue(&made, &mask, &evaluation.hues) == Some(&case.color));

@@ -1,4 +1,4 @@
-//! Magic Fix: pixels that must not change, each kind of engine, and whole jobs through a worker process.
+//! Magic Fix: pixels that must not change, each kind of model, and whole jobs through a worker process.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use retouch_pixels::{Limits, PixelError};
 use retouch_standins::testing::ISSUER;
 use retouch_worker::pixel_pool::PixelPool;
 use retouch_worker::tools::ToolError;
-use retouch_worker::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
+use retouch_worker::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
@@ -58,9 +58,9 @@ pub async fn fix(
     input: Bytes,
     mask: Bytes,
     prompt: &str,
-    engines: &Engines,
+    models: &FixModels,
 ) -> Result<Fixed, ToolError> {
-    fix_with(input, mask, false, prompt, engines).await
+    fix_with(input, mask, false, prompt, models).await
 }
 
 async fn fix_with(
@@ -68,25 +68,25 @@ async fn fix_with(
     mask: Bytes,
     is_mask_exact: bool,
     prompt: &str,
-    engines: &Engines,
+    models: &FixModels,
 ) -> Result<Fixed, ToolError> {
     let prompt = Prompt::parse(prompt).expect("a prompt");
     let request = FixRequest { mode: prompt.mode(), prompt, mask, is_mask_exact, seed: 5 };
     let pixels = PixelPool::new(2).expect("threads");
     let (cancel, on_progress): (_, ProgressFn) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
-    magic_fix(input, request, engines, &pixels, &Limits::default(), &cancel, &on_progress).await
+    magic_fix(input, request, models, &pixels, &Limits::default(), &cancel, &on_progress).await
 }
 
-pub fn only(bound: ModelHandle) -> Engines {
-    Engines { bound, clarifier: None, safety_checker: None }
+pub fn only(bound: ModelHandle) -> FixModels {
+    FixModels { bound, clarifier: None, safety_checker: None }
 }
 
 #[tokio::test]
 async fn removal_clears_the_mask_and_changes_nothing_else() {
-    let engines = only(tiny("classical").await);
+    let models = only(tiny("classical").await);
     let (width, height) = (160, 120);
     let input = png(picture(width, height));
-    let made = fix(input.clone(), disc(width, height, 16), "remove it", &engines)
+    let made = fix(input.clone(), disc(width, height, 16), "remove it", &models)
         .await
         .expect("it is fixed");
     let before = image::load_from_memory(&input).expect("read").to_rgba8();
@@ -132,15 +132,15 @@ async fn with_an_exact_mask_no_pixel_outside_it_changes() {
         ("sd-inpaint", "add a red circle"),
         ("blur-upscale", "enhance"),
     ] {
-        let engines = only(tiny(model).await);
+        let models = only(tiny(model).await);
         let mask = disc(width, height, 22);
-        let exact = fix_with(input.clone(), mask, true, prompt, &engines).await;
+        let exact = fix_with(input.clone(), mask, true, prompt, &models).await;
         let (outside, inside) = changed(&input, &exact.expect("it is fixed").png, 22);
         assert_eq!(outside, 0, "{model}: {prompt}");
         assert!(inside > 200, "{model}: {prompt} changed {inside} pixels of the mask");
         // This one leaves a rim of the red disc, which a fix that reaches further changes too.
         let reaching =
-            fix_with(input.clone(), disc(width, height, 12), false, prompt, &engines).await;
+            fix_with(input.clone(), disc(width, height, 12), false, prompt, &models).await;
         let (outside, _) = changed(&input, &reaching.expect("it is fixed").png, 12);
         assert!(outside > 0, "{model}: without it, {prompt} changes the surroundings");
     }
@@ -148,9 +148,9 @@ async fn with_an_exact_mask_no_pixel_outside_it_changes() {
 
 #[tokio::test]
 async fn profile_and_gray_are_kept() {
-    let engines = only(tiny("classical").await);
+    let models = only(tiny("classical").await);
     let gray = image::imageops::grayscale(&picture(96, 80));
-    let made = fix(png(gray), disc(96, 80, 16), "remove it", &engines).await.expect("it is fixed");
+    let made = fix(png(gray), disc(96, 80, 16), "remove it", &models).await.expect("it is fixed");
     assert_eq!(image::load_from_memory(&made.png).expect("read").color(), image::ColorType::L8);
     let mut bytes = Vec::new();
     let mut encoder = image::codecs::png::PngEncoder::new(&mut bytes);
@@ -161,30 +161,29 @@ async fn profile_and_gray_are_kept() {
     profile[128..132].fill(0);
     image::ImageEncoder::set_icc_profile(&mut encoder, profile.clone()).expect("a profile");
     picture(96, 80).write_with_encoder(encoder).expect("encoded");
-    let made = fix(bytes.into(), disc(96, 80, 16), "remove it", &engines).await.expect("fixed");
+    let made = fix(bytes.into(), disc(96, 80, 16), "remove it", &models).await.expect("fixed");
     let read = decode(&made.png, &Limits::default()).expect("read");
     assert_eq!(read.icc, Some(profile));
 }
 
 #[tokio::test]
 async fn an_unusable_mask_is_a_mask_error() {
-    let engines = only(tiny("classical").await);
+    let models = only(tiny("classical").await);
     let input = png(picture(64, 64));
     for mask in
         [disc(64, 48, 10), disc(64, 64, 0), Bytes::from_static(b"no png"), disc(64, 64, 200)]
     {
-        let refused = fix(input.clone(), mask, "remove it", &engines).await;
+        let refused = fix(input.clone(), mask, "remove it", &models).await;
         assert!(matches!(refused, Err(ToolError::Pixels(PixelError::Mask(_)))), "{refused:?}");
     }
 }
 
 #[tokio::test]
 async fn a_text_guided_model_paints_the_mask_and_only_that() {
-    let engines = only(tiny("sd-inpaint").await);
+    let models = only(tiny("sd-inpaint").await);
     let (width, height) = (150, 100);
     let input = png(picture(width, height));
-    let paint =
-        |prompt: &'static str| fix(input.clone(), disc(width, height, 20), prompt, &engines);
+    let paint = |prompt: &'static str| fix(input.clone(), disc(width, height, 20), prompt, &models);
     let (red, again, blue) =
         tokio::join!(paint("a red circle"), paint("a red circle"), paint("a blue circle"));
     let (red, again, blue) = (red.expect("red"), again.expect("again"), blue.expect("blue"));
@@ -202,11 +201,11 @@ async fn a_text_guided_model_paints_the_mask_and_only_that() {
 
 #[tokio::test]
 async fn a_clarified_area_does_not_move() {
-    let engines = only(tiny("upscale").await);
+    let models = only(tiny("upscale").await);
     let (width, height) = (300, 280);
     let input = png(picture(width, height));
     let made =
-        fix(input.clone(), disc(width, height, 120), "enhance", &engines).await.expect("done");
+        fix(input.clone(), disc(width, height, 120), "enhance", &models).await.expect("done");
     let before = image::load_from_memory(&input).expect("read").to_rgb8();
     let after = image::load_from_memory(&made.png).expect("read").to_rgb8();
     // The tiny model repeats pixels, so the output equals the input up to rounding.
@@ -216,22 +215,22 @@ async fn a_clarified_area_does_not_move() {
 
 #[tokio::test]
 async fn restore_fills_scratches_and_clarifies_areas() {
-    let engines =
-        Engines { clarifier: Some(tiny("upscale").await), ..only(tiny("classical").await) };
+    let models =
+        FixModels { clarifier: Some(tiny("upscale").await), ..only(tiny("classical").await) };
     let input = png(picture(300, 280));
     let scratch = png(GrayImage::from_fn(300, 280, |x, y| {
         Luma([if (100..104).contains(&x) && y > 60 && y < 200 { 255 } else { 0 }])
     }));
-    let made = fix(input.clone(), scratch, "restore", &engines).await.expect("done");
+    let made = fix(input.clone(), scratch, "restore", &models).await.expect("done");
     assert_eq!(made.model.name, "classical");
-    let made = fix(input, disc(300, 280, 60), "restore", &engines).await.expect("done");
+    let made = fix(input, disc(300, 280, 60), "restore", &models).await.expect("done");
     assert_eq!(made.model.name, "upscale");
 }
 
 #[tokio::test]
 async fn restore_treats_scratches_and_areas_of_one_mask_separately() {
-    let engines =
-        Engines { clarifier: Some(tiny("upscale").await), ..only(tiny("classical").await) };
+    let models =
+        FixModels { clarifier: Some(tiny("upscale").await), ..only(tiny("classical").await) };
     let is_scratch = |x: u32, y: u32| (20..24).contains(&x) && y > 60 && y < 200;
     let mut scratched = picture(300, 280);
     for (x, y, pixel) in scratched.enumerate_pixels_mut() {
@@ -243,7 +242,7 @@ async fn restore_treats_scratches_and_areas_of_one_mask_separately() {
         let is_area = x.abs_diff(150).pow(2) + y.abs_diff(140).pow(2) < 60 * 60;
         Luma([if is_area || is_scratch(x, y) { 255 } else { 0 }])
     }));
-    let made = fix(png(scratched), mask, "restore", &engines).await.expect("done");
+    let made = fix(png(scratched), mask, "restore", &models).await.expect("done");
     assert_eq!(made.model.name, "classical + upscale");
     let after = image::load_from_memory(&made.png).expect("read").to_rgb8();
     let white = after.enumerate_pixels().filter(|(x, y, _)| is_scratch(*x, *y));
@@ -255,10 +254,10 @@ async fn restore_treats_scratches_and_areas_of_one_mask_separately() {
 async fn fill_nets_work_with_every_element_type() {
     // Both paint the hole gray and return the rest unchanged.
     for name in ["fill-floats", "fill-f16", "fill-bytes"] {
-        let engines = only(tiny(name).await);
+        let models = only(tiny(name).await);
         let (width, height) = (90, 70);
         let input = png(picture(width, height));
-        let made = fix(input.clone(), disc(width, height, 14), "remove it", &engines).await;
+        let made = fix(input.clone(), disc(width, height, 14), "remove it", &models).await;
         let after = image::load_from_memory(&made.expect(name).png).expect("read").to_rgba8();
         assert_eq!(after.get_pixel(width / 2, height / 2).0, [128, 128, 128, 255], "{name}");
         let before = image::load_from_memory(&input).expect("read").to_rgba8();
@@ -271,12 +270,12 @@ async fn an_unsafe_result_is_discarded() {
     // The tiny safety models rate red pictures as unsafe.
     for name in ["safety", "safety-f16"] {
         let safety_checker = Some(tiny(name).await);
-        let engines = Engines { safety_checker, ..only(tiny("classical").await) };
+        let models = FixModels { safety_checker, ..only(tiny("classical").await) };
         let gray = image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([((x * y) % 200) as u8; 3]));
-        fix(png(gray), disc(96, 96, 12), "remove it", &engines).await.expect("it is safe");
+        fix(png(gray), disc(96, 96, 12), "remove it", &models).await.expect("it is safe");
         let red =
             image::RgbImage::from_fn(96, 96, |x, y| image::Rgb([250, ((x * y) % 30) as u8, 10]));
-        let refused = fix(png(red), disc(96, 96, 12), "remove it", &engines).await;
+        let refused = fix(png(red), disc(96, 96, 12), "remove it", &models).await;
         assert!(matches!(refused, Err(ToolError::Unsafe(_))), "{name}: {refused:?}");
         assert!(!refused.expect_err("refused").is_retryable());
     }
@@ -284,7 +283,7 @@ async fn an_unsafe_result_is_discarded() {
 
 #[tokio::test]
 async fn a_canceled_run_ends_between_steps() {
-    let engines = only(tiny("sd-inpaint").await);
+    let models = only(tiny("sd-inpaint").await);
     let request = FixRequest {
         prompt: Prompt::parse("a red circle").expect("a prompt"),
         mode: FixMode::Edit,
@@ -302,7 +301,7 @@ async fn a_canceled_run_ends_between_steps() {
     let pixels = PixelPool::new(2).expect("threads");
     let input = png(picture(128, 128));
     let ended =
-        magic_fix(input, request, &engines, &pixels, &Limits::default(), &cancel, &on_progress)
+        magic_fix(input, request, &models, &pixels, &Limits::default(), &cancel, &on_progress)
             .await;
     assert_eq!(ended.expect_err("it was canceled"), ToolError::Canceled);
 }

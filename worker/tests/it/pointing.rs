@@ -14,7 +14,7 @@ use retouch_pixels::Limits;
 use retouch_pixels::decode::decode;
 use retouch_pixels::select::{Marks, Point, Region, Scene};
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::select::{Engine, Known, Wanted};
+use retouch_worker::select::{Known, Models, Wanted};
 use tempfile::TempDir;
 
 use crate::following::{following, problems, settle};
@@ -64,7 +64,7 @@ const BLUE: Point = Point { x: 120, y: 48 };
 const GRAY: Point = Point { x: 80, y: 8 };
 
 struct Editor {
-    engine: Engine,
+    models: Models,
     known: Known,
 }
 
@@ -72,11 +72,11 @@ impl Editor {
     fn open(models: &Path) -> Self {
         let registry = Arc::new(Registry::open(models, runtime()).unwrap());
         let scene = Scene::new(decode(&picture(), &Limits::default()).unwrap());
-        Self { engine: Engine::new(registry, PixelPool::new(2).unwrap()), known: Known::new(scene) }
+        Self { models: Models::new(registry, PixelPool::new(2).unwrap()), known: Known::new(scene) }
     }
 
     async fn select(&mut self, marks: Marks) -> Option<GrayImage> {
-        let png = self.engine.select(&mut self.known, Wanted { marks, ..Wanted::default() }).await;
+        let png = self.models.select(&mut self.known, Wanted { marks, ..Wanted::default() }).await;
         Some(image::load_from_memory(&png.unwrap()?).unwrap().into_luma8())
     }
 }

@@ -107,16 +107,16 @@ async fn one_click_selects_the_subject_of_a_photo() {
     use retouch_pixels::decode::decode;
     use retouch_pixels::select::{Marks, Point, Scene};
     use retouch_worker::pixel_pool::PixelPool;
-    use retouch_worker::select::{Engine, Known, Wanted};
+    use retouch_worker::select::{Known, Models, Wanted};
 
     let models = crate::jobs::only("u2netp");
     let registry = Arc::new(Registry::open(models.path(), crate::runtime()).unwrap());
-    let engine = Engine::new(registry, PixelPool::new(2).unwrap());
+    let models = Models::new(registry, PixelPool::new(2).unwrap());
     let photo = decode(&crate::photo("astronaut.jpg"), &Limits::default()).unwrap();
     let mut known = Known::new(Scene::new(photo));
     let mut select = async |x, y| {
         let marks = Marks { positive: vec![Point { x, y }], ..Marks::default() };
-        let png = engine.select(&mut known, Wanted { marks, ..Wanted::default() }).await.unwrap();
+        let png = models.select(&mut known, Wanted { marks, ..Wanted::default() }).await.unwrap();
         image::load_from_memory(&png.unwrap()).unwrap().into_luma8()
     };
     let astronaut = select(200, 400).await;

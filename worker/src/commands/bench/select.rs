@@ -15,7 +15,7 @@ use retouch_pixels::select::{Marks, Point, Scene};
 use super::super::run::millis;
 use super::super::{LimitArgs, ModelArgs};
 use crate::pixel_pool::PixelPool;
-use crate::select::{Engine, Known, Wanted};
+use crate::select::{Known, Models, Wanted};
 use crate::tools::ToolError;
 
 /// The arguments of `bench select`.
@@ -49,8 +49,8 @@ impl SelectArgs {
         let cases = read_cases(&self.folder)?;
         let registry = Arc::new(self.models.registry()?);
         let (pixels, limits) = (self.models.pixel_pool()?, self.limits.limits());
-        let engine = Engine::new(registry.clone(), pixels.clone());
-        ensure!(engine.is_available(), "no model for Remove Background is bound");
+        let models = Models::new(registry.clone(), pixels.clone());
+        ensure!(models.is_available(), "no model for Remove Background is bound");
         registry.load_all().await?;
         let (mut overlaps, mut firsts, mut nexts) = (Vec::new(), Vec::new(), Vec::new());
         println!("{:<24} {:>8} {:>10} {:>10}", "picture", "IoU", "first ms", "next ms");
@@ -61,7 +61,7 @@ impl SelectArgs {
             };
             let started = Instant::now();
             let mut known = prepare(&pixels, case.file.clone(), limits).await?;
-            let png = select(&engine, &mut known, *click).await?;
+            let png = select(&models, &mut known, *click).await?;
             let first = started.elapsed();
             let overlap = png.as_ref().map_or(Ok(0.0), |png| overlap(png, case))?;
             if let (Some(folder), Some(png)) = (&self.output, &png) {
@@ -70,7 +70,7 @@ impl SelectArgs {
             let mut own = Vec::new();
             for click in others {
                 let started = Instant::now();
-                select(&engine, &mut known, *click).await?;
+                select(&models, &mut known, *click).await?;
                 own.push(started.elapsed());
             }
             let next = median(&mut own.clone());
@@ -170,9 +170,9 @@ async fn prepare(pixels: &PixelPool, file: Bytes, limits: Limits) -> anyhow::Res
     Ok(pixels.run(read).await??)
 }
 
-async fn select(engine: &Engine, known: &mut Known, click: Point) -> anyhow::Result<Option<Bytes>> {
+async fn select(models: &Models, known: &mut Known, click: Point) -> anyhow::Result<Option<Bytes>> {
     let marks = Marks { positive: vec![known.scene().reduce_point(click)], ..Marks::default() };
-    Ok(engine.select(known, Wanted { marks, ..Wanted::default() }).await?)
+    Ok(models.select(known, Wanted { marks, ..Wanted::default() }).await?)
 }
 
 /// Returns the share of the union of selection and subject that both cover.

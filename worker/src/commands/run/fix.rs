@@ -26,7 +26,7 @@ use super::report::Report;
 use super::tool::{marked_model, said_elsewhere};
 use crate::commands::{LimitArgs, ModelArgs};
 use crate::tools::ToolError;
-use crate::tools::magic_fix::{Engines, FixRequest, Fixed, ProgressFn, magic_fix};
+use crate::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
 
 /// The arguments of `run fix`.
 #[derive(Args)]
@@ -116,13 +116,13 @@ impl FixArgs {
         let cancel = CancellationToken::new();
         let started = Instant::now();
         let safety_checker = self.models.safety_checker(&registry).await?;
-        let (mode, engines) = (prompt.mode(), Engines { bound, clarifier, safety_checker });
+        let (mode, models) = (prompt.mode(), FixModels { bound, clarifier, safety_checker });
         let is_mask_exact = self.exact_mask.unwrap_or(is_mask_exact_by_default(mode));
         let request =
             FixRequest { prompt, mode, mask: mask.into(), is_mask_exact, seed: self.seed };
         let on_progress: ProgressFn = Arc::new(|_, _, _| {});
         let fixed =
-            magic_fix(input.clone(), request, &engines, &pixels, &limits, &cancel, &on_progress)
+            magic_fix(input.clone(), request, &models, &pixels, &limits, &cancel, &on_progress)
                 .await
                 .map_err(|error| {
                     let file = if matches!(error, ToolError::Pixels(PixelError::Mask(_))) {

@@ -1,4 +1,4 @@
-//! Requests to a model's thread, and their results.
+//! Messages to a model's thread, and the results of requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,13 +10,23 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::batches::Announcement;
-use super::engine::Candidate;
+use super::opened::Candidate;
 use crate::output::Output;
 use crate::painter::{PaintError, Painting};
 use crate::segment_anything::{Features, ObjectMask, Prompt};
 use crate::session::SessionError;
 
-/// A request to a model's thread.
+/// A message to a model's thread.
+pub enum Message {
+    /// Do some work.
+    Request(Request),
+    /// Look whether another model needs the memory.
+    GiveWay,
+    /// Serve with this one from now on.
+    Swap(Box<Candidate>),
+}
+
+/// A request to a model.
 pub struct Request {
     /// The work to do.
     pub work: Work,
@@ -71,10 +81,6 @@ pub enum Work {
         /// Sends the result back.
         answer: oneshot::Sender<Result<ObjectMask, SessionError>>,
     },
-    /// Look whether another model needs the memory. Nobody waits for an answer.
-    GiveWay,
-    /// Serve with this one from now on. Nobody waits for an answer.
-    Swap(Box<Candidate>),
 }
 
 impl Work {
@@ -86,8 +92,6 @@ impl Work {
             Self::CheckSafety { answer, .. } => answer.is_closed(),
             Self::FindFeatures { answer, .. } => answer.is_closed(),
             Self::FindMask { answer, .. } => answer.is_closed(),
-            Self::GiveWay => true,
-            Self::Swap(_) => false,
         }
     }
 
@@ -100,7 +104,6 @@ impl Work {
             Self::CheckSafety { answer, .. } => drop(answer.send(Err(error))),
             Self::FindFeatures { answer, .. } => drop(answer.send(Err(error))),
             Self::FindMask { answer, .. } => drop(answer.send(Err(error))),
-            Self::GiveWay | Self::Swap(_) => {}
         }
     }
 }

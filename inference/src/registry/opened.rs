@@ -7,7 +7,7 @@ use crate::segment_anything::SegmentAnything;
 use crate::session::{PictureNet, Runtime};
 
 /// An opened model, by the kind of work that it does.
-pub enum Engine {
+pub enum Opened {
     /// A net that takes a picture, with one output.
     Net(Box<PictureNet>),
     /// A painter of crops.
@@ -21,7 +21,7 @@ pub enum Engine {
 /// An opened model that is right and can replace the one that serves.
 pub struct Candidate {
     /// The model.
-    pub engine: Engine,
+    pub opened: Opened,
     /// What opened it, and opens it again.
     pub runtime: Runtime,
     /// Its share of the memory until it replaces the other.

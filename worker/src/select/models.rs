@@ -43,13 +43,13 @@ pub struct Wanted {
 
 /// Selects with the models of a registry. Cheap to clone.
 #[derive(Clone)]
-pub struct Engine {
+pub struct Models {
     registry: Arc<Registry>,
     pixels: PixelPool,
 }
 
-impl Engine {
-    /// Creates an engine.
+impl Models {
+    /// Selects with the models of `registry`.
     pub const fn new(registry: Arc<Registry>, pixels: PixelPool) -> Self {
         Self { registry, pixels }
     }
