@@ -84,11 +84,18 @@ pub trait Painter: Send {
         false
     }
 
-    /// Paints crops that line up. The results have the same order, and each is what [`Self::paint`] gives.
+    /// Paints crops that line up. The results have the same order, and each is what [`Self::paint`] gives. Calls
+    /// `heartbeat` whenever a crop is begun or finished; steps are reported to each [`Watch`].
     fn paint_together(
         &mut self,
         paintings: &[(&Painting, Watch<'_>)],
+        heartbeat: &dyn Fn(),
     ) -> Vec<Result<Vec<u8>, PaintError>> {
-        paintings.iter().map(|(painting, watch)| self.paint(painting, *watch)).collect()
+        let paint = |(painting, watch): &(&Painting, Watch<'_>)| {
+            let painted = self.paint(painting, *watch);
+            heartbeat();
+            painted
+        };
+        paintings.iter().map(paint).collect()
     }
 }

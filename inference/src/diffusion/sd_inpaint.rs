@@ -158,7 +158,7 @@ impl SdInpaint {
         noise: &mut dyn NoiseSource,
         on_step: &mut StepCallback<'_>,
     ) -> Result<Generated, DiffusionError> {
-        self.inpaint_together(vec![BatchItem { request, noise, on_step }]).remove(0)
+        self.inpaint_together(vec![BatchItem { request, noise, on_step }], &|| {}).remove(0)
     }
 
     /// Returns whether several pictures can go through the `UNet` together.
@@ -167,10 +167,12 @@ impl SdInpaint {
     }
 
     /// Repaints the masked parts of several pictures, as [`Self::inpaint`] does with each. The results have the same order.
-    /// All must have the same size, number of steps, and first step.
+    /// All must have the same size, number of steps, and first step. Calls `heartbeat` after the encoding and the decoding
+    /// of each picture: for a large batch, these take longer than a step.
     pub fn inpaint_together(
         &mut self,
         items: Vec<BatchItem<'_>>,
+        heartbeat: &dyn Fn(),
     ) -> Vec<Result<Generated, DiffusionError>> {
         let mut ended = BTreeMap::new();
         let mut going = Vec::new();
@@ -180,11 +182,13 @@ impl SdInpaint {
                 Ok(begun) => going.push(begun),
                 Err(error) => drop(ended.insert(place, Err(error))),
             }
+            heartbeat();
         }
         let denoised = self.denoise(&mut going, &mut ended);
         for begun in going {
             let made = denoised.clone().and_then(|()| self.finish(&begun));
             ended.insert(begun.place, made);
+            heartbeat();
         }
         ended.into_values().collect()
     }

@@ -43,7 +43,7 @@ pub fn paint(
     let paintings: Vec<_> = paintings.collect();
     let started = Instant::now();
     let made = match runtime.faults().inject(run.number()) {
-        Ok(()) => painter.paint_together(&paintings),
+        Ok(()) => painter.paint_together(&paintings, &|| run.heartbeat()),
         Err(error) => crops.iter().map(|_| Err(error.clone().into())).collect(),
     };
     let ran = started.elapsed() / crops.len() as u32;

@@ -12,6 +12,16 @@ fn paint_together(
     noises: Vec<Box<dyn NoiseSource>>,
     on_step: impl Fn(usize, StepState<'_>) -> ControlFlow<()>,
 ) -> Vec<Result<Generated, DiffusionError>> {
+    paint_observed(model, requests, noises, on_step, &|| {})
+}
+
+fn paint_observed(
+    model: &mut SdInpaint,
+    requests: &[Request],
+    noises: Vec<Box<dyn NoiseSource>>,
+    on_step: impl Fn(usize, StepState<'_>) -> ControlFlow<()>,
+    heartbeat: &dyn Fn(),
+) -> Vec<Result<Generated, DiffusionError>> {
     let (mut noises, on_step) = (noises, &on_step);
     let mut callbacks: Vec<_> =
         (0..requests.len()).map(|place| move |step: StepState<'_>| on_step(place, step)).collect();
@@ -21,7 +31,7 @@ fn paint_together(
         noise: noise.as_mut(),
         on_step,
     });
-    model.inpaint_together(items.collect())
+    model.inpaint_together(items.collect(), heartbeat)
 }
 
 /// Paintings of 64 × 64 pixels that share nothing but size and steps. The second has no negative prompt.
@@ -78,6 +88,22 @@ fn a_canceled_painting_leaves_the_batch_and_the_others_go_on() {
     assert_same(2, &third.unwrap(), &mut alone);
     let steps = |of| seen.borrow().iter().filter(|(place, _)| *place == of).count();
     assert_eq!([steps(0), steps(1), steps(2)], [2, 4, 4]);
+}
+
+#[test]
+fn a_batch_shows_progress_before_its_first_step_and_after_its_last() {
+    let mut model = SdInpaint::open(&sd(), &runtime()).unwrap();
+    let seen = std::cell::RefCell::new(String::new());
+    let on_step = |place: usize, _: StepState<'_>| {
+        if place == 0 {
+            seen.borrow_mut().push('s');
+        }
+        ControlFlow::Continue(())
+    };
+    let heartbeat = || seen.borrow_mut().push('h');
+    let made = paint_observed(&mut model, &paintings(), seeds(), on_step, &heartbeat);
+    assert!(made.iter().all(Result::is_ok));
+    assert_eq!(*seen.borrow(), "hhhsssshhh");
 }
 
 /// Noise that no net survives.
