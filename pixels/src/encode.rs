@@ -55,11 +55,24 @@ pub fn encode_picture(picture: &Picture) -> Result<Bytes, PixelError> {
 /// Writes the interleaved samples of row `y` to `line`.
 pub(crate) fn interleave(picture: &Picture, y: usize, line: &mut Vec<u8>) {
     let width = picture.width as usize;
-    let colors = if picture.gray { 1 } else { 3 };
+    let row = &picture.rgb[y * width * 3..(y + 1) * width * 3];
+    let pixels = row.as_chunks::<3>().0.iter();
     let alpha = picture.alpha.as_ref().map(|alpha| &alpha[y * width..(y + 1) * width]);
-    line.clear();
-    for (x, pixel) in picture.rgb[y * width * 3..(y + 1) * width * 3].chunks_exact(3).enumerate() {
-        line.extend_from_slice(&pixel[..colors]);
-        line.extend(alpha.map(|alpha| alpha[x]));
+    match (picture.gray, alpha) {
+        (false, None) => row.clone_into(line),
+        (true, None) => collect(pixels.map(|[v, ..]| [*v]), line),
+        (false, Some(alpha)) => {
+            collect(pixels.zip(alpha).map(|([r, g, b], alpha)| [*r, *g, *b, *alpha]), line);
+        }
+        (true, Some(alpha)) => {
+            collect(pixels.zip(alpha).map(|([v, ..], alpha)| [*v, *alpha]), line);
+        }
+    }
+}
+
+fn collect<const N: usize>(pixels: impl ExactSizeIterator<Item = [u8; N]>, line: &mut Vec<u8>) {
+    line.resize(pixels.len() * N, 0);
+    for (to, pixel) in line.as_chunks_mut().0.iter_mut().zip(pixels) {
+        *to = pixel;
     }
 }
