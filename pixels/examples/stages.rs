@@ -80,10 +80,11 @@ fn main() {
             &mut stages;
         let picture = decoding.run(|| decode(&file, &Limits::default()).expect("a picture"));
         let framing = Framing::Stretch;
-        preprocessing.run(|| to_bytes(&picture, input, framing));
+        let seen = preprocessing.run(|| to_bytes(&picture, input, framing));
         let frame = framing.frame((picture.width, picture.height), input);
         let alpha = postprocessing.run(|| {
-            to_alpha(&map, MapRange::Clip, 0, &frame, &picture, Edges::OfPicture).expect("alpha")
+            let edges = Edges::OfPicture(&seen);
+            to_alpha(&map, MapRange::Clip, 0, &frame, &picture, edges).expect("alpha")
         });
         let colors = estimating.run(|| EdgeColors::estimate(&picture, &alpha));
         let size = (picture.width, picture.height);

@@ -31,12 +31,12 @@ pub enum MapRange {
 }
 
 /// What an alpha follows between the cells of its map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edges {
+#[derive(Clone, Copy, Debug)]
+pub enum Edges<'a> {
     /// The map, enlarged bilinearly.
     OfMap,
-    /// The picture, where it explains the map.
-    OfPicture,
+    /// The picture, where it explains the map. Takes the model's input, bytes `[1, h, w, 3]`.
+    OfPicture(&'a Array4<u8>),
 }
 
 /// Turns a channel of a model's map, f32 `[1, channels, h, w]`, into one alpha byte per pixel of `picture`, multiplied
@@ -51,7 +51,7 @@ pub fn to_alpha(
     channel: usize,
     frame: &Frame,
     picture: &Picture,
-    edges: Edges,
+    edges: Edges<'_>,
 ) -> Result<Vec<u8>, PixelError> {
     let (_, channels, map_height, map_width) = map.dim();
     if channel >= channels {
@@ -64,8 +64,12 @@ pub fn to_alpha(
     let columns = Side::new(left, width, window.x.len(), picture.width as usize);
     let rows = Side::new(top, height, window.y.len(), picture.height as usize);
     let mut alpha = enlarge(&map, &columns, &rows);
-    if edges == Edges::OfPicture && window.is_exact() {
-        refine(&mut alpha, &Map { columns: window.x.len(), values: &map }, picture)?;
+    if let (Edges::OfPicture(input), true) = (edges, window.is_exact()) {
+        let part = (input.dim() == (1, map_height, map_width, 3))
+            .then(|| input.slice(ndarray::s![0, window.y.clone(), window.x.clone(), ..]));
+        let part = part.as_ref().map(|part| part.as_standard_layout());
+        let small = part.as_ref().and_then(|part| part.as_slice());
+        refine(&mut alpha, &Map { columns: window.x.len(), values: &map }, picture, small)?;
     }
     if let Some(own) = &picture.alpha {
         alpha.par_iter_mut().zip(own.par_iter()).with_min_len(1 << 16).for_each(|(value, own)| {
@@ -155,6 +159,8 @@ pub(super) fn multiply(a: u8, b: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::framing::{Align, Framing};
+    use crate::tensor::to_bytes;
 
     fn picture(width: u32, height: u32, alpha: Option<Vec<u8>>) -> Picture {
         let rgb = vec![0; (width * height * 3) as usize];
@@ -163,7 +169,8 @@ mod tests {
 
     fn alpha(map: [f32; 4], range: MapRange, own: Option<Vec<u8>>) -> Result<Vec<u8>, PixelError> {
         let map = Array4::from_shape_vec((1, 1, 2, 2), map.to_vec()).expect("four values");
-        to_alpha(&map, range, 0, &full(2), &picture(2, 2, own), Edges::OfPicture)
+        let input = Array4::zeros((1, 2, 2, 3));
+        to_alpha(&map, range, 0, &full(2), &picture(2, 2, own), Edges::OfPicture(&input))
     }
 
     fn full(side: u32) -> Frame {
@@ -195,9 +202,46 @@ mod tests {
                 if (2..6).contains(&y) { inside } else { outside }
             });
             let frame = Frame { size: (16, 16), x: 0..16, y: 4..12 };
-            let alpha =
-                to_alpha(&map, MapRange::Clip, 0, &frame, &picture(24, 12, None), Edges::OfPicture);
+            let (picture, input) = (picture(24, 12, None), Array4::zeros((1, 16, 16, 3)));
+            let edges = Edges::OfPicture(&input);
+            let alpha = to_alpha(&map, MapRange::Clip, 0, &frame, &picture, edges);
             assert_eq!(alpha, Ok(vec![(inside * 255.0) as u8; 24 * 12]));
+        }
+    }
+
+    #[test]
+    fn the_input_of_a_model_shows_the_same_edges_as_the_picture_reduced_again() {
+        // A disc in the middle of a wide picture, which a letterbox shows in half of the input's rows.
+        let disc = |x: f32, y: f32| u8::from(x.hypot(y) < 30.0);
+        let rgb = |at: usize| {
+            let inside = disc((at % 192) as f32 - 95.5, (at / 192) as f32 - 47.5);
+            [40 + 150 * inside, 90 + (at % 7) as u8, 200 - 120 * inside]
+        };
+        let picture =
+            Picture { rgb: (0..192 * 96).flat_map(rgb).collect(), ..picture(192, 96, None) };
+        let framing = Framing::Letterbox { color: [0; 3], align: Align::Center };
+        for (framing, rows) in [(framing, 12..36), (Framing::Stretch, 0..48)] {
+            let frame = framing.frame((192, 96), (48, 48));
+            let high = 96.0 / rows.len() as f32;
+            let map = Array4::from_shape_fn((1, 1, 48, 48), |(_, _, y, x)| {
+                let (x, y) = (x as f32 * 4.0 - 94.0, (y as f32 - rows.start as f32 + 0.5) * high);
+                (0.5 - (x.hypot(y - 48.0) - 30.0) / 4.0).clamp(0.0, 1.0)
+            });
+            let seen = to_bytes(&picture, (48, 48), framing);
+            let other = Array4::zeros((1, 96, 96, 3));
+            let of = |input| {
+                let edges = Edges::OfPicture(input);
+                to_alpha(&map, MapRange::Clip, 0, &frame, &picture, edges).expect("alpha")
+            };
+            let enlarged =
+                to_alpha(&map, MapRange::Clip, 0, &frame, &picture, Edges::OfMap).expect("alpha");
+            let (own, again) = (of(&seen), of(&other));
+            let pairs = own.iter().zip(&again);
+            let worst = pairs.map(|(own, again)| own.abs_diff(*again)).max().unwrap_or(0);
+            assert!(worst <= 3, "{worst} of 255 apart");
+            let changed =
+                own.iter().zip(&enlarged).filter(|(own, other)| own.abs_diff(**other) > 30);
+            assert!(changed.count() > 100, "the edges follow the picture");
         }
     }
 

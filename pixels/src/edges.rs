@@ -24,19 +24,28 @@ pub use fit::Map;
 use fit::{Cell, fit};
 
 /// Refines `alpha`, one byte per pixel of `picture`, which `map` was enlarged to. Bytes change only near cells whose
-/// neighbors differ. Does nothing if the picture is no larger than the map.
+/// neighbors differ. Does nothing if the picture is no larger than the map. `small` is the picture at the map's size, R, G,
+/// B of every cell, if the caller has it.
 ///
 /// # Errors
 /// [`PixelError::Internal`] if the picture's size is wrong.
-pub fn refine(alpha: &mut [u8], map: &Map<'_>, picture: &Picture) -> Result<(), PixelError> {
+pub fn refine(
+    alpha: &mut [u8],
+    map: &Map<'_>,
+    picture: &Picture,
+    small: Option<&[u8]>,
+) -> Result<(), PixelError> {
     let (columns, rows) = (map.columns, map.values.len() / map.columns);
     let (width, height) = (picture.width as usize, picture.height as usize);
     if columns >= width || rows >= height {
         return Ok(());
     }
-    let size = (picture.width, picture.height);
-    let small = resize_roughly(&picture.rgb, size, (columns as u32, rows as u32))?;
-    let cells = fit(&small, map);
+    let cells = if let Some(small) = small {
+        fit(small, map)
+    } else {
+        let size = (picture.width, picture.height);
+        fit(&resize_roughly(&picture.rgb, size, (columns as u32, rows as u32))?, map)
+    };
     let uneven: Vec<_> = (0..rows).map(|row| uneven(&cells, columns, row)).collect();
     let columns_of: Vec<_> = positions(width, columns).collect();
     let rows_of: Vec<_> = positions(height, rows).collect();

@@ -34,10 +34,8 @@ impl Normalization {
 
 /// Resizes a picture to `size` (width, height) as `framing` says, to bytes `[1, height, width, 3]`. Ignores alpha.
 pub fn to_bytes(picture: &Picture, size: (u32, u32), framing: Framing) -> Array4<u8> {
-    let resized = framed(picture, size, framing);
-    let mut bytes = Array4::zeros((1, size.1 as usize, size.0 as usize, 3));
-    bytes.iter_mut().zip(&resized).for_each(|(to, from)| *to = *from);
-    bytes
+    let shape = (1, size.1 as usize, size.0 as usize, 3);
+    Array4::from_shape_vec(shape, framed(picture, size, framing)).expect("three bytes per pixel")
 }
 
 /// Resizes a picture to `size` (width, height) as `framing` says, and normalizes it to f32 `[1, 3, height, width]`.

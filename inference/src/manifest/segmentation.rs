@@ -217,7 +217,7 @@ impl Segmentation {
         &self,
         map: &Array4<f32>,
         picture: &Picture,
-        edges: Edges,
+        edges: Edges<'_>,
     ) -> Result<Vec<u8>, PixelError> {
         let Self { input, postprocess, .. } = self;
         let Resize::Bilinear = postprocess.resize;

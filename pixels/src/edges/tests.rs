@@ -247,7 +247,7 @@ fn refined_edges_are_closer_to_the_truth_than_enlarged_ones() {
                 sum.color += errors.color;
             };
             add(&mut before, errors(&matte, &picture, &alpha));
-            refine(&mut alpha, &Map { columns: WIDTH / REDUCTION, values: &map }, &picture)
+            refine(&mut alpha, &Map { columns: WIDTH / REDUCTION, values: &map }, &picture, None)
                 .expect("refined");
             add(&mut after, errors(&matte, &picture, &alpha));
         }
@@ -272,13 +272,13 @@ fn an_even_map_and_a_map_as_large_as_the_picture_change_nothing() {
     for value in [0_u8, 77, 255] {
         let mut alpha = vec![value; WIDTH * HEIGHT];
         let values = vec![f32::from(value) / 255.0; cells];
-        refine(&mut alpha, &Map { columns: WIDTH / REDUCTION, values: &values }, &picture)
+        refine(&mut alpha, &Map { columns: WIDTH / REDUCTION, values: &values }, &picture, None)
             .expect("refined");
         assert!(alpha.iter().all(|found| *found == value));
     }
     let values: Vec<f32> = (0..WIDTH * HEIGHT).map(|at| (at % 7) as f32 / 6.0).collect();
     let mut alpha = vec![3; WIDTH * HEIGHT];
-    refine(&mut alpha, &Map { columns: WIDTH, values: &values }, &picture).expect("refined");
+    refine(&mut alpha, &Map { columns: WIDTH, values: &values }, &picture, None).expect("refined");
     assert!(alpha.iter().all(|found| *found == 3));
 }
 
@@ -288,6 +288,6 @@ fn refining_reaches_the_border_and_tiny_maps() {
         let picture = compose(&mattes()[0], GROUNDS[0]);
         let values: Vec<f32> = (0..columns * rows).map(|at| (at % 2) as f32).collect();
         let mut alpha = vec![128; WIDTH * HEIGHT];
-        refine(&mut alpha, &Map { columns, values: &values }, &picture).expect("refined");
+        refine(&mut alpha, &Map { columns, values: &values }, &picture, None).expect("refined");
     }
 }

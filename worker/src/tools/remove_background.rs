@@ -71,10 +71,10 @@ pub async fn remove_background(
             Ok((contract, picture, input))
         })
         .await?;
-    let map = steps.on_model(model, announcement, input).await?.into_maps()?;
+    let map = steps.on_model(model, announcement, input.clone()).await?.into_maps()?;
     let (picture, alpha) = steps
         .on_pixels(Stage::Postprocess, move || {
-            let alpha = contract.to_alpha(&map, &picture, Edges::OfPicture)?;
+            let alpha = contract.to_alpha(&map, &picture, Edges::OfPicture(&input))?;
             Ok((picture, alpha))
         })
         .await?;
