@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use reqwest::{Client, StatusCode, header, redirect};
+use chrono::{DateTime, Utc};
+use reqwest::header::{self, HeaderMap};
+use reqwest::{Client, StatusCode, redirect};
 use retouch_core::webhooks::{
     self, Attempt, Delivery, DeliveryProblem, DisabledReason, Lane, Outcome, Recorded,
 };
@@ -159,12 +161,15 @@ impl Sender {
         let started = Instant::now();
         let sent = tokio::time::timeout(TIMEOUT, self.send(delivery)).await;
         let took = started.elapsed();
-        let (outcome, status) = match sent {
-            Ok(Ok(status)) => (outcome_of(status), Some(status.as_u16())),
-            Ok(Err(problem)) => (Outcome::Failed(problem), None),
-            Err(_) => (Outcome::Failed(DeliveryProblem::Timeout), None),
+        let (outcome, status, retry_after) = match sent {
+            Ok(Ok(Answer { status, retry_after })) => {
+                (outcome_of(status), Some(status.as_u16()), retry_after)
+            }
+            Ok(Err(problem)) => (Outcome::Failed(problem), None, None),
+            Err(_) => (Outcome::Failed(DeliveryProblem::Timeout), None, None),
         };
-        let attempt = Attempt { outcome, status, duration_ms: took.as_millis() as i32 };
+        let duration_ms = took.as_millis() as i32;
+        let attempt = Attempt { outcome, status, duration_ms, retry_after };
         metrics::histogram!("retouch_webhook_seconds").record(took);
         match db::within(webhooks::record(&self.app.pool, delivery, attempt)).await {
             Ok(recorded) => report(delivery, attempt, recorded),
@@ -176,8 +181,8 @@ impl Sender {
         }
     }
 
-    /// Sends the request and returns the status of the response.
-    async fn send(&self, delivery: &Delivery) -> Result<StatusCode, DeliveryProblem> {
+    /// Sends the request and returns the receiver's answer.
+    async fn send(&self, delivery: &Delivery) -> Result<Answer, DeliveryProblem> {
         // The rules may have become stricter since the address was registered.
         let url = self.app.webhook_addresses.parse(&delivery.url);
         let url = url.map_err(|_| DeliveryProblem::Address)?;
@@ -206,7 +211,28 @@ impl Sender {
             }
         };
         let _ = tokio::time::timeout(REST_TIMEOUT, rest).await;
-        Ok(response.status())
+        let (status, now) = (response.status(), self.app.clock.now());
+        Ok(Answer { status, retry_after: retry_after(status, response.headers(), now) })
+    }
+}
+
+/// What a receiver answered.
+struct Answer {
+    status: StatusCode,
+    /// How long it asked to wait.
+    retry_after: Option<Duration>,
+}
+
+/// Returns how long a receiver that is busy or down asks to wait: `Retry-After` is a number of seconds or a date
+/// (RFC 9110, section 10.2.3).
+fn retry_after(status: StatusCode, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        return None;
+    }
+    let asked = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    match asked.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => (DateTime::parse_from_rfc2822(asked).ok()?.to_utc() - now).to_std().ok(),
     }
 }
 
@@ -255,5 +281,28 @@ fn report(delivery: &Delivery, attempt: Attempt, recorded: Recorded) {
             DisabledReason::Failing => "every attempt failed for days",
         };
         tracing::info!(webhook.id = %webhook, user.id = %delivery.owner, "Turned webhook {webhook} off: {why}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_receiver_is_asked_again_when_it_says() {
+        let now = DateTime::parse_from_rfc3339("2026-11-25T08:00:00Z").unwrap().to_utc();
+        let asked = |status: u16, value: &str| {
+            let headers = HeaderMap::from_iter([(header::RETRY_AFTER, value.parse().unwrap())]);
+            let wait = retry_after(StatusCode::from_u16(status).unwrap(), &headers, now);
+            wait.map(|wait| wait.as_secs())
+        };
+        assert_eq!(asked(429, "120"), Some(120));
+        assert_eq!(asked(503, "Wed, 25 Nov 2026 08:30:00 GMT"), Some(1800));
+        // A date in the past, nonsense, and a status that does not ask for a pause.
+        for (status, value) in [(503, "Wed, 25 Nov 2026 07:30:00 GMT"), (503, "soon"), (500, "120")]
+        {
+            assert_eq!(asked(status, value), None, "{status} {value}");
+        }
+        assert_eq!(retry_after(StatusCode::SERVICE_UNAVAILABLE, &HeaderMap::new(), now), None);
     }
 }

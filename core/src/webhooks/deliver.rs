@@ -33,6 +33,9 @@ pub const fn retry_delay(attempts: i16) -> Option<Duration> {
     })
 }
 
+/// The longest delay that a receiver can ask for: as long as the longest of [`retry_delay`].
+const LONGEST_ASKED: Duration = Duration::from_hours(8);
+
 /// Attempts that take longer are slow.
 const SLOW_MS: i32 = 5000;
 
@@ -116,6 +119,8 @@ pub struct Attempt {
     pub status: Option<u16>,
     /// How long it took, in milliseconds.
     pub duration_ms: i32,
+    /// How long the receiver asked to wait before the next attempt. It waits for [`retry_delay`] at least.
+    pub retry_after: Option<Duration>,
 }
 
 /// See [`Attempt::outcome`].
@@ -308,7 +313,10 @@ async fn record_failure(
     .await?;
     let Some(webhook) = webhook else { return Ok(Recorded::LeaseLost) };
     let is_test = delivery.event == EventType::Test;
+    // The delay varies downward by a fifth, which must not be earlier than asked.
+    let asked = attempt.retry_after.map(|asked| asked.min(LONGEST_ASKED) * 5 / 4);
     let delay = retry_delay(delivery.attempt).filter(|_| !is_test);
+    let delay = delay.map(|own| own.max(asked.unwrap_or_default()));
     let is_last = sqlx::query_scalar!(
         r#"update webhook_deliveries
            set state = case when $6::interval is null or waiting_since < now() - $7::interval then 'failed' else 'waiting' end,

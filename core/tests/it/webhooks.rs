@@ -17,11 +17,12 @@ use sqlx::{Connection, PgPool};
 
 const LEASE: Duration = Duration::from_mins(1);
 const DELIVERED: Attempt =
-    Attempt { outcome: Outcome::Delivered, status: Some(204), duration_ms: 12 };
+    Attempt { outcome: Outcome::Delivered, status: Some(204), duration_ms: 12, retry_after: None };
 const REFUSED: Attempt = Attempt {
     outcome: Outcome::Failed(DeliveryProblem::Status),
     status: Some(500),
     duration_ms: 12,
+    retry_after: None,
 };
 
 async fn webhook(pool: &PgPool, owner: UserId, events: &[EventType], below: i32) -> WebhookId {
@@ -318,6 +319,18 @@ async fn a_failing_delivery_is_tried_for_a_day_and_can_be_sent_again(pool: PgPoo
         Recorded::Delivered,
         "one that is on its way stays as it is"
     );
+    // A busy receiver says when to call again, but neither earlier than usual nor much later.
+    for (asked, from, to) in [(1, 4, 6), (3600, 3600, 5400), (1_000_000, 28_800, 43_200)] {
+        webhooks::send_again(&pool, ada, hook, sent).await.unwrap();
+        let claimed = claim(&pool, Lane::Fast, 10, 10).await;
+        let busy = Attempt { retry_after: Some(Duration::from_secs(asked)), ..REFUSED };
+        let recorded = webhooks::record(&pool, &claimed[0], busy).await.unwrap();
+        assert_eq!(recorded, Recorded::Waiting);
+        let seen = webhooks::deliveries(&pool, hook, None, 10).await.unwrap().remove(0);
+        let wait = (seen.next_at.unwrap() - seen.attempted_at.unwrap()).num_seconds();
+        assert!((from..=to + 1).contains(&wait), "{wait} s when asked for {asked}");
+        sql(&pool, "update webhooks set is_slow = false, failing_since = null").await;
+    }
     // A receiver that was down for long must not be called forever.
     webhooks::send_again(&pool, ada, hook, sent).await.unwrap();
     let claimed = claim(&pool, Lane::Fast, 10, 10).await;
@@ -335,7 +348,7 @@ async fn receivers_that_are_gone_or_fail_for_days_are_turned_off(pool: PgPool) {
     let hook = webhook(&pool, ada, &[EventType::JobDone], 1).await;
     let state = async || webhooks::get(&pool, ada, hook).await.unwrap().unwrap();
     let turn_on = Change { is_enabled: Some(true), ..Change::default() };
-    let gone = Attempt { outcome: Outcome::Gone, status: Some(410), duration_ms: 3 };
+    let gone = Attempt { outcome: Outcome::Gone, status: Some(410), ..REFUSED };
     for (attempt, reason) in [(gone, DisabledReason::Gone), (REFUSED, DisabledReason::Failing)] {
         spend(&pool, ada, picture).await;
         spend(&pool, ada, picture).await;
@@ -387,7 +400,7 @@ async fn what_an_earlier_address_answers_does_not_concern_the_next_one(pool: PgP
     let url = Some("https://example.com/new");
     let moved = Change { url, ..Change::default() };
     assert!(webhooks::change(&pool, ada, hook, &moved).await.unwrap());
-    let gone = Attempt { outcome: Outcome::Gone, status: Some(410), duration_ms: 3 };
+    let gone = Attempt { outcome: Outcome::Gone, status: Some(410), ..REFUSED };
     for (delivery, attempt) in claimed.iter().zip([gone, REFUSED]) {
         assert_eq!(webhooks::record(&pool, delivery, attempt).await.unwrap(), Recorded::Waiting);
     }
