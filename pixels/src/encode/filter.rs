@@ -55,9 +55,10 @@ impl RowFilter {
         };
         let sums = sums(window);
         let kind = (0..KINDS).min_by_key(|kind| sums[*kind]).unwrap_or(0);
-        filtered.fill(0);
         filtered[0] = kind as u8;
+        filtered[1..][..start].fill(0);
         filter(window, kind, &mut filtered[1..][start..end]);
+        filtered[1..][end..].fill(0);
         std::mem::swap(above, own);
         *above_span = span;
         filtered
