@@ -8,7 +8,8 @@
 //!
 //! A guided filter alone copies the texture of a picture into wide soft edges. Here, the model competes with the
 //! enlarged alpha: each is weighted by the other's residual. The enlargement is exact where the map is locally a plane,
-//! so its residual is that of a plane fitted to the same neighborhood.
+//! so its residual is that of a plane fitted to the same neighborhood. The enlargement interpolates between neighbors, so the
+//! model has no weight where a cell and its neighbors lie on a plane, even beside a sharp edge.
 
 mod fit;
 #[cfg(test)]

@@ -9,8 +9,13 @@ const RADIUS: usize = 2;
 const SIDE: usize = 2 * RADIUS + 1;
 const CELLS: f32 = (SIDE * SIDE) as f32;
 
-/// The mean of dx² in a neighborhood.
-const POSITION_VARIANCE: f32 = (RADIUS * (RADIUS + 1)) as f32 / 3.0;
+/// Cells on each side that the enlargement of a cell depends on.
+const REACH: usize = 1;
+
+/// The mean of dx² over the cells up to `radius` away.
+const fn position_variance(radius: usize) -> f32 {
+    (radius * (radius + 1)) as f32 / 3.0
+}
 
 /// The regularization of a model: the variance, in squared shares of the color range, below which colors count as flat.
 /// A hundredth of the range is about the noise of a photo.
@@ -19,7 +24,7 @@ const FLAT_COLOR: f32 = 1e-4;
 /// The residual below which neither side has an advantage, in squared shares of the alpha range.
 const LEAST_RESIDUAL: f32 = 1e-5;
 
-/// Alpha that differs by less in a neighborhood is even, and its enlargement exact.
+/// Alpha that differs by less from its neighbors is even, and its enlargement exact.
 const EVEN: f32 = 1.0 / 512.0;
 
 /// A map of alpha values, 0..=1, row by row. It covers the whole picture.
@@ -70,7 +75,8 @@ pub fn fit(rgb: &[u8], map: &Map<'_>) -> Vec<Cell> {
         || (Extremes::new(columns), vec![Sums::default(); columns]),
         |(extremes, sums), (y, row)| {
             let ys = near(y, rows).map(|y| y * columns);
-            extremes.look_at(ys.map(|start| &map.values[start..start + columns]));
+            let [_, next @ .., _] = ys.map(|start| &map.values[start..start + columns]);
+            extremes.look_at(next);
             let values = &map.values[y * columns..];
             // Neighborhoods overlap, so each column of them is summed up once.
             let mut summed = 0;
@@ -82,7 +88,9 @@ pub fn fit(rgb: &[u8], map: &Map<'_>) -> Vec<Cell> {
                             column_sums(ys.map(|start| (map.values[start + x], rgb[start + x])));
                     }
                     summed = xs[SIDE - 1] + 1;
-                    *cell = Moments::of(xs.map(|x| &sums[x])).model();
+                    let [_, near @ .., _] = xs;
+                    let unevenness = plane_residual(next.map(|row| near.map(|x| row[x])));
+                    *cell = Moments::of(xs.map(|x| &sums[x])).model(unevenness);
                 }
             }
         },
@@ -95,42 +103,42 @@ fn near(at: usize, end: usize) -> [usize; SIDE] {
     std::array::from_fn(|offset| (at + offset).saturating_sub(RADIUS).min(end - 1))
 }
 
-/// The least and greatest alpha in each column of the neighborhoods of a row. Tells where alpha is even without looking at
-/// every neighborhood.
+/// The least and greatest alpha in each column of a row and its neighbors. Tells where alpha is even without looking at
+/// every cell.
 struct Extremes {
-    /// With as many columns beyond each border as a neighborhood reaches.
+    /// With [`REACH`] columns beyond each border.
     low: Vec<f32>,
     high: Vec<f32>,
 }
 
 impl Extremes {
     fn new(columns: usize) -> Self {
-        let empty = vec![0.0; columns + 2 * RADIUS];
+        let empty = vec![0.0; columns + 2 * REACH];
         Self { low: empty.clone(), high: empty }
     }
 
-    /// Moves to the neighborhoods of other rows of a map.
-    fn look_at(&mut self, rows: [&[f32]; SIDE]) {
-        let end = RADIUS + rows[0].len();
-        self.low[RADIUS..end].copy_from_slice(rows[0]);
-        self.high[RADIUS..end].copy_from_slice(rows[0]);
+    /// Moves to another row of a map, given with its neighbors.
+    fn look_at(&mut self, rows: [&[f32]; 2 * REACH + 1]) {
+        let end = REACH + rows[0].len();
+        self.low[REACH..end].copy_from_slice(rows[0]);
+        self.high[REACH..end].copy_from_slice(rows[0]);
         for row in &rows[1..] {
-            let extremes = self.low[RADIUS..].iter_mut().zip(&mut self.high[RADIUS..]);
+            let extremes = self.low[REACH..].iter_mut().zip(&mut self.high[REACH..]);
             for ((low, high), value) in extremes.zip(*row) {
                 *low = if *value < *low { *value } else { *low };
                 *high = if *value > *high { *value } else { *high };
             }
         }
         for line in [&mut self.low, &mut self.high] {
-            let (first, last) = (line[RADIUS], line[end - 1]);
-            line[..RADIUS].fill(first);
+            let (first, last) = (line[REACH], line[end - 1]);
+            line[..REACH].fill(first);
             line[end..].fill(last);
         }
     }
 
-    /// Returns whether the neighborhood of a column differs nowhere much from its center.
+    /// Returns whether no neighbor of the cell in this column differs much from it.
     fn are_even(&self, column: usize, center: f32) -> bool {
-        let window = column..column + SIDE;
+        let window = column..=column + 2 * REACH;
         self.low[window.clone()].iter().all(|low| center - low < EVEN)
             && self.high[window].iter().all(|high| high - center < EVEN)
     }
@@ -201,8 +209,9 @@ impl Moments {
         }
     }
 
-    /// Returns the model with the least squared error, regularized, and its weight.
-    fn model(&self) -> Cell {
+    /// Returns the model with the least squared error, regularized, and its weight. `unevenness` is the [`plane_residual`] of
+    /// the cell and its neighbors: where that is zero, the enlargement is exact, whatever else the neighborhood holds.
+    fn model(&self, unevenness: f32) -> Cell {
         let Self { alpha, color, .. } = *self;
         let covariance = std::array::from_fn(|at| {
             let (one, other) = PAIRS[at];
@@ -217,11 +226,29 @@ impl Moments {
         let variance = self.alpha_alpha - alpha * alpha;
         let of_model = variance - dot(slope, with_alpha) - FLAT_COLOR * dot(slope, slope);
         let [x, y] = self.alpha_offset;
-        let of_plane = variance - (x * x + y * y) / POSITION_VARIANCE;
+        let of_plane = variance - (x * x + y * y) / position_variance(RADIUS);
         let (of_model, of_plane) = (of_model.max(0.0), of_plane.max(0.0));
         let weight = of_plane / (of_plane + of_model + LEAST_RESIDUAL);
+        let weight = weight * unevenness / (unevenness + LEAST_RESIDUAL);
         Cell { slope: slope.map(|value| value * weight / 255.0), offset: offset * weight, weight }
     }
+}
+
+/// Returns the mean squared difference of a cell and its neighbors from the plane that fits them best.
+fn plane_residual(cells: [[f32; 2 * REACH + 1]; 2 * REACH + 1]) -> f32 {
+    let (mut sum, mut squares, mut along, mut across) = (0.0, 0.0, 0.0, 0.0);
+    for (y, row) in cells.iter().enumerate() {
+        for (x, alpha) in row.iter().enumerate() {
+            sum += alpha;
+            squares += alpha * alpha;
+            along += alpha * (y as f32 - REACH as f32);
+            across += alpha * (x as f32 - REACH as f32);
+        }
+    }
+    let count = ((2 * REACH + 1) * (2 * REACH + 1)) as f32;
+    let [mean, square, along, across] = [sum, squares, along, across].map(|sum| sum / count);
+    let slopes = (along * along + across * across) / position_variance(REACH);
+    (square - mean * mean - slopes).max(0.0)
 }
 
 /// Solves a symmetric, positive definite system by Cramer's rule. The matrix is given by its upper triangle, in the order
