@@ -85,7 +85,7 @@ pub trait Painter: Send {
     }
 
     /// Paints crops that line up. The results have the same order, and each is what [`Self::paint`] gives. Calls
-    /// `heartbeat` whenever a crop is begun or finished; steps are reported to each [`Watch`].
+    /// `heartbeat` after work that it does not report to a [`Watch`].
     fn paint_together(
         &mut self,
         paintings: &[(&Painting, Watch<'_>)],

@@ -8,8 +8,8 @@
 //!
 //! A guided filter alone copies the texture of a picture into wide soft edges. Here, the model competes with the
 //! enlarged alpha: each is weighted by the other's residual. The enlargement is exact where the map is locally a plane,
-//! so its residual is that of a plane fitted to the same neighborhood. The enlargement interpolates between neighbors, so the
-//! model has no weight where a cell and its neighbors lie on a plane, even beside a sharp edge.
+//! so its residual is that of a plane fitted to the same neighborhood. Where a cell and its immediate neighbors lie on a
+//! plane, the model has no weight, even beside a sharp edge: the enlargement interpolates between these only.
 
 mod fit;
 #[cfg(test)]
@@ -25,8 +25,8 @@ pub use fit::Map;
 use fit::{Cell, fit};
 
 /// Refines `alpha`, one byte per pixel of `picture`, which `map` was enlarged to. Bytes change only near cells whose
-/// neighbors differ. Does nothing if the picture is no larger than the map. `small` is the picture at the map's size, R, G,
-/// B of every cell, if the caller has it.
+/// neighbors differ. Does nothing if the picture is no larger than the map. `small` is R, G, B of every cell: the picture at
+/// the map's size, which is made here if the caller does not have it.
 ///
 /// # Errors
 /// [`PixelError::Internal`] if the picture's size is wrong.

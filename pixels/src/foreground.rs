@@ -97,11 +97,12 @@ fn write_row(rgb: &[[u8; 3]], alpha: &[u8], mut line: Option<&mut Line<'_>>, out
         match (first, &mut line) {
             (0, _) => out.fill([0; 4]),
             (_, Some(line)) if first != u8::MAX => {
-                for (at, ((out, rgb), x)) in out.iter_mut().zip(rgb).zip(start..).enumerate() {
-                    *out = line.soft_pixel(x, *rgb, alpha[start + at]);
+                let soft = out.iter_mut().zip(rgb).zip(&alpha[start..end]).zip(start..);
+                for (((out, rgb), alpha), x) in soft {
+                    *out = line.soft_pixel(x, *rgb, *alpha);
                 }
             }
-            // There is a line if any pixel is soft.
+            // Opaque: there is a line wherever a pixel is soft.
             _ => Arch::new().dispatch(Opaque { rgb, out }),
         }
     }

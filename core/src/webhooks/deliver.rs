@@ -119,7 +119,7 @@ pub struct Attempt {
     pub status: Option<u16>,
     /// How long it took, in milliseconds.
     pub duration_ms: i32,
-    /// How long the receiver asked to wait before the next attempt. It waits for [`retry_delay`] at least.
+    /// How long the receiver asked to wait. The next attempt waits for [`retry_delay`] at least.
     pub retry_after: Option<Duration>,
 }
 
@@ -313,7 +313,7 @@ async fn record_failure(
     .await?;
     let Some(webhook) = webhook else { return Ok(Recorded::LeaseLost) };
     let is_test = delivery.event == EventType::Test;
-    // The delay varies downward by a fifth, which must not be earlier than asked.
+    // The statement below shortens the delay by up to a fifth, but no attempt may come before the receiver wants it.
     let asked = attempt.retry_after.map(|asked| asked.min(LONGEST_ASKED) * 5 / 4);
     let delay = retry_delay(delivery.attempt).filter(|_| !is_test);
     let delay = delay.map(|own| own.max(asked.unwrap_or_default()));
@@ -376,6 +376,7 @@ mod tests {
     fn the_attempts_take_about_a_day_and_end_before_the_longest_wait() {
         let delays: Vec<_> = (1..).map_while(retry_delay).collect();
         assert_eq!(delays.len(), MAX_ATTEMPTS as usize - 1);
+        assert_eq!(delays.last(), Some(&LONGEST_ASKED));
         let all: Duration = delays.iter().sum();
         assert!(all > Duration::from_hours(20) && all * 12 / 10 < LONGEST_WAIT, "{all:?}");
     }

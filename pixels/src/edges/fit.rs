@@ -75,8 +75,8 @@ pub fn fit(rgb: &[u8], map: &Map<'_>) -> Vec<Cell> {
         || (Extremes::new(columns), vec![Sums::default(); columns]),
         |(extremes, sums), (y, row)| {
             let ys = near(y, rows).map(|y| y * columns);
-            let [_, next @ .., _] = ys.map(|start| &map.values[start..start + columns]);
-            extremes.look_at(next);
+            let [_, adjacent @ .., _] = ys.map(|start| &map.values[start..start + columns]);
+            extremes.look_at(adjacent);
             let values = &map.values[y * columns..];
             // Neighborhoods overlap, so each column of them is summed up once.
             let mut summed = 0;
@@ -88,8 +88,8 @@ pub fn fit(rgb: &[u8], map: &Map<'_>) -> Vec<Cell> {
                             column_sums(ys.map(|start| (map.values[start + x], rgb[start + x])));
                     }
                     summed = xs[SIDE - 1] + 1;
-                    let [_, near @ .., _] = xs;
-                    let unevenness = plane_residual(next.map(|row| near.map(|x| row[x])));
+                    let [_, beside @ .., _] = xs;
+                    let unevenness = plane_residual(adjacent.map(|row| beside.map(|x| row[x])));
                     *cell = Moments::of(xs.map(|x| &sums[x])).model(unevenness);
                 }
             }

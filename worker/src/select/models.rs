@@ -49,7 +49,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Selects with the models of `registry`.
+    /// Returns the models of `registry` that select. Pixels are processed in `pixels`.
     pub const fn new(registry: Arc<Registry>, pixels: PixelPool) -> Self {
         Self { registry, pixels }
     }

@@ -139,10 +139,10 @@ async fn magic_fix_cleans_with_a_net_that_does_not_enlarge() {
         image::Rgb([90, 120, 150].map(|sample: i32| (sample + sign) as u8))
     });
     for prompt in ["enhance", "restore"] {
-        let engines = magic_fix::only(load(&folder("restore")).await.unwrap());
+        let models = magic_fix::only(load(&folder("restore")).await.unwrap());
         let mask = magic_fix::disc(width, height, 50);
         let input = magic_fix::png(speckled.clone());
-        let made = magic_fix::fix(input, mask, prompt, &engines).await.unwrap();
+        let made = magic_fix::fix(input, mask, prompt, &models).await.unwrap();
         assert_eq!(made.model.name, "restore");
         let after = image::load_from_memory(&made.png).unwrap().to_rgb8();
         let off = |x: u32, y: u32| after.get_pixel(x, y)[0].abs_diff(flat.get_pixel(x, y)[0]);
