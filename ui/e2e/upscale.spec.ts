@@ -213,9 +213,8 @@ test.describe('refusals', () => {
 
 test('before paying, a detail of a small image shows what the larger model makes of it', async ({ page }) => {
   await signInAsSomeoneNew(page);
-  // On a CPU, the larger model serves only small images. This one is low, because a slow CPU needs more than the 30
-  // seconds that a sample may take for 128 × 128 pixels.
-  await openUpscale(page, aPicture(240, 40));
+  // On a CPU, the larger model serves only images up to this size.
+  await openUpscale(page, aPicture(240, 200));
   await page.getByRole('button', { name: 'Compare a detail' }).click();
   const slider = page.getByRole('slider', { name: 'Your image, enlarged and Upscale 2X of a detail' });
   await expect(slider).toBeVisible({ timeout: 90_000 });
@@ -224,7 +223,7 @@ test('before paying, a detail of a small image shows what the larger model makes
     const { naturalWidth, naturalHeight } = image as HTMLImageElement;
     return [naturalWidth, naturalHeight];
   });
-  expect(size).toEqual([256, 80]);
+  expect(size).toEqual([256, 256]);
   await expect(credits(page, 20)).toBeVisible();
   await expect(page.getByText('No images to show')).toBeVisible();
   await expectAccessible(page);

@@ -15,8 +15,9 @@ use retouch_pixels::decode::check;
 use crate::error::ApiError;
 use crate::state::App;
 
-/// How long a request waits for a worker, whose model may be busy with a tile of a job.
-const WAIT: Duration = Duration::from_secs(30);
+/// How long a request waits for a worker, whose model may be busy with a tile of a job. A slow CPU alone takes more than half
+/// of it; a usual proxy gives up after a minute.
+const WAIT: Duration = Duration::from_secs(55);
 
 /// Returns the upscaled part as a PNG. `picture` is the width and height of the whole picture, which decides between
 /// models. Counts for the user, or for the address of a visitor.
