@@ -5,17 +5,14 @@ use std::ops::Range;
 
 use crate::tile::Region;
 
-/// Splits a length into pieces of at most `largest` whose lengths differ by at most 1.
-pub fn split_evenly(length: u32, largest: u32) -> Vec<Range<u32>> {
-    let count = length.div_ceil(largest.max(1)).max(1);
-    let edge = |index: u32| (u64::from(length) * u64::from(index) / u64::from(count)) as u32;
-    (0..count).map(|index| edge(index)..edge(index + 1)).collect()
-}
-
-/// Extends a range by `by` at both ends, clipped to `0..size`.
-pub const fn extended(range: &Range<u32>, by: u32, size: u32) -> Range<u32> {
-    let end = range.end + by;
-    range.start.saturating_sub(by)..if end < size { end } else { size }
+/// Splits a length into the fewest pieces of at most `largest`, which must exceed `overlap`. Neighbors share `overlap` or
+/// one more, so that all pieces have one length: tiles of one shape go through a model in one batch.
+pub fn pieces(length: u32, largest: u32, overlap: u32) -> Vec<Range<u32>> {
+    let count = length.saturating_sub(overlap).div_ceil(largest - overlap).max(1);
+    let gaps = count - 1;
+    let side = (length + gaps * overlap).div_ceil(count);
+    let start = |index: u32| u64::from(length - side) * u64::from(index) / u64::from(gaps.max(1));
+    (0..count).map(|index| start(index) as u32).map(|start| start..start + side).collect()
 }
 
 /// Full-width rows of a picture, assembled from tiles.
@@ -105,17 +102,15 @@ pub struct BandTile {
     pub fade: u32,
 }
 
-/// Returns the tiles of the band with the rows `y`, from the left, for a picture of `size` (width, height). Without
-/// the overlap they are at most `largest` pixels wide. Neighbors share `overlap` columns, half from each, and bands
-/// share `overlap` rows.
-pub fn tiles(size: (u32, u32), y: &Range<u32>, largest: u32, overlap: u32) -> Vec<BandTile> {
-    let (width, height) = size;
-    let rows = extended(y, overlap / 2, height);
-    split_evenly(width, largest)
+/// Returns the tiles of the band with the rows `y`, from the left, for a picture of this width. They are [`pieces`] of it.
+pub fn tiles(width: u32, y: &Range<u32>, largest: u32, overlap: u32) -> Vec<BandTile> {
+    let mut covered = 0;
+    pieces(width, largest, overlap)
         .into_iter()
-        .map(|columns| BandTile {
-            fade: if columns.start == 0 { 0 } else { overlap },
-            region: Region { x: extended(&columns, overlap / 2, width), y: rows.clone() },
+        .map(|x| {
+            let fade = covered - x.start;
+            covered = x.end;
+            BandTile { fade, region: Region { x, y: y.clone() } }
         })
         .collect()
 }
@@ -125,16 +120,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_even_and_cover_everything_once() {
-        for (length, largest) in
-            [(1, 256), (256, 256), (257, 256), (1440, 192), (7, 2), (10_000, 64)]
-        {
-            let pieces = split_evenly(length, largest);
+    fn pieces_of_one_length_share_the_overlap_and_cover_everything() {
+        for (length, largest, overlap) in [
+            (1, 256, 0),
+            (256, 256, 0),
+            (257, 256, 0),
+            (1440, 192, 16),
+            (7, 2, 0),
+            (10_000, 64, 16),
+            (9, 64, 16),
+            (128, 139, 16),
+            (9999, 139, 16),
+        ] {
+            let pieces = pieces(length, largest, overlap);
             assert_eq!((pieces[0].start, pieces[pieces.len() - 1].end), (0, length));
-            assert!(pieces.windows(2).all(|pair| pair[0].end == pair[1].start));
-            let lengths: Vec<_> = pieces.iter().map(|piece| piece.end - piece.start).collect();
-            let (low, high) = (lengths.iter().min(), lengths.iter().max());
-            assert!(*high.expect("one") <= largest && high.expect("one") - low.expect("one") <= 1);
+            let shared = |pair: &[Range<u32>]| pair[0].end - pair[1].start;
+            assert!(pieces.windows(2).map(shared).all(|s| s == overlap || s == overlap + 1));
+            let side = pieces[0].end;
+            assert!(pieces.iter().all(|piece| piece.end - piece.start == side && side <= largest));
+            let fewer = pieces.len() as u32 - 1;
+            assert!(fewer == 0 || fewer * largest < length + (fewer - 1) * overlap, "{length}");
         }
     }
 

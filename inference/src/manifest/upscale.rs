@@ -74,7 +74,7 @@ pub struct Tiling {
     pub padding: u32,
     /// The tile overlap: the width over which neighboring tiles are blended. 0 for exact tiling.
     pub blend: u32,
-    /// The side of the largest tile, without padding.
+    /// The side of the largest tile, with the tile overlap but without padding.
     #[serde(default)]
     pub largest: u32,
     /// The side below which a tile is not halved on running out of memory.
@@ -122,11 +122,11 @@ impl Upscale {
         }
     }
 
-    /// Returns the largest side of a region that fits into a tile with `padding` on every side and the tile overlap;
-    /// `None` if tiles have no fixed size.
+    /// Returns the largest side of a region that fits into a tile with `padding` on every side; `None` if tiles have no
+    /// fixed size.
     pub fn fixed_region(&self, padding: u32) -> Option<u32> {
         let side = self.input.width?.min(self.input.height?);
-        Some(side.saturating_sub(2 * padding + self.tiling.blend))
+        Some(side.saturating_sub(2 * padding))
     }
 
     /// Returns the padding of tiles whose output is resampled to `factor`.
@@ -190,10 +190,8 @@ impl Upscale {
                 if region < SMALLEST_REGION {
                     return Err(format!(
                         "input.width and input.height are {width} × {height}, but a tile needs at \
-                         least {}: {SMALLEST_REGION} pixels, {padding} of padding on each side, and \
-                         a tiling.blend of {}",
-                        SMALLEST_REGION + 2 * padding + self.tiling.blend,
-                        self.tiling.blend
+                         least {}: {SMALLEST_REGION} pixels, and {padding} of padding on each side",
+                        SMALLEST_REGION + 2 * padding
                     ));
                 }
                 self.tiling.smallest = self.fixed_region(self.tiling.padding).unwrap_or_default();
@@ -218,11 +216,11 @@ impl Upscale {
 }
 
 impl Tiling {
-    /// Returns the largest side of a tile, in input pixels, that fits into memory with its padding and overlap.
+    /// Returns the largest side of a tile, in input pixels and without padding, that fits into memory with `padding` on
+    /// every side.
     pub fn side_within(&self, padding: u32, memory_bytes: u64) -> u32 {
         let pixels = memory_bytes / u64::from(self.memory_bytes_per_pixel.max(1));
-        let around = 2 * u64::from(padding) + u64::from(self.blend);
-        let side = pixels.isqrt().saturating_sub(around);
+        let side = pixels.isqrt().saturating_sub(2 * u64::from(padding));
         side.clamp(u64::from(self.smallest), u64::from(self.largest)) as u32
     }
 
@@ -272,10 +270,10 @@ impl Tiling {
             ));
         }
         check_padding(self.padding)?;
-        self.check_overlap(side.saturating_sub((2 * self.padding).saturating_add(self.blend)))
+        self.check_overlap(side.saturating_sub(2 * self.padding))
     }
 
-    /// Checks the tile overlap; `smallest` is the smallest side of a tile without it.
+    /// Checks the tile overlap; `smallest` is the smallest side of a tile without padding.
     fn check_overlap(&self, smallest: u32) -> Result<(), String> {
         let blend = self.blend;
         match self.mode {

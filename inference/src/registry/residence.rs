@@ -332,7 +332,7 @@ fn estimate(manifest: &Manifest, runtime: &Runtime) -> u64 {
 fn tiles_bytes(task: &Task, runtime: &Runtime) -> u64 {
     let Task::Upscale(upscale) = task else { return 0 };
     let tiling = upscale.tiling;
-    let side = u64::from(tiling.largest + 2 * tiling.padding + tiling.blend);
+    let side = u64::from(tiling.largest + 2 * tiling.padding);
     let tile = side * side * u64::from(tiling.memory_bytes_per_pixel);
     let batch = runtime.batching().0 as u64;
     runtime.tile_memory_bytes().min(tile.saturating_mul(batch))

@@ -18,16 +18,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::stage::{Stage, StageTimes};
 use crate::pixel_pool::PixelPool;
-use crate::tools::ToolError;
+use crate::tools::{Settings, ToolError};
 use retouch_inference::manifest::{Task, Tiling, TilingMode, Upscale};
 use retouch_inference::registry::{Announcement, Inference, ModelHandle, ModelIdentity};
 use retouch_inference::session::SessionError;
+use retouch_pixels::Picture;
 use retouch_pixels::band::{self, Band, BandTile};
 use retouch_pixels::copies::EncodedCopies;
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::Channels;
 use retouch_pixels::tile::{self, Alpha, OutputLayout, TileSize};
-use retouch_pixels::{Limits, Picture};
 
 mod encoder;
 
@@ -138,15 +138,6 @@ impl Net for Upscaler {
     }
 }
 
-/// The settings of the tool.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// The largest picture accepted.
-    pub limits: Limits,
-    /// The memory that one run of the model may take, in bytes; limits the size of tiles.
-    pub tile_memory_bytes: u64,
-}
-
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
@@ -237,7 +228,7 @@ pub fn tile_shapes(
 ) -> Result<Vec<(usize, usize)>, ToolError> {
     let factor = factor.get().into();
     let plan = Plan::new(size, Channels::of(false, false), factor, contract, settings)?;
-    let tiles = plan.bands_from(0, plan.first_side).into_iter().flat_map(|(_, tiles)| tiles);
+    let tiles = plan.bands_from(0, plan.first_side).into_iter().flat_map(|band| band.tiles);
     let shape = |BandTile { region, .. }: BandTile| {
         let (width, height) = plan.tile_size.around(&region, plan.layout.padding);
         (height as usize, width as usize)
@@ -257,6 +248,16 @@ struct Plan {
     first_side: u32,
     /// The most input rows of a band.
     max_rows: u32,
+}
+
+/// What is computed of a picture at once: some of its rows, in tiles side by side.
+#[derive(Clone, Debug)]
+struct BandPlan {
+    /// The input rows, those shared with the next band included.
+    y: Range<u32>,
+    /// The first row of the next band; the picture's height for the last.
+    next: u32,
+    tiles: Vec<BandTile>,
 }
 
 impl Plan {
@@ -290,27 +291,22 @@ impl Plan {
         })
     }
 
-    /// Returns the rows of the band that starts at `top`. Divides the remaining rows into bands of about equal height.
-    fn rows_from(&self, top: u32, side: u32) -> Range<u32> {
-        let rest = self.size.1 - top;
-        top..top + rest.div_ceil(rest.div_ceil(side.min(self.max_rows)))
-    }
-
-    /// Returns the bands from row `top` on: their rows and tiles.
-    fn bands_from(&self, mut top: u32, side: u32) -> Vec<(Range<u32>, Vec<BandTile>)> {
+    /// Returns the bands from row `top` on.
+    fn bands_from(&self, top: u32, side: u32) -> Vec<BandPlan> {
+        let ((width, height), overlap) = (self.size, self.overlap());
+        let rows = band::pieces(height - top, side.min(self.max_rows), overlap);
+        let mut rows = rows.into_iter().map(|y| top + y.start..top + y.end).peekable();
         let mut bands = Vec::new();
-        while top < self.size.1 {
-            let y = self.rows_from(top, side);
-            top = y.end;
-            let tiles = band::tiles(self.size, &y, side, self.overlap());
-            bands.push((y, tiles));
+        while let Some(y) = rows.next() {
+            let next = rows.peek().map_or(height, |next| next.start);
+            bands.push(BandPlan { next, tiles: band::tiles(width, &y, side, overlap), y });
         }
         bands
     }
 
     /// Returns the number of tiles from row `top` on.
     fn tiles_from(&self, top: u32, side: u32) -> u32 {
-        self.bands_from(top, side).iter().map(|(_, tiles)| tiles.len() as u32).sum()
+        self.bands_from(top, side).iter().map(|band| band.tiles.len() as u32).sum()
     }
 
     const fn overlap(&self) -> u32 {
@@ -322,6 +318,14 @@ impl Plan {
 
     const fn out_size(&self) -> (u32, u32) {
         (self.size.0 * self.layout.factor, self.size.1 * self.layout.factor)
+    }
+}
+
+impl BandPlan {
+    /// Returns the longest side of its tiles.
+    fn longest_side(&self) -> u32 {
+        let sides = self.tiles.iter().map(|tile| tile.region.width().max(tile.region.height()));
+        sides.max().unwrap_or(0)
     }
 }
 
@@ -343,7 +347,6 @@ impl<N: Net> Run<'_, N> {
     ) -> Result<Upscaled, ToolError> {
         let Plan { size, tiling, .. } = self.plan;
         let (width, height) = self.plan.out_size();
-        let shared = self.plan.overlap() * self.plan.layout.factor;
         let icc = self.picture.icc.clone();
         let mut png = Encoder::new((width, height), self.plan.channels, icc, self.pixels, out)?;
         let mut side = self.plan.first_side;
@@ -353,16 +356,16 @@ impl<N: Net> Run<'_, N> {
             let bands = self.plan.bands_from(top, side);
             let in_flight = self.tiles_in_flight(&bands);
             // One stream for all bands, so that a batch holds tiles of two bands where one ends.
-            let tiles: Vec<_> = bands.iter().flat_map(|(_, tiles)| tiles.clone()).collect();
+            let tiles: Vec<_> = bands.iter().flat_map(|band| band.tiles.clone()).collect();
             let tiles = stream::iter(tiles).map(|tile| self.tile(tile)).buffered(in_flight);
             let mut tiles = pin!(tiles);
-            for (y, own) in &bands {
-                let next = self.band(y, own, &mut tiles, &mut meter);
-                let (next, written) = tokio::join!(next, png.write(std::mem::take(&mut finished)));
+            for plan in &bands {
+                let band = self.band(plan, &mut tiles, &mut meter);
+                let (band, written) = tokio::join!(band, png.write(std::mem::take(&mut finished)));
                 written?;
-                let mut band = match next {
+                let mut band = match band {
                     Err(ToolError::OutOfMemory(reason)) if side > tiling.smallest => {
-                        side = (side.min(size.0.max(y.end - y.start)) / 2).max(tiling.smallest);
+                        side = (plan.longest_side() / 2).max(tiling.smallest);
                         tracing::warn!(
                             reason,
                             "Out of memory; continuing with tiles of {side} pixels"
@@ -370,13 +373,13 @@ impl<N: Net> Run<'_, N> {
                         meter.restart_band(top, self.plan.tiles_from(top, side));
                         break;
                     }
-                    next => next?,
+                    band => band?,
                 };
                 band.fade_in(&above);
-                // Keeps the rows that overlap with the next band.
-                above = if y.end == size.1 { Vec::new() } else { band.split_off(shared) };
+                // Keeps the rows that the next band computes too.
+                above = band.split_off((plan.y.end - plan.next) * self.plan.layout.factor);
                 finished = band.pixels;
-                top = y.end;
+                top = plan.next;
                 meter.end_band();
             }
         }
@@ -387,18 +390,17 @@ impl<N: Net> Run<'_, N> {
         Ok(Upscaled { thumbnail, preview, width, height, stages })
     }
 
-    /// Takes the tiles of one band, its `own`, from the stream and joins them.
+    /// Takes the tiles of one band from the stream and joins them.
     async fn band(
         &self,
-        y: &Range<u32>,
-        own: &[BandTile],
+        plan: &BandPlan,
         tiles: &mut (impl Stream<Item = Result<(BandTile, Vec<u8>), ToolError>> + Unpin),
         meter: &mut Meter<impl Fn(Progress) + Sync>,
     ) -> Result<Band, ToolError> {
         let Plan { size, channels, layout, .. } = self.plan;
-        let rows = own.first().map_or(0, |tile| tile.region.height()) * layout.factor;
+        let rows = (plan.y.end - plan.y.start) * layout.factor;
         let mut band = Band::new(size.0 * layout.factor, rows, channels.count());
-        let mut tiles = tiles.take(own.len());
+        let mut tiles = tiles.take(plan.tiles.len());
         while let Some((tile, samples)) = tiles.try_next().await? {
             let x = tile.region.x.start * layout.factor..tile.region.x.end * layout.factor;
             let fade = tile.fade * layout.factor;
@@ -407,15 +409,15 @@ impl<N: Net> Run<'_, N> {
                 band
             };
             band = self.pixels.run(paste).await?;
-            meter.advance(tile.region.width() - tile.fade, y.end - y.start);
+            meter.advance(tile.region.width() - tile.fade, plan.next - plan.y.start);
         }
         Ok(band)
     }
 
     /// Returns how many of these tiles are in progress at once.
-    fn tiles_in_flight(&self, bands: &[(Range<u32>, Vec<BandTile>)]) -> usize {
+    fn tiles_in_flight(&self, bands: &[BandPlan]) -> usize {
         let padding = 2 * self.plan.layout.padding;
-        let tiles = bands.iter().flat_map(|(_, tiles)| tiles);
+        let tiles = bands.iter().flat_map(|band| &band.tiles);
         let batches = tiles.map(|BandTile { region, .. }| {
             let (rows, columns) = (region.height() + padding, region.width() + padding);
             self.net.largest_batch(rows as usize, columns as usize)

@@ -16,7 +16,8 @@ use retouch_pixels::Limits;
 use retouch_pixels::alpha::Edges;
 use retouch_pixels::decode::decode;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::upscale::{Magnification, Settings, Upscaler, upscale};
+use retouch_worker::tools::Settings;
+use retouch_worker::tools::upscale::{Magnification, Upscaler, upscale};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -374,7 +375,7 @@ fn fields_that_contradict_each_other_are_refused_with_the_next_step() {
             "upscale-fixed",
             "padding = 2",
             "padding = 12",
-            "are 32 × 32, but a tile needs at least 36: 8 pixels, 14 of padding on each side",
+            "are 32 × 32, but a tile needs at least 36: 8 pixels, and 14 of padding on each side",
         ),
         ("upscale-fixed", "height = 32\n", "", "input.width and input.height must be given"),
         (

@@ -54,17 +54,17 @@ pub fn enlarge_picture(
     let largest = upscale.fixed_region(padding).unwrap_or(largest);
     let scale = upscale.upscale.scale;
     let (mut done, mut above) = (Vec::new(), Vec::new());
-    for y in band::split_evenly(size.1, largest) {
-        let tiles = band::tiles(size, &y, largest, overlap);
-        let rows = tiles.first().map_or(0, |tile| tile.region.height());
-        let mut band = Band::new(size.0 * scale, rows * scale, 3);
-        for BandTile { region, fade } in tiles {
+    let mut rows = band::pieces(size.1, largest, overlap).into_iter().peekable();
+    while let Some(y) = rows.next() {
+        let mut band = Band::new(size.0 * scale, (y.end - y.start) * scale, 3);
+        for BandTile { region, fade } in band::tiles(size.0, &y, largest, overlap) {
             let samples = enlarge(net, upscale, picture, &region)?;
             let x = region.x.start * scale..region.x.end * scale;
             band.paste(&samples, x, fade * scale);
         }
         band.fade_in(&above);
-        above = if y.end == size.1 { Vec::new() } else { band.split_off(overlap * scale) };
+        let shared = rows.peek().map_or(0, |next| y.end - next.start);
+        above = band.split_off(shared * scale);
         done.append(&mut band.pixels);
     }
     Ok(done)
