@@ -15,7 +15,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use crate::pixel_pool::PixelPool;
-use crate::tools::upscale::Settings;
+use crate::tools::Settings;
 use anyhow::Context;
 use clap::Args;
 use cuda_card::CudaArgs;

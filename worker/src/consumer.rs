@@ -252,8 +252,9 @@ impl Consumer {
         };
         tracing::info!(job.id = %job.id, "Job {} lost its worker before; running it alone", job.id);
         let is_unpaid = job.tier != Tier::Paid;
+        let lease = self.runner.leases.hold(job.id);
         // Boxed, because the compiler limits how deep futures nest.
-        Box::pin(self.runner.run(job)).await;
+        Box::pin(self.runner.run(job, lease)).await;
         Ok(Some(is_unpaid))
     }
 
@@ -288,12 +289,12 @@ impl Consumer {
         let Some(job) = claimed else { return Ok(None) };
         let is_unpaid = job.tier != Tier::Paid;
         let _unpaid = unpaid.ok().filter(|_| is_unpaid);
-        // Renews the lease while the job waits for memory.
+        // Renews the lease while the job waits for memory. If it is lost, the run ends as soon as it starts.
         let lease = self.runner.leases.hold(job.id);
-        let memory = self.memory.acquire_many(self.mib_for(&job)).await;
+        let memory = self.memory.acquire_many(self.mib_for(&job));
+        let memory = lease.lost().run_until_cancelled(memory).await.transpose();
         let Ok(_memory) = memory else { return Ok(Some(false)) };
-        drop(lease);
-        Box::pin(self.runner.run(job)).await;
+        Box::pin(self.runner.run(job, lease)).await;
         Ok(Some(is_unpaid))
     }
 

@@ -19,14 +19,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::faults::Faults;
-use crate::lease::Leases;
+use crate::lease::{Lease, Leases};
 use crate::pixel_pool::PixelPool;
 use crate::storage_probe::StorageProbe;
-use crate::tools::ToolError;
 use crate::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
 use crate::tools::remove_background::{Cutout, remove_background};
 use crate::tools::stage::{self, StageTimes};
-use crate::tools::upscale::{self, Settings, Upscaler, upscale};
+use crate::tools::upscale::{self, Upscaler, upscale};
+use crate::tools::{Settings, ToolError};
 use retouch_credentials::{Credentials, PngSeal};
 use retouch_inference::bindings::Demand;
 use retouch_inference::registry::{LoadError, ModelHandle, ModelIdentity, Registry};
@@ -84,12 +84,12 @@ struct Stored {
 }
 
 impl JobRunner {
-    /// Runs one attempt of a claimed job and publishes its outcome.
-    pub async fn run(&self, job: Claimed) {
+    /// Runs one attempt of a claimed job and publishes its outcome. The lease may be lost already.
+    pub async fn run(&self, job: Claimed, lease: Lease) {
         let (tool, tier) = (job.tool.name(), job.tier);
         let span = tracing::info_span!("job", job.id = %job.id, job.tool = %tool, job.tier = %tier, job.attempt = job.attempt);
         telemetry::continue_trace(&span, job.traceparent.as_deref());
-        let event = match self.attempt(&job).instrument(span).await {
+        let event = match self.attempt(&job, lease).instrument(span).await {
             Some(state) => JobEvent::ended(job.id, state),
             None => JobEvent::changed(job.id),
         };
@@ -97,9 +97,8 @@ impl JobRunner {
     }
 
     /// Runs one attempt. Returns the job's final state if this attempt is known to have reached it.
-    async fn attempt(&self, job: &Claimed) -> Option<JobState> {
+    async fn attempt(&self, job: &Claimed, lease: Lease) -> Option<JobState> {
         let started = Instant::now();
-        let lease = self.leases.hold(job.id);
         let _ = self.events.send(JobEvent::started(job.id));
         metrics::histogram!("retouch_job_wait_seconds", "tier" => job.tier.as_str())
             .record(job.waited_secs);
@@ -294,8 +293,8 @@ impl JobRunner {
             }
             let _ = events.send(JobEvent::progress(id, progress));
         });
-        let limits = &self.settings.limits;
-        Ok(magic_fix(input, request, &models, &self.pixels, limits, cancel, &on_progress).await?)
+        let settings = &self.settings;
+        Ok(magic_fix(input, request, &models, &self.pixels, settings, cancel, &on_progress).await?)
     }
 
     /// Stores a result that is in memory as a whole.

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pixel_pool::PixelPool;
 use crate::requests::{self, Answerer};
-use crate::tools::ToolError;
-use crate::tools::upscale::{Settings, Upscaler, upscale};
+use crate::tools::upscale::{Upscaler, upscale};
+use crate::tools::{Settings, ToolError};
 
 /// Everything needed to make samples.
 pub struct Sampler {

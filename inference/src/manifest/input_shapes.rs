@@ -38,16 +38,18 @@ impl NetTask<'_> {
 }
 
 impl Upscale {
-    /// Returns the smallest and the largest side of an input with padding and overlap, if the net takes any size.
+    /// Returns the smallest and the largest side of an input with padding, if the net takes any size.
     fn sides(&self, tile_memory_bytes: u64) -> (u32, u32) {
         let tiling = self.tiling;
         let padding = tiling.padding;
         let factors = [1, 2, 4].into_iter().filter(|factor| self.can_make(*factor).is_ok());
         let of_pictures = factors.map(|factor| {
             let padding = self.padding_for(factor);
-            tiling.side_within(padding, tile_memory_bytes) + tiling.blend + 2 * padding
+            tiling.side_within(padding, tile_memory_bytes) + 2 * padding
         });
-        let of_areas = tiling.largest.min(Self::LARGEST_AREA) + 2 * padding.max(2 * Self::MARGIN);
+        let around = padding.max(2 * Self::MARGIN);
+        let of_areas = tiling.side_within(around, tile_memory_bytes).min(Self::LARGEST_AREA);
+        let of_areas = of_areas + 2 * around;
         let of_samples = SAMPLE_SIDE + 2 * padding;
         let largest = of_pictures.fold(of_areas.max(of_samples), u32::max);
         // A picture may have a single row.

@@ -15,17 +15,17 @@ use tokio_util::sync::CancellationToken;
 use super::stage::{Stage, StageTimes, Steps};
 use super::upscale::Upscaler;
 use crate::pixel_pool::PixelPool;
-use crate::tools::ToolError;
+use crate::tools::{Settings, ToolError};
 use retouch_inference::manifest::{Safety, Task};
 use retouch_inference::painter::{PaintError, Painting};
 use retouch_inference::registry::{ModelHandle, ModelIdentity, PaintControl};
+use retouch_pixels::Picture;
 use retouch_pixels::copies::{Copies, EncodedCopies};
 use retouch_pixels::decode::decode;
 use retouch_pixels::encode::encode_picture;
 use retouch_pixels::mask::{EffectiveMask, Mask, MaskError};
 use retouch_pixels::patch::{self, Canvas, Crop, Fit};
 use retouch_pixels::tile::{self, Region, TileSize};
-use retouch_pixels::{Limits, Picture};
 
 mod clarify;
 
@@ -120,11 +120,11 @@ pub async fn magic_fix(
     request: FixRequest,
     models: &FixModels,
     pixels: &PixelPool,
-    limits: &Limits,
+    settings: &Settings,
     cancel: &CancellationToken,
     on_progress: &ProgressFn,
 ) -> Result<Fixed, ToolError> {
-    let limits = *limits;
+    let Settings { limits, tile_memory_bytes } = *settings;
     // While regions are painted, progress is the share of all regions, so that it never goes back to an earlier stage.
     let is_painting = AtomicBool::new(false);
     let mut steps = Steps::new(pixels, cancel, |stage| {
@@ -151,7 +151,7 @@ pub async fn magic_fix(
     let mut assignments = Vec::new();
     for (mask, model) in [(strokes, Some(&models.bound)), (areas, models.clarifier.as_ref())] {
         if let (Some(mask), Some(model)) = (mask, model) {
-            let model = FixModel::new(model)?;
+            let model = FixModel::new(model, tile_memory_bytes)?;
             assignments.push(Assignment::plan(&mut steps, mask, model, &request, size).await?);
         }
     }
@@ -199,7 +199,7 @@ pub async fn magic_fix(
     }
     if let Some(checker) = &models.safety_checker {
         for region in assignments.iter().flat_map(|assignment| &assignment.regions) {
-            picture = check_safety(&steps, picture, region, checker).await?;
+            picture = check_safety(&mut steps, picture, region.clone(), checker).await?;
         }
     }
     let models: Vec<_> = assignments.into_iter().map(|assignment| assignment.model).collect();
@@ -244,17 +244,22 @@ impl<'a> Assignment<'a> {
 
 /// Returns the picture if this part of it passes the safety check.
 async fn check_safety<P: Fn(Stage)>(
-    steps: &Steps<'_, P>,
+    steps: &mut Steps<'_, P>,
     picture: Picture,
-    region: &Region,
+    region: Region,
     checker: &ModelHandle,
 ) -> Result<Picture, ToolError> {
     let Task::Safety(Safety { threshold, .. }) = checker.task() else {
         return Err(ToolError::Model(format!("{} is not a safety model", checker.identity())));
     };
-    let part = tile::cut(&picture, region, 0, TileSize::ANY);
     let size = (region.width(), region.height());
-    let check = async { Ok(checker.check_safety(part.rgb, size).await?) };
+    let (picture, part) = steps
+        .on_pixels(Stage::Postprocess, move || {
+            let part = tile::cut(&picture, &region, 0, TileSize::ANY).rgb;
+            Ok((picture, part))
+        })
+        .await?;
+    let check = async { Ok(checker.check_safety(part, size).await?) };
     let score = steps.on(Stage::Postprocess, check).await?;
     if score >= *threshold {
         return Err(ToolError::Unsafe(format!("score {score:.2}, limit {threshold}")));
@@ -296,14 +301,19 @@ struct FixModel<'a> {
 
 enum Kind {
     Painter,
-    Clarifier(Box<Upscaler>),
+    Clarifier {
+        net: Box<Upscaler>,
+        /// The memory that one tile may take, in bytes.
+        tile_memory_bytes: u64,
+    },
 }
 
 impl<'a> FixModel<'a> {
-    fn new(handle: &'a ModelHandle) -> Result<Self, ToolError> {
+    fn new(handle: &'a ModelHandle, tile_memory_bytes: u64) -> Result<Self, ToolError> {
         match handle.task() {
             Task::Upscale(_) => {
-                let kind = Kind::Clarifier(Box::new(Upscaler::new(handle.clone())?));
+                let net = Box::new(Upscaler::new(handle.clone())?);
+                let kind = Kind::Clarifier { net, tile_memory_bytes };
                 Ok(Self { handle, canvas: CLARIFY_CANVAS, keeps_known: false, kind })
             }
             task => {
@@ -326,10 +336,10 @@ impl<'a> FixModel<'a> {
         cancel: &CancellationToken,
     ) -> Result<(Crop, Vec<u8>), ToolError> {
         match &self.kind {
-            Kind::Clarifier(net) => {
+            Kind::Clarifier { net, tile_memory_bytes } => {
+                let (net, pixels, memory) = (net.as_ref(), steps.pixels(), *tile_memory_bytes);
                 let (crop, clarified, ran) =
-                    clarify::clarify(crop, net.as_ref(), steps.pixels(), progress.as_ref(), cancel)
-                        .await?;
+                    clarify::clarify(crop, net, pixels, memory, progress.as_ref(), cancel).await?;
                 steps.times.add(Stage::Infer, ran);
                 Ok((crop, clarified))
             }

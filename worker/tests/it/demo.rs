@@ -12,6 +12,7 @@ use retouch_core::magic_fix::Prompt;
 use retouch_inference::registry::ModelHandle;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
+use retouch_worker::tools::Settings;
 use retouch_worker::tools::magic_fix::{FixModels, FixRequest, ProgressFn, magic_fix};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -66,9 +67,16 @@ async fn right_hues(model: ModelHandle, seeds: u64) -> (usize, usize) {
             };
             let (cancel, on_progress): (_, ProgressFn) =
                 (CancellationToken::new(), Arc::new(|_, _, _| {}));
-            let limits = Limits::default();
-            let made =
-                magic_fix(photo.clone(), request, &models, &pixels, &limits, &cancel, &on_progress);
+            let settings = Settings { limits: Limits::default(), tile_memory_bytes: u64::MAX };
+            let made = magic_fix(
+                photo.clone(),
+                request,
+                &models,
+                &pixels,
+                &settings,
+                &cancel,
+                &on_progress,
+            );
             let made = made.await.expect("it is painted").png;
             let made = image::load_from_memory(&made).expect("a picture").to_rgb8();
             right += usize::from(nearest_hue(&made, &mask, &evaluation.hues) == Some(&case.color));

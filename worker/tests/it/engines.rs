@@ -20,7 +20,8 @@ use retouch_inference::session::{
 use retouch_inference::tensor::relative_difference;
 use retouch_pixels::Limits;
 use retouch_standins::testing::eventually;
-use retouch_worker::tools::upscale::{Settings, tile_shapes};
+use retouch_worker::tools::Settings;
+use retouch_worker::tools::upscale::tile_shapes;
 use tempfile::TempDir;
 
 use crate::onnx::Model;

@@ -16,8 +16,8 @@ use retouch_pixels::decode::decode;
 use retouch_pixels::{Limits, PixelError};
 use retouch_standins::testing::ISSUER;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::ToolError;
 use retouch_worker::tools::magic_fix::{FixModels, FixRequest, Fixed, ProgressFn, magic_fix};
+use retouch_worker::tools::{Settings, ToolError};
 use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
@@ -50,6 +50,9 @@ pub fn disc(width: u32, height: u32, radius: u32) -> Bytes {
     }))
 }
 
+const SETTINGS: Settings =
+    Settings { limits: Limits { max_dimension: 6000 }, tile_memory_bytes: u64::MAX };
+
 async fn tiny(name: &str) -> ModelHandle {
     load(&repository().join("models/tiny").join(name)).await.expect("it loads")
 }
@@ -74,7 +77,7 @@ async fn fix_with(
     let request = FixRequest { mode: prompt.mode(), prompt, mask, is_mask_exact, seed: 5 };
     let pixels = PixelPool::new(2).expect("threads");
     let (cancel, on_progress): (_, ProgressFn) = (CancellationToken::new(), Arc::new(|_, _, _| {}));
-    magic_fix(input, request, models, &pixels, &Limits::default(), &cancel, &on_progress).await
+    magic_fix(input, request, models, &pixels, &SETTINGS, &cancel, &on_progress).await
 }
 
 pub fn only(bound: ModelHandle) -> FixModels {
@@ -300,9 +303,7 @@ async fn a_canceled_run_ends_between_steps() {
     });
     let pixels = PixelPool::new(2).expect("threads");
     let input = png(picture(128, 128));
-    let ended =
-        magic_fix(input, request, &models, &pixels, &Limits::default(), &cancel, &on_progress)
-            .await;
+    let ended = magic_fix(input, request, &models, &pixels, &SETTINGS, &cancel, &on_progress).await;
     assert_eq!(ended.expect_err("it was canceled"), ToolError::Canceled);
 }
 

@@ -16,8 +16,8 @@ use retouch_inference::registry::{Announcement, Inference};
 use retouch_inference::session::SessionError;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::ToolError;
-use retouch_worker::tools::upscale::{Net, Progress, Settings, Upscaled, Upscaler, upscale};
+use retouch_worker::tools::upscale::{Net, Progress, Upscaled, Upscaler, upscale};
+use retouch_worker::tools::{Settings, ToolError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

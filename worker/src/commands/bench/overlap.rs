@@ -14,9 +14,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::pixel_pool::PixelPool;
+use crate::tools::Settings;
 use crate::tools::remove_background::remove_background;
 use crate::tools::stage::{Stage, StageTimes};
-use crate::tools::upscale::{Settings, Upscaler, upscale};
+use crate::tools::upscale::{Upscaler, upscale};
 
 /// The kernel counts CPU time in ticks of 1/100 s (`USER_HZ`, the same on every Linux).
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -121,8 +121,9 @@ impl FixArgs {
         let request =
             FixRequest { prompt, mode, mask: mask.into(), is_mask_exact, seed: self.seed };
         let on_progress: ProgressFn = Arc::new(|_, _, _| {});
+        let settings = self.limits.settings(&registry);
         let fixed =
-            magic_fix(input.clone(), request, &models, &pixels, &limits, &cancel, &on_progress)
+            magic_fix(input.clone(), request, &models, &pixels, &settings, &cancel, &on_progress)
                 .await
                 .map_err(|error| {
                     let file = if matches!(error, ToolError::Pixels(PixelError::Mask(_))) {

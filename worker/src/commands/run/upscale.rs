@@ -14,8 +14,8 @@ use super::choose::{choose_restorer, named_model};
 use super::factor::parse_magnification;
 use super::tool::{Common, Made, PictureTool, RunArgs};
 use crate::commands::{LimitArgs, ModelArgs};
-use crate::tools::ToolError;
-use crate::tools::upscale::{Magnification, Progress, Settings, Upscaled, Upscaler, upscale};
+use crate::tools::upscale::{Magnification, Progress, Upscaled, Upscaler, upscale};
+use crate::tools::{Settings, ToolError};
 
 /// The arguments of `run upscale`.
 #[derive(Args)]

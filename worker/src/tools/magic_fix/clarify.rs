@@ -4,6 +4,7 @@
 //! If the area has no detail in its finest octave, because it is out of focus or was enlarged, the model gets it at half
 //! the size and its output adds the missing detail. A net that does not enlarge only cleans.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use retouch_catalog::{Count, CountUnit};
@@ -12,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::pixel_pool::PixelPool;
 use crate::tools::ToolError;
 use crate::tools::upscale::Net;
-use retouch_inference::manifest::Upscale;
+use retouch_inference::manifest::{Tiling, Upscale};
 use retouch_pixels::Picture;
+use retouch_pixels::band::{self, BandTile};
 use retouch_pixels::patch::Crop;
 use retouch_pixels::resize::resample;
 use retouch_pixels::tile::{self, OutputLayout, Region};
@@ -26,13 +28,15 @@ const EMPTY_OCTAVE: f32 = 0.3;
 const MARGIN: u32 = Upscale::MARGIN;
 
 /// The largest side of a tile, in input pixels.
-const MAX_STEP: u32 = Upscale::LARGEST_AREA;
+const LARGEST_SIDE: u32 = Upscale::LARGEST_AREA;
 
-/// Restores detail in a whole crop. Returns the crop, its new R, G, B, and how long the model ran.
+/// Restores detail in a whole crop. Returns the crop, its new R, G, B, and how long the model ran. If the model runs out of
+/// memory, starts again with tiles of half the size.
 pub async fn clarify(
     crop: Crop,
     net: &impl Net,
     pixels: &PixelPool,
+    tile_memory_bytes: u64,
     progress: &(dyn Fn(Count) + Send + Sync),
     cancel: &CancellationToken,
 ) -> Result<(Crop, Vec<u8>, Duration), ToolError> {
@@ -56,46 +60,33 @@ pub async fn clarify(
             Ok::<_, ToolError>((crop, picture, reduction))
         })
         .await??;
-    let tile_size = contract.tile_size();
-    let (scale, own_padding) = (contract.upscale.scale, contract.tiling.padding);
+    let Tiling { padding, smallest, .. } = contract.tiling;
     // A tile of fixed size has no room to spare.
-    let (step, padding) = match contract.fixed_region(own_padding.max(MARGIN)) {
-        Some(side) => (side.min(MAX_STEP), own_padding.max(MARGIN)),
-        None => (contract.tiling.largest.min(MAX_STEP), own_padding.max(2 * MARGIN)),
-    };
-    let (columns, rows) = (picture.width.div_ceil(step), picture.height.div_ceil(step));
-    let size = (picture.width * factor, picture.height * factor);
-    let mut clarified = vec![0; size.0 as usize * size.1 as usize * 3];
-    let mut ran = Duration::ZERO;
-    let picture = std::sync::Arc::new(picture);
-    for index in 0..columns * rows {
-        if cancel.is_cancelled() {
-            return Err(ToolError::Canceled);
+    let (mut side, padding) = match contract.fixed_region(padding.max(MARGIN)) {
+        Some(side) => (side, padding.max(MARGIN)),
+        None => {
+            let padding = padding.max(2 * MARGIN);
+            (contract.tiling.side_within(padding, tile_memory_bytes), padding)
         }
-        let (x, y) = (index % columns * step, index / columns * step);
-        let region =
-            Region { x: x..(x + step).min(picture.width), y: y..(y + step).min(picture.height) };
-        // Tiles do not overlap here; the padding makes them match at their borders.
-        let (source, part) = (std::sync::Arc::clone(&picture), region.clone());
-        let input =
-            pixels.run(move || tile::cut(&source, &part, padding, tile_size).colors()).await?;
-        let inference = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(ToolError::Canceled),
-            inference = net.enlarge(None, input) => inference?,
-        };
-        ran += inference.ran;
-        let (part, output) = (region.clone(), inference.output.into_pictures()?);
-        let tile =
-            pixels.run(move || resize_back(&output, &part, padding, scale, factor)).await??;
-        paste(&mut clarified, size.0, &region, factor, &tile);
-        progress(Count { unit: CountUnit::Tiles, done: index + 1, total: columns * rows });
-    }
+    };
+    side = side.min(LARGEST_SIDE);
+    let row = picture.width as usize * factor as usize * 3;
+    let picture = Arc::new(picture);
+    let (clarified, ran) = loop {
+        let tiles = Tiles { picture: Arc::clone(&picture), side, padding, factor };
+        match tiles.clarify(net, pixels, progress, cancel).await {
+            Err(ToolError::OutOfMemory(reason)) if side > smallest => {
+                side = (side.min(picture.width.max(picture.height)) / 2).max(smallest);
+                tracing::warn!(reason, "Out of memory; starting again with tiles of {side} pixels");
+            }
+            made => break made?,
+        }
+    };
     let (width, height) = (crop.width as usize, crop.height as usize);
     let clarified = pixels
         .run(move || {
             // Halving and doubling an odd side adds a pixel.
-            let rows = clarified.chunks_exact(size.0 as usize * 3).take(height);
+            let rows = clarified.chunks_exact(row).take(height);
             rows.flat_map(|row| &row[..width * 3]).copied().collect::<Vec<_>>()
         })
         .await?;
@@ -122,6 +113,56 @@ fn resize_back(
         .skip(margin)
         .take((region.height() * factor) as usize);
     Ok(rows.flat_map(|row| &row[margin * 3..(margin + inner) * 3]).copied().collect())
+}
+
+/// A picture in tiles.
+struct Tiles {
+    picture: Arc<Picture>,
+    /// The largest side of a tile, without padding.
+    side: u32,
+    padding: u32,
+    /// Output pixels per input pixel, along each side.
+    factor: u32,
+}
+
+impl Tiles {
+    /// Returns R, G, B of the clarified picture, and how long the model ran.
+    async fn clarify(
+        self,
+        net: &impl Net,
+        pixels: &PixelPool,
+        progress: &(dyn Fn(Count) + Send + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<(Vec<u8>, Duration), ToolError> {
+        let Self { picture, side, padding, factor } = self;
+        let (scale, tile_size) = (net.contract().upscale.scale, net.contract().tile_size());
+        let width = picture.width * factor;
+        let mut clarified = vec![0; width as usize * (picture.height * factor) as usize * 3];
+        let mut ran = Duration::ZERO;
+        // The padding makes tiles match at their borders, so none fades into another.
+        let tiles: Vec<_> = band::pieces(picture.height, side, 0)
+            .iter()
+            .flat_map(|rows| band::tiles(picture.width, rows, side, 0))
+            .collect();
+        let total = tiles.len() as u32;
+        for (done, BandTile { region, .. }) in (1..).zip(tiles) {
+            let (source, part) = (Arc::clone(&picture), region.clone());
+            let cut = move || tile::cut(&source, &part, padding, tile_size).colors();
+            let input = pixels.run(cut).await?;
+            let inference = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(ToolError::Canceled),
+                inference = net.enlarge(None, input) => inference?,
+            };
+            ran += inference.ran;
+            let (part, output) = (region.clone(), inference.output.into_pictures()?);
+            let resize = move || resize_back(&output, &part, padding, scale, factor);
+            let tile = pixels.run(resize).await??;
+            paste(&mut clarified, width, &region, factor, &tile);
+            progress(Count { unit: CountUnit::Tiles, done, total });
+        }
+        Ok((clarified, ran))
+    }
 }
 
 fn paste(clarified: &mut [u8], width: u32, region: &Region, factor: u32, tile: &[u8]) {
@@ -159,6 +200,15 @@ fn has_empty_octave(crop: &Crop) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    use ndarray::Array4;
+    use retouch_inference::manifest::{Manifest, Task};
+    use retouch_inference::output::{Extremes, Output};
+    use retouch_inference::registry::{Announcement, Inference};
+    use retouch_inference::session::SessionError;
+
     use super::*;
 
     fn crop(samples: impl Fn(u32, u32) -> u8) -> Crop {
@@ -174,5 +224,61 @@ mod tests {
         let blurred = crop(|x, _| (127.0 + 100.0 * (x as f32 / 6.0).sin()) as u8);
         assert!(!has_empty_octave(&sharp));
         assert!(has_empty_octave(&blurred));
+    }
+
+    /// Repeats pixels, and takes tiles of at most this side with their padding.
+    struct Repeating {
+        contract: Upscale,
+        largest: usize,
+    }
+
+    impl Net for Repeating {
+        fn contract(&self) -> &Upscale {
+            &self.contract
+        }
+
+        async fn enlarge(
+            &self,
+            _: Option<Announcement>,
+            tile: Array4<u8>,
+        ) -> Result<Inference, SessionError> {
+            let (_, height, width, _) = tile.dim();
+            if height.max(width) > self.largest {
+                return Err(SessionError::OutOfMemory("the test's limit".to_owned()));
+            }
+            let scale = self.contract.upscale.scale as usize;
+            let shape = (1, height * scale, width * scale, 3);
+            let samples =
+                Array4::from_shape_fn(shape, |(_, y, x, c)| tile[[0, y / scale, x / scale, c]]);
+            let extremes = vec![Some(Extremes { least: 0.0, largest: 1.0 })];
+            let output = Output::Pictures { samples, extremes };
+            Ok(Inference { output, waited: Duration::ZERO, ran: Duration::ZERO })
+        }
+    }
+
+    #[tokio::test]
+    async fn tiles_fit_into_memory_and_shrink_when_it_runs_out() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tiny/upscale");
+        let Task::Upscale(contract) = Manifest::read(&models).expect("it is valid").task else {
+            panic!("an upscaler");
+        };
+        let per_pixel = u64::from(contract.tiling.memory_bytes_per_pixel);
+        let pixels = PixelPool::new(1).expect("a thread starts");
+        let sharp = || crop(|x, y| if (x * 7 + y * 13) % 11 < 5 { 30 } else { 200 });
+        let mut whole = None;
+        // Padding takes 16 pixels. Memory for 48 leaves tiles of 32; a net that takes 40 gets tiles of 16.
+        for (memory, largest, tiles) in
+            [(1000, 1000, 1), (48, 1000, 4), (48, 40, 16), (1000, 40, 16)]
+        {
+            let net = Repeating { contract: contract.clone(), largest };
+            let counted = Mutex::new(Vec::new());
+            let progress = |count| counted.lock().expect("one").push(count);
+            let (memory, never) = (memory * memory * per_pixel, CancellationToken::new());
+            let made = clarify(sharp(), &net, &pixels, memory, &progress, &never).await;
+            let (_, made, _) = made.expect("it is clarified");
+            let total = counted.lock().expect("one").last().map(|count| count.total);
+            assert_eq!(total, Some(tiles), "memory {memory}, largest {largest}");
+            assert!(*whole.get_or_insert_with(|| made.clone()) == made, "tiles show");
+        }
     }
 }
