@@ -220,13 +220,15 @@ impl Thread<'_> {
         let (_, rows, columns, _) = first.input.dim();
         let largest = self.batches.largest(rows, columns);
         let mut batch = vec![first];
+        for message in std::mem::take(&mut self.deferred) {
+            self.add(&mut batch, largest, message);
+        }
         let until = Instant::now() + self.batches.wait();
         while batch.len() < largest {
             // Before looking, because an announced input arrives before its announcement ends.
             let expects_more = self.batches.expects_more();
             match self.inbox.try_recv() {
-                Ok(Message::Request(request)) => self.add(&mut batch, request),
-                Ok(message) => self.deferred.push_back(message),
+                Ok(message) => self.add(&mut batch, largest, message),
                 Err(mpsc::error::TryRecvError::Empty) if expects_more && Instant::now() < until => {
                     std::thread::sleep(POLL_INTERVAL);
                 }
@@ -236,11 +238,16 @@ impl Thread<'_> {
         batch
     }
 
-    fn add(&mut self, batch: &mut Vec<Item>, request: Request) {
+    fn add(&mut self, batch: &mut Vec<Item>, largest: usize, message: Message) {
+        let Message::Request(request) = message else {
+            return self.deferred.push_back(message);
+        };
         let waited = request.sent.elapsed();
         match request.work {
             work if work.is_abandoned() => {}
-            Work::Infer { input, answer, .. } if input.shape() == batch[0].input.shape() => {
+            Work::Infer { input, answer, .. }
+                if batch.len() < largest && input.shape() == batch[0].input.shape() =>
+            {
                 batch.push(Item { input, answer, waited });
             }
             mut work => {

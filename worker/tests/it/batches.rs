@@ -17,7 +17,8 @@ use retouch_inference::session::{Batching, Runtime, RuntimeSettings};
 use retouch_inference::tensor::relative_difference;
 use retouch_pixels::Limits;
 use retouch_worker::pixel_pool::PixelPool;
-use retouch_worker::tools::upscale::{Net, Settings, Upscaler, upscale};
+use retouch_worker::tools::Settings;
+use retouch_worker::tools::upscale::{Net, Upscaler, upscale};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -71,6 +72,15 @@ async fn waiting_inputs_run_as_a_batch_and_each_gets_its_own_output() {
     drop(announcement);
     let started = runs(&batched) - before - 1;
     assert!(started < sides.len() as u64, "{started} runs for {} inputs", sides.len());
+}
+
+#[tokio::test]
+async fn inputs_of_two_pictures_that_take_turns_fill_batches() {
+    let (runtime, model) = load(Duration::from_secs(5), None).await;
+    let before = runs(&runtime);
+    let inputs: Vec<_> = (0..8).map(|seed| input(seed, [16, 24][seed % 2])).collect();
+    infer_together(&model, &inputs).await;
+    assert_eq!(runs(&runtime) - before - 1, 2, "one batch of four for each shape");
 }
 
 /// Loads a model with batches of up to `most`. Returns it with what the batch step found.
