@@ -40,8 +40,18 @@ pub struct Painting {
 pub struct Watch<'a> {
     /// Called after each step with the progress.
     pub progress: &'a (dyn Fn(Count) + Send + Sync),
+    /// Called while the painting goes on, so that nobody takes the model for stalled.
+    pub heartbeat: &'a (dyn Fn() + Send + Sync),
     /// Cancels the painting at the next step.
     pub cancel: &'a CancellationToken,
+}
+
+impl Watch<'_> {
+    /// Returns whether the painting is canceled. Work without steps asks several times a second, which counts as a heartbeat.
+    pub fn is_canceled(self) -> bool {
+        (self.heartbeat)();
+        self.cancel.is_cancelled()
+    }
 }
 
 /// Why a crop was not painted.
@@ -84,16 +94,14 @@ pub trait Painter: Send {
         false
     }
 
-    /// Paints crops that line up. The results have the same order, and each is what [`Self::paint`] gives. Calls
-    /// `heartbeat` after work that it does not report to a [`Watch`].
+    /// Paints crops that line up. The results have the same order, and each is what [`Self::paint`] gives.
     fn paint_together(
         &mut self,
         paintings: &[(&Painting, Watch<'_>)],
-        heartbeat: &dyn Fn(),
     ) -> Vec<Result<Vec<u8>, PaintError>> {
         let paint = |(painting, watch): &(&Painting, Watch<'_>)| {
             let painted = self.paint(painting, *watch);
-            heartbeat();
+            (watch.heartbeat)();
             painted
         };
         paintings.iter().map(paint).collect()

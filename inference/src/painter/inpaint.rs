@@ -136,7 +136,7 @@ impl InpaintPainter {
 
 impl Painter for InpaintPainter {
     fn paint(&mut self, painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError> {
-        self.paint_together(&[(painting, watch)], &|| {}).remove(0)
+        self.paint_together(&[(painting, watch)]).remove(0)
     }
 
     fn takes_batches(&self) -> bool {
@@ -155,7 +155,6 @@ impl Painter for InpaintPainter {
     fn paint_together(
         &mut self,
         paintings: &[(&Painting, Watch<'_>)],
-        heartbeat: &dyn Fn(),
     ) -> Vec<Result<Vec<u8>, PaintError>> {
         let requests = paintings.iter().map(|(painting, watch)| self.request(painting, *watch));
         let requests: Vec<_> = requests.collect();
@@ -167,7 +166,10 @@ impl Painter for InpaintPainter {
             Some(BatchItem { request: request.as_ref().ok()?, noise, on_step })
         });
         let generated: Vec<_> = match &mut self.pipeline {
-            Pipeline::Sd(sd) => sd.inpaint_together(items.collect(), heartbeat),
+            Pipeline::Sd(sd) => {
+                let heartbeat = || paintings.iter().for_each(|(_, watch)| (watch.heartbeat)());
+                sd.inpaint_together(items.collect(), &heartbeat)
+            }
             // Nothing lines up here, so this is a single crop.
             Pipeline::Klein(klein) => items
                 .map(|BatchItem { request, noise, on_step }| klein.inpaint(request, noise, on_step))

@@ -32,7 +32,7 @@ fn grayed(painting: &Painting) -> Vec<u8> {
 fn filled(painting: &Painting, watch: Watch<'_>) -> Result<Vec<u8>, PaintError> {
     let Painting { width, height, rgb, hole, seed, .. } = painting;
     let settings = Settings { seed: *seed, ..Settings::default() };
-    match fill(rgb, *width, *height, hole, &settings, &|| watch.cancel.is_cancelled()) {
+    match fill(rgb, *width, *height, hole, &settings, &|| watch.is_canceled()) {
         Ok(filled) => Ok(filled),
         // Without surroundings there is nothing to continue.
         Err(FillError::NothingToCopy) => Ok(grayed(painting)),
@@ -74,7 +74,7 @@ mod tests {
         hole: ReferenceHole,
         cancel: &CancellationToken,
     ) -> Result<Option<Vec<u8>>, PaintError> {
-        reference_image(painting, hole, Watch { progress: &|_| {}, cancel })
+        reference_image(painting, hole, Watch { progress: &|_| {}, heartbeat: &|| {}, cancel })
     }
 
     /// Returns the color in the middle of the hole, after checking that nothing else changed.

@@ -37,13 +37,15 @@ pub fn paint(
             }
         })
         .collect();
+    let heartbeat = || run.heartbeat();
     let paintings = crops.iter().zip(&progress).map(|(crop, progress)| {
-        (crop.painting.as_ref(), Watch { progress, cancel: &crop.control.cancel })
+        let watch = Watch { progress, heartbeat: &heartbeat, cancel: &crop.control.cancel };
+        (crop.painting.as_ref(), watch)
     });
     let paintings: Vec<_> = paintings.collect();
     let started = Instant::now();
     let made = match runtime.faults().inject(run.number()) {
-        Ok(()) => painter.paint_together(&paintings, &|| run.heartbeat()),
+        Ok(()) => painter.paint_together(&paintings),
         Err(error) => crops.iter().map(|_| Err(error.clone().into())).collect(),
     };
     let ran = started.elapsed() / crops.len() as u32;

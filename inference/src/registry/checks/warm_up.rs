@@ -168,7 +168,9 @@ pub fn run_segment_anything(
 pub fn run_painter(painter: &mut dyn Painter, canvas: Canvas, mode: FixMode) -> Outcome<()> {
     let painting = sample_painting(canvas, mode);
     let cancel = CancellationToken::new();
-    let out = match painter.paint(&painting, Watch { progress: &|_| {}, cancel: &cancel }) {
+    let out = match painter
+        .paint(&painting, Watch { progress: &|_| {}, heartbeat: &|| {}, cancel: &cancel })
+    {
         Ok(out) => out,
         Err(error) => return Outcome::refused(error.to_string()),
     };

@@ -173,7 +173,7 @@ impl Easel {
         };
         let cancel = CancellationToken::new();
         let started = Instant::now();
-        let watch = Watch { progress: &progress, cancel: &cancel };
+        let watch = Watch { progress: &progress, heartbeat: &|| {}, cancel: &cancel };
         let rgb = self.painter.paint(&self.painting, watch)?;
         let total = started.elapsed();
         let after = self.painter.run_times();
