@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProviderDispatch};
 use ort::session::Session as OrtSession;
+use sha2::{Digest, Sha256};
 
 use super::error::{SessionError, classify};
+use super::runtime::ExtraFile;
 use crate::device::Device;
 
 /// How engines are built.
@@ -35,13 +37,23 @@ pub enum EngineBuilder {
     StandIn,
 }
 
+/// Returns the key of a model's engine: the SHA-256 of its graph and weights.
+pub(super) fn key(model: &[u8], extra: &[ExtraFile]) -> String {
+    let mut sum = Sha256::new_with_prefix(model);
+    for ExtraFile { name, bytes } in extra {
+        sum.update(name);
+        sum.update(bytes);
+    }
+    hex::encode(sum.finalize())
+}
+
 impl EngineSettings {
     /// Loads the libraries that build engines.
     ///
     /// # Errors
     /// If they do not work. The message names a missing one.
     pub(super) fn probe(&self, environment: &Environment) -> Result<(), SessionError> {
-        let Some(provider) = self.builder.provider(&self.folder, None) else { return Ok(()) };
+        let Some(provider) = self.builder.provider(&self.folder, "", None) else { return Ok(()) };
         let attach = || -> ort::Result<()> {
             OrtSession::builder(environment)?.with_execution_providers([provider])?;
             Ok(())
@@ -74,9 +86,11 @@ impl EngineBuilder {
     }
 
     /// Returns the execution provider, for inputs from the least to the largest shape of `profile`; `None` for a stand-in.
+    /// `key` names the engine's file, because the name that ONNX Runtime chooses does not depend on the weights.
     pub(super) fn provider(
         self,
         folder: &Path,
+        key: &str,
         profile: Option<[String; 2]>,
     ) -> Option<ExecutionProviderDispatch> {
         let folder = folder.display();
@@ -88,6 +102,7 @@ impl EngineBuilder {
                     .with_fp16(true)
                     .with_engine_cache(true)
                     .with_engine_cache_path(&folder)
+                    .with_engine_cache_prefix(key)
                     .with_timing_cache(true)
                     .with_timing_cache_path(&folder);
                 match profile {
@@ -115,5 +130,20 @@ impl EngineBuilder {
             Self::StandIn => return None,
         };
         Some(provider.error_on_failure())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_with_other_weights_has_another_engine() {
+        let weights =
+            |bytes: &[u8]| [ExtraFile { name: "weights".to_owned(), bytes: bytes.into() }];
+        let own = key(b"graph", &weights(&[1, 2]));
+        assert_eq!(own, key(b"graph", &weights(&[1, 2])));
+        assert_ne!(own, key(b"graph", &weights(&[1, 3])));
+        assert_ne!(own, key(b"other", &weights(&[1, 2])));
     }
 }

@@ -9,7 +9,7 @@ use ort::session::Session as OrtSession;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use tracing::{info, warn};
 
-use super::engines::EngineSettings;
+use super::engines::{self, EngineSettings};
 use super::error::classify;
 use super::io_binding::ShapeBindings;
 use super::kept::Keeping;
@@ -262,8 +262,9 @@ impl Runtime {
     ) -> Result<OrtSession, SessionError> {
         let axes = onnx::input_axes(model, PICTURE).map_err(SessionError::Failed)?;
         let profile = shapes.profile(PICTURE, &axes);
+        let key = engines::key(model, extra);
         let build = || {
-            let builder = match engines.builder.provider(&engines.folder, profile) {
+            let builder = match engines.builder.provider(&engines.folder, &key, profile) {
                 Some(provider) => {
                     let own = execution_providers(self.device, &self.settings.gpu, false);
                     let providers: Vec<_> = [provider].into_iter().chain(own).collect();
