@@ -171,3 +171,38 @@ fn a_model_that_does_not_load_fails_once() {
     assert!(!output.status.success() && log.matches("absent").count() <= 2, "{log}");
     assert!(!log.contains("pictures done"), "{log}");
 }
+
+#[test]
+fn a_link_to_a_folder_above_is_no_subfolder() {
+    let dir = input();
+    fs::remove_file(dir.path().join("in/broken.jpg")).unwrap();
+    for name in ["again", "once-more"] {
+        std::os::unix::fs::symlink(".", dir.path().join("in").join(name)).unwrap();
+    }
+    let mut command = command("remove-bg", "segment");
+    let out = dir.path().join("out");
+    command.arg("--recursive").arg(dir.path().join("in")).arg("-o").arg(&out);
+    succeeded(&command.output().unwrap());
+    assert_eq!(
+        (names(&out), names(&out.join("deep"))),
+        (vec!["deep".into(), "one.png".into()], vec!["two.png".into()])
+    );
+}
+
+#[test]
+fn a_closed_pipe_leaves_no_unfinished_files() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..12 {
+        fs::write(dir.path().join(format!("{n}.png")), picture(900 + n, 600)).unwrap();
+    }
+    let out = dir.path().join("out");
+    let mut command = command("remove-bg", "segment");
+    command.arg(dir.path()).arg("-o").arg(&out).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    drop(running.stdout.take());
+    let ended = running.wait_with_output().unwrap();
+    assert!(!ended.status.success());
+    let files = names(&out);
+    assert!(files.iter().all(|name| name.ends_with(".png")), "{files:?}");
+    assert!(files.len() < 12, "it went on");
+}

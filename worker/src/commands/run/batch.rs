@@ -1,11 +1,11 @@
 //! Runs a tool on many pictures: several in flight, with progress, and a summary of failures.
 
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use futures::{StreamExt, stream};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
@@ -21,7 +21,7 @@ pub struct Written {
 /// Runs `process` on every item, `in_flight` at a time, and reports each. A failure does not stop the others.
 ///
 /// # Errors
-/// If any picture failed.
+/// If any picture failed, or standard output is closed.
 pub async fn run_all(
     items: &[Item],
     skipped: usize,
@@ -39,7 +39,8 @@ pub async fn run_all(
     let mut ended = stream::iter(runs).buffer_unordered(in_flight);
     while let Some((item, outcome, took)) = ended.next().await {
         match outcome {
-            Ok(written) => board.done(&item.output, &written, took),
+            // Whoever closed standard output wants no more results. Those in progress leave nothing behind.
+            Ok(written) => board.done(&item.output, &written, took)?,
             Err(error) => {
                 board.failed(&format!("{error:#}"));
                 failed.push(item);
@@ -79,19 +80,21 @@ impl Board {
         Self { bar }
     }
 
-    fn done(&self, output: &Path, written: &Written, took: Duration) {
+    fn done(&self, output: &Path, written: &Written, took: Duration) -> anyhow::Result<()> {
         let Written { size: (width, height), size_bytes } = written;
         if let Some(bar) = &self.bar {
             bar.set_message(output.display().to_string());
             bar.inc(1);
-        } else {
-            println!(
-                "{}  {width} × {height}, {} kB, {:.2} s",
-                output.display(),
-                size_bytes.div_ceil(1000),
-                took.as_secs_f64()
-            );
+            return Ok(());
         }
+        writeln!(
+            io::stdout(),
+            "{}  {width} × {height}, {} kB, {:.2} s",
+            output.display(),
+            size_bytes.div_ceil(1000),
+            took.as_secs_f64()
+        )
+        .context("writing to standard output")
     }
 
     fn failed(&self, reason: &str) {

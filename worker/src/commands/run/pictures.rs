@@ -89,7 +89,7 @@ impl PictureArgs {
                 );
             }
             if input.is_dir() {
-                self.add_folder(input, Path::new(""), &mut items)?;
+                self.add_folder(input, Path::new(""), &mut Vec::new(), &mut items)?;
             } else {
                 items.push(self.item(input.clone(), Path::new("")));
             }
@@ -105,9 +105,21 @@ impl PictureArgs {
         Ok(Plan::Many { skipped: found - items.len(), items })
     }
 
-    /// Adds the pictures of a folder, whose results go to `below` in the output.
-    fn add_folder(&self, folder: &Path, below: &Path, items: &mut Vec<Item>) -> anyhow::Result<()> {
+    /// Adds the pictures of a folder, whose results go to `below` in the output. `above` holds the folders that it is in, so
+    /// that a link to one of them does not lead in a circle.
+    fn add_folder(
+        &self,
+        folder: &Path,
+        below: &Path,
+        above: &mut Vec<PathBuf>,
+        items: &mut Vec<Item>,
+    ) -> anyhow::Result<()> {
         let context = || folder.display().to_string();
+        let real = folder.canonicalize().with_context(context)?;
+        if above.contains(&real) {
+            return Ok(());
+        }
+        above.push(real);
         let mut paths = Vec::new();
         for entry in fs::read_dir(folder).with_context(context)? {
             paths.push(entry.with_context(context)?.path());
@@ -124,12 +136,13 @@ impl PictureArgs {
                 has_subfolder = true;
                 // Skip the results of an earlier run.
                 if self.recursive && !is_same(&path, &self.output) {
-                    self.add_folder(&path, &below.join(name), items)?;
+                    self.add_folder(&path, &below.join(name), above, items)?;
                 }
             } else if is_picture(&path) {
                 items.push(self.item(path, below));
             }
         }
+        above.pop();
         if items.len() == before && below == Path::new("") {
             let hint = if has_subfolder && !self.recursive {
                 "; add --recursive for its subfolders"
