@@ -4,7 +4,7 @@
 //! |---|---|
 //! | images of visitors and programs, after an hour | every round (10 s), in every worker |
 //! | workers that have not reported for an hour | every round |
-//! | what deleted accounts have left | every round |
+//! | data left over from deleted accounts | every round |
 //! | doomed objects, and unfinished uploads to their keys | every round |
 //! | objects that no row refers to, after 24 hours | hourly, in one worker |
 //! | unfinished uploads, after 24 hours | hourly |

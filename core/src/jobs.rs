@@ -48,12 +48,13 @@ pub use claim::{
 };
 pub use depth::{QueueDepth, queue_depths};
 pub(crate) use end::{CancelScope, cancel_some};
-pub use end::{cancel, fail};
+pub use end::{cancel, cancel_unanswered, fail};
 pub use estimate::{Estimate, WaitsFor, estimate, estimates};
 pub use finish::{Finish, finish};
 pub use lease::{Sweep, hand_back, renew, sweep};
 pub use operator::{FailedFilter, RedriveError, fail_by_operator, failed, recent, redrive};
 pub use reachability::{keep_recording_reachable, record_reachable};
+pub(crate) use retention::blank_prompts;
 pub(crate) use retention::erase_some;
 pub use retention::{clear_old_keys, delete_old, delete_old_masks};
 pub use retry::{Cause, MAX_ATTEMPTS, MAX_INTERRUPTIONS, Retry, retry, retry_delay};
@@ -261,8 +262,8 @@ pub async fn active(
     load(pool, &ids).await
 }
 
-/// Returns the active jobs of `owner` and those submitted in the last minute, the oldest first. Who looks at least once
-/// a minute misses none, however soon it ended.
+/// Returns the active jobs of `owner` and those submitted in the last minute, the oldest first. A caller that looks at
+/// least once a minute misses no job, however quickly it ends.
 pub async fn active_or_recent(pool: &PgPool, owner: UserId) -> sqlx::Result<Vec<Job>> {
     // Ids begin with the time of their creation in milliseconds, so the index of an owner's jobs finds the recent ones.
     let ids = sqlx::query_scalar!(

@@ -96,8 +96,8 @@ async fn find(pool: &PgPool, sign_in: &SignIn<'_>) -> sqlx::Result<Option<User>>
 }
 
 /// Locks the row of a user until the transaction ends, so that what counts the user's rows and then adds one runs alone.
-/// Whoever also locks images, jobs or orders locks the user first: with one order, no two wait for each other. Returns
-/// false if the account does not exist or was deleted.
+/// Code that also locks images, jobs or orders must lock the user first; one lock order prevents deadlocks. Returns false if
+/// the account does not exist or was deleted.
 pub(crate) async fn lock(conn: &mut PgConnection, user: UserId) -> sqlx::Result<bool> {
     let is_active = sqlx::query_scalar!(
         r#"select deleted_at is null as "is_active!" from users where id = $1 for update"#,

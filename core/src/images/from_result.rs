@@ -46,8 +46,8 @@ pub async fn from_result(
     if let Some(image) = existing.fetch_optional(&mut *tx).await? {
         return Ok(FromResult::Existed(image));
     }
-    // Whoever deletes the image or the result dooms their objects and locks these rows in the same order. They either
-    // come first, and then there is no result, or they wait, and then the database and the janitor find the new row.
+    // Whoever deletes the image or the result dooms their objects and locks these rows in the same order. Either
+    // they commit first and there is no result, or they wait and then see the new row.
     let source = sqlx::query!(
         r#"select i.id as "id: ImageId", i.name from images i join results r on r.image_id = i.id
            where r.id = $1 and r.owner_id = $2 and coalesce(i.expires_at > now(), true)

@@ -4,7 +4,8 @@ use sqlx::PgExecutor;
 
 use crate::UserId;
 
-/// What an account stores: images and results, also those that expire, without thumbnails.
+/// What an account stores: images and results, also those that expire, and the Content Credentials of images. Thumbnails do
+/// not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Their size in bytes.
@@ -37,8 +38,13 @@ impl Quota {
 pub async fn stored(executor: impl PgExecutor<'_>, owner: UserId) -> sqlx::Result<Stored> {
     sqlx::query_as!(
         Stored,
-        // Both indexes have the size, so no row is read.
-        r#"select coalesce(sum(size_bytes), 0)::bigint as "bytes!", count(*) as "pictures!" from (
+        // Both indexes have the size, so no row of them is read. Few images have provenance.
+        r#"select coalesce(sum(size_bytes), 0)::bigint + coalesce((
+                      select sum(octet_length(p.ingredient)) from images i join image_provenance p on p.image_id = i.id
+                      where i.owner_id = $1
+                  ), 0)::bigint as "bytes!",
+                  count(*) as "pictures!"
+           from (
                select size_bytes from images where owner_id = $1
                union all
                select size_bytes from results where owner_id = $1

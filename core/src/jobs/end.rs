@@ -35,6 +35,19 @@ pub async fn cancel(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
     end_active(pool, job, JobState::Cancelled, None).await
 }
 
+/// Cancels the job like [`cancel`] and takes its idempotency key, so that a repeat of the request runs again.
+pub async fn cancel_unanswered(pool: &PgPool, job: JobId) -> sqlx::Result<bool> {
+    let mut tx = db::begin(pool).await?;
+    let canceled = end_active_in(&mut tx, job, JobState::Cancelled, None).await?;
+    if canceled {
+        sqlx::query!("update jobs set idempotency_key = null where id = $1", job.uuid())
+            .execute(&mut *tx)
+            .await?;
+    }
+    tx.commit().await?;
+    Ok(canceled)
+}
+
 /// Ends an active job without a result. Returns false if it had already ended or does not exist.
 pub(super) async fn end_active(
     pool: &PgPool,
@@ -43,7 +56,18 @@ pub(super) async fn end_active(
     failure: Option<&Failure>,
 ) -> sqlx::Result<bool> {
     let mut tx = db::begin(pool).await?;
-    lock_payer(&mut tx, job).await?;
+    let ended = end_active_in(&mut tx, job, state, failure).await?;
+    tx.commit().await?;
+    Ok(ended)
+}
+
+async fn end_active_in(
+    tx: &mut PgConnection,
+    job: JobId,
+    state: JobState,
+    failure: Option<&Failure>,
+) -> sqlx::Result<bool> {
+    lock_payer(tx, job).await?;
     let active = sqlx::query!(
         "select id from jobs where id = $1 and state in ('queued', 'running') for update",
         job.uuid(),
@@ -53,8 +77,7 @@ pub(super) async fn end_active(
     if active.is_none() {
         return Ok(false);
     }
-    end_without_result(&mut tx, job, state, failure).await?;
-    tx.commit().await?;
+    end_without_result(tx, job, state, failure).await?;
     Ok(true)
 }
 

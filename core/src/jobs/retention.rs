@@ -9,7 +9,7 @@ use crate::{JobId, UserId};
 
 /// Jobs that one statement looks through.
 const PAGE: i64 = 1000;
-/// Replaces the prompts of a deleted account.
+/// Replaces prompts that are deleted before their jobs.
 const DELETED_PROMPT: &str = "(deleted)";
 
 /// Deletes the next `limit` jobs after `after` of `owner`, whose account and results were deleted. Paid jobs stay,
@@ -48,6 +48,25 @@ pub(crate) async fn erase_some(
     .execute(conn)
     .await?;
     Ok(some.last().copied().map(JobId::from))
+}
+
+/// Blanks the prompts and the checksums of the masks of jobs that made a result of `images`, or failed to, and of `jobs`. The
+/// idempotency keys stay: a repeat must not be charged again.
+pub(crate) async fn blank_prompts(
+    conn: &mut PgConnection,
+    images: &[Uuid],
+    jobs: &[Uuid],
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        r"update jobs set prompt = $3, mask_sha256 = '\x'::bytea
+          where prompt is not null and (image_id = any($1) or id = any($2))",
+        images,
+        jobs,
+        DELETED_PROMPT,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Deletes jobs that ended more than `days` ago and left nothing behind: no result, no ledger entry, and no

@@ -378,8 +378,8 @@ fn refusal(new: &NewJob, insertion: &Insertion) -> SubmitError {
         .unwrap_or(SubmitError::NotEnoughCredits)
 }
 
-/// Returns the job with this id if `new` is the same request. With a derived key, its mask may be another one: a worker
-/// made both of the same clicks.
+/// Returns the job with this id if `new` is the same request, as far as the job still knows its own. With a derived key, its
+/// mask may be another one: a worker made both of the same clicks.
 async fn join(
     conn: &mut PgConnection,
     id: JobId,
@@ -389,9 +389,8 @@ async fn join(
     let job = load(&mut *conn, &[id]).await?.pop().ok_or(sqlx::Error::RowNotFound)?;
     let same = job.tool == new.tool
         && job.tier == new.tier
-        && job.prompt.as_deref() == new.fix.as_ref().map(|fix| fix.prompt.as_str())
         && has_image(conn, &job, new.image).await?
-        && (is_derived || has_mask(conn, id, new.fix.as_ref()).await?);
+        && has_fix(conn, &job, new.fix.as_ref(), is_derived).await?;
     if same { Ok(job) } else { Err(SubmitError::IdempotencyKeyReused) }
 }
 
@@ -420,18 +419,22 @@ fn is_mask_exact(fix: Option<&FixParameters>) -> bool {
     fix.is_some_and(|fix| fix.is_mask_exact)
 }
 
-/// Returns true if the job has this mask, or if both have none.
-async fn has_mask(
+/// Returns true if the job has the parameters `fix`, or if both have none.
+async fn has_fix(
     conn: &mut PgConnection,
-    job: JobId,
+    job: &Job,
     fix: Option<&FixParameters>,
+    is_derived: bool,
 ) -> Result<bool, SubmitError> {
-    let mask = fix.map(|fix| fix.mask_sha256.as_slice());
-    let same = sqlx::query_scalar!(
-        r#"select mask_sha256 is not distinct from $2 and exact_mask = $3 as "same!" from jobs where id = $1"#,
-        job.uuid(),
-        mask,
-        is_mask_exact(fix),
-    );
-    Ok(same.fetch_one(conn).await?)
+    let own = sqlx::query!("select mask_sha256, exact_mask from jobs where id = $1", job.id.uuid())
+        .fetch_one(conn)
+        .await?;
+    if own.mask_sha256.as_ref().is_some_and(Vec::is_empty) {
+        // They were deleted; there is nothing to compare.
+        return Ok(true);
+    }
+    let is_prompt_same = job.prompt.as_deref() == fix.map(|fix| fix.prompt.as_str());
+    let is_mask_same = own.mask_sha256.as_deref() == fix.map(|fix| fix.mask_sha256.as_slice())
+        && own.exact_mask == is_mask_exact(fix);
+    Ok(is_prompt_same && (is_derived || is_mask_same))
 }

@@ -19,7 +19,8 @@ pub struct TypicalTime {
     pub secs_per_megapixel: f64,
 }
 
-/// Returns the typical time of each model among the last 40 runs of each tool and tier.
+/// Returns the typical time of each model among the last 40 runs of each tool and tier whose results exist. Looks at no more
+/// than 200 runs: people may have deleted the results of very many.
 pub async fn typical_times(pool: &PgPool) -> sqlx::Result<Vec<TypicalTime>> {
     let (mut tools, mut tiers) = (Vec::new(), Vec::new());
     for tool in ToolName::ALL {
@@ -38,8 +39,11 @@ pub async fn typical_times(pool: &PgPool) -> sqlx::Result<Vec<TypicalTime>> {
            cross join lateral (
                select r.model, r.duration_ms::float8 / 1000 as secs,
                       r.width::float8 * r.height / coalesce(r.factor * r.factor, 1) / 1000000 as megapixels
-               from jobs j join results r on r.job_id = j.id
-               where j.tool = class.tool and j.tier = class.tier and j.state = 'done'
+               from (
+                   select id, finished_at from jobs
+                   where tool = class.tool and tier = class.tier and state = 'done'
+                   order by finished_at desc limit 200
+               ) j join results r on r.job_id = j.id
                order by j.finished_at desc limit 40
            ) last
            group by class.tool, class.tier, last.model order by 1, 2, 3"#,

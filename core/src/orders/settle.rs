@@ -140,9 +140,9 @@ pub async fn receive(pool: &PgPool, message: &Message) -> sqlx::Result<Outcome> 
         _ => None,
     };
     sqlx::query!(
-        // The payload names the buyer, so it is not kept if their account was deleted.
+        // The payload names the buyer. Without an order, no account's deletion would find it.
         "update payment_events set outcome = $2, payment_intent = $3, reversal = $4, order_id = $5,
-                payload = case when exists (
+                payload = case when $5::uuid is null or exists (
                     select from orders o join users u on u.id = o.user_id
                     where o.id = $5 and u.deleted_at is not null
                 ) then '' else payload end

@@ -20,11 +20,11 @@ use super::{Queue, QueueError};
 const BLOCK: Duration = Duration::from_secs(1);
 /// How much longer an answer may take before the connection is dropped.
 const RESPONSE_GRACE: Duration = Duration::from_secs(1);
-/// More requests of a kind than this do not wait.
+/// The most requests of a kind that may wait; more are refused.
 const MAX_WAITING: usize = 64;
 /// How long requests and replies are kept that nobody reads, in seconds.
 const KEPT_SECS: i64 = 60;
-/// How long an announcement of a worker holds; it repeats it several times in this time.
+/// How long a worker's announcement is valid; workers renew it several times in that time.
 const ANNOUNCED_SECS: u64 = 6;
 /// The first byte of a reply with an answer, and of one without.
 const ANSWERED: u8 = 1;

@@ -13,8 +13,8 @@ use crate::{EventId, ImageId, JobId, ResultId, UserId, WebhookId, db};
 
 /// The maximum number of attempts for a delivery.
 pub const MAX_ATTEMPTS: i16 = 8;
-/// An older delivery fails with its next failed attempt: a receiver that was down for long, with thousands of waiting
-/// deliveries, must not keep them forever. The delays add up to less.
+/// A delivery older than this is not retried after a failure, so the backlog of a receiver that was down does not stay
+/// forever. The retry delays add up to less.
 const LONGEST_WAIT: Duration = Duration::from_hours(36);
 /// A webhook is turned off once every attempt has failed for this long.
 const HOPELESS_AFTER: Duration = Duration::from_hours(5 * 24);

@@ -465,3 +465,18 @@ async fn an_account_is_found_by_id_email_or_subject(pool: PgPool) {
     assert_eq!(found("shared@EXAMPLE.test").await, [ada, bob]);
     assert_eq!(found("nobody").await, []);
 }
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn content_credentials_count_as_stored(pool: PgPool) {
+    let ada = user(&pool, "ada", 0).await;
+    let marked = image(&pool, None, ada, b"x").await;
+    let before = images::stored(&pool, ada).await.unwrap();
+    sqlx::query("insert into image_provenance (image_id, ingredient) values ($1, $2)")
+        .bind(marked.uuid())
+        .bind(vec![7_u8; 4000])
+        .execute(&pool)
+        .await
+        .unwrap();
+    let after = images::stored(&pool, ada).await.unwrap();
+    assert_eq!((after.bytes, after.pictures), (before.bytes + 4000, before.pictures));
+}

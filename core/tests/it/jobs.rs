@@ -329,6 +329,48 @@ async fn deleting_an_image_cancels_its_jobs_and_dooms_its_objects(pool: PgPool) 
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_prompt_goes_with_the_picture_or_the_result(pool: PgPool) {
+    always_reachable(&pool).await;
+    let ada = user(&pool, "ada", 50).await;
+    let fix = || FixParameters {
+        prompt: "remove my name".into(),
+        mask: "png".into(),
+        mask_sha256: vec![7; 32],
+        is_mask_exact: false,
+    };
+    let edit = |image, key: &str| NewJob {
+        tool: Tool::MagicFix(FixMode::Edit),
+        fix: Some(fix()),
+        idempotency_key: Some(key.into()),
+        ..paid(ada, image)
+    };
+    let input = async |job: JobId| -> (String, Vec<u8>) {
+        let query = sqlx::query_as("select prompt, mask_sha256 from jobs where id = $1");
+        query.bind(job.uuid()).fetch_one(&pool).await.unwrap()
+    };
+    let gone = ("(deleted)".to_owned(), Vec::new());
+    let images = [image(&pool, None, ada, b"x").await, image(&pool, None, ada, b"y").await];
+
+    let finished = submit(&pool, &edit(images[0], "one")).await;
+    let class = [JobClass { tier: Tier::Paid, tool: ToolName::MagicFix }];
+    let worker = WorkerId::new();
+    let claim = jobs::claim(&pool, worker, &class, &FixMode::ALL, Isolation::Shared, LEASE).await;
+    assert_eq!(claim.unwrap().unwrap().id, finished);
+    let made = new_result(finished, 1);
+    jobs::finish(&pool, worker, finished, &made).await.unwrap();
+    let canceled = submit(&pool, &edit(images[1], "two")).await;
+    assert_eq!(input(finished).await.0, "remove my name");
+    assert!(results::delete(&pool, ada, ToolName::MagicFix, made.id).await.unwrap());
+    assert_eq!(input(finished).await, gone);
+    assert_eq!(images::delete(&pool, ada, images[1]).await.unwrap(), Some(vec![canceled]));
+    assert_eq!(input(canceled).await, gone);
+    // A repeat is still answered with the first run, so nobody pays twice.
+    let again = jobs::submit(&pool, &edit(images[0], "one")).await.unwrap();
+    assert!(matches!(again, Submitted::Joined(job) if job.id == finished));
+    assert_books_balance(&pool).await;
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_full_free_queue_refuses_without_using_up_the_free_run(pool: PgPool) {
     let ada = user(&pool, "ada", 0).await;
     for n in 0..3 {

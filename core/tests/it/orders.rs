@@ -206,6 +206,29 @@ async fn a_refund_that_arrives_before_its_payment_applies_with_it(pool: PgPool) 
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_message_without_an_order_keeps_no_text(pool: PgPool) {
+    let order = ordered(&pool, user(&pool, "ada", 0).await).await;
+    let text = async |id: &str| -> String {
+        let query = sqlx::query_scalar("select payload from payment_events where id = $1");
+        query.bind(id).fetch_one(&pool).await.unwrap()
+    };
+    let elsewhere = Payment {
+        order: None,
+        session: "cs_elsewhere".into(),
+        payment_intent: Some("pi_elsewhere".into()),
+        ..payment(&order, PaymentStatus::Paid)
+    };
+    assert_eq!(receive(&pool, "unknown", PaymentEvent::Payment(elsewhere)).await, Outcome::Unknown);
+    assert_eq!(receive(&pool, "ignored", PaymentEvent::Other).await, Outcome::Ignored);
+    assert_eq!(receive(&pool, "waiting", refunded(&order, 500)).await, Outcome::Waiting);
+    receive(&pool, "paid", PaymentEvent::Payment(payment(&order, PaymentStatus::Paid))).await;
+    for id in ["unknown", "ignored", "waiting"] {
+        assert_eq!(text(id).await, "", "{id}");
+    }
+    assert_eq!(text("paid").await, "{}");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_dispute_takes_the_credits_until_it_is_won(pool: PgPool) {
     let order = ordered(&pool, user(&pool, "ada", 0).await).await;
     orders::settle(&pool, &payment(&order, PaymentStatus::Paid)).await.unwrap();
