@@ -27,7 +27,7 @@ use super::run::no_store;
 use crate::error::ApiError;
 use crate::signing::File;
 use crate::state::App;
-use crate::usecases::render_result::{owned_result, render_result, shared_result};
+use crate::usecases::render_result::{owned_result, render_result, visitors_result};
 use crate::usecases::upload_image::Metadata;
 use options::{FileFormat, RenderOptions, output};
 
@@ -69,7 +69,7 @@ pub async fn get_result_file(
     if finish.changes_nothing() && metadata == Metadata::Strip {
         return stored(&app, &result).await;
     }
-    app.rate_limits.users.count_render(user.id).await?;
+    app.rate_limits.users.renders.count(user.id).await?;
     let file = render_result(&app, &result, finish, metadata, address).await?;
     Ok(attachment(&result, file))
 }
@@ -100,7 +100,7 @@ pub async fn render(
     let result: ResultId = id(&result, "Result")?;
     let Query(MetadataQuery { metadata }) = query?;
     let result = owned_result(&app, user.id, result).await?;
-    app.rate_limits.users.count_render(user.id).await?;
+    app.rate_limits.users.renders.count(user.id).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
     rendered(&app, &result, (upload, metadata.into()), incoming, address).await
 }
@@ -123,7 +123,7 @@ async fn rendered(
     Ok(attachment(result, file))
 }
 
-/// Finishes a result like `/api/results/{resultId}/render`, for whoever has its signed URL: visitors, who own nothing.
+/// Finishes a visitor's result like `/api/results/{resultId}/render`, for whoever has its signed URL.
 #[utoipa::path(post, path = "/api/files/results/{id}/render", tag = "files",
     params(("id" = String, Path), Signature),
     request_body(content = RenderUpload, content_type = "multipart/form-data"),
@@ -144,7 +144,7 @@ pub async fn render_signed(
     let id: ResultId = id(&result, "File")?;
     let Query(signature) = signature.map_err(|_| ApiError::NotFound("File"))?;
     signature.verify(&app, File::Result(id)).ok_or(ApiError::NotFound("File"))?;
-    let result = shared_result(&app, id).await?;
+    let result = visitors_result(&app, id).await?;
     app.rate_limits.visitors.count_upload(&app.visitors.pseudonym(address)).await?;
     let upload = uploaded_finish(multipart(body)?, app.limits.max_upload_bytes).await?;
     // Only the owner gets the camera's metadata.

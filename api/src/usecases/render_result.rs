@@ -27,11 +27,12 @@ pub async fn owned_result(app: &App, user: UserId, id: ResultId) -> Result<Resul
     found.filter(|result| result.owner == Some(user)).ok_or(ApiError::NotFound("Result"))
 }
 
-/// Returns a result for whoever has its signed URL.
-pub async fn shared_result(app: &App, id: ResultId) -> Result<ResultImage, ApiError> {
+/// Returns a visitor's result for whoever has its signed URL. A user's result is not rendered for others: a finish can draw
+/// from the original picture, which its signed URL does not give away.
+pub async fn visitors_result(app: &App, id: ResultId) -> Result<ResultImage, ApiError> {
     let filter = Filter { id: Some(id), ..Filter::default() };
     let found = db::within(results::list(&app.pool, filter)).await?.pop();
-    found.ok_or(ApiError::NotFound("File"))
+    found.filter(|result| result.owner.is_none()).ok_or(ApiError::NotFound("File"))
 }
 
 /// Renders a result for a client at `address`; with the metadata of its image, if that was kept and is wanted.

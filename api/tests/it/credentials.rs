@@ -156,9 +156,13 @@ async fn files_made_of_a_marked_result_are_signed_in_every_format(pool: PgPool) 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
 async fn a_visitor_saves_a_result_in_every_format_with_its_signed_address(pool: PgPool) {
     let key = Key::new("Example Ltd");
-    let app = start(pool, &key, &["--visitor-uploads-per-hour=5"]).await;
-    let result = made(&app, &key.fixed(&png(64, 48))).await;
-    let url = result["url"].as_str().unwrap();
+    let app = start(pool, &key, &["--visitor-uploads-per-hour=6"]).await;
+    let job = app.post("/api/free/remove-bg-fr").file(&png(64, 48)).asynchronously().send().await;
+    let id = job.json()["id"].as_str().unwrap().to_owned();
+    app.claim().await.unwrap();
+    app.finish(id.parse().unwrap(), &key.fixed(&png(64, 48))).await;
+    let job = app.get(&format!("/api/jobs/{id}")).send().await.json();
+    let url = job["results"][0]["url"].as_str().unwrap();
     let (path, signature) = url.split_once('?').unwrap();
     let render = async |address: &str, options: &Value| -> Answer {
         let options = options.to_string();
@@ -184,6 +188,20 @@ async fn a_visitor_saves_a_result_in_every_format_with_its_signed_address(pool: 
         last = render(&address, &jpg).await.status;
     }
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS, "rendering is limited like uploads");
+}
+
+#[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
+async fn a_signed_address_of_a_users_result_gives_no_more_than_that_result(pool: PgPool) {
+    let app = TestApp::start(pool).await;
+    let result = made(&app, &png(64, 48)).await;
+    let url = result["url"].as_str().unwrap();
+    let (path, signature) = url.split_once('?').unwrap();
+    assert_eq!(app.get(url).send().await.status, StatusCode::OK);
+    // The cut-out may be shared; this would draw the background that was removed.
+    let blurred = json!({"format": "jpg", "background": {"blur": 1}}).to_string();
+    let render = app.post(&format!("{path}/render?{signature}"));
+    let answer = render.form(&[("options", blurred.as_bytes())]).send().await;
+    answer.is_problem(404, "File not found");
 }
 
 #[sqlx::test(migrator = "retouch_core::db::MIGRATOR")]
