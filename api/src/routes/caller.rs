@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, header};
 use retouch_core::api_keys;
 use retouch_core::users::User;
 
@@ -104,7 +104,9 @@ impl FromRequestParts<App> for ClientAddress {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
         let peer = peer.map_or(IpAddr::from([127, 0, 0, 1]), |info| info.0.ip());
-        let forwarded_for = header_text(&parts.headers, HeaderName::from_static("x-forwarded-for"));
-        Ok(Self(app.visitors.address(peer, forwarded_for)))
+        let forwarded_for = parts.headers.get_all("x-forwarded-for").iter();
+        // A line that is not ASCII ends the search like anything else that is not an address.
+        let lines: Vec<_> = forwarded_for.map(|line| line.to_str().unwrap_or_default()).collect();
+        Ok(Self(app.visitors.address(peer, &lines)))
     }
 }
